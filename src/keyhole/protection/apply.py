@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeGuard
@@ -23,11 +24,11 @@ from keyhole.core.shared import (
     Weight,
 )
 from keyhole.data.microdata import Microdata
-from keyhole.engines import Missing
 from keyhole.engines.opening import column_problems, open_for
 from keyhole.errors import InputError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.protection.method import METHODS, Outcome, Protected
+from keyhole.protection.options import raised
 from keyhole.protection.plan import Plan, PlanDraft, capped
 from keyhole.protection.recoverable import Recoverable, find_recoverable, rows_before
 from keyhole.protection.release import Secret, small_seed, trimmed
@@ -48,7 +49,6 @@ class _PlanKind(TableOrFile):
     metavar: ClassVar[str] = "PLAN.toml"
 
     def fault(self, value: Any) -> str | None:
-        """Accept a plan, its file, or its steps."""
         fit = isinstance(value, Plan | PlanDraft | Sequence) and value not in ("", b"")
         return None if fit else TableOrFile.fault(self, value)
 
@@ -63,38 +63,32 @@ class _PlansKind(TableOrFile):
     repeatable: ClassVar[bool] = True
 
     def fault(self, value: Any) -> str | None:
-        """Accept plans, or one alone."""
         if not isinstance(value, str | os.PathLike | Sequence | Mapping):
             return self.what
         plans = value.values() if isinstance(value, Mapping) else self.settle(value)
-        fit = bool(plans)
-        return None if fit and not any(map(_PlanKind().fault, plans)) else self.what
+        return None if plans and not any(map(_PlanKind().fault, plans)) else self.what
 
     def settle(self, value: Any) -> Any:
-        """Return a tuple, or the table."""
         alone = isinstance(value, str | os.PathLike)
         return value if isinstance(value, Mapping) else (value,) if alone else tuple(value)
 
     def read(self, text: str) -> tuple[str, ...]:
-        """Take a file."""
         return (text,)
 
 
-def as_draft(plan: PlanLike) -> PlanDraft:
-    """Return a plan as a draft, whatever it was given as.
-
-    Examples
-    --------
-    >>> as_draft([{"method": "rond", "column": "age"}]).problems
-    ("step 1: 'rond' is not a method. Did you mean 'round'?",)
-    """
-    if isinstance(plan, PlanDraft):
-        return plan
-    if isinstance(plan, Plan):
-        return PlanDraft(dict(enumerate(plan.steps, 1)), (), plan.title, plan.keep_order)
-    if _is_path(plan):
-        return PlanDraft.read(Path(plan))
-    return PlanDraft.of(plan)  # type: ignore[arg-type]
+def as_draft(plan: PlanLike, where: str = "") -> PlanDraft:
+    """Return a plan as a draft, whatever it was given as; `where` is said before its problems."""
+    try:
+        if isinstance(plan, Plan):
+            draft = PlanDraft(dict(enumerate(plan.steps, 1)), (), plan.title, plan.keep_order)
+        elif isinstance(plan, PlanDraft):
+            draft = plan
+        else:
+            draft = PlanDraft.read(plan) if _is_path(plan) else PlanDraft.of(plan)  # type: ignore[arg-type]
+    except InputError as error:
+        draft = PlanDraft({}, error.problems)
+    problems = tuple(f"{where}{problem}" for problem in draft.problems)
+    return dataclasses.replace(draft, problems=problems, where=f"{where}{draft.where}")
 
 
 def _is_path(plan: PlanLike) -> TypeGuard[str | os.PathLike[str]]:
@@ -114,7 +108,12 @@ def plan_problems(data: Microdata, plan: Plan | PlanDraft) -> list[str]:
             found = method.unfit_for(data, options)
         else:  # what earlier steps change is known only then
             found = column_problems(data, [n for n in named if n not in added], "column")
-            found = found or _too_many(data, method.sizes(options))
+            found = found or [  # no step before makes such a size possible
+                f"{option} must be at most the {plural(data.records, 'record')} of the file. Got "
+                f"more."
+                for option, size in method.sizes(options).items()
+                if isinstance(size, int | float) and size > data.records
+            ]
         where = f"{draft.where}step {number} ({step.method})"
         problems += [f"{where}: {problem}" for problem in found]
         # After a sample no column has the records it had.
@@ -123,24 +122,6 @@ def plan_problems(data: Microdata, plan: Plan | PlanDraft) -> list[str]:
         added |= {name} if method.effect == "derives" and isinstance(name, str) else set()
         touched |= added
     return problems
-
-
-def _too_many(data: Microdata, sizes: Mapping[str, Any]) -> list[str]:
-    """Say of a size that no step before can make possible so."""
-    return [
-        f"{option} must be at most the {plural(data.records, 'record')} of the file. Got more."
-        for option, size in sizes.items()
-        if isinstance(size, int | float) and size > data.records
-    ]
-
-
-def raised(work: Callable[[], Any]) -> list[str]:
-    """Return the problems of an input that work raises; none if it succeeds."""
-    try:
-        work()
-    except InputError as error:
-        return list(error.problems)
-    return []
 
 
 def apply_plan(data: Any, plan: PlanLike, **options: Any) -> Protection:
@@ -160,18 +141,20 @@ def apply_plan(data: Any, plan: PlanLike, **options: Any) -> Protection:
 
 def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protection:
     """Carry out a plan that was checked against the data."""
-    seed, cutoff = question.seed, question.cutoff
-    named, policy = keys_of(question, data), question.missing
-    read = Plan.of(draft)
-    before = risk(data, keys=named, cutoff=cutoff, missing=policy) if named else None
+    seed, named, read = question.seed, keys_of(question, data), Plan.of(draft)
+    measure = functools.partial(risk, cutoff=question.cutoff, missing=question.missing)
+    before = measure(data, keys=named) if named else None
     secret = Secret(seed, data)
     steps = _carried_out(data, read, secret)
     last, trimmings = trimmed(steps[-1].data)
     steps, warnings = _held(data, read, steps, last)
     kept = [name for name in read.known_with(named) if name in last.names]
-    after = risk(last, keys=kept, cutoff=cutoff, missing=policy) if kept else None
+    after = measure(last, keys=kept) if kept else None
     told = find_recoverable(data, steps, last, keep_order=read.keep_order)
-    read_off = _read_off(told, named, cutoff, policy)
+    read_off = None
+    if not set(told.columns).isdisjoint(named):  # also of dropped keys
+        back = told.put_back()
+        read_off = measure(back, keys=[name for name in named if name in back.names])
     guessable = small_seed(seed) if draws(read) else []
     return Protection(
         data=last,
@@ -213,26 +196,12 @@ def _held(
     return noted, warnings
 
 
-def _read_off(
-    told: Recoverable, keys: Sequence[str], cutoff: int, missing: Missing
-) -> Exposure | None:
-    """Measure the exposure with what can be read off the keys, also of dropped ones."""
-    if set(told.columns).isdisjoint(keys):
-        return None
-    data = told.put_back()
-    there = [name for name in keys if name in data.names]
-    return risk(data, keys=there, cutoff=cutoff, missing=missing)
-
-
 def _told(told: Recoverable, after: Exposure | None, read_off: Exposure | None) -> list[str]:
-    found = told.warnings()
-    shown = None if after is None else f"{after.rp:.4f}"
-    if read_off is not None and f"{read_off.rp:.4f}" != shown:
-        instead = "" if after is None else f", not {after.rp:.4f}"
-        found.append(
-            f"with what can be read off, RP({read_off.cutoff}) is {read_off.rp:.4f}{instead}"
-        )
-    return found
+    if read_off is None or (after is not None and f"{read_off.rp:.4f}" == f"{after.rp:.4f}"):
+        return told.warnings()
+    instead = "" if after is None else f", not {after.rp:.4f}"
+    more = f"with what can be read off, RP({read_off.cutoff}) is {read_off.rp:.4f}{instead}"
+    return [*told.warnings(), more]
 
 
 @documented
@@ -322,7 +291,16 @@ def protect(
         question, problems=(*question.problems, *path_problems("out", out))
     )
     drafts = read_plans(question)
-    done = _with_ledger(open_to_protect(question, data, drafts), drafts, question)
+    opened, first = open_to_protect(question, data, drafts), next(iter(drafts.values()))
+    if _wants_ledger(question):
+        from keyhole.protection.ledger import compare_ledgers, keep_ledger
+
+        compared = compare_ledgers(opened, drafts, question) if len(drafts) > 1 else None
+        kept = compared.plans[0].ledger if compared else keep_ledger(opened, first, question)
+        assert kept.protection is not None
+        done = dataclasses.replace(kept.protection, ledger=kept, comparison=compared)
+    else:
+        done = carry_out(opened, first, question)
     if out is not None:
         done.save(out, force=force)
     return done
@@ -339,27 +317,14 @@ def protect_problems(question: Question) -> Iterator[Problem]:
 
 def read_plans(question: Question) -> dict[str, PlanDraft]:
     """Read the plans of a question, the first leading; one that cannot be read has no steps."""
-    others = question.compare or {}
-    given = {_plan_name(question.plan, {}): question.plan}
-    for name, plan in others.items() if isinstance(others, Mapping) else ():
-        given[name if name not in given else f"{name}'"] = plan
-    for plan in () if isinstance(others, Mapping) else others:
-        given[_plan_name(plan, given)] = plan
-    drafts = {}
-    for name, plan in given.items():
-        try:
-            drafts[name] = as_draft(plan)
-        except InputError as error:
-            drafts[name] = PlanDraft({}, error.problems)
+    others, drafts = question.compare or (), dict[str, PlanDraft]()
+    by_name = others.items() if isinstance(others, Mapping) else ((None, one) for one in others)
+    for given, plan in [(None, question.plan), *by_name]:
+        name = given or (Path(plan).stem if _is_path(plan) else "plan")
+        while name in drafts:
+            name += "'"
+        drafts[name] = as_draft(plan)
     return drafts
-
-
-def _plan_name(plan: PlanLike, taken: Mapping[str, Any]) -> str:
-    """Name a plan after its file."""
-    name = Path(plan).stem if _is_path(plan) else "plan"
-    while name in taken:
-        name += "'"
-    return name
 
 
 def open_to_protect(question: Question, source: Any, drafts: Mapping[str, PlanDraft]) -> Microdata:
@@ -368,7 +333,12 @@ def open_to_protect(question: Question, source: Any, drafts: Mapping[str, PlanDr
     def found(data: Any) -> list[str]:
         problems = [text for draft in drafts.values() for text in plan_problems(data, draft)]
         if _wants_ledger(question):
-            problems += _measure_problems(question, data)
+            if not keys_of(question, data):
+                problems.append(Problem("{keys} must be given for a ledger. Got none instead."))
+            if question.weight in data.names:
+                problems += raised(lambda: data.weights(question.weight))
+            if question.formula is not None:
+                problems += raised(lambda: formula_columns(question.formula, data.names))
         return capped(problems)
 
     opened: Any = open_for(
@@ -385,33 +355,6 @@ def keys_of(question: Question, data: Microdata) -> tuple[str, ...]:
 def _wants_ledger(question: Question) -> bool:
     asked = ("compare", "limit", "weight", "fraction", "formula", "targets")
     return question.ledger or any(question.values[name] is not None for name in asked)
-
-
-def _measure_problems(question: Question, data: Microdata) -> list[str]:
-    """Return what keeps the ledger of a plan from being kept."""
-    problems: list[str] = []
-    if not keys_of(question, data):
-        problems.append(Problem("{keys} must be given for a ledger. Got none instead."))
-    if question.weight in data.names:
-        problems += raised(lambda: data.weights(question.weight))
-    if question.formula is not None:
-        problems += raised(lambda: formula_columns(question.formula, data.names))
-    return problems
-
-
-def _with_ledger(
-    data: Microdata, drafts: Mapping[str, PlanDraft], question: Question
-) -> Protection:
-    """Carry out the first plan, with its ledger and the other plans beside it if asked for."""
-    first = next(iter(drafts.values()))
-    if not _wants_ledger(question):
-        return carry_out(data, first, question)
-    from keyhole.protection.ledger import compare_ledgers, keep_ledger
-
-    compared = compare_ledgers(data, drafts, question) if len(drafts) > 1 else None
-    kept = keep_ledger(data, first, question) if compared is None else compared.plans[0].ledger
-    assert kept.protection is not None
-    return dataclasses.replace(kept.protection, ledger=kept, comparison=compared)
 
 
 def _carried_out(data: Microdata, plan: Plan, secret: Secret) -> list[Protected]:

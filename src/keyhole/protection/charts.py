@@ -59,28 +59,9 @@ class _Path:
     colour: str
     lines: tuple[LedgerLine, ...]
 
-    def kind(self, place: int) -> str:
-        """Return what the point of a line stands for."""
-        if place == 0:
-            return START
-        return END if place == len(self.lines) - 1 else STEP
-
 
 def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
-    """Draw the risk-utility map: RP by what is lost, a path through the steps of each plan.
-
-    The ledgers are those of `keyhole.ledger`, by the name of the plan.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.protection.ledger import ledger
-    >>> people = pl.DataFrame({"sex": [*"ffmm"], "age": [30, 34, 91, 97]})
-    >>> steps = [{"method": "top-code", "column": "age", "value": 89}]
-    >>> found = ledger(people, steps, keys=["sex", "age"], cutoff=2)
-    >>> ledger_chart({"plan": found}).to_dict()["title"]["text"]
-    ['The plan takes RP(2) from 100% to 50% and loses 12% of the information']
-    """
+    """Draw the risk-utility map: RP by what is lost, a path through the steps of each plan."""
     paths = [
         _Path(
             plain(name),
@@ -91,13 +72,23 @@ def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     ]
     limits = sorted({one.limit for one in ledgers.values() if one.limit is not None})
     first = next(iter(ledgers.values()))
-    plane = _plane(paths, limits, first.cutoff)
+    drawn = [line for path in paths for line in path.lines]
+    lost = max(map(_lost, drawn), default=0) or 0.01
+    rp = min(1.0, max([*(line.rp or 0 for line in drawn), *limits], default=0) or 0.01)
+    axis, ends = "Information lost: share of what the variables told", (lost * 1.12, rp * 1.08)
+    plane = RiskPlane("lost", axis, *ends, first.cutoff, width=WIDTH, height=HEIGHT)
+    tips = [
+        alt.Tooltip("words:N", title="step"),
+        alt.Tooltip("rp:Q", title="RP", format=".2%"),
+        alt.Tooltip("cr:Q", title="CR", format=".3f"),
+        alt.Tooltip("lost:Q", title="information lost", format=".2%"),
+    ]
     named = name_limits(plane, [(f"risk limit {percentage(v)}", v, False) for v in limits])
     rows = [_row(path, place, line) for path in paths for place, line in enumerate(path.lines)]
     layers = [
         *draw_limits(plane, named),
         draw_walks(plane, rows, {path.name: path.colour for path in paths}),
-        draw_points(plane, rows, SHAPES, _tips()),
+        draw_points(plane, rows, SHAPES, tips),
         *_labels(plane, paths, named),
     ]
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
@@ -108,17 +99,9 @@ def _lost(line: LedgerLine) -> float:
     return line.price.lost or 0.0
 
 
-def _plane(paths: Sequence[_Path], limits: Sequence[float], cutoff: int) -> RiskPlane:
-    lost = max((_lost(line) for path in paths for line in path.lines), default=0) or 0.01
-    rp = max([*(line.rp or 0 for path in paths for line in path.lines), *limits], default=0) or 0.01
-    title = "Information lost: share of what the variables told"
-    return RiskPlane(
-        "lost", title, lost * 1.12, min(1.0, rp) * 1.08, cutoff, width=WIDTH, height=HEIGHT
-    )
-
-
 def _row(path: _Path, place: int, line: LedgerLine) -> dict[str, Any]:
-    kind = path.kind(place)
+    last = place == len(path.lines) - 1
+    kind = START if place == 0 else END if last else STEP
     return {
         "path": path.name,
         "order": place,
@@ -134,39 +117,29 @@ def _row(path: _Path, place: int, line: LedgerLine) -> dict[str, Any]:
     }
 
 
-def _tips() -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("words:N", title="step"),
-        alt.Tooltip("rp:Q", title="RP", format=".2%"),
-        alt.Tooltip("cr:Q", title="CR", format=".3f"),
-        alt.Tooltip("lost:Q", title="information lost", format=".2%"),
-    ]
-
-
 def _labels(
     plane: RiskPlane, paths: Sequence[_Path], limits: Sequence[LimitLine]
 ) -> list[alt.Chart]:
     at = [[plane.pixels(_lost(m), m.rp or 0.0) for m in path.lines] for path in paths]
+    labels = []
+    for path, points in zip(paths, at, strict=True):
+        steps = [
+            ("", f"{line.step} {plain(line.words, 34)}", point)
+            for line, point in zip(path.lines, points, strict=True)
+            if line.step
+        ]
+        labels += [
+            Label(tuple(text.strip() for text in one.lines), one.point, one.colour)
+            for one in merge_near(steps, colour=path.colour, a_line=1)
+        ]
     return draw_labels(
         plane,
-        [label for path, points in zip(paths, at, strict=True) for label in _texts(path, points)],
+        labels,
         points=[point for points in at for point in points],
         lines=[pair for points in at for pair in pairwise(points)],
         limits=limits,
         room=ROOM,
     )
-
-
-def _texts(path: _Path, points: Sequence[tuple[float, float]]) -> list[Label]:
-    steps = [
-        ("", f"{line.step} {plain(line.words, 34)}", point)
-        for line, point in zip(path.lines, points, strict=True)
-        if line.step
-    ]
-    return [
-        Label(tuple(text.strip() for text in one.lines), one.point, one.colour)
-        for one in merge_near(steps, colour=path.colour, a_line=1)
-    ]
 
 
 def _finding(ledgers: Mapping[str, Ledger]) -> str:
@@ -197,18 +170,7 @@ def _below(one: Ledger) -> list[str]:
 
 
 def before_after_chart(protection: Protection) -> alt.TopLevelMixin:
-    """Draw the share of records in small cells, before and after a plan.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.protection.apply import apply_plan
-    >>> people = pl.DataFrame({"age": [30, 30, 91, 97]})
-    >>> steps = [{"method": "top-code", "column": "age", "value": 89}]
-    >>> chart = before_after_chart(apply_plan(people, steps, keys=["age"], cutoff=2))
-    >>> chart.to_dict()["title"]["text"]
-    ['The plan takes RP(2) from 50% to 0%']
-    """
+    """Draw the share of records in small cells, before and after a plan."""
     before, after = (
         None if one is None else one.exposure for one in (protection.before, protection.after)
     )
@@ -243,10 +205,8 @@ LABELLED = 400
 
 def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
     """Draw a heat map: rows down, columns across, suppressed cells marked, totals left out."""
-    down, heads = (
-        _side_labels(table, 0, len(table.rows)),
-        _side_labels(table, len(table.rows), None),
-    )
+    split = len(table.rows)
+    down, heads = _side_labels(table.levels[:split]), _side_labels(table.levels[split:])
     rows = _squares(table, down, heads)
     across = ", ".join(plain(name) for name in table.cols) or " "
     base = alt.Chart(inline(rows)).encode(
@@ -263,17 +223,25 @@ def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
     hidden = base.transform_filter("datum.suppressed").mark_rect(
         fill="#eef0f2", stroke="#8795a1", strokeDash=[2, 2]
     )
-    layers = [shown, hidden]
-    layers.append(_marks(base, "datum.suppressed", INK))
+    marks = [("datum.suppressed", INK)]
     if len(rows) <= LABELLED:
-        layers.append(_marks(base, "!datum.suppressed && !datum.dark", INK))
-        layers.append(_marks(base, "!datum.suppressed && datum.dark", "white"))
+        marks.append(("!datum.suppressed && !datum.dark", INK))
+        marks.append(("!datum.suppressed && datum.dark", "white"))
+    texts = [
+        base.transform_filter(condition).mark_text(color=ink).encode(text="text:N")
+        for condition, ink in marks
+    ]
+    layers: list[Any] = [shown, hidden, *texts]
     chart = alt.layer(*layers).properties(width=alt.Step(46), height=alt.Step(26))
-    return house_style(chart, title=table.title(), subtitle=_table_notes(table), width=70)
-
-
-def _marks(base: Any, condition: str, colour: str) -> Any:
-    return base.transform_filter(condition).mark_text(color=colour).encode(text="text:N")
+    hidden_cells = sum(row["suppressed"] for row in rows)
+    notes = {
+        "round": f"Every cell is a multiple of {table.base or 0:g}; rows and columns add up.",
+        "none": "Not protected: do not publish this picture.",
+        "suppress": f"{hidden_cells:,} of {len(rows):,} cells are not shown (×), to protect "
+        f"contributors.",
+    }
+    below = [notes[table.protect]]
+    return house_style(chart, title=table.title(), subtitle=below, width=70)
 
 
 def _squares(table: ProtectedTable, down: list[str], heads: list[str]) -> list[dict[str, Any]]:
@@ -293,22 +261,10 @@ def _squares(table: ProtectedTable, down: list[str], heads: list[str]) -> list[d
     ]
 
 
-def _side_labels(table: ProtectedTable, first: int, last: int | None) -> list[str]:
+def _side_labels(levels: Sequence[Sequence[Any]]) -> list[str]:
     """Name the combinations of categories on one side, each by a name of its own."""
-    levels = table.levels[first:last]
     found: list[str] = []
     for one in product(*levels):
         label = ", ".join(plain(cell_label(level), 24) for level in one) or " "
         found.append(label if label not in found else f"{label} ({len(found) + 1})")
     return found
-
-
-def _table_notes(table: ProtectedTable) -> list[str]:
-    if table.protect == "round":
-        return [f"Every cell is a multiple of {table.base:g}; rows and columns add up."]
-    if table.protect == "none":
-        return ["Not protected: do not publish this picture."]
-    inner = table.suppressed.reshape(table.shape)[tuple(slice(0, -1) for _ in table.shape)]
-    return [
-        f"{int(inner.sum()):,} of {inner.size:,} cells are not shown (×), to protect contributors."
-    ]

@@ -10,21 +10,19 @@ import dataclasses
 import inspect
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.core.options import Question, bind
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
-from keyhole.errors import InputError, OptionError
+from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.exposure.loglinear import population_uniques
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.apply import (
     PlanLike,
     as_draft,
@@ -33,7 +31,7 @@ from keyhole.protection.apply import (
     open_to_protect,
     protect,
 )
-from keyhole.protection.method import METHODS, Protected
+from keyhole.protection.method import METHODS
 from keyhole.protection.next_steps import NextStep, find_next_steps
 from keyhole.protection.plan import Plan, PlanDraft
 from keyhole.protection.prices import NOTHING_LOST, measure_overlap, measure_price
@@ -52,47 +50,30 @@ from keyhole.utility.formulas import formula_columns
 WEIGHT = "weight"
 
 
-@dataclass(frozen=True, slots=True)
-class Population:
-    """The people behind a file: how many each record of the original stands for.
+def _population_uniques(
+    people: Floats | None, data: Microdata, kept: Ints, exposure: Exposure | None
+) -> float | None:
+    """Estimate how many uniques are unique in the population, by a log-linear model.
 
-    `weights` is None where neither weights nor a fraction are known; `unestimated` says so.
+    The model is of the same family (forest) after every step: if it were chosen anew, the
+    estimates would differ by the choice too. `people` is how many each record of the original
+    stands for; the population stays as large as it was if only some records (`kept`) are left:
+    they stand for the others. A record that is not unique as the exposure counts it counts for
+    nothing.
     """
-
-    weights: npt.NDArray[np.float64] | None
-    unestimated: str = ""
-
-    @classmethod
-    def of(cls, data: Microdata, weight: str | None, fraction: float | None) -> Population:
-        """Find out from a column of weights, or from the share of the population sampled."""
-        if weight is not None:
-            return cls(data.weights(weight))
-        if fraction is not None:
-            return cls(np.full(data.records, 1 / fraction))
-        return cls(None, "neither weight nor fraction is given")
-
-    def uniques(self, data: Microdata, kept: Ints, exposure: Exposure | None) -> float | None:
-        """Estimate how many uniques are unique in the population, by a log-linear model.
-
-        The model is of the same family (forest) after every step: if it were chosen anew, the
-        estimates would differ by the choice too. The population stays as large as it was if only
-        some records (`kept`) are left: they stand for the others. A record that is not unique as
-        the exposure counts it counts for nothing.
-        """
-        if self.weights is None or exposure is None:
-            return None
-        if not exposure.uniques:
-            return 0.0
-        mine = self.weights[kept]
-        mine = mine * (self.weights.sum() / mine.sum()) if mine.sum() > 0 else mine
-        if not mine.sum() > 0:
-            return None
-        names = {name: f"key {place}" for place, name in enumerate(exposure.keys)}
-        columns = [data.column(name).alias(short) for name, short in names.items()]
-        frame = pl.DataFrame([*columns, pl.Series(WEIGHT, np.maximum(mine, 1.0))])
-        found = population_uniques(frame, keys=list(names.values()), weight=WEIGHT, model="forest")
-        alone = exposure.f == 1
-        return float(np.nansum(found.probability[alone]))
+    if people is None or exposure is None:
+        return None
+    if not exposure.uniques:
+        return 0.0
+    mine = people[kept]
+    if not mine.sum() > 0:
+        return None
+    mine = mine * (people.sum() / mine.sum())
+    names = {name: f"key {place}" for place, name in enumerate(exposure.keys)}
+    columns = [data.column(name).alias(short) for name, short in names.items()]
+    frame = pl.DataFrame([*columns, pl.Series(WEIGHT, np.maximum(mine, 1.0))])
+    found = population_uniques(frame, keys=list(names.values()), weight=WEIGHT, model="forest")
+    return float(np.nansum(found.probability[exposure.f == 1]))
 
 
 # Columns of these roles are nothing to an analyst's tables.
@@ -132,10 +113,12 @@ def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> Ledger
     read, wanted = Plan.of(draft), question.targets
     if wanted is None:
         wanted = ledger_targets(data, [read], named, question.weight)
-    population = Population.of(data, question.weight, question.fraction)
+    people = None if question.weight is None else data.weights(question.weight)
+    if question.fraction is not None:
+        people = np.full(data.records, 1 / question.fraction)
     done = carry_out(data, draft, question)
     rows = rows_after(data.records, done.steps)
-    lines = _lines(data, done, rows, read.known_with(named), wanted, formula, population)
+    lines = _lines(data, done, rows, read.known_with(named), wanted, formula, people)
     last = lines[-1]
     steps: tuple[NextStep, ...] = ()
     if limit is not None and last.rp is not None and last.rp > limit:
@@ -157,7 +140,7 @@ def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> Ledger
         next_steps=steps,
         warnings=(*done.warnings, *_risen(lines)),
         protection=done,
-        unestimated=population.unestimated,
+        unestimated="neither weight nor fraction is given" if people is None else "",
         seed=question.seed,
         plan=read,
     ).with_notes()
@@ -180,17 +163,12 @@ def ledger_targets(
 
 def _is_analysed(data: Microdata, name: str) -> bool:
     variable = data.variable(name)
-    if variable.role is not None and variable.role not in NOT_ANALYSED:
-        return variable.kind != "text"
-    found = recognise(name, variable.label)
-    said = set(words(name))
-    numbers = said <= _HOUSEHOLD | _NUMBERED and not said.isdisjoint(_HOUSEHOLD)
-    return (
-        variable.role is None
-        and variable.kind != "text"
-        and not (found and found.confidence >= (NUMBER if found.safe_harbor == "R" else SURE))
-        and not numbers
-    )
+    if variable.kind == "text" or variable.role is not None:
+        return variable.kind != "text" and variable.role not in NOT_ANALYSED
+    found, said = recognise(name, variable.label), set(words(name))
+    if said <= _HOUSEHOLD | _NUMBERED and said & _HOUSEHOLD:
+        return False
+    return not (found and found.confidence >= (NUMBER if found.safe_harbor == "R" else SURE))
 
 
 def _risen(lines: Sequence[LedgerLine]) -> list[str]:
@@ -215,18 +193,14 @@ def _lines(
     keys: tuple[str, ...],
     targets: tuple[str, ...],
     formula: str | None,
-    population: Population,
+    people: Floats | None,
 ) -> list[LedgerLine]:
     """Measure after each step; what a step did not touch is not measured again."""
     assert done.before is not None  # there are keys
     exposure = done.before.exposure
-    uniques = population.uniques(data, np.arange(data.records), exposure)
-    price = NOTHING_LOST
-    modelled: list[str] = []
-    if formula is None:
-        price = dataclasses.replace(price, overlap=None)
-    else:
-        modelled = formula_columns(formula, data.names)
+    uniques = _population_uniques(people, data, np.arange(data.records), exposure)
+    price = NOTHING_LOST if formula else dataclasses.replace(NOTHING_LOST, overlap=None)
+    modelled = formula_columns(formula, data.names) if formula else []
     both = _readings(data, exposure)
     lines = [LedgerLine.of(0, None, exposure, uniques, price, both)]
     for number, (step, kept) in enumerate(zip(done.steps, rows, strict=True), 1):
@@ -235,11 +209,12 @@ def _lines(
             measure = partial(risk, cutoff=done.before.cutoff, missing=done.before.missing)
             exposure = measure(step.data, keys=left) if left else None
             both = _readings(step.data, exposure)
-            uniques = population.uniques(step.data, kept, exposure)
-        if step.left_out or _touches(step, targets):
+            uniques = _population_uniques(people, step.data, kept, exposure)
+        changed = {name for name, count in step.by_column.items() if count}
+        if step.left_out or not changed.isdisjoint(targets):
             found = measure_price(data, step.data, targets=targets, kept=kept)
             price = found.with_overlap_of(price)
-        if formula is not None and (step.left_out or _touches(step, modelled)):
+        if formula and (step.left_out or not changed.isdisjoint(modelled)):
             price = price.with_overlap_of(measure_overlap(data, step.data, formula))
         lines.append(LedgerLine.of(number, step, exposure, uniques, price, both))
     return lines
@@ -261,12 +236,6 @@ def _readings(data: Microdata, found: Exposure | None) -> Readings:
     return own, wildcard
 
 
-def _touches(step: Protected, names: Iterable[str]) -> bool:
-    """Tell whether a step changed any value of some columns."""
-    changed = {name for name, count in step.by_column.items() if count}
-    return not changed.isdisjoint(names)
-
-
 def compare_plans(data: Any, plans: Mapping[str, PlanLike], **options: Any) -> PlanComparison:
     """Keep the ledgers of several plans, given by name, and set them side by side.
 
@@ -285,22 +254,12 @@ def compare_plans(data: Any, plans: Mapping[str, PlanLike], **options: Any) -> P
     """
     if not isinstance(plans, Mapping) or not plans:
         raise OptionError("plans must be a table of plans by name. Got none instead.")
-    drafts = {str(name): _draft(str(name), plan) for name, plan in plans.items()}
+    named = {str(name): plan for name, plan in plans.items()}
+    drafts = {name: as_draft(plan, f"plan {name!r}: ") for name, plan in named.items()}
     first = next(iter(drafts.values()))
     inspect.signature(protect).bind(data, plan=first, **options)  # refuses names of no option
     question = bind(protect, {**options, "plan": first, "ledger": True})
     return compare_ledgers(open_to_protect(question, data, drafts), drafts, question)
-
-
-def _draft(name: str, plan: PlanLike) -> PlanDraft:
-    """Read a plan whose problems name it."""
-    where = f"plan {name!r}: "
-    try:
-        draft = as_draft(plan)
-    except InputError as error:
-        return PlanDraft({}, tuple(f"{where}{problem}" for problem in error.problems))
-    problems = tuple(f"{where}{problem}" for problem in draft.problems)
-    return dataclasses.replace(draft, problems=problems, where=f"{where}{draft.where}")
 
 
 def compare_ledgers(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from string import Formatter
 from typing import Annotated, Any, Generic, Literal, ParamSpec
@@ -24,10 +24,10 @@ from keyhole.core.options import Parameter, documented, parameters_of, value_pro
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.engines.opening import column_problems
-from keyhole.errors import InputError, OptionError
+from keyhole.errors import OptionError
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.options import Options, value_text
+from keyhole.protection.options import Options, raised, value_text
 from keyhole.results import Result
 
 P = ParamSpec("P")
@@ -109,28 +109,24 @@ class Protected(Result):
 
 
 def column_list(columns: tuple[str, ...]) -> str | None:
-    """Write columns as the command line takes them: with commas, odd names in quotes.
-
-    Examples
-    --------
-    >>> column_list(("age", "born, year")), column_list(())
-    ('age,"born, year"', None)
-    """
+    """Write columns as the command line takes them: with commas, odd names in quotes."""
     odd = {name: '"' + name.replace('"', '""') + '"' for name in columns if set(name) & set(',"')}
     return ",".join(odd.get(name, name) for name in columns) or None
 
 
 def warnings_table(warnings: Sequence[str], title: str = "Mind") -> list[Table]:
-    """Return warnings as a table of sentences; none if there are none.
-
-    Examples
-    --------
-    >>> print(warnings_table(["the seed is small"])[0].to_text())
-    Mind
-      The seed is small.
-    """
+    """Return warnings as a table of sentences; none if there are none."""
     lines = [f"{text[:1].upper()}{text[1:]}." for text in warnings]
     return [Table(title, [], [], lines)] if lines else []
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """Say which name was meant, or which there are."""
+    names = list(known)
+    near = nearest(name, names)
+    if near:
+        return f"Did you mean {' or '.join(map(repr, near))}?"
+    return f"There are {quoted(names, most=len(METHODS))}."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,46 +154,26 @@ GoalCheck = tuple[list[str], list[str]]
 class Method(Generic[P]):
     """A protection: the function that carries it out, checked before it runs, and its facts.
 
-    Parameters
-    ----------
-    function
-        What carries it out. Its keyword parameters are the options; one called ``seed`` says that
-        it draws at random.
-    name, effect
-        Its name in a plan, and what it does to values.
-    public
-        The options that may be told to everybody. If left out, all of a method that takes no seed,
-        and none of one that does.
-    note
-        Its words in the public note.
-    writes
-        The options that name the columns it changes; other columns are only looked at.
-    clashes
-        What is wrong with options that are each fit.
-    unfit
-        What in the data keeps fit options from being carried out.
-    sizes
-        Given options that cannot be more than the records of the file.
-    draws
-        Whether, with these options, it really draws.
-    needs_order
-        Whether its columns must hold numbers or dates.
-    makes_labels
-        Whether, with these options, it leaves labels where numbers were.
-    repeats
-        Whether the same column may be treated so more than once.
-    supersedes
-        By option that is found in the data, the options it stands for.
-    also_found
-        Further options that are found in the data, and stand for none.
-    not_typed
-        Options that no form asks for.
-    suggested
-        Values with which a form begins.
-    suggest
-        Its options for a change of one key that would lower the risk; None if it makes no such.
-    goal
-        Holds what a step promised against the released file.
+    - `function`: carries it out. Its keyword parameters are the options; one called ``seed`` says
+      that it draws at random.
+    - `name`, `effect`: its name in a plan, and what it does to values.
+    - `public`: options that may be told to everybody. If left out, all of a method that takes no
+      seed, and none of one that does.
+    - `note`: its words in the public note.
+    - `writes`: options that name the columns it changes; other columns are only looked at.
+    - `clashes`: what is wrong with options that are each fit.
+    - `unfit`: what in the data keeps fit options from being carried out.
+    - `sizes`: given options that cannot be more than the records of the file.
+    - `draws`: whether, with these options, it really draws.
+    - `needs_order`: whether its columns must hold numbers or dates.
+    - `makes_labels`: whether, with these options, it leaves labels where numbers were.
+    - `repeats`: whether the same column may be treated so more than once.
+    - `supersedes`: by option that is found in the data, the options it stands for.
+    - `also_found`: further options that are found in the data, and stand for none.
+    - `not_typed`: options that no form asks for.
+    - `suggested`: values with which a form begins.
+    - `suggest`: its options for a change of one key that would lower the risk, or None.
+    - `goal`: holds what a step promised against the released file.
     """
 
     function: Callable[P, Protected]
@@ -235,10 +211,7 @@ class Method(Generic[P]):
             "__annotations__": typing.get_type_hints(self.function),
         }
         self.__dict__.update(facts)  # it is frozen
-        self._require_public_note()
-
-    def _require_public_note(self) -> None:
-        """Refuse words for everybody that tell what is secret, or may not be given."""
+        # Words for everybody must not tell what is secret, or may not be given.
         asked = {name for _, name, _, _ in Formatter().parse(self.note.done) if name is not None}
         hidden = asked - {"columns"} - (set(self.required) - set(self.secret))
         if "columns" in asked:
@@ -304,8 +277,17 @@ class Method(Generic[P]):
 
     def problems(self, options: Options, data: Microdata | None = None) -> list[str]:
         """Return everything that is wrong with the options, and with the data for them."""
-        given = self._given(options)
-        found = [*self._names(given), *self._values(given)] or self.clashes(given)
+        given, known = self._given(options), parameters_of(self.function)
+        found = [
+            f"{shown(name)} is not an option of {self.name}. {hint(name, self.parameters)}"
+            for name in given
+            if name not in known
+        ]
+        lacking = (name for name in self.required if name not in given)
+        found += [f"{name} must be given for {self.name}." for name in lacking]
+        for name in self.secret:  # a value of theirs is not shown
+            known[name] = replace(known[name], option=replace(known[name].option, secret=True))
+        found = [*found, *value_problems(known, given)[1]] or self.clashes(given)
         return found if data is None else [*found, *self.unfit_for(data, given)]
 
     def unfit_for(self, data: Microdata, options: Options) -> list[str]:
@@ -317,31 +299,8 @@ class Method(Generic[P]):
         absent = column_problems(data, self.columns(given), "column")
         if absent or self.problems(given):
             return absent
-        try:
-            return self.unfit(data, given)
-        except InputError as error:
-            return list(error.problems)
-
-    def _names(self, given: Options) -> list[str]:
-        known, found = list(self.parameters), []
-        for name in given:
-            if name in self.parameters or (name == "seed" and self.is_random):
-                continue
-            near = nearest(name, known)
-            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
-                f"There are {quoted(known)}."
-            )  # fmt: skip
-            found.append(f"{shown(name)} is not an option of {self.name}. {hint}")
-        return found + [
-            f"{name} must be given for {self.name}." for name in self.required if name not in given
-        ]
-
-    def _values(self, given: Options) -> list[str]:
-        """Return what is wrong with single values; that of a secret option is not shown."""
-        known = parameters_of(self.function)
-        for name in self.secret:
-            known[name] = replace(known[name], option=replace(known[name].option, secret=True))
-        return [*value_problems(known, given)[1]]
+        problems: list[str] = []
+        return raised(lambda: problems.extend(self.unfit(data, given))) or problems
 
 
 METHODS: dict[str, Method[...]] = {}
@@ -351,14 +310,7 @@ METHODS: dict[str, Method[...]] = {}
 def method(
     name: str, effect: Effect, **facts: Any
 ) -> Callable[[Callable[P, Protected]], Method[P]]:
-    """Declare the function below to be a protection method; see `Method` for its facts.
-
-    Examples
-    --------
-    >>> from keyhole.protection.methods import METHODS
-    >>> METHODS["noise"].secret
-    ('size', 'kind', 'rescale', 'low', 'high')
-    """
+    """Declare the function below to be a protection method; see `Method` for its facts."""
 
     def declare(function: Callable[P, Protected]) -> Method[P]:
         METHODS[name] = made = Method(documented(function), name, effect, **facts)

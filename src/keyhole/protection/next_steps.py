@@ -79,43 +79,40 @@ def find_next_steps(
     so far.
     """
     found = []
-    for step, words, reading in _candidates(protected, keys, limit, cutoff, missing):
+    for step, words in _candidates(protected, keys, limit, cutoff, missing):
         try:
             options = {name: value for name, value in step.items() if name != "method"}
             made = METHODS[step["method"]](protected, **options)
         except InputError:
             continue  # what cannot be carried out is no candidate
         left = [name for name in keys if name in made.data.names]
-        exposure = risk(made.data, keys=left, cutoff=cutoff, missing=reading) if left else None
+        exposure = risk(made.data, keys=left, cutoff=cutoff, missing=missing) if left else None
         rp, cr = (0.0, 0.0) if exposure is None else (exposure.rp, exposure.cr)
         loss = information_loss(original, made.data, variables=targets, kept=kept).share or 0.0
         price = max(0.0, loss - (now.lost or 0.0))
         shown = {name: value for name, value in step.items() if name != "map"}
-        met = rp <= limit
-        found.append(
-            NextStep(shown, words, rp, cr, loss, price, made.changed, met, reading, whole=step)
-        )
+        figures = rp, cr, loss, price, made.changed, rp <= limit, missing
+        found.append(NextStep(shown, words, *figures, whole=step))
     found.sort(key=lambda one: (not one.meets, one.price if one.meets else one.rp, one.price))
     return tuple(found[:TOLD])
 
 
-Candidate = tuple[dict[str, Any], str, Missing]
-
-
 def _candidates(
     data: Microdata, keys: Sequence[str], limit: float, cutoff: int, missing: Missing
-) -> Iterator[Candidate]:
+) -> Iterator[tuple[dict[str, Any], str]]:
     fixes = cheapest_fix(data, keys=keys, limit=limit, cutoff=cutoff).fixes
     for fix in fixes[:TRIED]:
         for name, method in METHODS.items():
             options = method.suggest(data, fix)
             if options is not None:
-                step = {"method": name, **options}
-                yield step, f"{fix.action} {fix.variable} ({fix.detail})", missing
+                yield (
+                    {"method": name, **options},
+                    f"{fix.action} {fix.variable} ({fix.detail})",
+                )
     step = {"method": "suppress", "keys": list(keys), "limit": limit}
     step |= {"cutoff": cutoff} if cutoff >= 2 else {}
     step |= {"missing": missing} if missing == "wildcard" else {}
-    yield step, "suppress single values", missing
+    yield step, "suppress single values"
 
 
 def next_steps_table(

@@ -16,6 +16,7 @@ from keyhole.core.names import quoted
 from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.data.missing import text_forms
+from keyhole.errors import InputError
 
 Options = Mapping[str, Any]
 
@@ -28,27 +29,21 @@ POSITIVE = Number(above=0, high=math.inf)
 class TomlValue(Kind):
     """A value that a function checks, typed as a plan writes it.
 
-    `check` says what a value must be where it is unfit, and `named` which columns a fit one names.
+    `what` says what a value must be, `fits` whether it is, and `named` which columns it names.
     """
 
-    check: Callable[[Any], str | None]
+    what: str
+    fits: Callable[[Any], Any]
     named: Callable[[Any], Iterable[str]] = lambda _: ()
 
     widget: ClassVar[str] = "lines"
 
     def fault(self, value: Any) -> str | None:
         """Say what a value must be."""
-        return self.check(value)
+        return None if self.fits(value) else self.what
 
     def read(self, text: str) -> Any:
-        r"""Read a list or a table as TOML writes it, or a line for each entry; else it is text.
-
-        Examples
-        --------
-        >>> kind = TomlValue(lambda _: None)
-        >>> kind.read("[18, 65]"), kind.read('W = "single"\nD = "single"'), kind.read("weight")
-        ([18, 65], {'W': 'single', 'D': 'single'}, 'weight')
-        """
+        r"""Read a list or a table as TOML writes it, or a line for each entry; else it is text."""
         for written in (f"value = {text}", text):
             try:
                 found = tomllib.loads(written)
@@ -78,11 +73,9 @@ class _Seed(Whole):
     __slots__ = ()
 
     def fault(self, value: Any) -> str | None:
-        """Accept a number of at least 0."""
         return None if isinstance(value, np.random.SeedSequence) else Whole.fault(self, value)
 
     def settle(self, value: Any) -> Any:
-        """Leave it as it is."""
         return value
 
 
@@ -92,19 +85,23 @@ Seed = Annotated[
 ]
 
 
+def is_list(value: Any) -> bool:
+    """Tell whether a value is a list of others, and not a text."""
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def is_table(value: Any) -> bool:
+    """Tell whether a value is a table, and not empty."""
+    return isinstance(value, Mapping) and bool(value)
+
+
 def given_options(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options among a method's arguments (its `locals`) that were given."""
     return {n: v for n, v in values.items() if v is not None and n not in ("data", "seed")}
 
 
 def forms_of(values: Iterable[Any]) -> set[str]:
-    """Return the texts that values may be named by.
-
-    Examples
-    --------
-    >>> sorted(forms_of([1, True, "02"]))
-    ['02', '1', '1.0', 'True', 'true']
-    """
+    """Return the texts that values may be named by."""
     listed = list(values)
     return text_forms(listed) | {str(v).lower() for v in listed if isinstance(v, bool)}
 
@@ -115,26 +112,22 @@ def by_form(table: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def find_by_form(table: Mapping[str, Any], value: Any) -> Any:
-    """Look a value up in such a table; None if it is not there.
-
-    Examples
-    --------
-    >>> table = by_form({"1": "a", "true": "b"})
-    >>> find_by_form(table, 1.0), find_by_form(table, True)
-    ('a', 'b')
-    """
+    """Look a value up in such a table; None if it is not there."""
     return next((table[form] for form in sorted(forms_of([value])) if form in table), None)
 
 
 def plain_number(value: float) -> float:
-    """Return a whole number as such.
-
-    Examples
-    --------
-    >>> plain_number(5.0), plain_number(2.5)
-    (5, 2.5)
-    """
+    """Return a whole number as such."""
     return int(value) if value == int(value) else value
+
+
+def raised(work: Callable[[], Any]) -> list[str]:
+    """Return the problems of an input that work raises; none if it succeeds."""
+    try:
+        work()
+    except InputError as error:
+        return list(error.problems)
+    return []
 
 
 def exactly_one(options: Options, *names: str) -> list[str]:
@@ -157,13 +150,7 @@ def numeric_problems(data: Microdata, names: Sequence[str]) -> list[str]:
 
 
 def value_text(value: Any) -> str:
-    """Write a value for a message: a date as a plan writes it.
-
-    Examples
-    --------
-    >>> value_text({"born": [date(2020, 1, 31), "x"]})
-    "{'born': [2020-01-31, 'x']}"
-    """
+    """Write a value for a message: a date as a plan writes it."""
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, Mapping):

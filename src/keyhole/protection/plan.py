@@ -21,17 +21,19 @@ import math
 import os
 import re
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from keyhole.core.names import nearest, plural, quoted, shown
+from keyhole.core.files import write_whole
+from keyhole.core.names import plural, quoted, shown
 from keyhole.core.options import without_columns
 from keyhole.errors import FileError, OptionError
-from keyhole.protection.method import Method
+from keyhole.protection.method import Method, hint
 from keyhole.protection.methods import METHODS
+from keyhole.protection.options import is_list
 
 # Stands in a plan that is told for an option that is not.
 INTERNAL = "kept internal"
@@ -42,24 +44,14 @@ _BARE = re.compile(r"^[A-Za-z0-9_-]+$")
 def toml_of(
     steps: Sequence[Mapping[str, Any]], title: str = "", *, keep_order: bool = False
 ) -> str:
-    r"""Write steps as the tables of a plan.
-
-    Examples
-    --------
-    >>> print(toml_of([{"method": "recode", "column": "ms", "map": {"m": "married", 2: 1.5}}]))
-    [[step]]
-    method = "recode"
-    column = "ms"
-    map = { m = "married", 2 = 1.5 }
-    <BLANKLINE>
-    """
+    r"""Write steps as the tables of a plan."""
     head = f"title = {toml_value(title)}\n" if title else ""
     head += "keep_order = true\n" if keep_order else ""
-    parts = [head] if head else []
-    for step in steps:
-        lines = [f"{_key(key)} = {toml_value(value)}\n" for key, value in step.items()]
-        parts.append("".join(["[[step]]\n", *lines]))
-    return "\n".join(parts)
+    tables = [
+        "[[step]]\n" + "".join(f"{_key(key)} = {toml_value(one)}\n" for key, one in step.items())
+        for step in steps
+    ]
+    return "\n".join([head, *tables] if head else tables)
 
 
 def _key(key: Any) -> str:
@@ -123,26 +115,12 @@ class PlanStep:
 
 
 def parse_step(raw: Any) -> tuple[PlanStep | None, list[str]]:
-    """Read a step, and say what is wrong with it; None where its method is not known.
-
-    Examples
-    --------
-    >>> parse_step({"method": "rond", "column": "age"})
-    (None, ["'rond' is not a method. Did you mean 'round'?"])
-    """
+    """Read a step, and say what is wrong with it; None where its method is not known."""
     if not isinstance(raw, Mapping) or not isinstance(raw.get("method"), str):
         return None, [f"method must be given, one of {quoted(METHODS, most=len(METHODS))}."]
     name = raw["method"]
     if name not in METHODS:
-        near = nearest(name, list(METHODS))
-        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
-            f"There are {quoted(METHODS, most=len(METHODS))}."
-        )  # fmt: skip
-        return None, [f"{shown(name)} is not a method. {hint}"]
-    return _with_options(name, raw)
-
-
-def _with_options(name: str, raw: Mapping[str, Any]) -> tuple[PlanStep, list[str]]:
+        return None, [f"{shown(name)} is not a method. {hint(name, METHODS)}"]
     method = METHODS[name]
     options = {key: value for key, value in raw.items() if key not in ("method", "fitted")}
     if "columns" in method.parameters and "column" in options and "columns" not in options:
@@ -169,17 +147,14 @@ def found_options(name: str) -> tuple[str, ...]:
 
 
 def _contradictions(step: PlanStep, fitted: Mapping[str, Any]) -> list[str]:
-    """Say what of the fitted values this method never finds, or contradicts its options."""
     may = found_options(step.method)
     strange = [key for key in fitted if key not in may and key != "seed"]
-    found = []
-    if strange:
-        holds = f"may hold {quoted(may)} only" if may else "has no place in such a step"
-        found.append(
-            f"fitted {holds}: what {step.method} finds in the data. Got {quoted(strange)} too: "
-            f"leave it out."
-        )
-    return found + [
+    holds = f"may hold {quoted(may)} only" if may else "has no place in such a step"
+    found = [
+        f"fitted {holds}: what {step.method} finds in the data. Got {quoted(strange)} too: leave "
+        f"it out."
+    ]
+    return found * bool(strange) + [
         f"fitted gives another {key} than the step. Leave one of them out."
         for key, given in step.options.items()
         if key in step.fitted and step.fitted[key] != given
@@ -192,58 +167,38 @@ def conflicts(steps: Mapping[int, PlanStep]) -> list[str]:
     A column that is dropped is not there for later steps; the same treatment of the same column
     twice is most likely a leftover; labels have no order.
     """
-    dropped: dict[str, int] = {}
+    dropped, labelled = dict[str, int](), dict[str, int]()
     treated: dict[tuple[str, str], int] = {}
-    labelled: dict[str, int] = {}
     found = []
     for number, step in steps.items():
-        method, options = step.definition, step.effective
-        named, drops = method.columns(options), method.effect == "drops"
+        method, options, here = step.definition, step.effective, f"step {number} ({step.method})"
+        drops, samples = method.effect == "drops", method.effect == "samples"
         found += [
-            f"step {number} ({step.method}): column {shown(name)} is dropped in step "
-            f"{dropped[name]}{' already' if drops else ''}. Leave one of the steps "
-            f"out."
-            for name in named
+            f"{here}: column {shown(name)} is dropped in step {dropped[name]}"
+            f"{' already' if drops else ''}. Leave one of the steps out."
+            for name in method.columns(options)
             if name in dropped
         ]
-        found += list(_twice(number, step, treated, dropped))
-        if method.needs_order:
-            found += [
-                f"step {number} ({step.method}): column {shown(name)} holds labels since step "
-                f"{labelled[name]}, which have no order. Change the order of the steps."
-                for name in step.columns
-                if name in labelled
-            ]
+        again: dict[int, list[str]] = {}
+        for name in () if method.repeats else ("",) if samples else step.columns:
+            before = treated.setdefault((method.effect if samples else step.method, name), number)
+            if before != number and name not in dropped:
+                again.setdefault(before, []).append(name)
+        for before, names in again.items():
+            twice = f"{quoted(names)} is treated so in step {before}"
+            twice = f"step {before} samples" if samples else twice
+            found.append(f"{here}: {twice} already. Leave one of them out.")
+        found += [
+            f"{here}: column {shown(name)} holds labels since step {labelled[name]}, which have no "
+            f"order. Change the order of the steps."
+            for name in step.columns
+            if method.needs_order and name in labelled
+        ]
         if drops:
-            dropped |= {name: number for name in step.columns if name not in dropped}
+            dropped = dict.fromkeys(step.columns, number) | dropped
         if method.makes_labels(options):
-            labelled |= {name: number for name in step.columns if name not in labelled}
+            labelled = dict.fromkeys(step.columns, number) | labelled
     return found
-
-
-def _twice(
-    number: int, step: PlanStep, treated: dict[tuple[str, str], int], dropped: Mapping[str, int]
-) -> Iterator[str]:
-    if step.definition.repeats:
-        return
-    if step.definition.effect == "samples":
-        before = treated.setdefault(("", ""), number)
-        if before != number:
-            yield (
-                f"step {number} ({step.method}): step {before} samples already. Leave one of them "
-                f"out."
-            )
-        return
-    again: dict[int, list[str]] = {}
-    for name in step.columns:
-        before = treated.setdefault((step.method, name), number)
-        if before != number and name not in dropped:
-            again.setdefault(before, []).append(name)
-    for before, names in again.items():
-        yield (
-            f"step {number} ({step.method}): {quoted(names)} is treated so in step {before} "
-            f"already. Leave one of them out."
-        )
 
 
 # A plan is written by hand: what is larger, or deeper, is something else.
@@ -285,7 +240,7 @@ class PlanDraft:
         given_steps = [
             *({"method": "derive", "name": name, "expression": text}
               for name, text in (derived.items() if isinstance(derived, Mapping) else ())),
-            *(listed if _is_steps(listed) else ()),
+            *(listed if is_list(listed) else ()),
         ]  # fmt: skip
         steps: dict[int, PlanStep] = {}
         for number, raw in enumerate(given_steps, 1):
@@ -300,20 +255,10 @@ class PlanDraft:
 
 
 def capped(problems: Iterable[str]) -> list[str]:
-    """Return the problems, each once; of very many the first and the number of the others.
-
-    Examples
-    --------
-    >>> capped(f"step {i}: column must be given." for i in range(1, 3_001))[-1]
-    'and 2,950 more problems.'
-    """
+    """Return the problems, each once; of very many the first and the number of the others."""
     found = list(dict.fromkeys(problems))
     more = len(found) - MOST_TOLD
     return found if more <= 0 else [*found[:MOST_TOLD], f"and {plural(more, 'more problem')}."]
-
-
-def _is_steps(listed: Any) -> bool:
-    return isinstance(listed, Sequence) and not isinstance(listed, str)
 
 
 def _of_the_whole(content: Mapping[str, Any]) -> list[str]:
@@ -324,24 +269,27 @@ def _of_the_whole(content: Mapping[str, Any]) -> list[str]:
         for key in content
         if key not in ("step", "derive", "title", "keep_order")
     ]
-    if not isinstance(content.get("derive", {}), Mapping):
-        found.append("[derive] must be a table of expressions by name. Got something else instead.")
-    if not isinstance(content.get("keep_order", False), bool):
-        found.append("keep_order must be true or false. Got something else instead.")
-    if not isinstance(content.get("title", ""), str):
-        found.append("title must be text. Got something else instead.")
+    kinds: dict[str, tuple[Any, str]] = {
+        "derive": (Mapping, "[derive] must be a table of expressions by name"),
+        "keep_order": (bool, "keep_order must be true or false"),
+        "title": (str, "title must be text"),
+    }
+    found += [
+        f"{demand}. Got something else instead."
+        for key, (kind, demand) in kinds.items()
+        if key in content and not isinstance(content[key], kind)
+    ]
     listed = content.get("step")
     if isinstance(listed, Mapping):
         found.append(
             "a plan must have one [[step]] or more. Got [step] instead: write double brackets."
         )
-    elif (not _is_steps(listed) or not listed) and not (listed is None and content.get("derive")):
+    elif (not is_list(listed) or not listed) and not (listed is None and content.get("derive")):
         found.append("a plan must have one [[step]] or more. Got none.")
     return found
 
 
 def _is_deep(content: Any) -> bool:
-    """Tell whether tables and lists lie within each other too deeply, without going down them."""
     level = [content]
     for _ in range(DEEPEST):
         level = [
@@ -477,61 +425,46 @@ class Plan:
         return dataclasses.replace(self, steps=(*first, *self.steps))
 
     def without_columns(self, names: Collection[str]) -> Plan:
-        """Return the plan for a file without some columns: what it does to them is left out.
-
-        Examples
-        --------
-        >>> plan = Plan.parse([{"method": "round", "column": "age", "base": 5},
-        ...                    {"method": "suppress", "keys": ["sex", "age"], "k": 3}])
-        >>> plan.without_columns(["age"])
-        Plan: suppress sex
-        """
+        """Return the plan for a file without some columns: what it does to them is left out."""
         kept = [step.without_columns(names) for step in self.steps]
         return dataclasses.replace(self, steps=tuple(step for step in kept if step is not None))
 
     def with_fitted(self, fitted: Sequence[Mapping[str, Any]]) -> Plan:
         """Return the plan with what was found in the data, to repeat the same on other data."""
-        steps = []
-        for step, found in zip(self.steps, fitted, strict=True):
-            new = {name: value for name, value in found.items() if step.options.get(name) != value}
-            steps.append(dataclasses.replace(step, fitted=new))
+        steps = [
+            dataclasses.replace(
+                step,
+                fitted={n: value for n, value in found.items() if step.options.get(n) != value},
+            )
+            for step, found in zip(self.steps, fitted, strict=True)
+        ]
         return dataclasses.replace(self, steps=tuple(steps))
 
     def told(self) -> str:
         """Write the plan as it may be told: without what would help to take back what was drawn.
 
         Such a plan can be read, but not carried out.
-
-        Examples
-        --------
-        >>> print(Plan.parse([{"method": "pram", "column": "ms", "p": 0.8}]).told())
-        [[step]]
-        method = "pram"
-        column = "ms"
-        p = "kept internal"
-        <BLANKLINE>
         """
         steps = []
         for step in self.steps:
-            hidden = dict.fromkeys(
-                (o for o in step.definition.secret if o in step.options), INTERNAL
-            )
-            steps.append(PlanStep(step.method, {**step.options, **hidden}))
+            secret = step.definition.secret
+            told = {o: INTERNAL if o in secret else value for o, value in step.options.items()}
+            steps.append(PlanStep(step.method, told))
         return dataclasses.replace(self, steps=tuple(steps)).to_toml()
 
     def to_toml(self) -> str:
         """Write the plan as it is read; a seed is never in it."""
-        tables = []
-        for step in self.steps:
-            more = {"fitted": dict(step.fitted)} if step.fitted else {}
-            tables.append({"method": step.method, **step.options, **more})
+        tables = [
+            {"method": one.method, **one.options, **({"fitted": one.fitted} if one.fitted else {})}
+            for one in self.steps
+        ]
         return toml_of(tables, self.title, keep_order=self.keep_order)
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the plan to a TOML file, whole or not at all."""
-        from keyhole.core.files import write_whole
-
-        with write_whole(Path(path), force=force) as temporary:
+    def save(
+        self, path: str | os.PathLike[str], *, force: bool = False, private: bool = False
+    ) -> Path:
+        """Write the plan to a TOML file, whole or not at all; a private one is for you alone."""
+        with write_whole(Path(path), force=force, private=private) as temporary:
             temporary.write_text(self.to_toml(), encoding="utf-8")
         return Path(path)
 

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -95,10 +96,30 @@ def measure_price(
     found: dict[str, Any] = {"lost": loss.share, "il1s": loss.il1s}
     if there:
         told = at_detail_of(before, protected, there)
-        found |= _distributions(told, protected, there)
-        found["p"] = tried("p", lambda: _smallest_p(told, protected, there))
+        numeric = {name for name in there if protected.column(name).dtype.is_numeric()}
+        # Those that have means on both sides, or shares on both.
+        alike = [n for n in there if told.variable(n).kind != "measure" or n in numeric]
+        if alike:
+            moments = compare_moments(told, protected, variables=alike)
+            means = (one.standardised_difference for one in moments.measures)
+            found["moved"] = max((one.moved for one in moments.shares), default=None)
+            found["mean"] = max((abs(x) for x in means if x is not None), default=None)
+        changed = [
+            name
+            for name in alike
+            if not told.column(name).equals(protected.column(name), check_dtypes=False)
+        ]
+        if changed:
+            found["p"] = tried(
+                "p", lambda: compare_distributions(told, protected, variables=changed).smallest
+            )
         found["pairs"] = _pairs(before, protected, there)
-        found["correlation"] = tried("correlation", lambda: _correlations(before, protected, there))
+        measures = [n for n in there if before.variable(n).kind == "measure" and n in numeric]
+        if len(measures) > 1:
+            compare = partial(compare_correlations, numeric=measures, categorical=())
+            found["correlation"] = tried(
+                "correlation", lambda: compare(before, protected).largest()
+            )
         found["pmse"] = tried(
             "pmse", lambda: propensity_score(told, protected, variables=there, pairs=False).mean
         )
@@ -121,38 +142,6 @@ def measure_overlap(original: Microdata, protected: Microdata, formula: str) -> 
     return Price(overlap=found.mean_overlap)
 
 
-def _distributions(before: Microdata, after: Microdata, names: Sequence[str]) -> dict[str, Any]:
-    """Return how far shares and means of single variables are from what they were."""
-    alike = [name for name in names if _comparable(before, after, name)]
-    if not alike:
-        return {}
-    found = compare_moments(before, after, variables=alike)
-    means = [one.standardised_difference for one in found.measures]
-    return {
-        "moved": max((one.moved for one in found.shares), default=None),
-        "mean": max((abs(x) for x in means if x is not None), default=None),
-    }
-
-
-def _comparable(before: Microdata, after: Microdata, name: str) -> bool:
-    """Tell whether a variable has means on both sides, or shares on both."""
-    measure = before.variable(name).kind == "measure"
-    return not measure or after.column(name).dtype.is_numeric()
-
-
-def _smallest_p(before: Microdata, after: Microdata, names: Sequence[str]) -> float | None:
-    """Test the distributions of the variables that changed; None where none did."""
-    changed = [
-        name
-        for name in names
-        if _comparable(before, after, name)
-        and not before.column(name).equals(after.column(name), check_dtypes=False)
-    ]
-    if not changed:
-        return None
-    return compare_distributions(before, after, variables=changed).smallest
-
-
 def _pairs(before: Microdata, after: Microdata, names: Sequence[str]) -> float | None:
     """Return the largest difference of Cramér's V, the original's at its own detail."""
     codes = {name: paired_codes(before, after, name) for name in names}
@@ -169,14 +158,3 @@ def _association(one: Ints, other: Ints) -> float:
     rows, columns = (np.unique(x, return_inverse=True)[1] for x in (cells // size, cells % size))
     # A constant goes with nothing.
     return cramers_v(counts, rows, columns) if rows.any() and columns.any() else 0.0
-
-
-def _correlations(before: Microdata, after: Microdata, names: Sequence[str]) -> float | None:
-    measures = [
-        name
-        for name in names
-        if before.variable(name).kind == "measure" and after.column(name).dtype.is_numeric()
-    ]
-    if len(measures) < 2:
-        return None
-    return compare_correlations(before, after, numeric=measures, categorical=()).largest()

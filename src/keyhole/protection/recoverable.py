@@ -154,10 +154,7 @@ class RecordGroups:
         return 1 < len(self.starts) <= max(len(self.order) / 2, 2)
 
     def agreed(self, values: Ints) -> tuple[Ints, Ints, Flags]:
-        """Return for each group a value, how many have one, and whether they all have the same.
-
-        A value of -1 is none.
-        """
+        """Return for each group a value, how many have one (-1 is none), and whether all agree."""
         there = values[self.order]
         highest = np.maximum.reduceat(there, self.starts)
         none = np.iinfo(np.int64).max
@@ -244,28 +241,26 @@ class _Finding:
 
     @property
     def share(self) -> str:
-        """How much of what is hidden is told."""
         found = float(self.told.sum() / self.one.hidden.sum())
         return "all" if found == 1 else percentage(found)
 
     @property
-    def values(self) -> str:
-        """The values that are told, in words."""
-        which = "the values" if self.share == "all" else f"{self.share} of the values"
-        return f"{which} of {self.one.name!r} {_DONE.get(self.one.effect, 'as they were')}"
+    def what(self) -> str:
+        return f"{self.one.name!r} {_DONE.get(self.one.effect, 'as they were')}"
 
     def __str__(self) -> str:
+        which = "the values" if self.share == "all" else f"{self.share} of the values"
+        values, by = f"{which} of {self.what}", " and ".join(map(repr, self.by))
         if self.sorted_by and not self.by:
-            return f"the order of the records tells {self.values}: leave keep_order out"
+            return f"the order of the records tells {values}: leave keep_order out"
         if self.sorted_by:
-            by = f"the order of the records by {self.by[0]!r}, which stays,"
-            return f"{by} tells {self.values}: drop it, or number the records anew"
-        if len(self.by) == 1:
             return (
-                f"{self.by[0]!r}, which stays, tells {self.values}: drop it, or do the same to it"
+                f"the order of the records by {by}, which stays, tells {values}: drop it, or "
+                f"number the records anew"
             )
-        by = " and ".join(map(repr, self.by))
-        return f"{by}, which stay, together tell {self.values}: drop one, or do the same to it"
+        if len(self.by) == 1:
+            return f"{by}, which stays, tells {values}: drop it, or do the same to it"
+        return f"{by}, which stay, together tell {values}: drop one, or do the same to it"
 
 
 def _said(findings: Sequence[_Finding]) -> str:
@@ -274,11 +269,9 @@ def _said(findings: Sequence[_Finding]) -> str:
         return str(findings[0])
     most = sorted(findings, key=lambda one: -int(one.told.sum()))
     *some, last = (f"{one.by[0]!r} ({one.share})" for one in most)
-    one = most[0].one
-    what = f"{one.name!r} {_DONE.get(one.effect, 'as they were')}"
     return (
-        f"{', '.join(some)} and {last}, which stay, each tell values of {what}: drop them, or do "
-        f"the same to them"
+        f"{', '.join(some)} and {last}, which stay, each tell values of {most[0].what}: drop "
+        f"them, or do the same to them"
     )
 
 
@@ -310,48 +303,43 @@ class Recoverable:
         data = self.final
         # What was suppressed first: what stood there before the other steps is told by others.
         for finding in sorted(self.findings, key=lambda one: not one.one.is_suppressed):
-            data = _restored(data, finding)
+            name, told, truth = finding.one.name, pl.Series(finding.told), finding.one.values
+            seen = data.column(name) if name in data.names else truth.clear(data.records)
+            if seen.dtype != truth.dtype:
+                seen, truth = as_text(seen), as_text(truth)
+            put = pl.select(pl.when(told).then(truth).otherwise(seen).alias(name)).to_series()
+            # Afresh: its cells are no longer the file's, with missing codes among them.
+            rest = data.select([other for other in data.names if other != name])
+            data = rest.replace(frame=rest.frame.with_columns(put))
         return data
-
-
-def _restored(data: Microdata, finding: _Finding) -> Microdata:
-    name, told, truth = finding.one.name, pl.Series(finding.told), finding.one.values
-    if name not in data.names:
-        seen = pl.Series(name, [None], dtype=truth.dtype).new_from_index(0, data.records)
-    else:
-        seen = data.column(name)
-    if seen.dtype != truth.dtype:
-        seen, truth = as_text(seen), as_text(truth)
-    put = pl.select(pl.when(told).then(truth).otherwise(seen).alias(name)).to_series()
-    # Afresh: its cells are no longer the file's, with missing codes among them.
-    rest = data.select([other for other in data.names if other != name])
-    return rest.replace(frame=rest.frame.with_columns(put))
 
 
 def find_recoverable(
     original: Microdata, steps: Sequence[Protected], final: Microdata, *, keep_order: bool = False
 ) -> Recoverable:
-    """Find what an outsider can read off a release.
-
-    `keep_order` says whether it goes out in the order of the records.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> from keyhole.protection.methods.suppression import suppress
-    >>> rows = {"county": [*range(9)] * 4, "state": [*"aaaabbbbc"] * 4, "sex": [*"ffffmmmmm"] * 4}
-    >>> people = load(pl.DataFrame(rows))
-    >>> made = suppress(people, keys=["state", "sex"], k=6, never=["sex"])
-    >>> print(*find_recoverable(people, [made], made.data).warnings())
-    'county', which stays, tells the values of 'state' that were suppressed: drop it, or do the \
-same to it
-    """
+    """Find what an outsider can read off a release, if need be in the order of the records."""
     found: list[_Finding] = []
     ones = [one for one in treated(original, steps, final) if len(np.unique(one.truth)) > 1]
     groups = _grouped(final) if ones else {}
     for one in ones:
-        found += _alone(one, groups)
-        found += _in_order(one, final, groups, keep_order)
+        others = {name: group for name, group in groups.items() if name != one.name}
+        found += [
+            _Finding(one, (by,), told)
+            for by, group in others.items()
+            if (told := read_by_groups(one, group)) is not None
+        ]
+        orders: dict[tuple[str, ...], Ints] = {(): np.arange(final.records)} if keep_order else {}
+        orders |= {  # of columns that number the records
+            (name,): group.order
+            for name, group in others.items()
+            if not group.says_something
+            and (final.column(name).dtype.is_numeric() or final.column(name).dtype.is_temporal())
+        }
+        found += [
+            _Finding(one, by, told, sorted_by=True)
+            for by, order in orders.items()
+            if (told := read_by_neighbours(one, order)) is not None
+        ]
     settled = {(f.one.name, f.one.method) for f in found if not f.sorted_by}
     left = [one for one in ones if (one.name, one.method) not in settled]
     return Recoverable((*found, *_together(left, groups)), final)
@@ -368,51 +356,16 @@ def _grouped(final: Microdata) -> dict[str, RecordGroups]:
     return {name: one for name, one in found.items() if len(one.starts) > 1}
 
 
-def _alone(one: Treated, groups: dict[str, RecordGroups]) -> list[_Finding]:
-    return [
-        _Finding(one, (by,), told)
-        for by, group in groups.items()
-        if by != one.name and (told := read_by_groups(one, group)) is not None
-    ]
-
-
-def _in_order(
-    one: Treated, final: Microdata, groups: dict[str, RecordGroups], keep_order: bool
-) -> list[_Finding]:
-    """Read neighbours, in the file's order and in that of columns that number the records."""
-    orders: dict[tuple[str, ...], Ints] = {(): np.arange(final.records)} if keep_order else {}
-    for name, group in groups.items():
-        if (
-            name != one.name
-            and not group.says_something
-            and (final.column(name).dtype.is_numeric() or final.column(name).dtype.is_temporal())
-        ):
-            orders[(name,)] = group.order
-    return [
-        _Finding(one, by, told, sorted_by=True)
-        for by, order in orders.items()
-        if (told := read_by_neighbours(one, order)) is not None
-    ]
-
-
 def _together(ones: Sequence[Treated], groups: dict[str, RecordGroups]) -> list[_Finding]:
     """Try columns two by two, those of most values first; a pair must tell a column wholly."""
     fit = {name: group for name, group in groups.items() if group.says_something}
     names = sorted(fit, key=lambda name: -len(fit[name].starts))[:MOST_PAIRED] if ones else []
     found: dict[tuple[str, str], _Finding] = {}
     for pair in itertools.combinations(names, 2):
-        left = [
-            one
-            for one in ones
-            if one.name not in pair and (one.name, one.method) not in found
-        ]  # fmt: skip
-        if not left:
-            continue
+        left = [x for x in ones if x.name not in pair and (x.name, x.method) not in found]
         a, b = (fit[name] for name in pair)
-        both = RecordGroups.of(a.group * len(b.starts) + b.group)
-        if not both.says_something:
-            continue
-        for one in left:
+        both = RecordGroups.of(a.group * len(b.starts) + b.group) if left else a
+        for one in left if both.says_something else ():
             told = read_by_groups(one, both, wholly=True)
             if told is not None:
                 found[one.name, one.method] = _Finding(one, pair, told)

@@ -13,16 +13,15 @@ import hashlib
 import io
 import json
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
-from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.options import forms_of
+from keyhole.protection.options import forms_of, raised
 from keyhole.protection.plan import PlanStep
 
 # Seeds below are tried out in no time.
@@ -87,16 +86,9 @@ def _of_file(data: Microdata) -> str:
     try:
         frame.write_ipc(held, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
     except pl.exceptions.PolarsError:
-        return _of_columns(data, [name for name in data.names if _is_flat(data, name)])
+        columns = {name: partial(data.column, name) for name in data.names}
+        return _of_columns(data, [name for name, read in columns.items() if not raised(read)])
     return hashlib.sha256(held.getbuffer()).hexdigest()
-
-
-def _is_flat(data: Microdata, name: str) -> bool:
-    try:
-        data.column(name)
-    except ColumnError:
-        return False
-    return True
 
 
 def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
@@ -104,13 +96,6 @@ def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
 
     Categories of a dictionary and value labels are cut to those that occur. The label and the
     notes that a statistical file has of itself are left out.
-
-    Examples
-    --------
-    >>> jobs = pl.Series("job", ["clerk"] * 3, dtype=pl.Enum(["clerk", "astronaut"]))
-    >>> data = Microdata(pl.DataFrame([jobs]), [Variable("job", "category")])
-    >>> trimmed(data)[0].frame["job"].dtype.categories.to_list()
-    ['clerk']
     """
     origin, notes = data.origin, []
     if origin.file_label or origin.notes:
@@ -119,7 +104,10 @@ def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
     variables = [_labelled(frame[one.name], one) for one in data.variables]
     if any(new != old for new, old in zip(variables, data.variables, strict=True)):
         notes.append("labels of values that no record has are left out")
-    types = _without_categories(origin.types)
+    types = origin.types
+    if isinstance(types, dict) and "category" in map(str, types.values()):
+        # Those of a pandas frame carry categories of their own.
+        types = {name: dtype for name, dtype in types.items() if str(dtype) != "category"}
     if not notes and frame.schema == data.frame.schema and types is origin.types:
         return data, []
     origin = dataclasses.replace(origin, file_label="", notes=(), types=types)
@@ -129,8 +117,7 @@ def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
 def reordered(data: Microdata, order: Ints) -> Microdata:
     """Return the records in another order."""
     origin = dataclasses.replace(data.origin, index=None)
-    frame = data.frame[order]
-    return Microdata(frame, data.variables, name=data.name, origin=origin)
+    return Microdata(data.frame[order], data.variables, name=data.name, origin=origin)
 
 
 def _cut(series: pl.Series) -> pl.Series:
@@ -146,21 +133,8 @@ def _cut(series: pl.Series) -> pl.Series:
 
 def _labelled(series: pl.Series, variable: Variable) -> Variable:
     """Cut value labels to the values that occur."""
-    if not variable.value_labels:
-        return variable
-    there = forms_of(series.drop_nulls().unique().to_list())
-    kept = {
-        value: label
-        for value, label in variable.value_labels.items()
-        if not there.isdisjoint(forms_of([value]))
-    }
-    if len(kept) == len(variable.value_labels):
-        return variable
-    return dataclasses.replace(variable, value_labels=kept)
-
-
-def _without_categories(types: Any) -> Any:
-    """Leave out the types of a pandas frame that carry categories of their own."""
-    if not isinstance(types, dict) or "category" not in map(str, types.values()):
-        return types
-    return {name: dtype for name, dtype in types.items() if str(dtype) != "category"}
+    labels = variable.value_labels
+    there = forms_of(series.drop_nulls().unique().to_list()) if labels else set()
+    kept = {value: text for value, text in labels.items() if there & forms_of([value])}
+    same = len(kept) == len(labels)
+    return variable if same else dataclasses.replace(variable, value_labels=kept)

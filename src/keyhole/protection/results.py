@@ -12,7 +12,6 @@ import polars as pl
 
 from keyhole.charts import percentage
 from keyhole.core.codec import Figures
-from keyhole.core.files import write_whole
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Share, figure
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 Readings = tuple[float | None, float | None]
 """RP with a missing value as a category of its own, and as one that matches every value."""
 
-_Measured = tuple[tuple[str, ...], float | None, float | None, int | None]
-
 # How the figures of utility are headed in a table.
 HEADS = {
     "lost": "lost",
@@ -48,25 +45,17 @@ HEADS = {
     "pmse": "pMSE",
     "overlap": "overlap",
 }
-
-
 # More variables than this are told by their number.
 _MOST_TOLD = 8
 
 
 def meaning(name: str, targets: Sequence[str]) -> str:
-    """Say what a figure of the ledger is; of what is lost, over which variables: it hangs on them.
-
-    Examples
-    --------
-    >>> meaning("lost", ["sex", "age"])
-    'share of information lost (entropy), mean over the variables sex, age'
-    """
+    """Say what a figure of the ledger is; of what is lost, over which variables."""
     if name != "lost" or not targets:
         return FIGURES[name]
-    told = ", ".join(targets[:_MOST_TOLD])
     more = len(targets) - _MOST_TOLD
-    return f"{FIGURES[name]} {told}" + (f" and {more:,} more" if more > 0 else "")
+    others = f" and {more:,} more" if more > 0 else ""
+    return f"{FIGURES[name]} {', '.join(targets[:_MOST_TOLD])}{others}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +131,13 @@ class Protection(Result):
 
     def save_fitted(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the plan with what was found in the data, to repeat it; it stays with you."""
-        with write_whole(path, force=force, private=True) as temporary:
-            temporary.write_text(self.plan.to_toml(), encoding="utf-8")
-        return Path(path)
+        return self.plan.save(path, force=force, private=True)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a step."""
-        wanted = {"method": pl.String, "column": pl.String, "changed": pl.Int64}
-        rows = [{name: getattr(step, name) for name in wanted} for step in self.steps]
-        return pl.DataFrame(rows, schema=wanted)
+        rows = [(step.method, step.column, step.changed) for step in self.steps]
+        kinds = {"method": pl.String, "column": pl.String, "changed": pl.Int64}
+        return pl.DataFrame(rows, schema=kinds, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the steps, and the exposure before and after."""
@@ -159,25 +146,22 @@ class Protection(Result):
             for i, step in enumerate(self.steps, 1)
         ]
         notes = [f"Step {i}: {note}." for i, s in enumerate(self.steps, 1) for note in s.notes]
-        columns = ["step", "method", "column", "changed"]
-        title = f"Protection of {self.data.name}"
+        columns, title = ["step", "method", "column", "changed"], f"Protection of {self.data.name}"
         found = [Table(title, columns, rows, [*notes, *self.notes])]
         if self.before is not None and self.after is not None:
-            found.append(self._compared(self.before, self.after))
+            notes = []
+            if self.before.missing == "wildcard":
+                notes = [
+                    "Missing values match every value, both ways; in cells they are a category."
+                ]
+            if self.read_off is not None:
+                notes.append("Read off: with the values that what stayed tells; see below.")
+            title = f"Exposure on {', '.join(self.after.keys)}"
+            found.append(Table(title, *exposure_rows(self), notes))
         if self.ledger is None:  # a ledger has the warnings
             return found + warnings_table(self.warnings)
         found += self.ledger.tables()
         return found if self.comparison is None else found + self.comparison.tables()
-
-    def _compared(self, before: KeyExposure, after: KeyExposure) -> Table:
-        notes = []
-        if before.missing == "wildcard":
-            notes.append(
-                "Missing values match every value, both ways; in cells they are a category."
-            )
-        if self.read_off is not None:
-            notes.append("Read off: with the values that what stayed tells; see below.")
-        return Table(f"Exposure on {', '.join(after.keys)}", *exposure_rows(self), notes)
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the exposure before and after; of a ledger or a comparison, the risk-utility map."""
@@ -241,13 +225,14 @@ class LedgerLine(Figures):
         readings: Readings,
     ) -> LedgerLine:
         """Make the line of a step from what was measured after it."""
-        made: tuple[str | None, tuple[str, ...], int, int] = (None, (), 0, 0)
+        made: Any = (None, (), 0, 0)
         if step is not None:
             made = step.method, step.columns, step.changed, step.left_out
-        found: _Measured = ((), None, None, None)
+        found: Any = ((), None, None, None)
         if exposure is not None:
             found = exposure.keys, exposure.rp, exposure.cr, exposure.uniques
-        return cls(number, *made, *found, uniques, price, *readings)
+        line: Any = (number, *made, *found, uniques, price, *readings)
+        return cls(*line)
 
     @property
     def words(self) -> str:
@@ -352,7 +337,14 @@ class Ledger(Result):
 
     def tables(self) -> list[Table]:
         """Return the ledger, what is lost by variable, and what could come next."""
-        found = [self._table()]
+        assert self.protection is not None
+        title = f"Ledger of {self.protection.data.name} on {', '.join(self.keys)}"
+        lead = [
+            [str(line.step), line.words, f"{line.changed:,}" if line.step else ""]
+            for line in self.lines
+        ]
+        columns, rows = figure_columns(["step", "what", "changed"], lead, self.lines, self)
+        found = [Table(title, columns, rows, self.notes)]
         if self.last.price.by_variable is not None:
             found += self.last.price.by_variable.tables()
         found += warnings_table(self.warnings)
@@ -360,30 +352,13 @@ class Ledger(Result):
             found.append(next_steps_table(self.next_steps, self.limit or 0.0, self.cutoff))
         return found
 
-    def _table(self) -> Table:
-        heads = shown_heads([line.price for line in self.lines])
-        with_people = not self.unestimated
-        other = other_reading(self.lines, self.missing)
-        rows = [
-            [str(line.step), line.words, f"{line.changed:,}" if line.step else "",
-             *risk_cells(line, with_people=with_people, other=other),
-             *(utility_figure(name, getattr(line.price, name)) for name in heads)]
-            for line in self.lines
-        ]  # fmt: skip
-        columns = ["step", "what", "changed", *risk_heads(self.cutoff, with_people, other),
-                   *heads.values()]  # fmt: skip
-        assert self.protection is not None
-        title = f"Ledger of {self.protection.data.name} on {', '.join(self.keys)}"
-        return Table(title, columns, rows, self.notes)
-
     def with_notes(self) -> Ledger:
         """Return the ledger with what to bear in mind of it."""
         notes = [self.verdict] if self.verdict else []
         notes += missing_notes(self.missing, other_reading(self.lines, self.missing))
         if self.unestimated:
             notes.append(f"Population uniques are not estimable: {self.unestimated}.")
-        heads = shown_heads([line.price for line in self.lines])
-        notes += [f"{HEADS[name]}: {meaning(name, self.targets)}." for name in heads]
+        notes += figure_notes(self.lines, self.targets)
         first: dict[tuple[str, str], int] = {}
         for line in self.lines:
             for reason in line.price.reasons.items():
@@ -445,30 +420,25 @@ class PlanComparison(Result):
         return found
 
     def _table(self) -> Table:
-        heads = shown_heads([one.last.price for one in self.ledgers.values()])
-        first = next(iter(self.ledgers.values()))
-        people = not first.unestimated
+        first = self.plans[0].ledger
         lasts = [one.last for one in self.ledgers.values()]
-        other = other_reading(lasts, first.missing)
-        rows = [
-            [name, str(len(one.lines) - 1), f"{one.changed:,}",
-             *risk_cells(one.last, with_people=people, other=other),
-             *(utility_figure(key, getattr(one.last.price, key)) for key in heads),
-             {True: "yes", False: "no", None: ""}[one.meets]]
+        lead = [
+            [name, str(len(one.lines) - 1), f"{one.changed:,}"]
             for name, one in self.ledgers.items()
-        ]  # fmt: skip
-        columns = ["plan", "steps", "changed", *risk_heads(first.cutoff, people, other),
-                   *heads.values(), "within the limit"]  # fmt: skip
-        if first.limit is None:
-            columns, rows = columns[:-1], [row[:-1] for row in rows]
+        ]
+        columns, rows = figure_columns(["plan", "steps", "changed"], lead, lasts, first)
+        if first.limit is not None:
+            columns.append("within the limit")
+            for row, one in zip(rows, self.ledgers.values(), strict=True):
+                row.append({True: "yes", False: "no", None: ""}[one.meets])
         notes = [] if self.best is None else [f"Within the limit, {self.best} loses least."]
         notes += [
             f"{name}: {one.verdict}"
             for name, one in self.ledgers.items()
             if one.verdict and (one.reads_off or one.meets_as_wildcard_only)
         ]
-        notes += missing_notes(first.missing, other)
-        notes += [f"{HEADS[name]}: {meaning(name, first.targets)}." for name in heads]
+        notes += missing_notes(first.missing, other_reading(lasts, first.missing))
+        notes += figure_notes(lasts, first.targets)
         assert first.protection is not None
         return Table(f"Plans for {first.protection.data.name}", columns, rows, notes)
 
@@ -481,14 +451,12 @@ class PlanComparison(Result):
 
 def missing_notes(missing: str, other: str | None) -> list[str]:
     """Say how a missing key is counted, and what the column of the other reading is."""
-    notes = []
-    if missing == "wildcard":
-        notes.append("A missing key matches every value, both ways, in all lines.")
-    if other == "rp_own":
-        notes.append("RP own: with a missing key as a category of its own, the cautious reading.")
-    if other == "rp_wildcard":
-        notes.append("RP wild: with a missing key that matches every value, both ways.")
-    return notes
+    notes = {
+        "wildcard": "A missing key matches every value, both ways, in all lines.",
+        "rp_own": "RP own: with a missing key as a category of its own, the cautious reading.",
+        "rp_wildcard": "RP wild: with a missing key that matches every value, both ways.",
+    }
+    return [notes[one] for one in (missing, other) if one in notes]
 
 
 def other_reading(lines: Sequence[LedgerLine], missing: str) -> str | None:
@@ -497,14 +465,33 @@ def other_reading(lines: Sequence[LedgerLine], missing: str) -> str | None:
     return name if any(getattr(line, name) != line.rp for line in lines) else None
 
 
-def shown_heads(prices: Sequence[Price]) -> Mapping[str, str]:
-    """Return the heads of the figures that there are for any file that was compared."""
-    measured = [price for price in prices if price.by_variable is not None]
-    return {
-        name: head
-        for name, head in HEADS.items()
+def _shown(lines: Sequence[LedgerLine]) -> list[str]:
+    """Return the figures of utility that there are for any file that was compared."""
+    measured = [line.price for line in lines if line.price.by_variable is not None]
+    return [
+        name
+        for name in HEADS
         if name == "lost" or any(getattr(price, name) is not None for price in measured)
-    }
+    ]
+
+
+def figure_columns(
+    heads: list[str], lead: list[list[str]], lines: Sequence[LedgerLine], of: Ledger
+) -> tuple[list[str], list[list[str]]]:
+    """Return a table's columns and rows: what leads each line, then its risk and its price."""
+    people, other, names = not of.unestimated, other_reading(lines, of.missing), _shown(lines)
+    rows = [
+        [*first, *risk_cells(line, with_people=people, other=other),
+         *(utility_figure(name, getattr(line.price, name)) for name in names)]
+        for first, line in zip(lead, lines, strict=True)
+    ]  # fmt: skip
+    risk = risk_heads(of.cutoff, people, other)
+    return [*heads, *risk, *(HEADS[name] for name in names)], rows
+
+
+def figure_notes(lines: Sequence[LedgerLine], targets: Sequence[str]) -> list[str]:
+    """Say what the figures of utility in a table are."""
+    return [f"{HEADS[name]}: {meaning(name, targets)}." for name in _shown(lines)]
 
 
 def risk_heads(cutoff: int, with_people: bool, other: str | None) -> list[str]:
@@ -524,11 +511,5 @@ def risk_cells(line: LedgerLine, *, with_people: bool, other: str | None = None)
 
 
 def utility_figure(name: str, value: float | None) -> str:
-    """Write a figure of utility; pMSE is small by nature.
-
-    Examples
-    --------
-    >>> utility_figure("lost", 0.12345), utility_figure("pmse", 0.000123), utility_figure("p", None)
-    ('0.123', '0.00012', '')
-    """
+    """Write a figure of utility; pMSE is small by nature."""
     return "" if value is None else f"{value:.{5 if name == 'pmse' else 3}f}"

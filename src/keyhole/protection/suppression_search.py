@@ -46,11 +46,6 @@ def sets_by_cost(importance: Sequence[float], allowed: Sequence[int], sizes: Seq
 
     All sets up to a size of which there are not too many; then a chain that adds variable after
     variable, those of most categories first, up to all that are allowed.
-
-    Examples
-    --------
-    >>> sets_by_cost([1, 1, 3], [0, 1, 2], [2, 2, 2]).masks.tolist()
-    [1, 2, 3, 4, 5, 6, 7]
     """
     found: list[tuple[int, ...]] = []
     size = 1
@@ -59,13 +54,11 @@ def sets_by_cost(importance: Sequence[float], allowed: Sequence[int], sizes: Seq
         size += 1
     chain = sorted(allowed, key=lambda v: (importance[v] / max(sizes[v], 1), v))
     found += [tuple(sorted(chain[:length])) for length in range(size, len(allowed) + 1)]
-    costs = [sum(importance[v] for v in one) for one in found]
-    masks = [sum(1 << v for v in one) for one in found]
-    order = sorted(range(len(found)), key=lambda i: (costs[i], len(found[i]), masks[i]))
-    return Sets(
-        np.array([masks[i] for i in order], dtype=np.uint64),
-        np.array([costs[i] for i in order], dtype=np.float64),
+    ranked = sorted(
+        (sum(importance[v] for v in one), len(one), sum(1 << v for v in one)) for one in found
     )
+    costs, _, masks = zip(*ranked, strict=True)
+    return Sets(np.array(masks, dtype=np.uint64), np.array(costs, dtype=np.float64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,25 +207,19 @@ def suppress_as_own(key: Key, k: int, allowed: int, sets: Sets) -> Words:
 
     All but `allowed` records must end in cells of k.
     """
-    state = _State(key, key.rows.copy(), key.gone.copy(), np.zeros(len(key.rows), np.bool_), k)
-    state.below = _sizes(state.rows) < k
-    for place, fewest in _ways(sets, k):
+    state = _State(key, key.rows.copy(), key.gone.copy(), _sizes(key.rows) < k, k)
+    ways = (
+        (cost * k / fewest, place, fewest)
+        for place, cost in enumerate(sets.costs.tolist())
+        for fewest in range(1, k + 1)
+    )
+    for _, place, fewest in sorted(ways):  # by the cost of settling one record
         if state.below.sum() <= allowed:
             break
         _settle(state, sets.members(place), fewest)
     if state.below.sum() > allowed:
         _sacrifice(state, sets.members(len(sets.masks) - 1))
     return put_back(key, state.gone & ~key.gone, k, allowed)
-
-
-def _ways(sets: Sets, k: int) -> list[tuple[int, int]]:
-    """Return (set, fewest records below k) in the order of the cost of settling one record."""
-    ways = [
-        (cost * k / fewest, place, fewest)
-        for place, cost in enumerate(sets.costs.tolist())
-        for fewest in range(1, k + 1)
-    ]
-    return [(place, fewest) for _, place, fewest in sorted(ways)]
 
 
 def _sizes(rows: Words) -> Ints:
@@ -337,11 +324,16 @@ def suppress_as_wildcards(
         rows = np.flatnonzero(f < k)
         most = min(BATCH, max(1, MOST_ENTRIES // len(rows)))
         end = at + int(np.searchsorted(sets.costs[at : at + most], sets.costs[at], side="right"))
-        places = range(at, end)
-        companies = [_companies(key, rows, sets.members(place)) for place in places]
-        cells = np.array([one[0] for one in companies])
-        sizes = np.array([one[1] for one in companies])
-        starts, members = _listed(cells)
+        companies = (_companies(key, rows, sets.members(place)) for place in range(at, end))
+        cells, sizes = map(np.array, zip(*companies, strict=True))
+        # The records by cell, for each set.
+        members = np.argsort(cells, axis=1, kind="stable")
+        starts = np.array(
+            [
+                np.searchsorted(own[listed], np.arange(len(rows) + 1))
+                for own, listed in zip(cells, members, strict=True)
+            ]
+        )
         order, choice = _greedy(cells, sizes, gone[rows], sets.masks[at:end], k)
         codes = np.column_stack([column.values[rows].astype(np.int64) for column in columns])
         some_gone, some_f = gone[rows], f[rows]
@@ -362,16 +354,6 @@ def _companies(key: Key, rows: Ints, variables: list[int]) -> tuple[Ints, Ints]:
     levels, cells = np.unique(own, return_inverse=True)
     counts = np.asarray(np.searchsorted(keys, levels, side="right") - np.searchsorted(keys, levels))
     return cells.astype(np.int64), counts[cells].astype(np.int64)
-
-
-def _listed(cells: Ints) -> tuple[Ints, Ints]:
-    """List the records by cell, for each set."""
-    sets, count = cells.shape
-    members = np.argsort(cells, axis=1, kind="stable")
-    starts = np.empty((sets, count + 1), dtype=np.int64)
-    for s in range(sets):
-        starts[s] = np.searchsorted(cells[s][members[s]], np.arange(count + 1))
-    return starts, members.astype(np.int64)
 
 
 def _greedy(cells: Ints, sizes: Ints, gone: Words, masks: Words, k: int) -> tuple[Ints, Ints]:

@@ -36,13 +36,6 @@ def one_form(data: Microdata, name: str) -> Microdata:
     """Return the file with the numbers or times of a text column written in one form.
 
     Missing codes, and columns that are no text of values, stay as they are.
-
-    Examples
-    --------
-    >>> known = Variable("x", "measure", missing_codes=("N",), parsed=pl.Float64())
-    >>> data = Microdata(pl.DataFrame({"x": ["1.5", "N", ".5", "1.50"]}), [known])
-    >>> one_form(data, "x").frame["x"].to_list()
-    ['1.5', 'N', '0.5', '1.5']
     """
     if not is_text_of_values(data, name):
         return data
@@ -53,15 +46,7 @@ def one_form(data: Microdata, name: str) -> Microdata:
 
 
 def in_one_form(values: pl.Series, like: pl.Series) -> pl.Series:
-    """Write values as text: with the decimals that older texts have, if they all have as many.
-
-    Examples
-    --------
-    >>> in_one_form(pl.Series([2.0, None]), pl.Series(["1.0", "N"])).to_list()
-    ['2.0', None]
-    >>> in_one_form(pl.Series([2.25, None]), pl.Series(["1.0", "N"])).to_list()
-    ['2.25', None]
-    """
+    """Write values as text: with the decimals that older texts have, if they all have as many."""
     if not values.dtype.is_float():
         return as_text(values)
     texts = like.filter(values.is_not_null()) if len(like) == len(values) else like
@@ -100,14 +85,6 @@ def past_codes(data: Microdata, name: str, new: Floats, old: Floats, changed: Fl
 
     A number within a range of missing codes is mirrored at the end of the range that it came
     over; where that leads to another code, it becomes the nearest number outside.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> ages = Microdata(pl.DataFrame({"age": [88, 30]}), [
-    ...     Variable("age", "measure", missing_ranges=((90.0, float("inf")),))])
-    >>> past_codes(ages, "age", np.array([95.0, 31.0]), np.array([88.0, 30.0]), np.ones(2, bool))
-    array([84., 31.])
     """
     variable = data.variable(name)
     step = 1.0 if data.column(name).dtype.is_integer() else 10.0 ** -(variable.decimals or 6)
@@ -121,28 +98,23 @@ def past_codes(data: Microdata, name: str, new: Floats, old: Floats, changed: Fl
         mirrored = edge + np.where(below, low - new, high - new)
         if variable.decimals is not None:
             edge, mirrored = (np.round(x, variable.decimals) for x in (edge, mirrored))
-        new = np.where(hit, np.where(_within(mirrored, spans), edge, mirrored), new)
+        within = np.any([(mirrored >= a) & (mirrored <= b) for a, b in spans], axis=0)
+        new = np.where(hit, np.where(within, edge, mirrored), new)
     return new
 
 
 def _spans(variable: Variable, step: float) -> list[Span]:
     """Return the stretches of missing codes, those with no number between them as one."""
-    codes = [number for code in variable.missing_codes if (number := _number(code)) is not None]
+    codes = pl.Series(map(str, variable.missing_codes), dtype=pl.String)
+    numbers = codes.str.strip_chars().cast(pl.Float64, strict=False).drop_nulls()
+    single = ((code, code) for code in numbers.to_list() if math.isfinite(code))
     found: list[Span] = []
-    for low, high in sorted([*((code, code) for code in codes), *variable.missing_ranges]):
+    for low, high in sorted([*single, *variable.missing_ranges]):
         if found and low <= found[-1][1] + step:
             found[-1] = (found[-1][0], max(high, found[-1][1]))
         else:
             found.append((float(low), float(high)))
     return found
-
-
-def _number(code: object) -> float | None:
-    try:
-        number = float(str(code))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _beside(end: float, step: float) -> float:
@@ -152,30 +124,14 @@ def _beside(end: float, step: float) -> float:
     return float(np.nextafter(end, np.inf * step)) if end + step == end else end + step
 
 
-def _within(values: Floats, spans: Iterable[Span]) -> Flags:
-    inside = np.zeros(len(values), dtype=np.bool_)
-    for low, high in spans:
-        inside |= (values >= low) & (values <= high)
-    return inside
-
-
 def infinite_notes(data: Microdata, names: Iterable[str]) -> tuple[str, ...]:
-    """Say of each column how many of its values are infinite, and stay so.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> infinite_notes(load(pl.DataFrame({"x": [1.0, float("inf")]})), ["x"])
-    ("1 infinite value of column 'x' stays as it is",)
-    """
-    found = []
-    for name in names:
-        column = data.column(name)
-        count = int(column.is_infinite().sum()) if column.dtype.is_float() else 0
-        if count:
-            found.append(Note("protection.infinite", values=count, column=name))
-    return tuple(found)
+    """Say of each column how many of its values are infinite, and stay so."""
+    floats = [data.column(name) for name in names if data.column(name).dtype.is_float()]
+    return tuple(
+        Note("protection.infinite", values=count, column=column.name)
+        for column in floats
+        if (count := int(column.is_infinite().sum()))
+    )
 
 
 _TOO_LARGE = (
@@ -185,16 +141,7 @@ _TOO_LARGE = (
 
 
 def cell_numbers(data: Microdata, names: Sequence[str]) -> Ints:
-    """Number the cells of some columns from 0; missing is a category of its own.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> people = load(pl.DataFrame({"sex": [*"ffm"], "age": [1, 2, 2]}))
-    >>> cell_numbers(people, ["sex", "age"]).tolist(), cell_numbers(people, []).tolist()
-    ([0, 1, 2], [0, 0, 0])
-    """
+    """Number the cells of some columns from 0; missing is a category of its own."""
     cells = np.zeros(data.records, dtype=np.int64)
     for name in names:
         codes = data.codes(name)
@@ -210,28 +157,15 @@ def put_numbers(
 
     What is missing stays missing, whatever is given there. Unless `precise`, numbers are rounded to
     the precision that the column has.
-
-    Examples
-    --------
-    >>> people = Microdata(pl.DataFrame({"age": [30, -9]}), [
-    ...     Variable("age", "measure", missing_codes=(-9,))])
-    >>> put_numbers(people, "age", np.array([31.4, 50.0]))[0].frame["age"].to_list()
-    [31, -9]
     """
     old = numbers(data, name)
     known = np.isfinite(old)
     new = np.where(known, values if precise else keep_precision(data, name, values), old)
     new = past_codes(data, name, new, old, known & (new != old))
-    _require_held(data, name, new[known])
-    series = pl.Series(name, new, nan_to_null=True)
-    return put(data, name, series)
-
-
-def _require_held(data: Microdata, name: str, new: Floats) -> None:
-    """Refuse new numbers that are larger than any number, or than whole numbers can be."""
     most = 2.0**63 if data.column(name).dtype.is_integer() else np.inf
-    if not (np.abs(new) < most).all():
+    if not (np.abs(new[known]) < most).all():
         raise OptionError(_TOO_LARGE.format(repr(name)))
+    return put(data, name, pl.Series(name, new, nan_to_null=True))
 
 
 def keep_precision(data: Microdata, name: str, values: Floats) -> Floats:
@@ -257,11 +191,11 @@ def put_levels(
 
 def _plain(levels: list[Any]) -> pl.Series:
     """Return values in the narrowest type that holds them all."""
-    whole = all(isinstance(v, int) and not isinstance(v, bool) for v in levels)
-    if whole:
-        return pl.Series(levels, dtype=pl.Int64)
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in levels):
-        return pl.Series([float(v) for v in levels], dtype=pl.Float64)
+    if not any(isinstance(v, bool) for v in levels):
+        if all(isinstance(v, int) for v in levels):
+            return pl.Series(levels, dtype=pl.Int64)
+        if all(isinstance(v, int | float) for v in levels):
+            return pl.Series([float(v) for v in levels], dtype=pl.Float64)
     if all(isinstance(v, type(levels[0])) for v in levels):
         return pl.Series(levels)
     return pl.Series([str(v) for v in levels], dtype=pl.String)
@@ -274,12 +208,14 @@ def blank_out(data: Microdata, name: str, mask: Flags) -> tuple[Microdata, int]:
     who takes missing codes for categories would see others than were counted.
     """
     data = one_form(data, name)
-    missing = data.column(name).is_null()
+    missing, cells = data.column(name).is_null(), data.frame[name]
     gone = int((mask & ~missing.to_numpy()).sum())
-    cells = data.frame[name]
-    form = pl.Series(name, [_missing_form(cells.filter(missing))], dtype=cells.dtype)
-    written = form.new_from_index(0, len(cells))
-    hit = missing | pl.Series(mask)
+    codes = cells.filter(missing)
+    codes = (codes.drop_nans() if cells.dtype.is_float() else codes).drop_nulls().alias("code")
+    codes = codes.filter(codes != "") if codes.dtype == pl.String else codes
+    counted = codes.value_counts().sort("count", "code", descending=[True, False])
+    form = pl.Series(name, counted["code"].to_list()[:1] or [None], dtype=cells.dtype)
+    hit, written = missing | pl.Series(mask), form.new_from_index(0, len(cells))
     merged = pl.select(pl.when(hit).then(written).otherwise(cells).alias(name)).to_series()
     return data.replace(frame=data.frame.with_columns(merged)), gone
 
@@ -287,16 +223,6 @@ def blank_out(data: Microdata, name: str, mask: Flags) -> tuple[Microdata, int]:
 def missing_forms(data: Microdata, name: str) -> int:
     """Count in how many ways what is missing is written in a column."""
     return data.frame[name].filter(data.column(name).is_null()).n_unique()
-
-
-def _missing_form(cells: pl.Series) -> Any:
-    """Return the cell that stands for most of what is missing; None if they are all empty."""
-    codes = cells.drop_nans() if cells.dtype.is_float() else cells
-    codes = codes.drop_nulls().alias("code")
-    if codes.dtype == pl.String:
-        codes = codes.filter(codes != "")
-    counted = codes.value_counts().sort("count", "code", descending=[True, False])
-    return counted["code"][0] if len(codes) else None
 
 
 def put(
@@ -308,7 +234,7 @@ def put(
     """
     old, cells = data.column(name), data.frame[name]
     variable = data.variable(name)
-    changed = _differs(new, old) & old.is_not_null() & new.is_not_null()
+    changed = _differs(new, old).fill_null(False) & old.is_not_null() & new.is_not_null()
     if not changed.any() and value_labels is None:
         return data, 0
     if is_text_of_values(data, name):
@@ -318,7 +244,13 @@ def put(
         merged = pl.select(pl.when(changed).then(fresh).otherwise(written)).to_series()
     out = data.replace(frame=data.frame.with_columns(merged.alias(name)))
     out = out.with_variables([_described(out, variable, new, cells, value_labels)])
-    _require_visible(out, name, old.null_count())
+    lost = out.column(name).null_count() - old.null_count()
+    if lost > 0:
+        raise OptionError(
+            f"new values of column {name!r} are empty, or declared missing codes of it, and "
+            f"{plural(lost, 'record')} would be taken to miss one. Choose other values, or declare "
+            f"other codes."
+        )
     return out, int(changed.sum())
 
 
@@ -341,15 +273,9 @@ def _rewritten(
 
 
 def _differs(new: pl.Series, old: pl.Series) -> pl.Series:
-    if new.dtype.is_numeric() and old.dtype.is_numeric():
-        return _differ_as_numbers(new, old).fill_null(False)
-    if new.dtype == old.dtype:
-        return (new != old).fill_null(False)
-    return (as_text(new) != as_text(old)).fill_null(False)
-
-
-def _differ_as_numbers(new: pl.Series, old: pl.Series) -> pl.Series:
     """Compare whole numbers as such: as floats, 2^53 and 2^53 + 1 would be one."""
+    if not (new.dtype.is_numeric() and old.dtype.is_numeric()):
+        return new != old if new.dtype == old.dtype else as_text(new) != as_text(old)
     if not old.dtype.is_integer():
         return new.cast(pl.Float64) != old.cast(pl.Float64)
     if new.dtype.is_integer():
@@ -407,29 +333,16 @@ def _described(
     if value_labels is not None:
         known = dataclasses.replace(known, value_labels=dict(value_labels))
     if new.dtype == pl.String and not (cells.dtype == pl.String and old.parsed is None):
-        codes = dict.fromkeys([*old.missing_codes, *_coded(cells, old)])
+        codes = list(old.missing_codes)
+        # Text has no ranges: the values within them become codes.
+        for low, high in old.missing_ranges if cells.dtype.is_numeric() else ():
+            within = cells.filter(cells.is_between(low, high)).unique().sort()
+            codes += as_text(within, old).to_list()
         known = dataclasses.replace(
-            known, kind="category", parsed=None, missing_codes=tuple(codes), missing_ranges=()
+            known,
+            kind="category",
+            parsed=None,
+            missing_codes=tuple(dict.fromkeys(codes)),
+            missing_ranges=(),
         )
     return known
-
-
-def _coded(cells: pl.Series, old: Variable) -> list[str]:
-    """Return the values within missing ranges, which text cannot have."""
-    if not old.missing_ranges or not cells.dtype.is_numeric():
-        return []
-    found = [
-        cells.filter(cells.is_between(lowest, highest)).unique().sort()
-        for lowest, highest in old.missing_ranges
-    ]
-    return [text for part in found for text in as_text(part, old).to_list()]
-
-
-def _require_visible(out: Microdata, name: str, missing: int) -> None:
-    lost = out.column(name).null_count() - missing
-    if lost > 0:
-        raise OptionError(
-            f"new values of column {name!r} are empty, or declared missing codes of it, and "
-            f"{plural(lost, 'record')} would be taken to miss one. Choose other values, or declare "
-            f"other codes."
-        )

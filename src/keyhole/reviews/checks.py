@@ -18,7 +18,7 @@ from keyhole.engines.choose import open_records
 from keyhole.engines.protocol import Records
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
-from keyhole.protection.apply import raised
+from keyhole.protection.options import raised
 from keyhole.protection.plan import Plan
 from keyhole.reviews.derive_checks import derived_columns, located
 from keyhole.reviews.files import KEYED, LINKED, Files, ReviewFile, read_steadily, scenario_key_of

@@ -13,12 +13,10 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
-import polars as pl
 
 from keyhole.core.kinds import Text
 from keyhole.core.names import plural
 from keyhole.core.options import Option
-from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, OptionError
 from keyhole.kernels.arrays import Flags, Floats, Ints
@@ -32,6 +30,8 @@ from keyhole.protection.options import (
     exactly_one,
     forms_of,
     given_options,
+    is_list,
+    is_table,
 )
 from keyhole.protection.recoverable import RecordGroups, Treated, read_by_groups
 from keyhole.protection.writeback import put_levels
@@ -42,11 +42,6 @@ def merge_small(sizes: Floats, threshold: float, neighbours: list[list[list[int]
 
     `neighbours` has for each part its neighbours, in lists from near to far: a farther one is
     merged with only where there is no nearer one left.
-
-    Examples
-    --------
-    >>> merge_small(np.array([2.0, 1.0, 3.0]), 3, [[[1]], [[0, 2]], [[1]]])
-    [0, 0, 2]
     """
     group = list(range(len(sizes)))
     members = {i: [i] for i in group}
@@ -101,7 +96,7 @@ def columns_above(given: Any) -> list[str]:
 
 def units_problems(data: Microdata, column: str, above: str) -> list[str]:
     """Say so where an area lies in more than one of the larger ones that a column tells."""
-    pairs = _pairs(data.codes(column), data.codes(above))
+    pairs = _pairs(data, column, above)
     areas = len(data.codes(column).levels)
     split = int((np.bincount(pairs[:, 0], minlength=areas) > 1).sum())
     if not split:
@@ -117,16 +112,16 @@ def units_problems(data: Microdata, column: str, above: str) -> list[str]:
 def units(data: Microdata, column: str, above: str) -> Ints:
     """Return by area the number of the larger one it lies in."""
     found = np.zeros(len(data.codes(column).levels), dtype=np.int64)
-    pairs = _pairs(data.codes(column), data.codes(above))
+    pairs = _pairs(data, column, above)
     found[pairs[:, 0]] = pairs[:, 1]
     return np.unique(found, return_inverse=True)[1].astype(np.int64)
 
 
-def _pairs(areas: Codes, above: Codes) -> Ints:
+def _pairs(data: Microdata, column: str, larger: str) -> Ints:
     """Return each area with each larger one its records are in; what is missing is one too."""
+    areas, above = data.codes(column), data.codes(larger)
     known = areas.values < len(areas.levels)
-    both = areas.values[known].astype(np.int64) * above.size + above.values[known]
-    there = np.unique(both)
+    there = np.unique(areas.values[known].astype(np.int64) * above.size + above.values[known])
     return np.column_stack([there // above.size, there % above.size])
 
 
@@ -135,60 +130,41 @@ def neighbours(data: Microdata, names: list[str], options: Options) -> Near:
     column, within = options["column"], options.get("within")
     unit = np.zeros(len(names), dtype=np.int64) if within is None else units(data, column, within)
     if "ordered" in options:
-        return _next_to(unit)
-    if "adjacency" in options:
-        near = _adjacent({name: i for i, name in enumerate(names)}, options["adjacency"])
-    else:
-        near = _siblings(_above(data, names, options))
+        beside: Near = [[[]] for _ in names]
+        for number in np.unique(unit).tolist():
+            for one, other in pairwise(np.flatnonzero(unit == number).tolist()):
+                beside[one][0].append(other)
+                beside[other][0].append(one)
+        return beside
+    near = _adjacent(names, options) if "adjacency" in options else _siblings(data, names, options)
     return [
         [[j for j in rung if unit[j] == unit[i]] for rung in rungs] for i, rungs in enumerate(near)
     ]
 
 
-def _next_to(unit: Ints) -> Near:
-    """Return the areas before and after each in the order of their codes, in the same unit."""
-    near: Near = [[[]] for _ in unit]
-    for number in np.unique(unit).tolist():
-        for one, other in pairwise(np.flatnonzero(unit == number).tolist()):
-            near[one][0].append(other)
-            near[other][0].append(one)
-    return near
-
-
-def _above(data: Microdata, names: list[str], options: Options) -> list[list[Any]]:
-    """Return the larger areas of each rung, and everything at the end."""
-    steps, rungs = options.get("hierarchy", ()), []
-    columns = columns_above(options.get("hierarchy"))
-    if columns:
-        rungs = [units(data, options["column"], one).tolist() for one in columns]
-    elif steps:
-        rungs = _climbed(names, [steps] if isinstance(steps, Mapping) else list(steps))
-    return [*rungs, ["everything"] * len(names)]
-
-
-def _adjacent(place: dict[str, int], table: Mapping[Any, Iterable[Any]]) -> Near:
+def _adjacent(names: list[str], options: Options) -> Near:
+    place = {name: i for i, name in enumerate(names)}
     near: list[set[int]] = [set() for _ in place]
-    for one, others in table.items():
-        for other in others:
-            ends = [place.get(str(one)), place.get(str(other))]
-            if None not in ends and ends[0] != ends[1]:
-                near[ends[0]].add(ends[1])  # type: ignore[index,arg-type]
-                near[ends[1]].add(ends[0])  # type: ignore[index,arg-type]
+    for one, others in options["adjacency"].items():
+        for other in map(str, others):
+            if str(one) in place and other in place and other != str(one):
+                near[place[str(one)]].add(place[other])
+                near[place[other]].add(place[str(one)])
     return [[sorted(ones)] for ones in near]
 
 
-def _climbed(names: list[str], steps: list[Mapping[Any, Any]]) -> list[list[Any]]:
-    """Return the larger areas of each rung of a ladder of tables."""
-    above: list[list[Any]] = [list(names)]
-    for step in steps:
+def _siblings(data: Microdata, names: list[str], options: Options) -> Near:
+    """Return by area those in the same larger one, of each rung, and at last all."""
+    steps: Any = options.get("hierarchy", ())
+    columns = columns_above(steps)
+    above: list[list[Any]] = [units(data, options["column"], one).tolist() for one in columns]
+    up: list[Any] = list(names)
+    for step in () if columns else [steps] if isinstance(steps, Mapping) else steps:
         by_text = by_form(step)
-        above.append([None if up is None else by_text.get(str(up)) for up in above[-1]])
-    return above[1:]
-
-
-def _siblings(above: list[list[Any]]) -> Near:
+        up = [None if larger is None else by_text.get(str(larger)) for larger in up]
+        above.append(up)
     rungs = []
-    for rung in above:
+    for rung in [*above, ["everything"] * len(names)]:
         together: dict[Any, list[int]] = {}
         for place, larger in enumerate(rung):
             together.setdefault(larger, []).append(place)
@@ -203,30 +179,21 @@ Hierarchy = str | Sequence[str] | Mapping[Any, Any] | Sequence[Mapping[Any, Any]
 MOST_NAMED = 3
 
 
-def _is_population(value: Any) -> str | None:
-    fit = isinstance(value, str | Mapping) and value
-    return None if fit else "a column of weights, or a table of people by area"
+_PEOPLE = TomlValue(
+    "a column of weights, or a table of people by area",
+    lambda value: isinstance(value, str | Mapping) and value,
+    lambda value: [value] if isinstance(value, str) else (),
+)
+_NEIGHBOURS = TomlValue(
+    "a table that lists for each area its neighbours",
+    lambda value: is_table(value) and all(map(is_list, value.values())),
+)
 
 
-def _is_areas(value: Any) -> str | None:
-    return None if isinstance(value, Mapping) and value else "a table"
-
-
-def _is_adjacency(value: Any) -> str | None:
-    fit = isinstance(value, Mapping) and all(
-        isinstance(ones, Sequence) and not isinstance(ones, str) for ones in value.values()
-    )
-    return None if fit and value else "a table that lists for each area its neighbours"
-
-
-def _is_hierarchy(value: Any) -> str | None:
-    ladder = isinstance(value, Sequence) and not isinstance(value, str)
-    listed = list(value) if ladder else [value]
-    tables = all(isinstance(one, Mapping) and one for one in listed)
-    fit = bool(listed) and (tables or all(isinstance(one, str) and one for one in listed))
-    return None if fit else (
-        "a column of larger areas, a table from areas to larger ones, or a list of such"
-    )  # fmt: skip
+def _is_hierarchy(value: Any) -> bool:
+    listed = list(value) if is_list(value) else [value]
+    columns = all(isinstance(one, str) and one for one in listed)
+    return bool(listed) and (columns or all(map(is_table, listed)))
 
 
 def _clashes(options: Options) -> list[str]:
@@ -244,13 +211,16 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
         data.weights(people)  # says what is wrong with them
     name = options["column"]
     names = _names(data, name)
-    found = [problem for table in _tables(options) for problem in _missed(*table, names)]
+    found = [
+        f"{option} must name every area. It misses {missed:,} of {len(names):,}: add "
+        f"{'it' if missed == 1 else 'them'}."
+        for option, areas in _named(options).items()
+        if areas and (missed := len(set(names) - forms_of(areas)))
+    ]
     above = columns_above(options.get("hierarchy"))
     above += [options["within"]] if "within" in options else []
     found += [problem for one in above for problem in units_problems(data, name, one)]
-    if found or "areas" in options:
-        return found
-    return _too_few(data, options)
+    return found if found or "areas" in options else _too_few(data, options)
 
 
 def _too_few(data: Microdata, options: Options) -> list[str]:
@@ -266,8 +236,7 @@ def _too_few(data: Microdata, options: Options) -> list[str]:
         ]
     if "within" not in options:
         return []
-    unit = units(data, options["column"], options["within"])
-    by_unit = np.bincount(unit, weights=people)
+    by_unit = np.bincount(units(data, options["column"], options["within"]), weights=people)
     small = int((by_unit < least).sum())
     if not small:
         return []
@@ -278,42 +247,38 @@ def _too_few(data: Microdata, options: Options) -> list[str]:
     ]
 
 
-def _tables(options: Options) -> list[tuple[str, list[Any]]]:
+def _named(options: Options) -> dict[str, list[Any]]:
     """Return the areas that each table of the options names."""
-    near = options.get("adjacency", {})
-    steps = options.get("hierarchy", {})
+    near, steps = options.get("adjacency", {}), options.get("hierarchy", {})
     first = steps if isinstance(steps, Mapping | str) else steps[0]
     people = options.get("population")
-    named = {
+    return {
         "population": list(people) if isinstance(people, Mapping) else [],
         "adjacency": [*near, *(one for ones in near.values() for one in ones)],
         "hierarchy": list(first) if isinstance(first, Mapping) else [],
         "areas": list(options.get("areas", {})),
     }
-    return [(option, areas) for option, areas in named.items() if areas]
-
-
-def _missed(option: str, areas: list[Any], names: list[str]) -> list[str]:
-    known = forms_of(areas)
-    missed = sum(name not in known for name in names)
-    if not missed:
-        return []
-    them = "it" if missed == 1 else "them"
-    return [f"{option} must name every area. It misses {missed:,} of {len(names):,}: add {them}."]
 
 
 def _goal(outcome: Outcome) -> GoalCheck:
     """Warn of areas of the released file that are below the threshold, alone or crossed."""
     options, before, final = outcome.options, outcome.before, outcome.released
-    name, least, rows = options["column"], options["threshold"], outcome.rows
+    name, least, given = options["column"], options["threshold"], options.get("population")
     if name not in final.names:
         return [], []
     area = _released_codes(final, name)
-    people = _by_record(options.get("population"), before, rows, final)
-    if people is None:
-        areas = outcome.step.fitted["areas"]
-        by_area = _by_table(options["population"], areas, final, name)
+    if isinstance(given, Mapping):
+        by_text, total = by_form(given), dict[str, float]()
+        for old, new in outcome.step.fitted["areas"].items():
+            total[str(new)] = total.get(str(new), 0.0) + float(by_text.get(old, 0.0))
+        # An area that was recoded since has no figure, and is not judged.
+        levels = final.codes(name).levels.to_list()
+        by_area = np.array([total.get(str(level), 0.0) for level in levels])
     else:
+        people = np.ones(final.records)
+        if given is not None:
+            there = given in final.names
+            people = final.weights(given) if there else before.weights(given)[outcome.rows]
         by_area = np.bincount(area[area >= 0], weights=people[area >= 0]).astype(np.float64)
     found = []
     small = int((by_area[by_area > 0] < least).sum())
@@ -322,59 +287,24 @@ def _goal(outcome: Outcome) -> GoalCheck:
             f"{plural(small, 'area')} of the file that goes out {'is' if small == 1 else 'are'} "
             f"below the threshold of {least:,}: merge anew, on the records that go out"
         )
-    if people is None:
-        return [], found
-    small_areas = by_area < least
-    crossed = {
-        other: count
-        for other in final.names
-        if other != name
-        and (count := _split(before, rows, name, final, other, people, least, small_areas))
-    }
+    others = () if isinstance(given, Mapping) else final.names
     found += [
         f"{other!r}, which stays, splits {count:,} of the areas into parts below the threshold: "
         f"merge within it (within), or drop it"
-        for other, count in crossed.items()
+        for other in others
+        if other != name and (count := _split(outcome, other, area, people, by_area < least))
     ]
     return [], found
 
 
-def _by_record(given: Any, before: Microdata, rows: Ints, final: Microdata) -> Floats | None:
-    """Return how many people each record stands for; None if a table gives them by area."""
-    if isinstance(given, Mapping):
-        return None
-    if given is None:
-        return np.ones(final.records)
-    return final.weights(given) if given in final.names else before.weights(given)[rows]
-
-
-def _by_table(
-    people: Mapping[Any, float], areas: Mapping[str, str], final: Microdata, name: str
-) -> Floats:
-    by_text, total = by_form(people), dict[str, float]()
-    for old, new in areas.items():
-        total[str(new)] = total.get(str(new), 0.0) + float(by_text.get(old, 0.0))
-    # An area that was recoded since has no figure, and is not judged.
-    levels = final.codes(name).levels.to_list()
-    return np.array([total.get(str(level), 0.0) for level in levels])
-
-
-def _split(
-    before: Microdata,
-    rows: Ints,
-    name: str,
-    final: Microdata,
-    other: str,
-    people: Floats,
-    least: float,
-    small: Flags,
-) -> int:
+def _split(outcome: Outcome, other: str, area: Ints, people: Floats, small: Flags) -> int:
     """Count the areas that another column of places splits into parts that are too small."""
+    before, name = outcome.before, outcome.options["column"]
     try:
-        place = _released_codes(final, other)
+        place = _released_codes(outcome.released, other)
     except ColumnError:
         return 0
-    old = before.codes(name).values.astype(np.int64)[rows]
+    old = before.codes(name).values.astype(np.int64)[outcome.rows]
     known = place >= 0
     # It is a column of places if the areas as they were determine it.
     one = Treated(other, "drop", before.column(name), place, np.full(len(place), -1), known)
@@ -383,12 +313,11 @@ def _split(
         or read_by_groups(one, RecordGroups.of(old), wholly=True) is None
     ):
         return 0
-    area = _released_codes(final, name)
     both = (area >= 0) & known & ~small[np.maximum(area, 0)]
     size = int(place.max()) + 1
     cells, parts = np.unique(area[both] * size + place[both], return_inverse=True)
     counts = np.bincount(parts, weights=people[both])
-    return len(np.unique(cells[counts < least] // size))
+    return len(np.unique(cells[counts < outcome.options["threshold"]] // size))
 
 
 def _released_codes(data: Microdata, name: str) -> Ints:
@@ -423,14 +352,14 @@ def merge_areas(
         str | Mapping[Any, float] | None,
         Option(
             "A column of weights, or a table of people by area; by default records are counted.",
-            kind=TomlValue(_is_population, lambda value: [value] if isinstance(value, str) else ()),
+            kind=_PEOPLE,
         ),
     ] = None,
     adjacency: Annotated[
         Mapping[Any, Iterable[Any]] | None,
         Option(
             "For each area its neighbours; either side may name the other.",
-            kind=TomlValue(_is_adjacency),
+            kind=_NEIGHBOURS,
         ),
     ] = None,
     hierarchy: Annotated[
@@ -439,7 +368,11 @@ def merge_areas(
             "The column of the larger area that each area lies in, a table that gives it for each "
             "area, or a list of such columns or tables from fine to coarse: an area is merged "
             "within the smallest larger one that has others.",
-            kind=TomlValue(_is_hierarchy, columns_above),
+            kind=TomlValue(
+                "a column of larger areas, a table from areas to larger ones, or a list of such",
+                _is_hierarchy,
+                columns_above,
+            ),
         ),
     ] = None,
     ordered: Annotated[bool | None, Option("Areas with neighbouring codes are neighbours.")] = None,
@@ -455,7 +388,7 @@ def merge_areas(
         Mapping[Any, str] | None,
         Option(
             "What each area became before, to repeat the same merging on other data.",
-            kind=TomlValue(_is_areas),
+            kind=TomlValue("a table", is_table),
         ),
     ] = None,
     separator: Annotated[
@@ -477,6 +410,7 @@ def merge_areas(
 
     Examples
     --------
+    >>> import polars as pl
     >>> from keyhole.data import load
     >>> people = load(pl.DataFrame({"county": [*"AABCCC"]}))
     >>> made = merge_areas(people, column="county", threshold=3, ordered=True)
@@ -492,26 +426,14 @@ def merge_areas(
     else:
         group = merge_small(people, threshold, neighbours(data, names, options))
         new = _joined(names, group, separator or "+")
-    return _protected(data, column, names, new, people, threshold)
-
-
-def _protected(
-    data: Microdata,
-    column: str,
-    names: list[str],
-    new: list[str],
-    people: np.ndarray[Any, np.dtype[np.float64]],
-    threshold: float,
-) -> Protected:
     levels = data.codes(column).levels.to_list()
     values = [
         old if text == name else text for old, name, text in zip(levels, names, new, strict=True)
     ]
-    old_labels = data.variable(column).value_labels
-    labels = merged_labels(old_labels, levels, values, most=MOST_NAMED)
+    known = data.variable(column).value_labels
+    labels = merged_labels(known, levels, values, most=MOST_NAMED)
     out, changed = put_levels(data, column, values, value_labels=labels)
-    by_area = pl.DataFrame({"area": new, "people": people}).group_by("area").sum()
-    fewest = float(by_area["people"].to_numpy().min())
+    fewest = np.bincount(np.unique(new, return_inverse=True)[1], weights=people).min()
     notes = (
         became(len(names), len(set(new)), "area", "areas"),
         f"the smallest has {fewest:,.0f}, {threshold:,} asked",
@@ -521,11 +443,10 @@ def _protected(
 
 
 def _names(data: Microdata, column: str) -> list[str]:
-    """Return the areas of the file as text, in the order of their codes."""
     return [str(level) for level in data.codes(column).levels.to_list()]
 
 
-def _people(data: Microdata, options: Options) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _people(data: Microdata, options: Options) -> Floats:
     given, codes = options.get("population"), data.codes(options["column"])
     if isinstance(given, Mapping):
         by_text = by_form(given)

@@ -12,9 +12,8 @@ from keyhole.core.options import Option
 from keyhole.data.deriving import Derivation, derivations_of
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
-from keyhole.errors import InputError
 from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
-from keyhole.protection.options import Options
+from keyhole.protection.options import Options, raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +28,11 @@ class _Expression(Text):
 
 
 def _clashes(options: Options) -> list[str]:
-    try:
-        derivations_of({options["name"]: options["expression"]})
-    except InputError as error:
-        return list(error.problems)
-    return []
+    return raised(lambda: derivations_of({options["name"]: options["expression"]}))
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
-    try:
-        load(data, derive={options["name"]: options["expression"]})
-    except InputError as error:
-        return list(error.problems)
-    return []
+    return raised(lambda: load(data, derive={options["name"]: options["expression"]}))
 
 
 @method(
@@ -57,8 +48,7 @@ def derive(
     *,
     name: Annotated[str, Option("The name of the new column.", kind=Text("a column's name"))],
     expression: Annotated[
-        str,
-        Option("What it is made of, like `band(age, 10)`.", kind=_Expression("an expression")),
+        str, Option("What it is made of, like `band(age, 10)`.", kind=_Expression("an expression"))
     ],
 ) -> Protected:
     """Add a column that is derived from others; drop those in a later step.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -14,7 +15,6 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.core.kinds import Number, Text
@@ -23,15 +23,9 @@ from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Flags
-from keyhole.protection.method import Protected, PublicNote, method
+from keyhole.protection.method import Method, P, Protected, PublicNote, method
 from keyhole.protection.methods.microaggregation import DOMINANT
-from keyhole.protection.options import (
-    FINITE,
-    Options,
-    exactly_one,
-    given_options,
-    plain_number,
-)
+from keyhole.protection.options import FINITE, Options, exactly_one, given_options, plain_number
 from keyhole.protection.writeback import keep_precision, put
 
 # A limit found by share is told in so many digits.
@@ -40,28 +34,14 @@ ROUND_DIGITS = 3
 LEAST_WHOLE, MOST_WHOLE = -(2**63), 2**64 - 1
 
 
-def find_limit(series: pl.Series, share: float, *, top: bool) -> Any:
-    """Return a round limit with no more than a share of the known values beyond it.
-
-    Examples
-    --------
-    >>> find_limit(pl.Series([20, 30, 12_345]), 0.4, top=True)
-    30
-    >>> find_limit(pl.Series([20, 30, 12_345]), 0.1, top=True)
-    12400
-    """
-    known = series.drop_nulls().sort(descending=top)
-    if not len(known):
-        return 0
-    return _round_past(known[int(share * len(known) + 1e-9)], series.dtype, top=top)
-
-
 def _round_past(value: Any, dtype: pl.DataType, *, top: bool) -> Any:
     """Return the next round number, or New Year: the value itself would tell of its person."""
     if isinstance(value, date):
         return _new_year(value, top=top)
     if isinstance(value, int):
-        return _whole_past(value, dtype, top=top)
+        step, held = 10 ** max(len(str(abs(value))) - ROUND_DIGITS, 0), pl.Series(dtype=dtype)
+        past = -(-value // step) * step if top else value // step * step
+        return min(max(past, held.lower_bound().item()), held.upper_bound().item())
     number = float(value) if isinstance(value, Decimal) else value
     if not number or not math.isfinite(number):
         return number
@@ -74,15 +54,6 @@ def _round_past(value: Any, dtype: pl.DataType, *, top: bool) -> Any:
     return found if math.isfinite(found) else number
 
 
-def _whole_past(value: int, dtype: pl.DataType, *, top: bool) -> int:
-    step = 10 ** max(len(str(abs(value))) - ROUND_DIGITS, 0)
-    found: int = -(-value // step) * step if top else value // step * step
-    held = pl.Series(dtype=dtype)
-    lowest: int = held.lower_bound().item()
-    highest: int = held.upper_bound().item()
-    return min(max(found, lowest), highest)
-
-
 def _new_year(value: date, *, top: bool) -> date:
     last = top and value.year == date.max.year  # there is no year after it
     year = date.max if last else date(value.year + top, 1, 1)
@@ -91,7 +62,7 @@ def _new_year(value: date, *, top: bool) -> date:
     return datetime.max.replace(microsecond=0) if last else datetime(year.year, 1, 1)
 
 
-def as_held(value: Any, series: pl.Series) -> Any:
+def _as_held(value: Any, series: pl.Series) -> Any:
     """Return a date as a day or a point in time, whichever the column holds."""
     if series.dtype == pl.Date and isinstance(value, datetime):
         return value.date()
@@ -101,13 +72,7 @@ def as_held(value: Any, series: pl.Series) -> Any:
 
 
 def beyond(series: pl.Series, limit: Any, *, top: bool) -> Flags:
-    """Tell of each value whether it lies beyond a limit; what is missing does not.
-
-    Examples
-    --------
-    >>> beyond(pl.Series([2**53, 2**53 + 1]), 2**53, top=True).tolist()
-    [False, True]
-    """
+    """Tell of each value whether it lies beyond a limit; what is missing does not."""
     if series.dtype.is_integer():
         # A whole number is above 9.5 where it is above 9, and below it where it is below 10.
         whole = math.floor(limit) if top else math.ceil(limit)
@@ -202,35 +167,30 @@ def _unfit(data: Microdata, options: Options, *, top: bool) -> list[str]:
         return [f"value must be {kind}, as column {name!r} holds them. Got another kind instead."]
     if not dtype.is_numeric() and replace in ("mean", "median"):
         return [f"replace={replace!r} needs numbers. Column {name!r} holds dates."]
-    found = _unfit_limit(series, options, top=top) + _unfit_label(series, options)
+    limit, found = _limit(series, options, top=top), []
+    if dtype.is_integer() and not LEAST_WHOLE <= limit <= MOST_WHOLE:
+        found.append(f"value must be a number that column {name!r} can hold. Got a larger one.")
+    if dtype.is_float() and not np.isfinite(limit):
+        found.append(
+            f"share must be larger than that of the infinite values of column {name!r}: give a "
+            f"larger one, or the limit by value."
+        )
+    if "label" in options and _reads_as_value(options["label"], dtype):
+        # Who has it could not be told from the others.
+        found.append(
+            f"label must be words, since column {name!r} holds others like it. Got "
+            f"{'a number' if dtype.is_numeric() else 'a date'} instead: give a text like "
+            f"'above 89'."
+        )
     if not found and replace in ("mean", "median") and "replacement" not in options:
-        return _too_few(series, options, top=top)
+        out = beyond(series, limit, top=top)
+        known = out & series.is_finite().fill_null(False).to_numpy() if dtype.is_float() else out
+        if out.any() and known.sum() < FEWEST:
+            found.append(
+                f"replace={replace!r} needs {FEWEST} or more records beyond the limit of column "
+                f"{name!r}, else it tells their values: choose another limit, or replace='limit'."
+            )
     return found
-
-
-def _unfit_limit(series: pl.Series, options: Options, *, top: bool) -> list[str]:
-    """Say of a limit that the column cannot hold so."""
-    limit = _limit(series, options, top=top)
-    if series.dtype.is_integer() and not LEAST_WHOLE <= limit <= MOST_WHOLE:
-        return [f"value must be a number that column {series.name!r} can hold. Got a larger one."]
-    if series.dtype.is_float() and not np.isfinite(limit):
-        return [
-            f"share must be larger than that of the infinite values of column {series.name!r}: "
-            f"give a larger one, or the limit by value."
-        ]
-    return []
-
-
-def _unfit_label(series: pl.Series, options: Options) -> list[str]:
-    """Say of a label that reads like a value so: who has it could not be told from the others."""
-    label = options.get("label")
-    if label is None or not _reads_as_value(label, series.dtype):
-        return []
-    kind = "a number" if series.dtype.is_numeric() else "a date"
-    return [
-        f"label must be words, since column {series.name!r} holds others like it. Got {kind} "
-        f"instead: give a text like 'above 89'."
-    ]
 
 
 def _reads_as_value(label: str, dtype: pl.DataType) -> bool:
@@ -241,47 +201,37 @@ def _reads_as_value(label: str, dtype: pl.DataType) -> bool:
     return True
 
 
-def _too_few(series: pl.Series, options: Options, *, top: bool) -> list[str]:
-    out = beyond(series, _limit(series, options, top=top), top=top)
-    if series.dtype.is_float():
-        known = int((out & series.is_finite().fill_null(False).to_numpy()).sum())
-    else:
-        known = int(out.sum())
-    if known >= FEWEST or not out.any():
-        return []
-    return [
-        f"replace={options['replace']!r} needs {FEWEST} or more records beyond the limit of column "
-        f"{series.name!r}, else it tells their values: choose another limit, or replace='limit'."
-    ]
+def _coding(
+    name: str, done: str, follows: str, *, top: bool
+) -> Callable[[Callable[P, Protected]], Method[P]]:
+    """Declare top- or bottom-coding: all their facts but the words are the same."""
+
+    def suggest(_: Microdata, fix: Fix) -> Options | None:
+        if fix.action != name or fix.amount is None:
+            return None
+        return {"column": fix.variable, "value": plain_number(fix.amount)}
+
+    return method(
+        name,
+        "codes",
+        note=PublicNote(done, follows),
+        clashes=_clashes,
+        unfit=functools.partial(_unfit, top=top),
+        needs_order=True,
+        makes_labels=lambda options: options.get("replace") == "label",
+        supersedes={"value": ("share",)},
+        also_found=("replacement",),
+        not_typed=("replacement",),
+        suggest=suggest,
+    )
 
 
-def _suggest(_: Microdata, fix: Fix, *, action: str) -> Options | None:
-    if fix.action != action or fix.amount is None:
-        return None
-    return {"column": fix.variable, "value": plain_number(fix.amount)}
-
-
-_FACTS: dict[str, Any] = {
-    "clashes": _clashes,
-    "needs_order": True,
-    "makes_labels": lambda options: options.get("replace") == "label",
-    "supersedes": {"value": ("share",)},
-    "also_found": ("replacement",),
-    "not_typed": ("replacement",),
-}
-
-
-@method(
+@_coding(
     "top-code",
-    "codes",
-    note=PublicNote(
-        "The highest values were put together in {columns}.",
-        "Means and spreads of numbers whose extremes were put together are too small; medians are "
-        "not affected.",
-    ),
-    unfit=functools.partial(_unfit, top=True),
-    suggest=functools.partial(_suggest, action="top-code"),
-    **_FACTS,
+    "The highest values were put together in {columns}.",
+    "Means and spreads of numbers whose extremes were put together are too small; medians are not "
+    "affected.",
+    top=True,
 )
 def top_code(
     data: Microdata,
@@ -311,17 +261,12 @@ def top_code(
     return _coded(data, given_options(locals()), top=True)
 
 
-@method(
+@_coding(
     "bottom-code",
-    "codes",
-    note=PublicNote(
-        "The lowest values were put together in {columns}.",
-        "Means of numbers whose lowest values were put together are too high; medians are not "
-        "affected.",
-    ),
-    unfit=functools.partial(_unfit, top=False),
-    suggest=functools.partial(_suggest, action="bottom-code"),
-    **_FACTS,
+    "The lowest values were put together in {columns}.",
+    "Means of numbers whose lowest values were put together are too high; medians are not "
+    "affected.",
+    top=False,
 )
 def bottom_code(
     data: Microdata,
@@ -354,23 +299,31 @@ def _coded(data: Microdata, options: Options, *, top: bool) -> Protected:
     fitted: dict[str, Any] = {"value": options.get("value", limit)}
     if replace == "label":
         text = options.get("label", f"{'above' if top else 'below'} {_shown(limit)}")
-        new = pl.Series(name, [text]).new_from_index(0, data.records)
+        new = pl.Series(name, [text])
     else:
         put_in = limit if replace == "limit" else _middle(data, options, out)
         fitted |= {} if replace == "limit" or put_in is None else {"replacement": put_in}
         new = pl.Series(name, [put_in], dtype=_fitting(series, put_in))
-        new = new.new_from_index(0, data.records)
+    new = new.new_from_index(0, data.records)
     hit = pl.select(pl.when(pl.Series(out)).then(new).alias(name)).to_series()
     made, changed = put(data, name, hit)
+    notes: tuple[str, ...] = ()
+    if "share" in options:
+        found = {"share": float(out.mean()) if len(out) else 0.0, "changed": int(out.sum())}
+        asked = float(options["share"])
+        notes = (Note("extremes.beyond", limit=_shown(limit), asked=asked, **found),)
     named = "top-code" if top else "bottom-code"
-    return Protected(made, named, {name: changed}, _notes(options, limit, out), fitted=fitted)
+    return Protected(made, named, {name: changed}, notes, fitted=fitted)
 
 
 def _limit(series: pl.Series, options: Options, *, top: bool) -> Any:
     """Return the limit: as given, or a round one with no more than a share beyond it."""
     if "value" in options:
-        return as_held(options["value"], series)
-    return find_limit(series, options["share"], top=top)
+        return _as_held(options["value"], series)
+    known = series.drop_nulls().sort(descending=top)
+    if not len(known):
+        return 0
+    return _round_past(known[int(options["share"] * len(known) + 1e-9)], series.dtype, top=top)
 
 
 def _middle(data: Microdata, options: Options, out: Flags) -> float | int | None:
@@ -383,26 +336,16 @@ def _middle(data: Microdata, options: Options, out: Flags) -> float | int | None
     values = values[np.isfinite(values)]
     if not len(values):
         return None
-    mean = options["replace"] == "mean" and not _is_dominated(values)
-    if series.dtype.is_integer():
-        return _whole_middle(series.to_list(), mean=mean)
+    # Where one record has nearly all of the sum, the mean would tell its value.
+    size = np.abs(values) / (np.abs(values).max() or 1.0)
+    mean = options["replace"] == "mean" and not size.max() > DOMINANT * size.sum()
+    if series.dtype.is_integer():  # without floats on the way
+        count, ordered = len(series), sorted(series.to_list())
+        middles = ordered[(count - 1) // 2], ordered[count // 2]
+        return round(Fraction(sum(ordered), count) if mean else Fraction(sum(middles), 2))
     # Divided first: the sum of the largest numbers is none.
     middle = (values / len(values)).sum() if mean else 2 * np.median(values / 2)
     return float(keep_precision(data, name, np.array([middle]))[0])
-
-
-def _whole_middle(values: list[int], *, mean: bool) -> int:
-    """Return the mean or median of whole numbers as one, without floats on the way."""
-    count, ordered = len(values), sorted(values)
-    if mean:
-        return round(Fraction(sum(values), count))
-    return round(Fraction(ordered[(count - 1) // 2] + ordered[count // 2], 2))
-
-
-def _is_dominated(values: npt.NDArray[np.float64]) -> bool:
-    """Tell whether one record has so much of the sum that the mean would tell its value."""
-    size = np.abs(values) / (np.abs(values).max(initial=0) or 1.0)
-    return bool(size.max(initial=0) > DOMINANT * size.sum())
 
 
 def _fitting(series: pl.Series, value: Any) -> pl.DataType:
@@ -417,11 +360,3 @@ def _fitting(series: pl.Series, value: Any) -> pl.DataType:
 
 def _shown(limit: Any) -> str:
     return f"{limit:g}" if isinstance(limit, float) else str(limit)
-
-
-def _notes(options: Options, limit: Any, out: Flags) -> tuple[str, ...]:
-    if "share" not in options:
-        return ()
-    share = float(out.mean()) if len(out) else 0.0
-    asked, beyond = float(options["share"]), int(out.sum())
-    return (Note("extremes.beyond", limit=_shown(limit), share=share, asked=asked, changed=beyond),)

@@ -15,51 +15,49 @@ from keyhole.environment.scenarios.positions import UNKNOWN, level_positions
 from keyhole.errors import OptionError
 from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
 from keyhole.protection.methods.recoding import became
-from keyhole.protection.options import Options, TomlValue, find_by_form, forms_of, given_options
+from keyhole.protection.options import (
+    Options,
+    TomlValue,
+    find_by_form,
+    forms_of,
+    given_options,
+    is_list,
+)
 from keyhole.protection.writeback import put_levels
 
-_CODING = TomlValue(lambda value: None if isinstance(value, Coding | Node) else "a coding")
+_CODING = TomlValue("a coding", lambda value: isinstance(value, Coding | Node))
 GroupTables = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | KeyVariable
 
 
-def _is_groups(value: Any) -> str | None:
-    ladder = isinstance(value, Sequence) and not isinstance(value, str) and value
-    steps = value if ladder else [value]
-    fit = isinstance(value, KeyVariable) or all(map(_is_group_table, steps))
-    return None if fit else "a table of groups, or a list of such from fine to coarse"
+def _is_groups(value: Any) -> bool:
+    steps = value if is_list(value) and value else [value]
+    return isinstance(value, KeyVariable) or all(map(_is_group_table, steps))
 
 
 def _is_group_table(table: Any) -> bool:
     held = table.values() if isinstance(table, Mapping) else ()
-    flat = [one for value in held for one in (value if _is_list(value) else [value])]
+    flat = [one for value in held for one in (value if is_list(value) else [value])]
     return bool(flat) and all(isinstance(one, str | int | float) for one in flat)
 
 
 def _members(table: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
     """Return (category, group) pairs of a table in either direction."""
-    if any(_is_list(value) for value in table.values()):
-        return [
-            (one, group)
-            for group, ones in table.items()
-            for one in (ones if _is_list(ones) else [ones])
-        ]
-    return list(table.items())
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
+    if not any(map(is_list, table.values())):
+        return list(table.items())
+    listed = {group: ones if is_list(ones) else [ones] for group, ones in table.items()}
+    return [(one, group) for group, ones in listed.items() for one in ones]
 
 
 def _clashes(options: Options) -> list[str]:
     groups, level = options["groups"], options.get("level")
     by_key = isinstance(groups, KeyVariable)
-    if by_key != ("coding" in options):
-        return ["a key variable needs the coding whose categories it groups: give coding."] if (
-            by_key
-        ) else ["coding goes with a key variable only."]  # fmt: skip
+    if by_key and "coding" not in options:
+        return ["a key variable needs the coding whose categories it groups: give coding."]
     if by_key:
         return []
-    steps = groups if _is_list(groups) else [groups]
+    if "coding" in options:
+        return ["coding goes with a key variable only."]
+    steps = groups if is_list(groups) else [groups]
     if level is not None and level > len(steps):
         return [f"level must be at most {len(steps)}, the number of tables. Got {level} instead."]
     groups = [group for step in steps for _, group in _members(step)]
@@ -110,7 +108,7 @@ def generalise(
             "A table from categories to groups, or from groups to lists of categories; a list of "
             "such tables, each from the groups of the one before (a ladder of codings); or a "
             "`KeyVariable` of an environment's mapping, which groups the categories of a coding.",
-            kind=TomlValue(_is_groups),
+            kind=TomlValue("a table of groups, or a list of such from fine to coarse", _is_groups),
         ),
     ],
     level: Annotated[
@@ -149,7 +147,7 @@ def _new_levels(data: Microdata, options: Options) -> list[Any]:
     groups, name = options["groups"], options["column"]
     if isinstance(groups, KeyVariable):
         return _by_key(data, name, groups, options["coding"])
-    steps = groups if _is_list(groups) else [groups]
+    steps = groups if is_list(groups) else [groups]
     new: list[Any] = data.codes(name).levels.to_list()
     for step in steps[: options.get("level", len(steps))]:
         by_text = {f: group for one, group in _members(step) for f in forms_of([one])}

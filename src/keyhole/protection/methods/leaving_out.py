@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.core.kinds import Columns
 from keyhole.core.notes import Note
@@ -18,11 +17,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.method import Protected, PublicNote, method
-from keyhole.protection.options import (
-    Options,
-    Seed,
-    exactly_one,
-)
+from keyhole.protection.options import Options, Seed, exactly_one
 from keyhole.protection.writeback import cell_numbers, put_numbers
 from keyhole.utility.implicates import numbers
 
@@ -125,23 +120,23 @@ def sample(
     >>> sample(people, fraction=0.5, by=["sex"], seed=1).data.frame["sex"].to_list().count("m")
     10
     """
-    strata = tuple(by or ())
     generator = np.random.default_rng(seed)
-    cells = cell_numbers(data, strata)
+    cells = cell_numbers(data, tuple(by or ()))
     counts = np.bincount(cells)
     sizes = _sizes(counts, _size(data, {"fraction": fraction, "size": size}), generator)
-    kept = _drawn(cells, sizes, generator)
-    out = data.filter(kept)
-    by_column = {}
+    order = np.lexsort([generator.random(len(cells)), cells])
+    starts = np.cumsum(counts) - counts
+    place = np.arange(len(cells)) - starts[cells[order]]
+    rows = np.sort(order[place < sizes[cells[order]]])
+    out, by_column = data.filter(np.isin(np.arange(data.records), rows)), {}
     if weight is not None:
-        growth = counts[cells[kept]] / sizes[cells[kept]]
-        out, by_column[weight] = put_numbers(
-            out, weight, numbers(out, weight) * growth, precise=True
-        )
+        grown = numbers(out, weight) * (counts[cells[rows]] / sizes[cells[rows]])
+        out, by_column[weight] = put_numbers(out, weight, grown, precise=True)
+    notes: list[str] = [Note("sample.kept", records=int(sizes.sum()))]
+    if by and not sizes.all():
+        notes.append(f"{(sizes == 0).sum():,} of {len(sizes):,} strata have no record left")
     gone = data.records - out.records
-    return Protected(
-        out, "sample", by_column, _notes(sizes, strata), left_out=gone, kept=np.flatnonzero(kept)
-    )
+    return Protected(out, "sample", by_column, tuple(notes), left_out=gone, kept=rows)
 
 
 def _size(data: Microdata, options: Options) -> int:
@@ -156,21 +151,3 @@ def _sizes(counts: Ints, size: int, generator: np.random.Generator) -> Ints:
     order = np.lexsort([generator.random(len(counts)), sizes - exact])
     sizes[order[: size - sizes.sum()]] += 1
     return np.asarray(sizes)
-
-
-def _drawn(cells: Ints, sizes: Ints, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
-    order = np.lexsort([generator.random(len(cells)), cells])
-    starts = np.cumsum(np.bincount(cells)) - np.bincount(cells)
-    place = np.arange(len(cells)) - starts[cells[order]]
-    kept = np.zeros(len(cells), dtype=np.bool_)
-    kept[order[place < sizes[cells[order]]]] = True
-    return kept
-
-
-def _notes(sizes: Ints, strata: tuple[str, ...]) -> tuple[str, ...]:
-    kept = int(sizes.sum())
-    notes: list[str] = [Note("sample.kept", records=kept)]
-    empty = int((sizes == 0).sum())
-    if strata and empty:
-        notes.append(f"{empty:,} of {len(sizes):,} strata have no record left")
-    return tuple(notes)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.core.kinds import Columns
 from keyhole.core.names import plural, were
@@ -34,8 +33,11 @@ def _sets(options: Options) -> list[tuple[str, ...]]:
 
 
 def _clashes(options: Options) -> list[str]:
-    both = [name for name in options.get("by", ()) if name in options["columns"]]
-    return [f"{name!r} is a stratum and to be changed. Leave it out of one." for name in both]
+    return [
+        f"{name!r} is a stratum and to be changed. Leave it out of one."
+        for name in options.get("by", ())
+        if name in options["columns"]
+    ]
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
@@ -47,20 +49,15 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     for columns in _sets(options):
         counts = np.bincount(_strata(data, columns, options.get("by"))[1] + 1)[1:]
         small = int(((counts > 0) & (counts < k)).sum())
+        few = f"The file has fewer than {k:,} that miss no value: give a smaller k."
+        if options.get("by"):
+            have = f"{small:,} strata have" if small > 1 else "1 stratum has"
+            few = f"{have} fewer than {k:,}: give a smaller k, or larger strata."
         if not counts.sum():
             found.append(f"no record has values in all of {', '.join(map(repr, columns))}.")
         elif small:
-            few = _too_small(options, small)
             found.append(f"k must be at most the number of records to be grouped. {few}")
     return found
-
-
-def _too_small(options: Options, small: int) -> str:
-    k = options["k"]
-    if not options.get("by"):
-        return f"The file has fewer than {k:,} that miss no value: give a smaller k."
-    have = f"{small:,} strata have" if small > 1 else "1 stratum has"
-    return f"{have} fewer than {k:,}: give a smaller k, or larger strata."
 
 
 def _strata(
@@ -185,17 +182,12 @@ def _middles(values: Floats, group: Ints, median: bool) -> tuple[Floats, int]:
     sizes = np.diff(starts, append=len(rows))
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused later
         found = np.add.reduceat(values[rows], starts, axis=0) / sizes[:, None]
-    apart = np.ones_like(found, dtype=np.bool_) if median else _dominated(values[rows], starts)
+    # Where one record has most of the sum, the median stands for the mean.
+    size = np.abs(values[rows]) / max(np.abs(values[rows]).max(initial=0), 1.0)
+    largest, total = (add.reduceat(size, starts, axis=0) for add in (np.maximum, np.add))
+    apart = np.ones_like(found, dtype=np.bool_) if median else largest > DOMINANT * total
     for number in np.flatnonzero(apart.any(axis=1)).tolist():
         part = values[rows[starts[number] : starts[number] + sizes[number]]]
         found[number] = np.where(apart[number], np.median(part, axis=0), found[number])
     new[rows] = np.repeat(found, sizes, axis=0)
     return new, 0 if median else int(apart.sum())
-
-
-def _dominated(values: Floats, starts: Ints) -> npt.NDArray[np.bool_]:
-    """Tell by group and column whether one record has most of the sum."""
-    size = np.abs(values)
-    size = size / max(size.max(initial=0), 1.0)
-    total = np.add.reduceat(size, starts, axis=0)
-    return np.asarray(np.maximum.reduceat(size, starts, axis=0) > DOMINANT * total)

@@ -12,13 +12,7 @@ from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.method import WEAKER, Protected, PublicNote, method
-from keyhole.protection.options import (
-    FINITE,
-    POSITIVE,
-    Options,
-    Seed,
-    numeric_problems,
-)
+from keyhole.protection.options import FINITE, POSITIVE, Options, Seed, numeric_problems
 from keyhole.protection.writeback import infinite_notes, put_numbers
 from keyhole.utility.implicates import numbers
 
@@ -134,7 +128,9 @@ def add_noise(
         new = _noisy(values, draws, size, kind or "additive", bool(rescale))
     highest, by_column, notes = np.inf if high is None else high, {}, []
     for place, name in enumerate(names):
-        lowest = _lowest(values[:, place]) if low is None else low
+        known = _known(values[:, place])
+        # Of a column without negative values they would tell who has little.
+        lowest = low if low is not None else 0.0 if len(known) and known.min() >= 0 else -np.inf
         bounded = _mirrored(new[:, place], lowest, highest)
         if low is None and (_known(new[:, place]) < lowest).any():
             notes.append(f"column {name!r} has no negative values, and got none: mirrored at 0")
@@ -142,12 +138,6 @@ def add_noise(
     pairs = zip(names, _deviations(values), strict=True)
     still = [f"column {name!r} does not vary" for name, spread in pairs if spread == 0]
     return Protected(data, "noise", by_column, (*told, *still, *notes))
-
-
-def _lowest(column: Floats) -> float:
-    """Return 0 for a column without negative values: else they would tell who has little."""
-    known = _known(column)
-    return 0.0 if len(known) and known.min() >= 0 else -np.inf
 
 
 def _noisy(values: Floats, draws: Floats, size: float, kind: Kind, rescale: bool) -> Floats:
@@ -166,8 +156,7 @@ def _noisy(values: Floats, draws: Floats, size: float, kind: Kind, rescale: bool
 
 
 def _known(column: Floats) -> Floats:
-    known: Floats = column[np.isfinite(column)]
-    return known
+    return np.asarray(column[np.isfinite(column)])
 
 
 def _deviations(values: Floats) -> Floats:
@@ -178,8 +167,7 @@ def _deviations(values: Floats) -> Floats:
 def _root(covariance: Floats) -> Floats:
     """Return the symmetric root of covariances, whatever their rank."""
     amounts, vectors = np.linalg.eigh(covariance)
-    root: Floats = (vectors * np.sqrt(np.maximum(amounts, 0))) @ vectors.T
-    return root
+    return np.asarray((vectors * np.sqrt(np.maximum(amounts, 0))) @ vectors.T)
 
 
 def _mirrored(values: Floats, low: float, high: float) -> Floats:

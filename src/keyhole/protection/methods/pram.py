@@ -19,13 +19,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.methods.swapping import exchange
-from keyhole.protection.options import (
-    Options,
-    Seed,
-    TomlValue,
-    exactly_one,
-    forms_of,
-)
+from keyhole.protection.options import Options, Seed, TomlValue, exactly_one, forms_of, is_table
 
 Spread = Literal["even", "frequent"]
 
@@ -36,26 +30,21 @@ FREQUENT = 50
 MOST_LEVELS = 2_000
 
 
-def _is_matrix(value: Any) -> str | None:
-    fit = isinstance(value, Mapping) and value
-    rows = fit and all(
+def _is_matrix(value: Any) -> bool:
+    return is_table(value) and all(
         isinstance(row, Mapping) and not any(map(Number(low=0, high=1).fault, row.values()))
         for row in value.values()
     )
-    return None if rows else "a table that gives for each category a table of probabilities"
 
 
 def _clashes(options: Options) -> list[str]:
     found = exactly_one(options, "matrix", "p")
     if "spread" in options and "p" not in options:
         found.append("spread goes with p only.")
-    short = [
-        str(key)
+    return found + [
+        f"the probabilities of row {str(key)!r} of matrix must add to 1. They do not."
         for key, row in options.get("matrix", {}).items()
         if abs(sum(row.values()) - 1) > _ROUNDING
-    ]
-    return found + [
-        f"the probabilities of row {key!r} of matrix must add to 1. They do not." for key in short
     ]
 
 
@@ -68,10 +57,8 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
             f"{len(levels):,} instead: recode it first, or choose another column."
         ]
     matrix = options.get("matrix")
-    return [] if matrix is None else _unfit_matrix(name, levels, matrix)
-
-
-def _unfit_matrix(name: str, levels: list[Any], matrix: Mapping[Any, Any]) -> list[str]:
+    if matrix is None:
+        return []
     rows = forms_of(matrix)
     missed = sum(rows.isdisjoint(forms_of([level])) for level in levels)
     reached = {str(to) for row in matrix.values() for to, p in row.items() if p > 0}
@@ -109,7 +96,9 @@ def pram(
         Mapping[Any, Mapping[Any, float]] | None,
         Option(
             "Instead of `p`, for each category the probabilities of what it becomes.",
-            kind=TomlValue(_is_matrix),
+            kind=TomlValue(
+                "a table that gives for each category a table of probabilities", _is_matrix
+            ),
         ),
     ] = None,
     invariant: Annotated[
@@ -146,16 +135,28 @@ def pram(
     >>> (shares @ made.internal["matrix"]).round(9).tolist()
     [0.6, 0.2, 0.2]
     """
-    codes = data.codes(column)
-    used = transition_matrix(codes, p=p, matrix=matrix, spread=spread or "even")
+    codes, count = data.codes(column), len(data.codes(column).levels)
+    if matrix is not None:
+        used = np.zeros((count, count))
+        place = {f: i for i, v in enumerate(codes.levels.to_list()) for f in forms_of([v])}
+        for key, row in matrix.items():
+            for to, probability in row.items():
+                if str(key) in place and str(to) in place:  # those of other files are no matter
+                    used[place[str(key)], place[str(to)]] += probability
+        used /= used.sum(axis=1, keepdims=True)
+    else:
+        off = np.tile(_counts(codes) if spread == "frequent" else np.ones(count), (count, 1))
+        np.fill_diagonal(off, 0)
+        stay = p or 0.0
+        used = stay * np.eye(count) + (1 - stay) * off / off.sum(axis=1, keepdims=True)
     if invariant:
         used = _invariant(used, _counts(codes))
     out, changed = _changed(data, column, used, np.random.default_rng(seed))
-    notes = _notes(codes, out.codes(column)) if invariant else ()
+    notes = _kept_notes(codes, out.codes(column)) if invariant else ()
     return Protected(out, "pram", {column: changed}, notes, internal={"matrix": used})
 
 
-def _notes(before: Codes, after: Codes) -> tuple[str, ...]:
+def _kept_notes(before: Codes, after: Codes) -> tuple[str, ...]:
     """Say how much was kept: by a matrix that was made invariant less than by the one given."""
     known = before.values < len(before.levels)
     # Categories that were drawn away wholly are not among the levels any more.
@@ -177,43 +178,11 @@ def _counts(codes: Codes) -> Floats:
     return counts[: len(codes.levels)].astype(np.float64)
 
 
-def transition_matrix(
-    codes: Codes,
-    *,
-    p: float | None,
-    matrix: Mapping[Any, Mapping[Any, float]] | None,
-    spread: Spread,
-) -> Floats:
-    """Return the probabilities as an array in the order of the levels."""
-    count = len(codes.levels)
-    if p is not None:
-        weights = np.ones(count) if spread == "even" else _counts(codes)
-        off = np.tile(weights, (count, 1))
-        np.fill_diagonal(off, 0)
-        return np.asarray(p * np.eye(count) + (1 - p) * off / off.sum(axis=1, keepdims=True))
-    assert matrix is not None
-    place = {f: i for i, v in enumerate(codes.levels.to_list()) for f in forms_of([v])}
-    out = np.zeros((count, count))
-    for key, row in matrix.items():
-        for to, probability in row.items():
-            if str(key) in place and str(to) in place:  # categories of other files are no matter
-                out[place[str(key)], place[str(to)]] += probability
-    return np.asarray(out / out.sum(axis=1, keepdims=True))
-
-
 def invariant(matrix: Floats, counts: Floats) -> Floats:
-    """Return the two-stage matrix that keeps the expected frequencies.
-
-    Examples
-    --------
-    >>> even = np.array([[0.8, 0.2], [0.2, 0.8]])
-    >>> (np.array([9.0, 1.0]) @ invariant(even, np.array([9.0, 1.0]))).round(9).tolist()
-    [9.0, 1.0]
-    """
+    """Return the two-stage matrix that keeps the expected frequencies."""
     joint = matrix * counts[:, None]
     back = (joint / joint.sum(axis=0)).T
-    found: Floats = matrix @ back
-    return found
+    return np.asarray(matrix @ back)
 
 
 # The option of `pram` has the same name.

@@ -29,6 +29,8 @@ from keyhole.protection.options import (
     find_by_form,
     forms_of,
     given_options,
+    is_list,
+    is_table,
     numeric_problems,
     plain_number,
     value_text,
@@ -54,28 +56,11 @@ class Bands:
         return np.where((found >= 0) & inside, found, NOWHERE).astype(np.int64)
 
     def labels(self, *, whole: bool) -> list[str]:
-        """Name the bands; those of whole numbers by their first and last number.
-
-        Examples
-        --------
-        >>> from_cuts([18, 65]).labels(whole=True)
-        ['17 and below', '18-64', '65 and above']
-        >>> from_cuts([0.5, 1]).labels(whole=False)
-        ['below 0.5', '0.5 to below 1', '1 and above']
-        """
+        """Name the bands; those of whole numbers by their first and last number."""
         return [
             _label(low, high, self.closed, whole)
             for low, high in zip(self.low.tolist(), self.high.tolist(), strict=True)
         ]
-
-    def middles(self) -> list[float]:
-        """Return the middle of each band."""
-        return [float(middle) for middle in (self.low + self.high) / 2]
-
-    @property
-    def bounded(self) -> bool:
-        """Whether every band ends on both sides."""
-        return bool(np.isfinite(self.low).all() and np.isfinite(self.high).all())
 
 
 def _label(low: float, high: float, closed: bool, whole: bool) -> str:
@@ -106,43 +91,22 @@ def from_pairs(pairs: Sequence[Sequence[float]]) -> Bands:
     return Bands(ordered[:, 0], ordered[:, 1], closed=True)
 
 
-def is_cuts(value: Any) -> str | None:
-    """Accept a list of numbers."""
-    fit = _is_list(value) and not any(map(FINITE.fault, value))
-    return None if fit else "a list of numbers where bands begin"
+_CUTS = TomlValue(
+    "a list of numbers where bands begin",
+    lambda value: is_list(value) and value and not any(map(FINITE.fault, value)),
+)
 
 
-def is_pairs(value: Any) -> str | None:
-    """Accept a list of pairs of numbers; the outermost may be infinite."""
-    ends = (-math.inf, math.inf)
-    fit = _is_list(value) and all(
-        _is_list(pair) and len(pair) == 2 and all(not FINITE.fault(v) or v in ends for v in pair)
+def _is_pairs(value: Any) -> bool:
+    ends = (-math.inf, math.inf)  # of the outermost
+    return bool(is_list(value) and value) and all(
+        is_list(pair) and len(pair) == 2 and all(not FINITE.fault(v) or v in ends for v in pair)
         for pair in value
     )
-    return None if fit else "a list of bands [first, last]"
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
-
-
-def cut_problems(cuts: Sequence[float]) -> list[str]:
-    """Say so where cuts do not ascend."""
-    if all(a < b for a, b in pairwise(cuts)):
-        return []
-    return ["cuts must ascend, each once. Got them in another order instead."]
 
 
 def band_problems(pairs: Sequence[Sequence[float]]) -> list[str]:
-    """Say of each band that ends before it begins so, and of each two that overlap.
-
-    Examples
-    --------
-    >>> band_problems([[0, 20], [20, 40], [60, 50]])
-    ['band [60, 50] ends before it begins. Give [first, last].',
-     'bands [0, 20] and [20, 40] overlap: a number must be in one only, and the last number
-     of a band is within.']
-    """
+    """Say of each band that ends before it begins so, and of each two that overlap."""
     found = [
         f"band {value_text(list(pair))} ends before it begins. Give [first, last]."
         for pair in pairs
@@ -165,27 +129,22 @@ MOST_BANDS = 10_000
 EXACT = 2**53
 
 
-def is_map(value: Any) -> str | None:
-    """Accept a table from values to single values."""
-    fit = isinstance(value, Mapping) and value
-    single = fit and not any(map(_is_value, value.values()))
-    return None if single else "a table that gives for each category its new value"
+def _is_value(value: Any) -> bool:
+    return isinstance(value, str | bool) or FINITE.fault(value) is None
 
 
-def _is_value(value: Any) -> str | None:
-    fit = isinstance(value, str | bool) or FINITE.fault(value) is None
-    return None if fit else "a text or a number"
+_MAP = TomlValue(
+    "a table that gives for each category its new value",
+    lambda value: is_table(value) and all(map(_is_value, value.values())),
+)
 
 
-def _is_labels(value: Any) -> str | None:
-    texts = value.values() if isinstance(value, Mapping) else value
-    listed = isinstance(value, Mapping | Sequence) and not isinstance(value, str)
-    fit = listed and all(isinstance(text, str) and text.strip() for text in texts)
-    return None if fit else "a list, or a table, of texts"
+def _is_labels(value: Any) -> bool:
+    texts = list(value.values()) if isinstance(value, Mapping) else value
+    return is_list(texts) and all(isinstance(text, str) and text.strip() for text in texts)
 
 
-def map_problems(mapping: Mapping[Any, Any]) -> list[str]:
-    """Say so where two entries of a map mean the same category."""
+def _map_problems(mapping: Mapping[Any, Any]) -> list[str]:
     seen: dict[str, Any] = {}
     found = []
     for key in mapping:
@@ -208,21 +167,17 @@ def _clashes(options: Options) -> list[str]:
         found.append("start goes with width only.")
     if "rest" in options and options.get("keep_rest"):
         found.append("rest and keep_rest exclude each other. Leave one of them out.")
-    found += map_problems(options.get("map", {})) + _empty(options)
-    found += cut_problems(options.get("cuts", ()))
-    found += band_problems(options.get("bands", ()))
-    return found or _label_clashes(options)
-
-
-def _empty(options: Options) -> list[str]:
-    """Say of new values that are empty text, which is missing in every file, so."""
+    found += _map_problems(options.get("map", {}))
     new = {"map": list(options.get("map", {}).values()), "rest": [options.get("rest")]}
-    return [
+    found += [
         f"{option} must not make values empty, which are read as missing. Give a text, like "
         f"'other'; suppress takes values away."
         for option, values in new.items()
         if any(isinstance(one, str) and not one.strip() for one in values)
     ]
+    if not all(a < b for a, b in pairwise(options.get("cuts", ()))):
+        found.append("cuts must ascend, each once. Got them in another order instead.")
+    return [*found, *band_problems(options.get("bands", ()))] or _label_clashes(options)
 
 
 def _label_clashes(options: Options) -> list[str]:
@@ -238,24 +193,19 @@ def _label_clashes(options: Options) -> list[str]:
     return [] if len(set(labels)) == count else ["labels must all differ."]
 
 
-def unmapped(codes: Codes, mapping: Mapping[Any, Any]) -> list[bool]:
-    """Tell of each level whether a map says nothing of it."""
-    known = forms_of(mapping)
-    return [known.isdisjoint(forms_of([level])) for level in codes.levels.to_list()]
-
-
 def _unfit(data: Microdata, options: Options) -> list[str]:
     name = options["column"]
-    if "map" in options:
-        if "rest" in options or options.get("keep_rest"):
-            return []
-        missed = sum(unmapped(data.codes(name), options["map"]))
-        return [] if not missed else [
-            f"map must name every category of column {name!r}. It misses {missed:,} of "
-            f"{len(data.codes(name).levels):,}: add {'it' if missed == 1 else 'them'}, or say what "
-            f"becomes of the rest by rest or keep_rest."
-        ]  # fmt: skip
-    return numeric_problems(data, [name]) or _unfit_bands(data, options)
+    if "map" not in options:
+        return numeric_problems(data, [name]) or _unfit_bands(data, options)
+    known, levels = forms_of(options["map"]), data.codes(name).levels.to_list()
+    missed = sum(known.isdisjoint(forms_of([level])) for level in levels)
+    if not missed or "rest" in options or options.get("keep_rest"):
+        return []
+    return [
+        f"map must name every category of column {name!r}. It misses {missed:,} of "
+        f"{len(levels):,}: add {'it' if missed == 1 else 'them'}, or say what becomes of the rest "
+        f"by rest or keep_rest."
+    ]
 
 
 def _unfit_bands(data: Microdata, options: Options) -> list[str]:
@@ -268,12 +218,7 @@ def _unfit_bands(data: Microdata, options: Options) -> list[str]:
             f"apart exactly: round or top-code it first, or recode it by a map."
         ]
     bands = _bands(codes, options)
-    if bands is None:
-        return [
-            f"width makes more than {MOST_BANDS:,} bands, or such as numbers as large as those of "
-            f"column {name!r} cannot tell apart. Give a larger one, or cuts."
-        ]
-    if options.get("output") == "middle" and not bands.bounded:
+    if options.get("output") == "middle" and not np.isfinite([bands.low, bands.high]).all():
         return ["output='middle' needs bands that end on both sides. Give bands, or labels."]
     levels = codes.levels.cast(pl.Float64).to_numpy()
     places = np.append(bands.place(levels), 0)[codes.values]
@@ -287,7 +232,7 @@ def _unfit_bands(data: Microdata, options: Options) -> list[str]:
     return []
 
 
-def _bands(codes: Codes, options: Options) -> Bands | None:
+def _bands(codes: Codes, options: Options) -> Bands:
     if "bands" in options:
         return from_pairs(options["bands"])
     if "cuts" in options:
@@ -299,7 +244,10 @@ def _bands(codes: Codes, options: Options) -> Bands | None:
     with np.errstate(over="ignore", invalid="ignore"):
         first, last = np.floor((levels[[0, -1]] - start) / width)
     if not last - first < MOST_BANDS or max(abs(first), abs(last)) >= EXACT:
-        return None
+        raise OptionError(
+            f"width makes more than {MOST_BANDS:,} bands, or such as numbers as large as those of "
+            f"column {options['column']!r} cannot tell apart. Give a larger one, or cuts."
+        )
     edges = start + width * np.arange(first, last + 2)
     return Bands(edges[:-1], edges[1:], closed=False)
 
@@ -336,7 +284,7 @@ def recode(
         Option(
             "For each category its new value. Categories are compared by their text form, so that "
             "`1` and `'1'` are the same; a map that misses one is refused.",
-            kind=TomlValue(is_map),
+            kind=_MAP,
         ),
     ] = None,
     bands: Annotated[
@@ -344,12 +292,12 @@ def recode(
         Option(
             "Pairs [first, last], both within the band; they may not overlap, and must cover the "
             "column. The outermost may be infinite.",
-            kind=TomlValue(is_pairs),
+            kind=TomlValue("a list of bands [first, last]", _is_pairs),
         ),
     ] = None,
     cuts: Annotated[
         Sequence[float] | None,
-        Option("Numbers at which bands begin: `[18, 65]` makes three.", kind=TomlValue(is_cuts)),
+        Option("Numbers at which bands begin: `[18, 65]` makes three.", kind=_CUTS),
     ] = None,
     width: Annotated[float | None, Option("The width of equal bands.", kind=POSITIVE)] = None,
     start: Annotated[
@@ -359,12 +307,15 @@ def recode(
         Sequence[str] | Mapping[Any, str] | None,
         Option(
             "One text per band; of a map, a table from new values to texts.",
-            kind=TomlValue(_is_labels),
+            kind=TomlValue("a list, or a table, of texts", _is_labels),
         ),
     ] = None,
     rest: Annotated[
         Any,
-        Option("What categories that the map does not name become.", kind=TomlValue(_is_value)),
+        Option(
+            "What categories that the map does not name become.",
+            kind=TomlValue("a text or a number", _is_value),
+        ),
     ] = None,
     keep_rest: Annotated[
         bool | None, Option("Keep categories that the map does not name as they are.")
@@ -401,13 +352,7 @@ def recode(
 
 
 def became(before: int, after: int, one: str = "category", many: str = "categories") -> str:
-    """Say how many categories became how many.
-
-    Examples
-    --------
-    >>> became(1, 1), became(12, 3)
-    ('1 category became 1', '12 categories became 3')
-    """
+    """Say how many categories became how many."""
     return f"{plural(before, one, many)} became {after:,}"
 
 
@@ -428,42 +373,33 @@ def _by_map(data: Microdata, options: Options) -> tuple[Microdata, int]:
 def merged_labels(
     old: Mapping[Any, str], levels: list[Any], new: list[Any], *, most: int | None = None
 ) -> dict[Any, str]:
-    """Label new values by the labels of what became them, up to so many.
-
-    Examples
-    --------
-    >>> merged_labels({1: "married", 2: "widowed", 3: "single"}, [1, 2, 3], [1, 1, 3])
-    {1: 'married or widowed', 3: 'single'}
-    """
+    """Label new values by the labels of what became them, up to so many."""
     by_text = by_form(old)
     parts: dict[Any, dict[str, None]] = {}
     for level, value in zip(levels, new, strict=True):
         text = find_by_form(by_text, level)
         if text is not None:
             parts.setdefault(value, {})[text] = None
-    labels = {}
-    for value, texts in parts.items():
-        first, *others = texts
-        many = most is not None and len(texts) > most
-        labels[value] = " or ".join([first, f"{len(others)} more"] if many else texts)
-    return labels
+    return {
+        value: " or ".join(texts)
+        if most is None or len(texts) <= most
+        else f"{next(iter(texts))} or {len(texts) - 1} more"
+        for value, texts in parts.items()
+    }
 
 
 def _by_bands(data: Microdata, options: Options) -> tuple[Microdata, int]:
     name = options["column"]
     codes, bands = data.codes(name), _bands(data.codes(name), options)
-    if bands is None:  # the checks have refused it
-        raise OptionError("width makes too many bands.")
     places = bands.place(codes.levels.cast(pl.Float64).to_numpy()).tolist()
     labels = _labels(codes, bands, options)
-    output = options.get("output", "label")
-    if output == "label":
-        return put_levels(data, name, [labels[place] for place in places], value_labels={})
+    output, new, numbered = options.get("output"), list[Any](labels), {}
     if output == "middle":
-        middles = bands.middles()
-        return put_levels(data, name, [middles[place] for place in places], value_labels={})
-    numbered = {place + 1: label for place, label in enumerate(labels)}
-    return put_levels(data, name, [place + 1 for place in places], value_labels=numbered)
+        new = ((bands.low + bands.high) / 2).tolist()
+    elif output == "code":
+        numbered = dict(enumerate(labels, 1))
+        new = list(numbered)
+    return put_levels(data, name, [new[place] for place in places], value_labels=numbered)
 
 
 def _labels(codes: Codes, bands: Bands, options: Options) -> list[str]:

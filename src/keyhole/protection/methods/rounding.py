@@ -9,14 +9,8 @@ import polars as pl
 
 from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
-from keyhole.kernels.arrays import Floats
 from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
-from keyhole.protection.options import (
-    POSITIVE,
-    Options,
-    Seed,
-    numeric_problems,
-)
+from keyhole.protection.options import POSITIVE, Options, Seed, numeric_problems
 from keyhole.protection.writeback import infinite_notes, put, put_numbers
 from keyhole.utility.implicates import numbers
 
@@ -34,31 +28,19 @@ def is_whole_base(data: Microdata, name: str, base: float) -> bool:
 
 
 def round_whole(series: pl.Series, base: int, how: str, seed: Seed) -> pl.Series:
-    """Round whole numbers to multiples of a base; see `round_to_base`.
-
-    Examples
-    --------
-    >>> round_whole(pl.Series([2**53 + 1, None]), 2, "up", None).to_list()
-    [9007199254740994, None]
-    """
-    size = len(series)
-    draws = np.random.default_rng(seed).random(size) if how == "random" else np.zeros(size)
-    new = [
-        None if value is None else _whole_multiple(value, base, how, draw)
-        for value, draw in zip(series.to_list(), draws.tolist(), strict=True)
-    ]
+    """Round whole numbers to multiples of a base; see `round_to_base`."""
+    draws = np.random.default_rng(seed).random(len(series))
+    new: list[int | None] = []
+    for value, draw in zip(series.to_list(), draws.tolist(), strict=True):
+        times, rest = divmod(value or 0, base)
+        up = {
+            "up": rest > 0,
+            "down": False,
+            "random": draw < rest / base,
+            "nearest": 2 * rest > base or (2 * rest == base and times % 2 == 1),
+        }
+        new.append(None if value is None else (times + up[how]) * base)
     return pl.Series(series.name, new, dtype=pl.Int128)
-
-
-def _whole_multiple(value: int, base: int, how: str, draw: float) -> int:
-    times, rest = divmod(value, base)
-    up = {
-        "up": rest > 0,
-        "down": False,
-        "random": draw < rest / base,
-        "nearest": 2 * rest > base or (2 * rest == base and times % 2 == 1),
-    }
-    return (times + up[how]) * base
 
 
 How = Literal["nearest", "random", "down", "up"]
@@ -133,25 +115,15 @@ def round_to_base(
     quotients[~np.isfinite(quotients)] = 0  # they are not put back
     whole = np.rint(quotients)
     quotients = np.where(np.abs(quotients - whole) < NEAR, whole, quotients)
+    if how == "random":
+        low = np.floor(quotients)
+        times = low + (np.random.default_rng(seed).random(len(low)) < quotients - low)
+    else:
+        times = {"nearest": np.rint, "up": np.ceil, "down": np.floor}[how or "nearest"](quotients)
     with np.errstate(over="ignore"):  # what is too large is refused where it is put back
-        multiples = _rounded(quotients, how or "nearest", seed) * base
-    new, changed = put_numbers(data, column, _without_crumbs(multiples, base), precise=True)
-    return Protected(new, "round", {column: changed}, notes)
-
-
-def _without_crumbs(values: Floats, base: float) -> Floats:
-    """Round away digits far below the base: 3 * 0.1 is not 0.3, and that is the machine's."""
+        multiples = times * base
+    # Without digits far below the base: 3 * 0.1 is not 0.3, and that is the machine's.
     places = _DIGITS - int(np.ceil(np.log10(base)))
-    return values if not 0 <= places <= _MOST_PLACES else np.round(values, places)
-
-
-def _rounded(quotients: Floats, how: How, seed: Seed) -> Floats:
-    if how == "nearest":
-        return np.rint(quotients)
-    if how == "up":
-        return np.ceil(quotients)
-    low = np.floor(quotients)
-    if how == "down":
-        return low
-    found: Floats = low + (np.random.default_rng(seed).random(len(low)) < quotients - low)
-    return found
+    multiples = np.round(multiples, places) if 0 <= places <= _MOST_PLACES else multiples
+    new, changed = put_numbers(data, column, multiples, precise=True)
+    return Protected(new, "round", {column: changed}, notes)

@@ -15,12 +15,10 @@ from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
-from keyhole.exposure.cells import Exposure, risk
-from keyhole.kernels.arrays import Words
+from keyhole.exposure.cells import risk
 from keyhole.protection.method import GoalCheck, Outcome, Protected, PublicNote, method
 from keyhole.protection.options import Options, exactly_one, given_options
 from keyhole.protection.suppression_search import (
-    Sets,
     make_key,
     sets_by_cost,
     suppress_as_own,
@@ -137,8 +135,7 @@ def suppress(
         ),
     ] = None,
     never: Annotated[
-        Names | None,
-        Option("Keys whose values are never suppressed.", kind=Columns("key")),
+        Names | None, Option("Keys whose values are never suppressed.", kind=Columns("key"))
     ] = None,
 ) -> Protected:
     """Take single values of the key away until a goal is met, few of them.
@@ -166,8 +163,14 @@ def suppress(
     allowed = int((limit or 0) * data.records + 1e-9)
     weights = [float((importance or {}).get(name, 1)) for name in names]
     free = [v for v, name in enumerate(names) if name not in (never or ())]
-    sets = sets_by_cost(weights, free, [len(data.codes(name).levels) for name in names])
-    gone = _chosen(data, names, k, allowed, policy, sets)
+    columns = [data.codes(name) for name in names]
+    sets = sets_by_cost(weights, free, [len(column.levels) for column in columns])
+    if policy == "own":
+        gone = suppress_as_own(make_key(columns), k, allowed, sets)
+    else:
+        engine = MemoryEngine(dict(zip(names, columns, strict=True)))
+        f = engine.cell_sizes(names, missing="wildcard")
+        gone = suppress_as_wildcards(make_key(columns), columns, f, k, allowed, sets)
     by_column, several = dict.fromkeys(names, 0), []
     for v, name in enumerate(names):
         mask = (gone >> np.uint64(v)) & np.uint64(1) == 1
@@ -175,42 +178,18 @@ def suppress(
             several += [name] if missing_forms(data, name) > 1 else []
             data, by_column[name] = blank_out(data, name, mask)
     found = risk(data, keys=names, cutoff=k, missing=policy)
-    _require_goal(found, allowed)
-    notes = _notes(found, gone, options)
-    notes += tuple(f"what is missing in {name!r} is written in one way now" for name in several)
-    return Protected(data, "suppress", by_column, notes)
-
-
-def _chosen(
-    data: Microdata, names: tuple[str, ...], k: int, allowed: int, policy: Reading, sets: Sets
-) -> Words:
-    columns = [data.codes(name) for name in names]
-    key = make_key(columns)
-    if policy == "own":
-        return suppress_as_own(key, k, allowed, sets)
-    engine = MemoryEngine(dict(zip(names, columns, strict=True)))
-    f = engine.cell_sizes(names, missing="wildcard")
-    return suppress_as_wildcards(key, columns, f, k, allowed, sets)
-
-
-def _require_goal(found: Exposure, allowed: int) -> None:
-    below = int((found.f < found.cutoff).sum())
+    below = int((found.f < k).sum())
     if below > allowed:
         raise OptionError(
             f"the goal cannot be met by taking away these values: {plural(below, 'record')} would "
-            f"still share a key with fewer than {found.cutoff}, where {allowed:,} may. Let values "
-            f"of more keys be taken away (never), or recode them first."
+            f"still share a key with fewer than {k}, where {allowed:,} may. Let values of more "
+            f"keys be taken away (never), or recode them first."
         )
-
-
-def _notes(found: Exposure, gone: Words, options: Options) -> tuple[str, ...]:
-    records = int((gone != 0).sum())
-    values = int(np.bitwise_count(gone).sum())
-    counted = {
-        "wildcard": "a missing value matches every value",
-        "own": "a missing value is a category of its own",
-    }[found.missing]
-    return (
+    counted = "is a category of its own" if policy == "own" else "matches every value"
+    values, records = int(np.bitwise_count(gone).sum()), int((gone != 0).sum())
+    notes = (
         Note("suppress.values", values=values, records=records),
-        f"goal {_aim(options)}; RP({found.cutoff}) is {found.rp:.4f}, where {counted}",
+        f"goal {_aim(options)}; RP({k}) is {found.rp:.4f}, where a missing value {counted}",
+        *(f"what is missing in {name!r} is written in one way now" for name in several),
     )
+    return Protected(data, "suppress", by_column, notes)

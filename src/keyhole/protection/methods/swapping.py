@@ -7,8 +7,7 @@ values there; what else they have moves with them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -17,7 +16,6 @@ from keyhole.core.kinds import Columns
 from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.core.shared import Names
-from keyhole.data.columns import Codes
 from keyhole.data.microdata import Microdata
 from keyhole.exposure.cells import risk
 from keyhole.kernels.arrays import Flags, Ints
@@ -80,20 +78,16 @@ def rank_swap(
     generator = np.random.default_rng(seed)
     by_column = {}
     for name in columns:
-        order = _ranked(data.codes(name), generator)
+        codes = data.codes(name)
+        # Those that are not missing by rank, equal ones in random order.
+        shuffled = generator.permutation(np.flatnonzero(codes.values < len(codes.levels)))
+        order = shuffled[np.argsort(codes.values[shuffled], kind="stable")]
         window = max(1, int(share * len(order)))
         partner = rank_partners(window, generator.random(len(order)))
         source = np.arange(data.records)
         source[order] = order[partner]
         data, by_column[name] = exchange(data, name, source)
     return Protected(data, "rank-swap", by_column)
-
-
-def _ranked(codes: Codes, generator: np.random.Generator) -> Ints:
-    """Return the records that are not missing by rank, equal ones in random order."""
-    known = np.flatnonzero(codes.values < len(codes.levels))
-    shuffled = generator.permutation(known)
-    return shuffled[np.argsort(codes.values[shuffled], kind="stable")]
 
 
 def exchange(data: Microdata, name: str, source: Ints) -> tuple[Microdata, int]:
@@ -114,7 +108,10 @@ def pair_across(
     The partner's area is drawn by how many free records it has in the cell, and the partner at
     random among them.
     """
-    pools = _pools(np.unique(cells[wanted]), cells, areas, free, generator)
+    rows = generator.permutation(np.flatnonzero(free & np.isin(cells, cells[wanted])))
+    pools: dict[int, dict[int, list[int]]] = {int(cell): {} for cell in np.unique(cells[wanted])}
+    for row, cell, area in np.column_stack([rows, cells[rows], areas[rows]]).tolist():
+        pools[cell].setdefault(area, []).append(row)
     taken = np.zeros(len(cells), dtype=np.bool_)
     one, other = [], []
     for record, draw in zip(wanted.tolist(), generator.random(len(wanted)).tolist(), strict=True):
@@ -126,19 +123,6 @@ def pair_across(
             one.append(record)
             other.append(partner)
     return np.array(one, dtype=np.int64), np.array(other, dtype=np.int64)
-
-
-def _pools(
-    wanted: Ints, cells: Ints, areas: Ints, free: Flags, generator: np.random.Generator
-) -> dict[int, dict[int, list[int]]]:
-    """Return by cell and area the free records, in random order."""
-    rows = generator.permutation(np.flatnonzero(free & np.isin(cells, wanted)))
-    pools: dict[int, dict[int, list[int]]] = {int(cell): {} for cell in wanted}
-    for record, cell, area in zip(
-        rows.tolist(), cells[rows].tolist(), areas[rows].tolist(), strict=True
-    ):
-        pools[cell].setdefault(area, []).append(record)
-    return pools
 
 
 def _partner(pool: dict[int, list[int]], own: int, draw: float, taken: Flags) -> int | None:
@@ -155,7 +139,7 @@ def _partner(pool: dict[int, list[int]], own: int, draw: float, taken: Flags) ->
 
 
 def _swap_clashes(options: Options) -> list[str]:
-    both = [name for name in options["area"] if name in options["match"]]
+    both = (name for name in options["area"] if name in options["match"])
     found = [f"{name!r} is an area and a match. Leave it out of one." for name in both]
     if "cutoff" in options and "keys" not in options:
         found.append("cutoff goes with keys only: the records at risk on them.")
@@ -165,10 +149,8 @@ def _swap_clashes(options: Options) -> list[str]:
 
 
 def _swap_unfit(data: Microdata, options: Options) -> list[str]:
-    areas = cell_numbers(data, options["area"])
-    if areas.max(initial=0) >= 1:
-        return []
-    return ["area must have two or more areas, to swap between. Got one instead."]
+    alone = not cell_numbers(data, options["area"]).any()
+    return ["area must have two or more areas, to swap between. Got one instead."] * alone
 
 
 @method(
@@ -242,47 +224,23 @@ def swap_records(
     at_risk = np.zeros(data.records, dtype=np.bool_)
     if keys is not None:
         at_risk = risk(data, keys=keys).f < (3 if cutoff is None else cutoff)
-    wanted = _wanted(at_risk, share or 0.0, generator)
-    source = _paired(data, areas, tuple(match), wanted, bool(relax), generator)
-    by_column: dict[str, Any] = {}
-    for name in areas:
-        data, by_column[name] = exchange(data, name, source)
-    return Protected(data, "swap-records", by_column, _notes(at_risk, source))
-
-
-def _wanted(at_risk: Flags, share: float, generator: np.random.Generator) -> Ints:
-    """Return the records to be swapped in the order in which they choose: those at risk first."""
+    # In the order in which they choose: those at risk first. A swap takes two.
     first = generator.permutation(np.flatnonzero(at_risk))
     rest = generator.permutation(np.flatnonzero(~at_risk))
-    # A swap takes two, and those at risk are swapped with others.
-    more = max(0, int(np.ceil(share * len(at_risk) / 2)) - len(first))
-    return np.concatenate([first, rest[:more]])
-
-
-def _paired(
-    data: Microdata,
-    areas: tuple[str, ...],
-    match: Sequence[str],
-    wanted: Ints,
-    relax: bool,
-    generator: np.random.Generator,
-) -> Ints:
-    source = np.arange(data.records)
-    free = np.ones(data.records, dtype=np.bool_)
-    area = cell_numbers(data, areas)
-    for length in range(len(match), -1 if relax else len(match) - 1, -1):
-        cells = cell_numbers(data, match[:length])
-        left = wanted[free[wanted]]
-        one, other = pair_across(left, cells, area, free, generator)
+    more = max(0, int(np.ceil((share or 0.0) * data.records / 2)) - len(first))
+    wanted = np.concatenate([first, rest[:more]])
+    source, free = np.arange(data.records), np.ones(data.records, dtype=np.bool_)
+    places, alike = cell_numbers(data, areas), tuple(match)
+    for length in range(len(alike), -1 if relax else len(alike) - 1, -1):
+        cells = cell_numbers(data, alike[:length])
+        one, other = pair_across(wanted[free[wanted]], cells, places, free, generator)
         source[one], source[other] = other, one
         free[one] = free[other] = False
-    return source
-
-
-def _notes(at_risk: Flags, source: Ints) -> tuple[str, ...]:
-    moved = source != np.arange(len(source))
-    notes = [Note("swap.moved", records=int(moved.sum()))]
-    stuck = int((at_risk & ~moved).sum())
+    by_column: dict[str, int] = {}
+    for name in areas:
+        data, by_column[name] = exchange(data, name, source)
+    notes = [Note("swap.moved", records=int((~free).sum()))]
     if at_risk.any():
+        stuck = int((at_risk & free).sum())
         notes.append(Note("swap.stuck", at_risk=int(at_risk.sum()), stuck=stuck))
-    return tuple(notes)
+    return Protected(data, "swap-records", by_column, tuple(notes))

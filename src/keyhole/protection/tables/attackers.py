@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,32 +20,16 @@ from keyhole.kernels.arrays import Flags, Floats, Ints
 
 
 def addends(shape: tuple[int, ...]) -> list[Ints]:
-    """Return the cells of each sum, its total last.
-
-    Examples
-    --------
-    >>> [cells.tolist() for cells in addends((3, 3))][:2]
-    [[0, 3, 6], [1, 4, 7]]
-    """
+    """Return the cells of each sum, its total last."""
     cells = np.arange(prod(shape), dtype=np.int64).reshape(shape)
-    found: list[Ints] = []
-    for axis, width in enumerate(shape):
-        found += list(np.moveaxis(cells, axis, -1).reshape(-1, width))
-    return found
+    axes = (np.moveaxis(cells, axis, -1).reshape(-1, size) for axis, size in enumerate(shape))
+    return [sums for along in axes for sums in along]
 
 
 def relations(shape: tuple[int, ...]) -> Any:
-    r"""Return the sums as a sparse matrix, one row a sum: its parts less its total is nothing.
+    """Return the sums as a sparse matrix, one row a sum: its parts less its total is nothing.
 
-    Notes
-    -----
-    For every variable and every cell of the others (totals included),
-    :math:`\sum_i y_i - y_{total} = 0`.
-
-    Examples
-    --------
-    >>> relations((4,)).toarray().tolist()
-    [[1.0, 1.0, 1.0, -1.0]]
+    There is one for every variable and every cell of the others, totals included.
     """
     from scipy.sparse import csc_array
 
@@ -69,18 +53,6 @@ class Reach:
     weights: Floats | None
 
 
-class Attacker(Protocol):
-    """Somebody who works out what a table's suppressed cells may be."""
-
-    def reach(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
-        """Move a cell up (side 1) or down (side -1), no further than the level."""
-
-    def cheapest(
-        self, cell: int, side: int, level: float, up: Floats, down: Floats, price: Floats
-    ) -> Floats | None:
-        """Return a cheap move of a cell by the level; None if there is no such move."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Programs:
     """The outsider with a solver of linear programs (HiGHS).
@@ -93,7 +65,9 @@ class Programs:
     whole: bool = False
 
     def reach(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
-        """Move a cell up or down, no further than the level."""
+        """Move a cell up (side 1) or down (side -1), no further than the level."""
+        from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+
         cells = np.flatnonzero((up > 0) | (down > 0))
         move = np.zeros(len(up))
         if cell not in cells:
@@ -102,33 +76,22 @@ class Programs:
         aim = np.where(cells == cell, -float(side), 0.0)
         high[aim < 0] = np.minimum(high[aim < 0], 1.0)
         low[aim > 0] = np.maximum(low[aim > 0], -1.0)
-        found, prices = self._solve(aim, self.matrix[:, cells], low, high, level)
-        if found is None:
-            return Reach(0.0, move, None)
-        move[cells] = found * level
-        return Reach(float(side * move[cell]), move, self._weights(prices, cell, side))
-
-    def _weights(self, prices: Floats | None, cell: int, side: int) -> Floats | None:
-        if prices is None:
-            return None
-        weights: Floats = self.matrix.T @ prices
-        weights[cell] += side
-        weights[np.abs(weights) < 1e-7] = 0.0
-        return weights
-
-    def _solve(
-        self, aim: Floats, matrix: Any, low: Floats, high: Floats, level: float
-    ) -> tuple[Floats | None, Floats | None]:
-        from scipy.optimize import Bounds, LinearConstraint, linprog, milp
-
-        zeros = np.zeros(matrix.shape[0])
+        part, weights = self.matrix[:, cells], None
         if self.whole:
-            sums = LinearConstraint(matrix, 0.0, 0.0)
+            sums = LinearConstraint(part, 0.0, 0.0)
             bounds = Bounds(np.ceil(low * level - 1e-9), np.floor(high * level + 1e-9))
             done = milp(aim, constraints=sums, bounds=bounds, integrality=np.ones(len(aim)))
-            return (None if done.x is None else np.round(done.x) / level), None
-        done = linprog(aim, A_eq=matrix, b_eq=zeros, bounds=np.stack([low, high], axis=1))
-        return (None, None) if done.x is None else (done.x, done.eqlin.marginals)
+        else:
+            zeros = np.zeros(part.shape[0])
+            done = linprog(aim, A_eq=part, b_eq=zeros, bounds=np.stack([low, high], axis=1))
+        if done.x is None:
+            return Reach(0.0, move, None)
+        move[cells] = (np.round(done.x) / level if self.whole else done.x) * level
+        if not self.whole:
+            weights = self.matrix.T @ done.eqlin.marginals
+            weights[cell] += side
+            weights[np.abs(weights) < 1e-7] = 0.0
+        return Reach(float(side * move[cell]), move, weights)
 
     def cheapest(
         self, cell: int, side: int, level: float, up: Floats, down: Floats, price: Floats
@@ -180,14 +143,7 @@ class Network:
 
     @classmethod
     def of(cls, shape: tuple[int, int]) -> Network:
-        """Lay out the network of a table of this shape, totals included.
-
-        Examples
-        --------
-        >>> network = Network.of((2, 2))
-        >>> network.tails.tolist(), network.heads.tolist()
-        ([2, 1, 0, 3], [0, 2, 3, 1])
-        """
+        """Lay out the network of a table of this shape, totals included."""
         matrix = relations(shape)
         rows, cols = shape
         # Sums run down the columns first, then along the rows; a total's sum is turned round.
@@ -196,12 +152,9 @@ class Network:
         turn[-1] = -1.0
         turned = (matrix * turn[:, None]).tocsc()
         turned.sort_indices()
-        ends = turned.indices.reshape(-1, 2).astype(np.int64)
+        one, other = turned.indices.reshape(-1, 2).astype(np.int64).T
         first = turned.data.reshape(-1, 2)[:, 0] > 0
-        tails, heads = (
-            np.where(first, ends[:, 0], ends[:, 1]),
-            np.where(first, ends[:, 1], ends[:, 0]),
-        )
+        tails, heads = np.where(first, one, other), np.where(first, other, one)
         return cls(tails, heads, Programs(matrix))
 
     @property
@@ -218,13 +171,20 @@ class Network:
         return found
 
     def _largest_flow(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
+        from scipy.sparse import csr_array
         from scipy.sparse.csgraph import maximum_flow
 
-        forward = self._units(up, level)
-        backward = self._units(down, level)
+        # In whole units; more than the level is never of use in a network.
+        forward, backward = (
+            np.floor(np.minimum(room / level, 1.0) * UNITS + 1e-6).astype(np.int64)
+            for room in (up, down)
+        )
         own = int(forward[cell] if side > 0 else backward[cell])
         forward[cell] = backward[cell] = 0
-        capacity = self._square(forward, backward)
+        dense = np.zeros((self.size, self.size), dtype=np.int32)
+        dense[self.tails, self.heads] = forward
+        dense[self.heads, self.tails] = backward
+        capacity = csr_array(dense)
         start, end = self._ends(cell, side)
         found = maximum_flow(capacity, start, end)
         flow = found.flow.toarray()
@@ -233,20 +193,8 @@ class Network:
         move[cell] = side * int(found.flow_value)
         if found.flow_value > UNITS or own < found.flow_value:
             move *= amount / found.flow_value
-        weights = self._cut(capacity.toarray() - flow, start, cell)
+        weights = self._cut(dense - flow, start, cell)
         return Reach(level * amount / UNITS, move * (level / UNITS), weights)
-
-    def _units(self, room: Floats, level: float) -> Ints:
-        """Write capacities in whole units; more than the level is never of use in a network."""
-        return np.floor(np.minimum(room / level, 1.0) * UNITS + 1e-6).astype(np.int64)
-
-    def _square(self, forward: Ints, backward: Ints) -> Any:
-        from scipy.sparse import csr_array
-
-        dense = np.zeros((self.size, self.size), dtype=np.int32)
-        dense[self.tails, self.heads] = forward
-        dense[self.heads, self.tails] = backward
-        return csr_array(dense)
 
     def _ends(self, cell: int, side: int) -> tuple[int, int]:
         """Return where the flow must start and end, that the cell's arc sends it back."""
@@ -309,15 +257,15 @@ class Network:
         nodes = [end]
         while nodes[-1] != start:
             nodes.append(int(before[nodes[-1]]))
-        nodes.reverse()
-        return self._cells_between(np.array(nodes[:-1]), np.array(nodes[1:]))
-
-    def _cells_between(self, sources: Ints, targets: Ints) -> tuple[Ints, Floats]:
+        targets, sources = np.array(nodes[:-1])[::-1], np.array(nodes[1:])[::-1]
         arcs = np.full((self.size, self.size), -1, dtype=np.int64)
         arcs[self.tails, self.heads] = np.arange(len(self.tails))
         ahead = arcs[sources, targets]
         cells = np.where(ahead >= 0, ahead, arcs[targets, sources])
         return cells, np.where(ahead >= 0, 1.0, -1.0)
+
+
+Attacker = Programs | Network
 
 
 def intervals(
@@ -331,19 +279,10 @@ def intervals(
 ) -> tuple[Floats, Floats]:
     """Return the lowest and the highest value of every cell that an outsider cannot exclude.
 
-    Parameters
-    ----------
-    matrix
-        The sums of the table, one row each.
-    values
-        The true values.
-    up, down
-        How far each cell may be from its true value as far as the outsider knows; 0 for cells
-        that are shown.
-    whole
-        Reckon with whole numbers only (mixed-integer programs).
-    only
-        The cells to be worked out; others get what is known of each by itself.
+    `matrix` has the sums, one row each, and `values` the true values. `up` and `down` are how far
+    each cell may be from them as far as the outsider knows: 0 for cells that are shown. `whole`
+    reckons with whole numbers only (mixed-integer programs). `only` are the cells to be worked
+    out; others get what is known of each by itself.
 
     Examples
     --------

@@ -10,7 +10,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.data import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
@@ -56,14 +55,12 @@ class CrossTable:
     @cached_property
     def places(self) -> Ints:
         """One row a cell: the place of its category on each variable; the last is the total."""
-        found: Ints = np.stack(np.unravel_index(np.arange(len(self.values)), self.shape), axis=1)
-        return found
+        return np.stack(np.unravel_index(np.arange(len(self.values)), self.shape), axis=1)
 
     @cached_property
-    def margin(self) -> npt.NDArray[np.bool_]:
+    def margin(self) -> Flags:
         """Which cells are totals over some variable."""
-        found: npt.NDArray[np.bool_] = (self.places == np.array(self.shape) - 1).any(axis=1)
-        return found
+        return np.asarray((self.places == np.array(self.shape) - 1).any(axis=1))
 
     def label(self, variable: int, place: int) -> str:
         """Write a category; the place after the last one is the total."""
@@ -87,18 +84,8 @@ def cross(
 ) -> CrossTable:
     """Cross records by rows and columns, and add all margins.
 
-    A record whose contribution is missing, or whose weight is 0, contributes to no cell. The
-    contribution of a record is its amount times its weight.
-
-    `deepest` says how many of the largest contributions to keep for each cell.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> import polars as pl
-    >>> people = load(pl.DataFrame({"sex": ["f", "m", "m"], "area": [1, 1, 2]}))
-    >>> cross(people, rows=("area",), cols=("sex",)).values.reshape(3, 3).tolist()
-    [[1.0, 1.0, 2.0], [0.0, 1.0, 1.0], [1.0, 2.0, 3.0]]
+    A record contributes its amount times its weight; where that is missing, or the weight 0, to no
+    cell. `deepest` says how many of the largest contributions to keep for each cell.
     """
     codes = [data.codes(name) for name in (*rows, *cols)]
     shape = tuple(one.size + 1 for one in codes)
@@ -119,7 +106,7 @@ def _filled(
     size = prod(shape)
     values, counts = np.zeros(size), np.zeros(size, dtype=np.int64)
     largest = np.zeros((size, deepest))
-    order = np.argsort(-parts, kind="stable")
+    by_size = np.argsort(-parts, kind="stable")
     for totals in itertools.product((False, True), repeat=len(shape)):
         where = [
             np.full(len(parts), width - 1) if total else place
@@ -128,37 +115,24 @@ def _filled(
         cells = np.ravel_multi_index(where, shape)
         values += np.bincount(cells, parts, size)
         counts += np.bincount(cells, minlength=size)
-        _rank(cells[order], parts[order], largest)
+        # By cell, in each from the largest on.
+        order = by_size[np.argsort(cells[by_size], kind="stable")]
+        rank = np.arange(len(cells)) - np.searchsorted(cells[order], cells[order])
+        first = rank < deepest
+        largest[cells[order][first], rank[first]] = parts[order][first]
     return values, counts, largest
-
-
-def _rank(cells: Ints, parts: Floats, largest: Floats) -> None:
-    """Write the first contributions to each cell; they come from the largest on."""
-    order = np.argsort(cells, kind="stable")
-    sorted_cells = cells[order]
-    first = np.searchsorted(sorted_cells, sorted_cells, side="left")
-    rank = np.arange(len(cells)) - first
-    kept = rank < largest.shape[1]
-    largest[sorted_cells[kept], rank[kept]] = parts[order][kept]
 
 
 @dataclass(frozen=True, slots=True)
 class SensitivityRules:
     """What makes a cell unsafe.
 
-    Parameters
-    ----------
-    threshold
-        Fewer contributors than this are too few; 1 asks for none.
-    dominance
-        (n, k): the n largest contributors must not have more than k percent of the cell.
-    p_percent
-        The second largest contributor must not be able to estimate the largest within p percent.
-    range_percent
-        In tables of amounts and of weighted counts, how far from the value of a cell with too
-        few contributors an outsider's interval must reach, in percent of it.
-    sliding_percent
-        How wide that interval must be in all, in percent of the value, for any unsafe cell.
+    Fewer contributors than `threshold` are too few; 1 asks for none. With `dominance` (n, k) the n
+    largest must not have more than k percent of the cell; with `p_percent` the second largest must
+    not be able to estimate the largest within p percent. `range_percent` is how far from the value
+    of a cell with too few contributors an outsider's interval must reach in tables of amounts and
+    of weighted counts, and `sliding_percent` how wide it must be in all, for any unsafe cell; both
+    in percent of the value.
     """
 
     threshold: int = 3
@@ -185,8 +159,7 @@ class Unsafe:
     @property
     def cells(self) -> Flags:
         """The cells that are unsafe by any rule."""
-        found: Flags = np.logical_or.reduce(list(self.by_rule.values()))
-        return found
+        return np.asarray(np.logical_or.reduce(list(self.by_rule.values())))
 
 
 def find_unsafe(
@@ -218,14 +191,19 @@ def find_unsafe(
     ([True, False, False], [5.0, 0.0, 0.0])
     """
     few, lower, upper = _few(table, rules)
-    by_rule = {"threshold": few}
-    for name, needed in (
-        ("dominance", _dominated(table, rules)),
-        ("p percent", _near(table, rules)),
-    ):
-        by_rule[name] = needed > 0
-        upper = np.maximum(upper, needed)
-        lower = np.maximum(lower, needed)
+    by_rule, values = {"threshold": few}, table.values
+    shares = dict.fromkeys(("dominance", "p percent"), np.zeros(len(values)))
+    if rules.dominance is not None:
+        n, k = rules.dominance
+        shares["dominance"] = table.largest[:, :n].sum(axis=1) * 100 / k - values
+    if rules.p_percent is not None:
+        first, second = table.largest[:, 0], table.largest[:, 1]
+        rest = np.maximum(values - first - second, 0.0)
+        shares["p percent"] = first * rules.p_percent / 100 - rest
+    for name, level in shares.items():
+        by_rule[name] = level > 1e-9 * values
+        needed = np.where(by_rule[name], level, 0.0)
+        upper, lower = np.maximum(upper, needed), np.maximum(lower, needed)
     unsafe = np.logical_or.reduce(list(by_rule.values()))
     width = np.where(unsafe, table.values * rules.sliding_percent / 100, 0.0)
     least = 0.0 if hidden_zeros else table.least
@@ -236,30 +214,10 @@ def _few(table: CrossTable, rules: SensitivityRules) -> tuple[Flags, Floats, Flo
     """Return the cells of too few contributors and the levels they need."""
     few: Flags = (table.counts > 0) & (table.counts < rules.threshold)
     if table.is_count:
-        return (
-            few,
-            np.where(few, table.values, 0.0),
-            np.where(few, rules.threshold - table.values, 0),
-        )
+        below, above = table.values, rules.threshold - table.values
+        return few, np.where(few, below, 0.0), np.where(few, above, 0)
     positive = table.values[table.values > 0]
     # That a contributor has nothing is to be hidden too: it needs the room of the smallest cell.
     least = positive.min() if len(positive) else 1.0
     needed = np.where(few, np.maximum(table.values, least) * rules.range_percent / 100, 0.0)
     return few, needed, needed
-
-
-def _dominated(table: CrossTable, rules: SensitivityRules) -> Floats:
-    if rules.dominance is None:
-        return np.zeros(len(table.values))
-    n, k = rules.dominance
-    needed: Floats = table.largest[:, :n].sum(axis=1) * 100 / k - table.values
-    return np.where(needed > 1e-9 * table.values, needed, 0.0)
-
-
-def _near(table: CrossTable, rules: SensitivityRules) -> Floats:
-    if rules.p_percent is None:
-        return np.zeros(len(table.values))
-    first, second = table.largest[:, 0], table.largest[:, 1]
-    rest = np.maximum(table.values - first - second, 0.0)
-    needed: Floats = first * rules.p_percent / 100 - rest
-    return np.where(needed > 1e-9 * table.values, needed, 0.0)

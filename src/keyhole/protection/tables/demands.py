@@ -36,22 +36,12 @@ class Shortfall(NamedTuple):
 class SuppressionProblem:
     """A table whose cells are to be suppressed.
 
-    Parameters
-    ----------
-    shape
-        The number of categories of each variable with its total.
-    up, down
-        How far each cell may be from its value, as far as an outsider knows without the table.
-    cost
-        What suppressing a cell costs.
-    unsafe, allowed
-        The cells that must be suppressed, and those that may be (the unsafe ones included).
-    lower, upper, sliding
-        The levels of protection that unsafe cells need.
-    knowers
-        For each contributor who is alone in cells: these cells, whose values he knows.
-    whole
-        Whether an outsider knows that cells are whole numbers.
+    `shape` is the number of categories of each variable with its total; `up` and `down` how far
+    each cell may be from its value, as far as an outsider knows without the table; `cost` what
+    suppressing it costs. The `unsafe` cells must be suppressed, those `allowed` may be (the unsafe
+    ones included). `lower`, `upper` and `sliding` are the levels of protection that unsafe cells
+    need. `knowers` has for each contributor who is alone in cells these cells, whose values he
+    knows. `whole` says whether an outsider knows that cells are whole numbers.
     """
 
     shape: tuple[int, ...]
@@ -76,38 +66,31 @@ class SuppressionProblem:
             if level[cell] > 0
         ]
 
-    def attacker(self) -> Attacker:
-        """Return the outsider who works on this table by linear programs, or faster."""
-        if len(self.shape) == 2:
-            return Network.of((self.shape[0], self.shape[1]))
-        return Programs(relations(self.shape))
-
-    def whole_attacker(self) -> Programs | None:
-        """Return the outsider who reckons with whole numbers, if that could tell more.
-
-        The bounds of a one-way or two-way table of counts are whole numbers by themselves.
-        """
-        needed = self.whole and len(self.shape) > 2
-        return Programs(relations(self.shape), whole=True) if needed else None
-
 
 @dataclass(slots=True, eq=False)
 class Witnesses:
     """Finds other tables that an outsider cannot exclude, and remembers them.
 
     A table differs from the true one in some cells. It stays possible under any pattern that
-    suppresses these, so what was found for one pattern serves many.
+    suppresses these, so what was found for one pattern serves many. The `attacker` works by linear
+    programs, or faster; `whole` reckons with whole numbers, where that could tell more: the bounds
+    of a one-way or two-way table of counts are whole numbers by themselves.
     """
 
     problem: SuppressionProblem
-    attacker: Attacker
-    whole: Programs | None
+    attacker: Attacker = field(init=False)
+    whole: Programs | None = field(init=False)
     demands: list[Demand] = field(init=False)
     cells: dict[tuple[int, int], list[tuple[Ints, frozenset[int]]]] = field(default_factory=dict)
     hopeless: set[tuple[Demand, int]] = field(default_factory=set)
     owners: dict[int, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        shape, sums = self.problem.shape, relations(self.problem.shape)
+        two_way = len(shape) == 2
+        self.attacker = Network.of((shape[0], shape[1])) if two_way else Programs(sums)
+        needed = self.problem.whole and len(shape) > 2
+        self.whole = Programs(sums, whole=True) if needed else None
         self.demands = self.problem.demands()
         for number, known in enumerate(self.problem.knowers):
             for cell in known:
@@ -117,22 +100,14 @@ class Witnesses:
         """Return the demands that a pattern of suppressed cells does not meet, also of knowers."""
         found: list[Shortfall] = []
         for demand in self.demands:
-            found += self._lacks(demand, open_)
+            if self._doubtful(demand, open_) is None:
+                found += self._lack(demand, -1, open_)
+            # Where it is met against anybody, those who know some cells are asked.
+            for knower in sorted(self._doubtful(demand, open_) or ()):
+                if knower in (self._doubtful(demand, open_) or ()):
+                    found += self._lack(demand, knower, open_)
             if first and found:
                 break
-        return found
-
-    def _lacks(self, demand: Demand, open_: Flags) -> list[Shortfall]:
-        """Return where a demand is not met: by anybody, else by those who know some cells."""
-        if self._doubtful(demand, open_) is None:
-            lack = self._lack(demand, -1, open_)
-            if lack is not None:
-                return [lack]
-        found = []
-        for knower in sorted(self._doubtful(demand, open_) or ()):
-            if knower in (self._doubtful(demand, open_) or ()):
-                lack = self._lack(demand, knower, open_)
-                found += [] if lack is None else [lack]
         return found
 
     def _doubtful(self, demand: Demand, open_: Flags) -> set[int] | None:
@@ -154,16 +129,17 @@ class Witnesses:
             if demand.cell not in self.problem.knowers[one] and (demand, one) not in self.hopeless
         }
 
-    def _lack(self, demand: Demand, knower: int, open_: Flags) -> Shortfall | None:
+    def _lack(self, demand: Demand, knower: int, open_: Flags) -> list[Shortfall]:
+        """Try to meet a demand; remember the table that does, or return why none does."""
         reached, moves, weights = self._tried(self.attacker, demand, knower, open_)
         if reached < demand.level * (1 - TOLERANCE):
-            return Shortfall(demand, knower, weights)
+            return [Shortfall(demand, knower, weights)]
         if self.whole is not None:
             reached, moves, _ = self._tried(self.whole, demand, knower, open_)
             if reached < demand.level * (1 - TOLERANCE):
-                return Shortfall(demand, knower, ())
+                return [Shortfall(demand, knower, ())]
         self.remember(demand, moves)
-        return None
+        return []
 
     def _tried(
         self, attacker: Any, demand: Demand, knower: int, open_: Flags

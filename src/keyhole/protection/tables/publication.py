@@ -16,6 +16,7 @@ from keyhole.data import Microdata
 from keyhole.engines.opening import open_for
 from keyhole.errors import ColumnError, InputError, OptionError, RunError
 from keyhole.kernels.arrays import Floats
+from keyhole.protection.options import raised
 from keyhole.protection.tables.attackers import intervals, relations
 from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe, cross, find_unsafe
 from keyhole.protection.tables.demands import SuppressionProblem
@@ -45,7 +46,6 @@ class _Dominance(Kind):
     percent = Number(above=0, below=100)
 
     def fault(self, value: Any) -> str | None:
-        """Accept a whole number and a percentage."""
         fit = isinstance(value, tuple | list) and len(value) == 2
         fit = fit and not self.size.fault(value[0]) and not self.percent.fault(value[1])
         return None if fit else (
@@ -54,20 +54,17 @@ class _Dominance(Kind):
         )  # fmt: skip
 
     def settle(self, value: Any) -> tuple[int, float]:
-        """Return both as Python's own."""
         return self.size.settle(value[0]), self.percent.settle(value[1])
 
     def read(self, text: str) -> Any:
-        """Read the numbers; what is none is left for `fault` to refuse."""
+        # What is no number is left for `fault` to refuse.
         first, *rest = text.split(",")
         return (self.size.read(first), *map(self.percent.read, rest))
 
     def write(self, value: Any) -> str:
-        """Write the numbers."""
         return f"{self.size.write(value[0])},{self.percent.write(value[1])}"
 
     def schema(self) -> dict[str, Any]:
-        """Describe a pair of numbers."""
         return {"type": "array", "prefixItems": [self.size.schema(), self.percent.schema()]}
 
 
@@ -86,21 +83,17 @@ def table_problems(question: Question) -> Iterator[Problem]:
                       magnitude)  # fmt: skip
     if magnitude is not None and magnitude == question.weight:
         yield Problem("{magnitude} must not be {weight} as well. Got {0!r} instead.", magnitude)
-    yield from _rounding_problems(question, len(rows) + len(cols))
-
-
-def _rounding_problems(question: Question, size: int) -> Iterator[Problem]:
     if question.base is not None and question.protect != "round":
         yield Problem("{base} needs {protect} to be 'round'. Leave it out, or ask for rounding.")
     if question.rounding != "random":
         return
     if question.protect != "round":
         yield Problem("{rounding} at random needs {protect} to be 'round'. Leave it out.")
-    if size > 2:
+    if len(rows) + len(cols) > 2:
         yield Problem(
             "{rounding} at random must be of one or two variables. Got {0} instead: round to the "
             "nearest, or make tables of fewer variables.",
-            size,
+            len(rows) + len(cols),
         )
     if question.seed is None:
         yield Problem("{rounding} at random needs {seed}. Give one, and keep it secret.")
@@ -108,21 +101,8 @@ def _rounding_problems(question: Question, size: int) -> Iterator[Problem]:
 
 def table_data_problems(data: Microdata, question: Question) -> list[str]:
     """Return what is wrong with the values of the columns of a table."""
-    names = (*question.rows, *(question.cols or ()))
-    problems = _naming_problems(data, names)
-    if question.weight is not None:
-        try:
-            data.weights(question.weight)
-        except InputError as error:
-            problems += error.problems
-    if question.magnitude is not None:
-        problems += _amount_problems(data, question.magnitude)
-    return problems or _size_problems(data, names, question.protect)
-
-
-def _naming_problems(data: Microdata, names: tuple[str, ...]) -> list[str]:
-    """Return which variables would print, as labels, what names people."""
-    problems = []
+    names, problems = (*question.rows, *(question.cols or ())), []
+    # The labels of a table must not name people.
     for name in names if data.records >= FEWEST else ():
         if data.variable(name).role in ("identifier", "household"):
             problems.append(f"variable {name!r} names people, by its role. Tabulate another.")
@@ -131,7 +111,17 @@ def _naming_problems(data: Microdata, names: tuple[str, ...]) -> list[str]:
                 f"variable {name!r} has a value of its own for nearly every record, which the "
                 f"table would print. Tabulate another, or group its values first."
             )
-    return problems
+    if question.weight is not None:
+        problems += raised(lambda: data.weights(question.weight))
+    if question.magnitude is not None:
+        problems += _amount_problems(data, question.magnitude)
+    cells, most = prod(data.codes(name).size + 1 for name in names), LARGEST[question.protect]
+    if problems or cells <= most:
+        return problems
+    return [
+        f"a table with protect {question.protect} must have at most {most:,} cells, totals "
+        f"included. Got {cells:,} instead: group categories, or make several tables."
+    ]
 
 
 def _amount_problems(data: Microdata, magnitude: str) -> list[str]:
@@ -139,34 +129,19 @@ def _amount_problems(data: Microdata, magnitude: str) -> list[str]:
         amounts = numbers(data, magnitude)
     except InputError as error:
         return list(error.problems)
+    unfit = (
+        ("negative", amounts < 0, "tabulate its positive part, or another variable"),
+        ("infinite", np.isinf(amounts), "declare them as missing codes"),
+    )
     problems = [
-        f"magnitude {magnitude!r} must have no {what} values. Got {count:,} of {len(amounts):,} "
-        f"instead: {remedy}."
-        for count, what, remedy in (
-            (
-                int((amounts < 0).sum()),
-                "negative",
-                "tabulate its positive part, or another variable",
-            ),
-            (int(np.isinf(amounts).sum()), "infinite", "declare them as missing codes"),
-        )
-        if count
+        f"magnitude {magnitude!r} must have no {what} values. Got {found.sum():,} of "
+        f"{len(amounts):,} instead: {remedy}."
+        for what, found, remedy in unfit
+        if found.any()
     ]
     if not problems and np.isnan(amounts).all():
         problems.append(f"magnitude {magnitude!r} must have values. Got missing for all instead.")
     return problems
-
-
-def _size_problems(data: Microdata, names: tuple[str, ...], protect: str) -> list[str]:
-    """Return that a table is too large to be protected, if it is."""
-    cells = prod(data.codes(name).size + 1 for name in names)
-    most = LARGEST[protect]
-    if cells <= most:
-        return []
-    return [
-        f"a table with protect {protect} must have at most {most:,} cells, totals included. Got "
-        f"{cells:,} instead: group categories, or make several tables."
-    ]
 
 
 def _require_total(made: CrossTable, unsafe: Unsafe, question: Question) -> None:
@@ -199,22 +174,17 @@ def suppressed(made: CrossTable, unsafe: Unsafe, question: Question) -> _Made:
     problem = _problem(made, unsafe, question)
     pattern = find_pattern(problem, seconds=question.seconds)
     if pattern.impossible:
-        raise OptionError(_no_pattern(question))
+        known = " Say that the grand total is not known, or" if question.total_known else ""
+        zeros = "" if question.hidden_zeros else " let empty cells be hidden ({hidden_zeros}), or"
+        raise OptionError(
+            Problem(
+                "no pattern of suppressed cells keeps every unsafe cell as uncertain as asked."
+                f"{known}{zeros} group categories, or round."
+            )
+        )
     shown = np.where(pattern.suppressed, np.nan, made.values)
-    up, down = (
-        np.where(pattern.suppressed, problem.up, 0.0),
-        np.where(pattern.suppressed, problem.down, 0.0),
-    )
+    up, down = (np.where(pattern.suppressed, room, 0.0) for room in (problem.up, problem.down))
     return shown, up, down, pattern, ()
-
-
-def _no_pattern(question: Question) -> Problem:
-    known = "" if not question.total_known else " Say that the grand total is not known, or"
-    zeros = "" if question.hidden_zeros else " let empty cells be hidden ({hidden_zeros}), or"
-    return Problem(
-        "no pattern of suppressed cells keeps every unsafe cell as uncertain as asked."
-        f"{known}{zeros} group categories, or round."
-    )
 
 
 def _problem(made: CrossTable, unsafe: Unsafe, question: Question) -> SuppressionProblem:
@@ -264,12 +234,8 @@ def rounded(made: CrossTable, question: Question) -> _Made:
     reach = width - 1 if made.is_count and float(width).is_integer() else width
     up = np.maximum(found.values + reach - made.values, 0.0)
     down = np.maximum(np.minimum(made.values - found.values + reach, made.values), 0.0)
-    more = (
-        ()
-        if not found.beyond
-        else (f"some cells are up to {width:g} off: nearer multiples do not add up",)
-    )
-    return found.values, up, down, None, more
+    more = (f"some cells are up to {width:g} off: nearer multiples do not add up",)
+    return found.values, up, down, None, more if found.beyond else ()
 
 
 @documented
@@ -279,8 +245,7 @@ def table(
     rows: Annotated[
         Names,
         Option(
-            "The variables of the rows; missing is a category of its own.",
-            kind=Columns("variable"),
+            "The variables of the rows; missing is a category of its own.", kind=Columns("variable")
         ),
     ],
     cols: Annotated[
@@ -375,8 +340,7 @@ def table(
     seed: Seed = None,
     whole: Annotated[bool, Option("Assume attackers know that counts are integers.")] = True,
     seconds: Annotated[
-        float,
-        Option("Time for the search; then the best safe pattern so far is used.", above=0),
+        float, Option("Time for the search; then the best safe pattern so far is used.", above=0)
     ] = 60.0,
     engine: EngineInMemory = "auto",
 ) -> ProtectedTable:
@@ -422,15 +386,10 @@ def table(
     if protect == "suppress":
         _require_total(made, unsafe, question)
     question = question.replace(base=question.base or BASE, whole=whole and made.is_count)
-    return _published(made, unsafe, rules, question, _left_out(opened, magnitude))
-
-
-def _left_out(data: Microdata, magnitude: str | None) -> tuple[str, ...]:
-    missing = 0 if magnitude is None else data.column(magnitude).null_count()
-    if not missing:
-        return ()
+    missing = 0 if magnitude is None else opened.column(magnitude).null_count()
     how_many = f"{missing:,} records have" if missing >= FEW else "A few records have"
-    return (f"{how_many} no value of {magnitude!r} and are left out",)
+    notes = (f"{how_many} no value of {magnitude!r} and are left out",) if missing else ()
+    return _published(made, unsafe, rules, question, notes)
 
 
 def _published(

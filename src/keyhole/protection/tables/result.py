@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,15 +53,12 @@ class AuditFigures(Figures):
     @classmethod
     def of(cls, audit: TableAudit) -> AuditFigures:
         """Count what an audit found."""
-        pattern = audit.pattern
         return cls(
             cells=len(audit.shown),
             unsafe={name: int(found.sum()) for name, found in audit.unsafe.by_rule.items()},
             unsafe_cells=int(audit.unsafe.cells.sum()),
             suppressed=int(audit.suppressed.sum()),
-            cost=None if pattern is None else pattern.cost,
-            bound=None if pattern is None else pattern.bound,
-            proven=None if pattern is None else pattern.proven,
+            **{name: getattr(audit.pattern, name, None) for name in ("cost", "bound", "proven")},
             safe=audit.safe,
             narrow=int(audit.narrow.sum()),
             largest_margin_discrepancy=float(np.abs(audit.discrepancy[audit.table.margin]).max()),
@@ -73,22 +69,10 @@ class AuditFigures(Figures):
 class TableAudit(Result):
     """What an outsider can derive from a protected table, beside what is true.
 
-    Parameters
-    ----------
-    table
-        The table with its true values.
-    rules, unsafe
-        The rules, and what they find.
-    protect
-        How the table is protected.
-    shown
-        What is published; not a number where a cell is suppressed.
-    low, high
-        The smallest and largest value of each cell that an outsider cannot exclude.
-    pattern
-        The pattern of suppressed cells, and whether it is the cheapest.
-    notes
-        What could not be done.
+    `table` has the true values, `unsafe` what the `rules` find in it, and `shown` what is
+    published: not a number where a cell is suppressed. `low` and `high` are the smallest and the
+    largest value of each cell that an outsider cannot exclude. `pattern` has the suppressed cells,
+    and whether it is the cheapest; `notes` say what could not be done.
     """
 
     table: Annotated[CrossTable, HIDDEN]
@@ -110,8 +94,7 @@ class TableAudit(Result):
     @property
     def suppressed(self) -> Flags:
         """Which cells are suppressed."""
-        found: Flags = np.isnan(self.shown)
-        return found
+        return np.asarray(np.isnan(self.shown))
 
     @property
     def asked(self) -> tuple[Floats, Floats, Floats]:
@@ -135,8 +118,7 @@ class TableAudit(Result):
             & (self.high - values >= upper - slack)
             & (self.high - self.low >= sliding - slack)
         )
-        found: Flags = self.unsafe.cells & ~enough
-        return found
+        return np.asarray(self.unsafe.cells & ~enough)
 
     @property
     def safe(self) -> bool:
@@ -152,7 +134,11 @@ class TableAudit(Result):
         if self.protect == "round":
             return self.shown - self.table.values
         inner = np.where(self.suppressed | self.table.margin, 0.0, self.table.values)
-        return _with_totals(inner, self.table.shape) - self.table.values
+        grid = inner.reshape(self.table.shape)
+        for axis in range(grid.ndim):
+            parts = np.moveaxis(grid, axis, 0)
+            parts[-1] = parts[:-1].sum(axis=0)
+        return grid.ravel() - self.table.values
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a cell: true value, records, what is unsafe, shown, and the interval."""
@@ -174,29 +160,40 @@ class TableAudit(Result):
 
     def tables(self) -> list[Table]:
         """Return the figures, the cells that needed care, and the margins."""
-        found = [self._figures(), self._cells()]
-        if self.protect != "none":
-            found.append(self._margins())
-        return [table for table in found if table.rows]
-
-    def _figures(self) -> Table:
         found = self.figures
-        rows = [["cells, totals included", f"{found.cells:,}"]]
-        rows += [
-            [f"unsafe by {name}", f"{count:,}"]
-            for name, count in found.unsafe.items()
-            if count or name == "threshold"
-        ]
-        rows.append(["suppressed", f"{found.suppressed:,}"])
-        rows.append(["unsafe with an interval narrower than asked", f"{found.narrow:,}"])
-        return Table("Audit: internal, not to be published", ["figure", "value"], rows, self.said())
+        figures = {
+            "cells, totals included": found.cells,
+            **{
+                f"unsafe by {name}": count
+                for name, count in found.unsafe.items()
+                if count or name == "threshold"
+            },
+            "suppressed": found.suppressed,
+            "unsafe with an interval narrower than asked": found.narrow,
+        }
+        rows = [[name, f"{count:,}"] for name, count in figures.items()]
+        title = "Audit: internal, not to be published"
+        tables = [Table(title, ["figure", "value"], rows, self.said()), self._cells()]
+        if self.protect != "none":
+            tables.append(self._margins())
+        return [table for table in tables if table.rows]
 
     def said(self) -> list[str]:
         """Say in sentences how good the protection is."""
-        said = [_pattern_note(self.pattern)] if self.pattern is not None else []
-        if self.pattern is not None and self.pattern.unprotected:
+        said, pattern = [], self.pattern
+        if pattern is not None and not pattern.suppressed.any():
+            said.append("Nothing needs to be suppressed.")
+        elif pattern is not None and pattern.proven:
+            said.append(f"No safe pattern costs less than this one ({amount(pattern.cost)}).")
+        elif pattern is not None:
             said.append(
-                f"{self.pattern.unprotected:,} demands cannot be met against a contributor who is "
+                f"The pattern is safe but not proven the smallest: it costs "
+                f"{amount(pattern.cost)}, and none can cost less than {amount(pattern.bound)} "
+                f"(gap {100 * pattern.gap:.1f}%)."
+            )
+        if pattern is not None and pattern.unprotected:
+            said.append(
+                f"{pattern.unprotected:,} demands cannot be met against a contributor who is "
                 f"alone in another cell, by no pattern."
             )
         if self.table.magnitude and not (self.rules.dominance or self.rules.p_percent):
@@ -232,25 +229,6 @@ class TableAudit(Result):
         return Table("Margins that differ", columns, rows, _more(len(cells)))
 
 
-def _with_totals(inner: Floats, shape: tuple[int, ...]) -> Floats:
-    grid = inner.reshape(shape).copy()
-    for axis in range(grid.ndim):
-        parts = np.moveaxis(grid, axis, 0)
-        parts[-1] = parts[:-1].sum(axis=0)
-    return grid.ravel()
-
-
-def _pattern_note(pattern: Pattern) -> str:
-    if not pattern.suppressed.any():
-        return "Nothing needs to be suppressed."
-    if pattern.proven:
-        return f"No safe pattern costs less than this one ({amount(pattern.cost)})."
-    return (
-        f"The pattern is safe but not proven the smallest: it costs {amount(pattern.cost)}, and "
-        f"none can cost less than {amount(pattern.bound)} (gap {100 * pattern.gap:.1f}%)."
-    )
-
-
 def _more(length: int) -> list[str]:
     return [f"And {length - AUDITED:,} more, which the frame has."] if length > AUDITED else []
 
@@ -275,26 +253,12 @@ class ProtectedTable(Result):
     """A table with its margins, as it may be published.
 
     Which suppressed cells are unsafe and which only protect others is not told, nor are the
-    parameters of the rules.
-
-    Parameters
-    ----------
-    rows, cols
-        The variables of the rows and of the columns.
-    magnitude, weight
-        The variable that is added up, and the weight, if any.
-    protect, base
-        How the table is protected, and the base of rounding.
-    cells
-        One a cell, in the order of the variables with the total after the last category: its
-        category of each variable but those that are added up, `total_over`, `value`, `suppressed`.
-    notes
-        What a reader should know.
-    internal
-        The audit, with true values: it is not for publication.
-    levels, shown
-        The categories of each variable, of which missing is None, and the values of the cells, not
-        a number where one is suppressed.
+    parameters of the rules. `magnitude` is the variable that is added up, and `base` that of
+    rounding, if any. `cells` are in the order of the variables, with the total after the last
+    category: each has its category of each variable but those that are added up, `total_over`,
+    `value` and `suppressed`. `levels` are the categories of each variable, of which missing is
+    None, and `shown` the values, not a number where a cell is suppressed. `internal` is the audit,
+    with true values: it is not for publication.
     """
 
     rows: tuple[str, ...]
@@ -362,8 +326,7 @@ class ProtectedTable(Result):
     @property
     def suppressed(self) -> Flags:
         """Which cells are suppressed."""
-        found: Flags = np.isnan(self.shown)
-        return found
+        return np.asarray(np.isnan(self.shown))
 
     @property
     @figure(Named("suppressed"), "How many cells are suppressed.")
@@ -381,7 +344,10 @@ class ProtectedTable(Result):
             for name in self.variables
         }
         columns["total_over"] = [", ".join(cell["total_over"]) for cell in self.cells]
-        columns["value"] = pl.Series([c["value"] for c in self.cells], dtype=self._type())
+        whole = self.base is None or float(self.base).is_integer()
+        counts = self.magnitude is None and self.weight is None
+        kind = pl.Int64 if counts and whole else pl.Float64
+        columns["value"] = pl.Series([c["value"] for c in self.cells], dtype=kind)
         columns["suppressed"] = self.suppressed
         return pl.DataFrame(columns)
 
@@ -407,12 +373,6 @@ class ProtectedTable(Result):
         levels = self.levels[variable]
         return "Total" if place == len(levels) else cell_label(levels[place])
 
-    def _type(self) -> type[pl.DataType]:
-        """Return whether cells are whole numbers of records."""
-        whole = self.base is None or float(self.base).is_integer()
-        counts = self.magnitude is None and self.weight is None
-        return pl.Int64 if counts and whole else pl.Float64
-
     def title(self) -> str:
         """Say what is tabulated."""
         what = "Records" if self.magnitude is None else f"Total of {self.magnitude}"
@@ -429,36 +389,26 @@ class ProtectedTable(Result):
         width = int(np.prod(self.shape[split:]))
         if not self.cols or width > WIDEST:
             split, width = len(self.shape), 1
-        grid = self.shown.reshape(-1, width)
-        digits = digits_of(self.shown)
-        sides = list(itertools.product(*(range(size) for size in self.shape[:split])))
-        rows = [
-            [
-                *(self._label(i, at) for i, at in enumerate(side)),
-                *(cell_figure(v, digits) for v in line),
-            ]
-            for side, line in zip(sides[:SHOWN], grid, strict=False)
-        ]
-        return [Table(self.title(), self._heads(split), rows, self._notes(len(sides)))]
+        grid, digits = self.shown.reshape(-1, width), digits_of(self.shown)
+        rows = []
+        for side, line in zip(np.ndindex(self.shape[:split]), grid[:SHOWN], strict=False):
+            labels = [self._label(i, at) for i, at in enumerate(side)]
+            rows.append([*labels, *(cell_figure(value, digits) for value in line)])
+        notes = [f"{MARK} not shown, to protect contributors."] if self.suppressed.any() else []
+        notes += sentences(self.notes)
+        if len(grid) > SHOWN:
+            notes.append(f"And {len(grid) - SHOWN:,} more rows, which the JSON object has.")
+        return [Table(self.title(), self._heads(split), rows, notes)]
 
     def _heads(self, split: int) -> list[str]:
         names = list(self.variables[:split])
         if split == len(self.shape):
             return [*names, self.magnitude or "records"]
-        for places in itertools.product(*(range(size) for size in self.shape[split:])):
+        across = [*np.ndindex(self.shape[split:])]
+        for places in across[:-1]:
             labels = [self._label(split + i, at) for i, at in enumerate(places)]
-            total = set(labels) == {"Total"} and not any(
-                at < len(one) for at, one in zip(places, self.levels[split:], strict=True)
-            )
-            names.append("Total" if total else f"{', '.join(self.cols)}: {', '.join(labels)}")
-        return names
-
-    def _notes(self, length: int) -> list[str]:
-        notes = [f"{MARK} not shown, to protect contributors."] if self.suppressed.any() else []
-        notes += sentences(self.notes)
-        if length > SHOWN:
-            notes.append(f"And {length - SHOWN:,} more rows, which the JSON object has.")
-        return notes
+            names.append(f"{', '.join(self.cols)}: {', '.join(labels)}")
+        return [*names, "Total"]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the table as a heat map with suppressed cells marked."""
@@ -474,11 +424,5 @@ def digits_of(values: Floats) -> int:
 
 
 def cell_figure(value: float, digits: int = 0) -> str:
-    """Write a cell; one that is suppressed is a mark.
-
-    Examples
-    --------
-    >>> cell_figure(1234.0), cell_figure(float("nan")), cell_figure(0.5, 2)
-    ('1,234', '×', '0.50')
-    """
+    """Write a cell; one that is suppressed is a mark."""
     return MARK if np.isnan(value) else f"{value:,.{digits}f}"

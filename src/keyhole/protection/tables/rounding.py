@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.errors import RunError
-from keyhole.kernels.arrays import Floats
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.tables.attackers import relations
 
 # What is nearer to a multiple than this part of the base is that multiple.
@@ -72,8 +71,7 @@ def _solved(scaled: Floats, shape: tuple[int, ...], beyond: int, seconds: float)
     if done.x is None:
         return None
     up, more, less = np.round(done.x).reshape(3, n)
-    found: Floats = below + up + more - less
-    return found
+    return np.asarray(below + up + more - less)
 
 
 def _split(scaled: Floats) -> tuple[Floats, Floats]:
@@ -136,27 +134,20 @@ def _walk_until_whole(entries: Floats, generator: np.random.Generator) -> None:
         broken[rows[near], cols[near]] = False
 
 
-def _cycle(broken: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _cycle(broken: Flags) -> tuple[Ints, Ints]:
     """Walk over broken entries, along a row and along a column in turn, until one comes back."""
     row, col = (int(one[0]) for one in np.nonzero(broken))
     path = [(row, col)]
-    rows_at: dict[int, int] = {row: 0}
-    cols_at: dict[int, int] = {}
+    seen = {("row", row): 0}  # where a line was walked on first
     while True:
-        col = int(next(c for c in np.flatnonzero(broken[row]) if c != col))
+        if len(path) % 2:
+            col = int(next(c for c in np.flatnonzero(broken[row]) if c != col))
+            line = ("column", col)
+        else:
+            row = int(next(r for r in np.flatnonzero(broken[:, col]) if r != row))
+            line = ("row", row)
         path.append((row, col))
-        if col in cols_at:
-            return _closed(path, cols_at[col])
-        cols_at[col] = len(path) - 1
-        row = int(next(r for r in np.flatnonzero(broken[:, col]) if r != row))
-        path.append((row, col))
-        if row in rows_at:
-            return _closed(path, rows_at[row])
-        rows_at[row] = len(path) - 1
-
-
-def _closed(
-    path: list[tuple[int, int]], first: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    rows, cols = np.array(path[first + 1 :], dtype=np.int64).T
-    return rows, cols
+        first = seen.setdefault(line, len(path) - 1)
+        if first < len(path) - 1:
+            rows, cols = np.array(path[first + 1 :], dtype=np.int64).T
+            return rows, cols

@@ -66,7 +66,6 @@ class Cuts:
 
 def capacity_cut(problem: SuppressionProblem, shortfall: Shortfall) -> Floats | None:
     """Return the inequality that a demand gives, or None if there are no weights for it."""
-    demand = shortfall.demand
     if not shortfall.weights:
         return None
     total = np.zeros(len(problem.up))
@@ -76,13 +75,7 @@ def capacity_cut(problem: SuppressionProblem, shortfall: Shortfall) -> Floats | 
         total += problem.down * np.maximum(-weights, 0.0)
     if shortfall.knower >= 0:
         total[list(problem.knowers[shortfall.knower])] = 0.0
-    found: Floats = np.minimum(total / demand.level, 1.0)
-    return np.where(problem.allowed, found, 0.0)
-
-
-def no_good_cut(problem: SuppressionProblem, pattern: Flags) -> Floats:
-    """Return that some cell beyond an unsafe pattern must be suppressed too."""
-    return (problem.allowed & ~pattern).astype(np.float64)
+    return np.where(problem.allowed, np.minimum(total / shortfall.demand.level, 1.0), 0.0)
 
 
 def first_cuts(problem: SuppressionProblem, cuts: Cuts) -> None:
@@ -93,19 +86,14 @@ def first_cuts(problem: SuppressionProblem, cuts: Cuts) -> None:
             by_cell.setdefault(int(cell), []).append(cells)
     for demand in problem.demands():
         for cells in by_cell[demand.cell] if demand.side else ():
-            cuts.add(_single_sum(problem, demand, cells))
-
-
-def _single_sum(problem: SuppressionProblem, demand: Demand, cells: Ints) -> Floats:
-    signs = np.append(np.ones(len(cells) - 1), -1.0)
-    own = signs[cells == demand.cell][0]
-    # The move of the cell is minus that of the others, each with its sign in the sum.
-    weights = np.zeros(len(problem.up))
-    weights[cells] = -demand.side * own * signs
-    weights[demand.cell] = 0.0
-    found = capacity_cut(problem, Shortfall(demand, -1, (weights,)))
-    assert found is not None
-    return found
+            signs = np.append(np.ones(len(cells) - 1), -1.0)
+            # The move of the cell is minus that of the others, each with its sign in the sum.
+            weights = np.zeros(len(problem.up))
+            weights[cells] = -demand.side * signs[cells == demand.cell][0] * signs
+            weights[demand.cell] = 0.0
+            cut = capacity_cut(problem, Shortfall(demand, -1, (weights,)))
+            assert cut is not None
+            cuts.add(cut)
 
 
 def lone_cuts(problem: SuppressionProblem, solution: Floats, cuts: Cuts, most: int = 400) -> int:
@@ -117,11 +105,9 @@ def lone_cuts(problem: SuppressionProblem, solution: Floats, cuts: Cuts, most: i
     worst: list[tuple[float, int, Ints]] = []
     for cells in addends(problem.shape):
         lacking = 2 * solution[cells] - solution[cells].sum()
-        worst += [
-            (float(lack), int(cell), cells)
-            for cell, lack in zip(cells, lacking, strict=True)
-            if lack > 1e-4 and candidates[cell]
-        ]
+        hit = (lacking > 1e-4) & candidates[cells]
+        pairs = zip(lacking[hit].tolist(), cells[hit].tolist(), strict=True)
+        worst += [(lack, cell, cells) for lack, cell in pairs]
     worst.sort(key=lambda one: -one[0])
     added = 0
     for _, cell, cells in worst[:most]:
@@ -168,12 +154,12 @@ def _meet(witnesses: Witnesses, demand: Demand, knower: int, price: Floats) -> l
     """Return the moves that meet a demand at a low price, or None if nothing does."""
     attacker: Attacker = witnesses.whole or witnesses.attacker
     up, down = witnesses.room(witnesses.problem.allowed, knower)
-    if demand.side:
-        move = attacker.cheapest(demand.cell, demand.side, demand.level, up, down, price)
-        return None if move is None else [move]
-    most = attacker.reach(demand.cell, 1, demand.level, up, down).amount
+    sides = [(demand.side, demand.level)]
+    if not demand.side:
+        most = attacker.reach(demand.cell, 1, demand.level, up, down).amount
+        sides = [(1, most), (-1, demand.level - most)]
     moves = []
-    for side, level in ((1, most), (-1, demand.level - most)):
+    for side, level in sides:
         if level > TOLERANCE * demand.level:
             move = attacker.cheapest(demand.cell, side, level, up, down, price)
             if move is None:
@@ -205,18 +191,10 @@ ROUNDS = 60
 class Pattern:
     """A safe pattern of suppressed cells, and how near it is to the cheapest.
 
-    Parameters
-    ----------
-    suppressed
-        The suppressed cells, the unsafe ones included.
-    cost
-        What the cells cost that are suppressed only to protect others.
-    bound
-        No safe pattern costs less than this.
-    impossible
-        Demands that no pattern meets: then nothing is safe.
-    unprotected
-        How many demands cannot be met against the only contributor of another cell.
+    `suppressed` are the unsafe cells too; `cost` is that of the cells suppressed only to protect
+    others, and no safe pattern costs less than `bound`. `impossible` are demands that no pattern
+    meets: then nothing is safe. `unprotected` counts those that cannot be met against the only
+    contributor of another cell.
     """
 
     suppressed: Flags
@@ -238,17 +216,9 @@ class Pattern:
 
 
 def find_pattern(problem: SuppressionProblem, *, seconds: float = 60.0) -> Pattern:
-    """Find the cheapest safe pattern, or the best found in the time.
-
-    Parameters
-    ----------
-    problem
-        The table, what is unsafe in it and what must stay uncertain.
-    seconds
-        Time after which the best pattern found so far is returned; it is safe too.
-    """
+    """Find the cheapest safe pattern, or the best found in the time; that is safe too."""
     deadline = time.monotonic() + seconds
-    witnesses = Witnesses(problem, problem.attacker(), problem.whole_attacker())
+    witnesses = Witnesses(problem)
     search = _Search(problem, witnesses, np.where(problem.unsafe, 0.0, problem.cost))
     impossible = search.begin(deadline)
     if not impossible and not search.done():
@@ -333,8 +303,7 @@ class _Search:
         self.bound = max(self.bound, float(done.fun) * (1 - 1e-9))
         dear = done.fun + done.lower.marginals > self.price * (1 + 1e-9) + 1e-9
         self.fixed |= dear & ~self.problem.unsafe
-        found: Floats = done.x
-        return found
+        return np.asarray(done.x)
 
     def _separate(self, solution: Floats, active: list[Demand], until: float) -> list[Demand]:
         """Add the inequalities that a relaxed solution violates; return whose they are."""
@@ -375,8 +344,8 @@ class _Search:
             if cut is not None and cut @ x < 1 - 1e-7:
                 fresh += self.cuts.add(cut)
         lone_cuts(self.problem, x, self.cuts)
-        if not fresh:
-            self.cuts.add(no_good_cut(self.problem, pattern))
+        if not fresh:  # some cell beyond the pattern must be suppressed too
+            self.cuts.add((self.problem.allowed & ~pattern).astype(np.float64))
 
     def _master(self, seconds: float) -> Flags | None:
         from scipy.optimize import Bounds, LinearConstraint, milp
@@ -394,5 +363,4 @@ class _Search:
             self.bound = self.price
         elif done.mip_dual_bound is not None and np.isfinite(done.mip_dual_bound):
             self.bound = max(self.bound, float(done.mip_dual_bound) * (1 - 1e-9))
-        found: Flags | None = None if done.x is None else done.x > 0.5
-        return found
+        return None if done.x is None else np.asarray(done.x > 0.5)

@@ -23,8 +23,9 @@ from keyhole.data import Microdata, load
 from keyhole.data.formats import written_suffix
 from keyhole.engines.opening import column_problems
 from keyhole.errors import FileError, InputError, KeyholeError
-from keyhole.protection.apply import draws, plan_problems, raised
+from keyhole.protection.apply import draws, plan_problems
 from keyhole.protection.methods import METHODS
+from keyhole.protection.options import raised
 from keyhole.protection.plan import Plan, toml_of
 from keyhole.protection.recoverable import rows_after
 from keyhole.protection.results import Protection
