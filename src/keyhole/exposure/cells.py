@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.marks import (
     COUNT,
@@ -59,7 +60,6 @@ from keyhole.results import Result, share, tables_of
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 # The sizes at which exposure is always told, beside the cutoff asked for.
@@ -141,8 +141,6 @@ class Exposure(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record, in the order of the file: `f`, and `F` and `risk` if known."""
-        import polars as pl
-
         frame = pl.DataFrame({"f": self.f})
         if self.population is None:
             return frame
@@ -162,8 +160,7 @@ class Exposure(Result):
         notes = [f"Missing values: {POLICIES[self.missing]}.", *self.notes]
         out = [Table("Exposure on " + ", ".join(self.keys), ["figure", "value"], rows, notes)]
         out += tables_of(self.population)
-        if self.groups:
-            out.append(self._group_table())
+        out += [self._group_table()] if self.groups else []
         return [*out, *tables_of(self.identification, self.key, self.fix)]
 
     def _group_table(self) -> Table:
@@ -252,10 +249,15 @@ def risk(
     (3, 2, 1.0, 0.75)
     """
     question = bind(risk, locals())
+    needs = "the cheapest fix (limit)" if question.limit is not None else ""
+    if question.missing == "wildcard":
+        needs = "missing values that match everything (wildcard)"
+    elif (weight, fraction, household) != (None, None, None):
+        needs = "the risk in the population"
     opened: Any = open_for(
         question,
         data,
-        needs_values_for=_needs_values(question),
+        needs_values_for=needs,
         needs_memory_for="a scenario's recoding" if question.scenario else "",
         every_column=bool(question.scenario),
     )
@@ -306,15 +308,6 @@ def risk_problems(question: Question) -> Iterator[Problem]:
                 "ask for one scenario after the other.",
                 "it" if len(wrong) == 1 else "them",
             )
-
-
-def _needs_values(question: Question) -> str:
-    """Say what is asked that needs each record here."""
-    if question.missing == "wildcard":
-        return "missing values that match everything (wildcard)"
-    if any(question.values[name] is not None for name in ("weight", "fraction", "household")):
-        return "the risk in the population"
-    return "the cheapest fix (limit)" if question.limit is not None else ""
 
 
 def _fix(data: Records, question: Question) -> Fixes | None:
@@ -370,8 +363,7 @@ def _notes(found: Exposure) -> Iterator[str]:
     """Say what to bear in mind."""
     if found.missing == "wildcard":
         yield "cr is the mean of 1/f; cells counts patterns, a missing value as its own"
-    if found.complete < found.records:
-        left = found.records - found.complete
+    if left := found.records - found.complete:
         yield Note("exposure.left-out", left=left, records=found.records)
     for name, value in found.measures.items():
         if value is None:
@@ -381,10 +373,7 @@ def _notes(found: Exposure) -> Iterator[str]:
 
 
 def _population(
-    data: Records,
-    asked: Question,
-    f: Ints | None,
-    numbers: Callable[[], Ints],
+    data: Records, asked: Question, f: Ints | None, numbers: Callable[[], Ints]
 ) -> tuple[PopulationRisk | None, str]:
     """Return the risk in the population where it is asked for, or why there is none."""
     if f is None or (asked.weight, asked.fraction, asked.household) == (None, None, None):
@@ -397,23 +386,20 @@ def _population(
     people = None
     if asked.missing == "wildcard" and weights is not None:
         people = local_engine(data, asked.keys).matched(asked.keys, weights)
+    homes = None
+    if asked.household is not None:
+        codes = data.codes(asked.household)
+        homes = codes.values.astype(np.int64)
+        if codes.has_missing:  # a record without a household lives alone
+            alone = np.flatnonzero(homes == codes.size - 1)
+            homes[alone] = codes.size + alone
     found = measure_population(
         f,
         cells=numbers(),
         weights=weights,
         fraction=asked.fraction,
         population=people,
-        households=None if asked.household is None else _households(data, asked.household),
+        households=homes,
         approximation=asked.approximation,
     )
     return found, ""
-
-
-def _households(data: Records, name: str) -> Ints:
-    """Number the households; a record without one lives alone."""
-    codes = data.codes(name)
-    homes = codes.values.astype(np.int64)
-    if codes.has_missing:
-        alone = np.flatnonzero(homes == codes.size - 1)
-        homes[alone] = codes.size + alone
-    return homes

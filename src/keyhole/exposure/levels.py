@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from keyhole.core.marks import COUNT, Share, figure
 from keyhole.core.tables import Table
@@ -22,7 +23,6 @@ from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 LEVEL_NAMES = ("none", "low", "medium", "high")
@@ -45,11 +45,6 @@ def variable_weights(
 
     `availability` says for each variable how easily an intruder learns it, `identifiability` how
     much it tells of a person: above 0 and at most 2, 1 being usual (and the default).
-
-    Examples
-    --------
-    >>> variable_weights(3, availability=[2, 1, 0.5]).tolist()
-    [2.0, 1.0, 0.5]
     """
     weights = np.ones(variables)
     checks: list[Check] = []
@@ -177,12 +172,6 @@ def flag_causes(
 
     `codes` have for each variable the category of each record. Returned are for each variable, by
     category, the records of at least that level with a minimal unique that contains the variable.
-
-    Examples
-    --------
-    >>> sets = UniqueSets([0, 0, 1], [1, 6, 1], records=3, variables=3, max_size=2)
-    >>> [c.tolist() for c in flag_causes(sets, [3, 3, 0], [np.array([0, 1, 1])] * 3)]
-    [[1, 1], [1, 0], [1, 0]]
     """
     flagged = np.asarray(level) >= at_least
     wrong = flagged.shape != (sets.records,) or not np.isin(level, range(len(LEVEL_NAMES))).all()
@@ -221,8 +210,6 @@ class LevelSummary(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a level: records, and share of the risk set from level 1 on."""
-        import polars as pl
-
         shares = [(self.risk_set or {}).get(name) for name in self.levels]
         columns = {"level": range(4), "name": list(self.levels), "records": [*self.levels.values()]}
         return pl.DataFrame({**columns, "share": pl.Series(shares, dtype=pl.Float64)})
@@ -256,25 +243,6 @@ def summarise_levels(
     -----
     The shares of the risk set by level stand beside table 1 of Hawala & Funk; that single
     years of age flag most records is their section 2.1. Of equal causes the first is named.
-
-    Examples
-    --------
-    >>> sets = UniqueSets([0, 1], [1, 3], records=4, variables=2, max_size=2)
-    >>> codes = [np.array([0, 1, 1, 1]), np.array([0, 1, 0, 0])]
-    >>> summarise_levels([3, 3, 1, 0], sets, ["age", "sex"], codes)
-    Risk levels
-      level   records  share of risk set
-      none          1
-      low           1             0.3333
-      medium        0             0.0000
-      high          2             0.6667
-      High: alone on 1 or 2 variables, medium: on 3; low: alone on more, ...
-      A variable of weight w counts as 1 / w of one.
-    <BLANKLINE>
-    What flags them
-      variable  records
-      age             2
-      sex             1
     """
     require((len(names) != sets.variables, "names must be given for each key variable."))
     causes = flag_causes(sets, level, codes)
