@@ -15,6 +15,7 @@ import polars as pl
 from keyhole.core.expressions import parse_expression, source_columns
 from keyhole.core.options import Question
 from keyhole.data.columns import Codes
+from keyhole.data.deriving import Derivation
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import Records, Tally
@@ -110,12 +111,8 @@ class Outgoing:
 
     def suppressed_values(self) -> int:
         """Count the values that blanking takes away."""
-        total = 0
-        for name in self.codes:
-            codes = self.data.codes(name)
-            known = codes.values[self.blanked] < len(codes.levels)
-            total += int(np.count_nonzero(known))
-        return total
+        known = [self.data.codes(name) for name in self.codes]
+        return sum(int((c.values[self.blanked] < len(c.levels)).sum()) for c in known)
 
     def notes(self) -> Iterator[str]:
         """Say what to bear in mind."""
@@ -136,12 +133,9 @@ class Outgoing:
         ]
         whole = whole.select(names)
         if self.blanked.any():
-            blank = pl.Series(self.blanked)
             keys = [rung.name for rung in self.rungs.values()]
-            put = [
-                pl.when(blank).then(None).otherwise(whole.frame[name]).alias(name) for name in keys
-            ]
-            whole = whole.replace(frame=whole.frame.with_columns(put))
+            blanked = pl.when(~pl.Series(self.blanked)).then(pl.col(keys))
+            whole = whole.replace(frame=whole.frame.with_columns(blanked))
         factor = self.weight_factor
         if factor is not None and self.removed.any() and self.question.weight in names:
             weight = pl.Series(self.question.weight, data.weights(self.question.weight) * factor)
@@ -150,13 +144,11 @@ class Outgoing:
 
     def _sources(self) -> list[str]:
         """Return the columns that the levels are made from."""
-        from keyhole.data.deriving import Derivation
-
-        found: list[str] = []
-        for name, rung in self.rungs.items():
-            made = Derivation.of(rung.name, rung.derive).columns if rung.derive else (name,)
-            found += made
-        return list(dict.fromkeys(found))
+        found = (
+            Derivation.of(rung.name, rung.derive).columns if rung.derive else (name,)
+            for name, rung in self.rungs.items()
+        )
+        return list(dict.fromkeys(name for made in found for name in made))
 
     def _left(self, codes: dict[str, Codes]) -> dict[str, Codes]:
         """Return codes of the records that stay."""
@@ -225,7 +217,7 @@ def _coarse(ladder: LadderCodes, rung: int, blanked: Flags) -> Codes:
     for some in parts(len(values)):
         values[some] = table[ladder.codes.values[some]]
         values[some][blanked[some]] = size
-    has_missing = bool((values == size).any()) if size else True
+    has_missing = not size or bool((values == size).any())
     return Codes(values, pl.Series(range(size), dtype=pl.Int64), has_missing)
 
 
