@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 import polars as pl
 
+from keyhole.core import shared
 from keyhole.core.marks import (
     COUNT,
     HIDDEN,
@@ -28,24 +29,7 @@ from keyhole.core.marks import (
 )
 from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import (
-    By,
-    Cutoff,
-    EngineOption,
-    Fraction,
-    Household,
-    KeyColumns,
-    Master,
-    MemorySize,
-    MissingOption,
-    NameSmallGroups,
-    ScenarioOption,
-    StoreOption,
-    TargetOption,
-    Weight,
-    WorkFolder,
-    scenario_problems,
-)
+from keyhole.core.shared import scenario_problems
 from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, engine_of, local_engine
@@ -201,17 +185,17 @@ class Group:
 def risk(
     data: Any,
     *,
-    keys: KeyColumns = None,
-    scenario: ScenarioOption = None,
-    store: StoreOption = None,
-    target: TargetOption = None,
-    cutoff: Cutoff = 3,
-    missing: MissingOption = "own",
-    weight: Weight = None,
-    fraction: Fraction = None,
-    household: Household = None,
-    by: By = None,
-    name_small_groups: NameSmallGroups = False,
+    keys: shared.KeyColumns = None,
+    scenario: shared.ScenarioOption = None,
+    store: shared.StoreOption = None,
+    target: shared.TargetOption = None,
+    cutoff: shared.Cutoff = 3,
+    missing: shared.MissingOption = "own",
+    weight: shared.Weight = None,
+    fraction: shared.Fraction = None,
+    household: shared.Household = None,
+    by: shared.By = None,
+    name_small_groups: shared.NameSmallGroups = False,
     limit: Annotated[
         float | None,
         Option(
@@ -225,10 +209,10 @@ def risk(
         Approximation,
         Option("The individual risk: `exact`, or `sdcmicro` for that program's approximation."),
     ] = "exact",
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
+    master: shared.Master = None,
 ) -> Annotated[Exposure, Also("keyhole.exposure.scenarios.ScenarioComparison")]:
     """Measure how exposed the records are on a key.
 

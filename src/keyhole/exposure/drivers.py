@@ -14,24 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import polars as pl
 
+from keyhole.core import shared
 from keyhole.core.kinds import Columns
 from keyhole.core.marks import COUNT, HIDDEN, Share
 from keyhole.core.names import plural
 from keyhole.core.options import Option, Problem, bind, documented
-from keyhole.core.shared import (
-    Cutoff,
-    EngineOption,
-    Master,
-    MemorySize,
-    Names,
-    RequiredKeys,
-    WorkFolder,
-)
+from keyhole.core.shared import Names
 from keyhole.core.tables import Table
-from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, engine_of
 from keyhole.engines.opening import open_for
-from keyhole.engines.partition import PatternTable
 from keyhole.exposure.odds import MOST_LEVELS, Fit, OddsRatio, crude_odds, fit_logistic, level_odds
 from keyhole.exposure.regrouping import (
     Apart,
@@ -214,8 +205,8 @@ class Drivers(Result):
 def drivers(
     data: Any,
     *,
-    keys: RequiredKeys,
-    cutoff: Cutoff = 3,
+    keys: shared.RequiredKeys,
+    cutoff: shared.Cutoff = 3,
     variables: Annotated[
         Names | None,
         Option(
@@ -236,10 +227,10 @@ def drivers(
             surfaces="c",
         ),
     ] = False,
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
+    master: shared.Master = None,
 ) -> Drivers:
     """Find the levels that put records at risk, and what to do.
 
@@ -272,7 +263,12 @@ def drivers(
     sizes = _summed(numbers, held)
     at_risk = sizes[numbers] < cutoff
     totals = Totals(data.records, len(sizes), int(held[at_risk].sum()), cutoff)
-    groupings = [_grouping(data, table, name, most_levels) for name in chosen]
+    groupings = []
+    for name in chosen:
+        codes = data.codes(name)
+        records = _summed(table.codes(name), held, codes.size)
+        variable = data.variable(name)
+        groupings.append(group_levels(variable, codes, most_levels=most_levels, held=records))
     groups = [g.group[table.codes(g.name)] for g in groupings]
     fit, unfitted = _fit(groupings, groups, at_risk, held)
     moves = [
@@ -311,12 +307,6 @@ def drivers(
     why = f"adjusted odds ratios are null: {unfitted}" if unfitted else UNADJUSTED
     told = any(one.adjusted is None for one in found.levels)
     return replace(found, notes=(*found.notes, why)) if told else found
-
-
-def _grouping(data: Records, table: PatternTable, name: str, most_levels: int) -> LevelGroups:
-    codes = data.codes(name)
-    held = _summed(table.codes(name), table.records, codes.size)
-    return group_levels(data.variable(name), codes, most_levels=most_levels, held=held)
 
 
 def _summed(numbers: Ints, amounts: Ints, least: int = 0) -> Ints:

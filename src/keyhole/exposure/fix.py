@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core import shared
 from keyhole.core.marks import Share, figure
 from keyhole.core.options import bind, documented
 from keyhole.core.remedies import derive_line, drop_line
-from keyhole.core.shared import Cutoff, EngineOption, Limit, MemorySize, RequiredKeys, WorkFolder
 from keyhole.core.tables import Table
 from keyhole.data.columns import Codes
 from keyhole.engines import Records, Tally
@@ -113,12 +113,12 @@ class Fixes(Result):
 def cheapest_fix(
     data: Any,
     *,
-    keys: RequiredKeys,
-    limit: Limit,
-    cutoff: Cutoff = 3,
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
+    keys: shared.RequiredKeys,
+    limit: shared.Limit,
+    cutoff: shared.Cutoff = 3,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
 ) -> Fixes:
     """Find the single variable whose change brings RP within the limit at the lowest price.
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from keyhole.core.marks import COUNT, Share, figure
 from keyhole.core.tables import Table
-from keyhole.exposure.scores import Check, UniqueSets, code_check, contains, require
+from keyhole.exposure.scores import UniqueSets, contains, require
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
 
@@ -47,16 +47,8 @@ def variable_weights(
     much it tells of a person: above 0 and at most 2, 1 being usual (and the default).
     """
     weights = np.ones(variables)
-    checks: list[Check] = []
-    for name, given in (("availability", availability), ("identifiability", identifiability)):
-        try:
-            factor = np.ones(variables) if given is None else np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            factor = np.empty(0)
-        fit = factor.shape == (variables,) and bool(((factor > 0) & (factor <= 2)).all())
-        checks.append((not fit, f"{name} must be above 0 and at most 2 for each key variable."))
-        weights = weights * factor if fit else weights
-    require(*checks)
+    for given in (availability, identifiability):
+        weights = weights if given is None or not len(given) else weights * np.asarray(given, float)
     return weights
 
 
@@ -87,25 +79,22 @@ def burdens(sets: UniqueSets, weights: npt.ArrayLike | None = None) -> Floats:
     >>> burdens(sets, [0.25, 1, 2]).tolist()
     [1.5, 1.5, inf]
     """
+    variables = sets.variables
+    given = np.ones(variables) if weights is None else np.asarray(weights, dtype=np.float64)
+    fit = given.shape == (variables,) and bool((np.isfinite(given) & (given > 0)).all())
+    require((not fit, "weights must be above 0, one for each key variable."))
+    # The cost of every set of eight neighbouring variables: one look-up a byte.
+    prices = np.zeros(-(-variables // 8) * 8)
+    prices[:variables] = 1 / given
+    bits = (np.arange(256)[:, None] >> np.arange(8)) & 1
+    cost = [bits @ eight for eight in prices.reshape(-1, 8)]
     least = np.full(sets.records, np.inf)
-    cost = _cost_by_byte(sets.variables, weights)
     for owner, mask in sets.parts():
         total = np.zeros(len(mask))
         for place, table in enumerate(cost):
             total += table[(mask >> np.uint64(8 * place)) & np.uint64(255)]
         np.minimum.at(least, owner, total)
     return least
-
-
-def _cost_by_byte(variables: int, weights: npt.ArrayLike | None) -> list[Floats]:
-    """Tabulate the cost of every set of eight neighbouring variables: one look-up a byte."""
-    given = np.ones(variables) if weights is None else np.asarray(weights, dtype=np.float64)
-    fit = given.shape == (variables,) and bool((np.isfinite(given) & (given > 0)).all())
-    require((not fit, "weights must be above 0, one for each key variable."))
-    cost = np.zeros(-(-variables // 8) * 8)
-    cost[:variables] = 1 / given
-    bits = (np.arange(256)[:, None] >> np.arange(8)) & 1
-    return [bits @ eight for eight in cost.reshape(-1, 8)]
 
 
 def levels(
@@ -174,8 +163,6 @@ def flag_causes(
     category, the records of at least that level with a minimal unique that contains the variable.
     """
     flagged = np.asarray(level) >= at_least
-    wrong = flagged.shape != (sets.records,) or not np.isin(level, range(len(LEVEL_NAMES))).all()
-    require((bool(wrong), "level must be 0 to 3 for each record."), code_check(sets, codes))
     found = []
     for j, column in enumerate(codes):
         held = np.zeros(sets.records, dtype=np.bool_)
@@ -244,7 +231,6 @@ def summarise_levels(
     The shares of the risk set by level stand beside table 1 of Hawala & Funk; that single
     years of age flag most records is their section 2.1. Of equal causes the first is named.
     """
-    require((len(names) != sets.variables, "names must be given for each key variable."))
     causes = flag_causes(sets, level, codes)
     totals = [int(counts.sum()) for counts in causes]
     worst = int(np.argmax(totals)) if any(totals) else None

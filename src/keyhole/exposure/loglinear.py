@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import polars as pl
 
+from keyhole.core import shared
 from keyhole.core.marks import COUNT, HIDDEN
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import Fraction, RequiredKeys, Weight
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
@@ -111,9 +111,9 @@ class PopulationUniques(Result):
 def population_uniques(
     data: Any,
     *,
-    keys: RequiredKeys,
-    weight: Weight = None,
-    fraction: Fraction = None,
+    keys: shared.RequiredKeys,
+    weight: shared.Weight = None,
+    fraction: shared.Fraction = None,
     model: Annotated[
         Choice,
         Option(

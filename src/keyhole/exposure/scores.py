@@ -287,7 +287,6 @@ def summarise_contributions(
 
     `codes` have for each variable the level of each record as a whole number from 0.
     """
-    require(code_check(sets, codes))
     scores = suda_scores(sets, convention)
     scored, total = scores > 0, float(scores.sum())
     found = []
@@ -328,9 +327,3 @@ def require(*checks: Check) -> None:
     problems = [text for wrong, text in checks if wrong]
     if problems:
         raise OptionError(problems)
-
-
-def code_check(sets: UniqueSets, codes: Sequence[Array]) -> Check:
-    """Check that there is one array of codes a variable, with one code a record."""
-    fit = len(codes) == sets.variables and all(len(column) == sets.records for column in codes)
-    return not fit, "codes must be given for each key variable and record."

@@ -16,24 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core import shared
 from keyhole.core.kinds import Amounts, Number, Place
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET
 from keyhole.core.names import quoted
 from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import (
-    SMALLEST_FRACTION,
-    Cutoff,
-    EngineOption,
-    KeyColumns,
-    Master,
-    MemorySize,
-    ScenarioOption,
-    StoreOption,
-    TargetOption,
-    WorkFolder,
-    scenario_problems,
-)
+from keyhole.core.shared import SMALLEST_FRACTION, scenario_problems
 from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, local_engine
@@ -177,17 +166,17 @@ FACTORS = ("availability", "identifiability")
 def uniques(
     data: Any,
     *,
-    keys: KeyColumns = None,
-    scenario: ScenarioOption = None,
-    store: StoreOption = None,
-    target: TargetOption = None,
+    keys: shared.KeyColumns = None,
+    scenario: shared.ScenarioOption = None,
+    store: shared.StoreOption = None,
+    target: shared.TargetOption = None,
     max_size: Annotated[
         int | None,
         Option(
             "The most variables of a minimal unique; by default one fewer than the keys.", low=1
         ),
     ] = None,
-    cutoff: Cutoff = 3,
+    cutoff: shared.Cutoff = 3,
     fraction: Annotated[
         float | None,
         Option(
@@ -203,10 +192,10 @@ def uniques(
     availability: Annotated[Factors, _factors("How easily an intruder learns keys")] = (),
     identifiability: Annotated[Factors, _factors("How much keys reveal about a person")] = (),
     progress: Progress | None = None,
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
+    master: shared.Master = None,
 ) -> MinimalUniques:
     """Find what makes records unique: SUDA scores and risk levels.
 
