@@ -293,7 +293,23 @@ def measure_population(
     the sample uniques, far too low on sparse keys.
     """
     sizes = np.asarray(f)
-    people, rate = _estimates(sizes, cells, weights, fraction, population)
+    amounts = None if weights is None else np.asarray(weights, dtype=np.float64)
+    unfit = [] if fraction is None else kind_problems("fraction", FRACTION, fraction)
+    lost = amounts is not None and cells is None and population is None
+    require(
+        *((True, problem) for problem in unfit),
+        (amounts is not None and fraction is not None, "weights or fraction: leave one out."),
+        (lost, "cells must be given with weights."),
+        *([] if amounts is None else _weight_checks(amounts, sizes.shape)),
+    )
+    # F and the sampling fraction, each None where nothing tells it.
+    rate = None if fraction is None else float(fraction)
+    rate = rate if amounts is None else amounts.size / float(amounts.sum())
+    people = None if rate is None else sizes / rate
+    if population is not None:
+        people = np.asarray(population, dtype=np.float64)
+    elif amounts is not None and cells is not None:
+        people = population_sizes(cells, amounts)
     risk = individual_risk(sizes, people, approximation=approximation)
     joint = None if households is None else household_risk(risk, households)
     right: Estimate = (None, "neither weights nor a sampling fraction are given")
@@ -318,32 +334,6 @@ def measure_population(
         risk=risk,
         household=joint,
     )
-
-
-def _estimates(
-    sizes: Array,
-    cells: npt.ArrayLike | None,
-    weights: npt.ArrayLike | None,
-    fraction: float | None,
-    population: npt.ArrayLike | None,
-) -> tuple[Floats | None, float | None]:
-    """Return F and the sampling fraction, each None where nothing tells it."""
-    unfit = [] if fraction is None else kind_problems("fraction", FRACTION, fraction)
-    lost = weights is not None and cells is None and population is None
-    amounts = None if weights is None else np.asarray(weights, dtype=np.float64)
-    require(
-        *((True, problem) for problem in unfit),
-        (weights is not None and fraction is not None, "weights or fraction: leave one out."),
-        (lost, "cells must be given with weights."),
-        *([] if amounts is None else _weight_checks(amounts, sizes.shape)),
-    )
-    rate = None if fraction is None else float(fraction)
-    rate = rate if amounts is None else amounts.size / float(amounts.sum())
-    if population is not None:
-        return np.asarray(population, dtype=np.float64), rate
-    if amounts is not None and cells is not None:
-        return population_sizes(cells, amounts), rate
-    return None if rate is None else sizes / rate, rate
 
 
 def _notes(sizes: Array, people: Floats | None, reason: str) -> list[str]:
