@@ -238,7 +238,9 @@ def uniques(
     f = cells.sizes()
     owner, mask = minimal_uniques(columns, size, progress, counter.storage)
     sets = UniqueSets(owner, mask, records=data.records, variables=len(names), max_size=size)
-    weights = variable_weights(len(names), *(_by_key(question, name) for name in FACTORS))
+    factors = [question.values[name] for name in FACTORS]
+    by_key = [[g.get(n, 1.0) for n in names] if isinstance(g, Mapping) else g for g in factors]
+    weights = variable_weights(len(names), *by_key)
     level = levels(f, sets, weights=weights, cutoff=cutoff)
     codes = [c.values for c in columns]
     summary = summarise_levels(level, sets, names, codes)
@@ -294,12 +296,6 @@ def uniques_problems(question: Question) -> Iterator[Problem]:
         elif given and not isinstance(given, Mapping) and len(given) != len(keys):
             template = "must have a number for each of {keys} ({0}). Got {1} instead."
             yield Problem(f"{{{name}}} {template}", len(keys), len(given))
-
-
-def _by_key(question: Question, name: str) -> Sequence[float] | None:
-    """Return what is declared of each key, 1 where nothing is."""
-    given = question.values[name]
-    return [given.get(key, 1.0) for key in question.keys] if isinstance(given, Mapping) else given
 
 
 def _scored(
