@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+import polars as pl
 
+from keyhole.core import shared
 from keyhole.core.marks import (
     COUNT,
     HIDDEN,
@@ -27,24 +29,7 @@ from keyhole.core.marks import (
 )
 from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import (
-    By,
-    Cutoff,
-    EngineOption,
-    Fraction,
-    Household,
-    KeyColumns,
-    Master,
-    MemorySize,
-    MissingOption,
-    NameSmallGroups,
-    ScenarioOption,
-    StoreOption,
-    TargetOption,
-    Weight,
-    WorkFolder,
-    scenario_problems,
-)
+from keyhole.core.shared import scenario_problems
 from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, engine_of, local_engine
@@ -59,7 +44,6 @@ from keyhole.results import Result, share, tables_of
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 # The sizes at which exposure is always told, beside the cutoff asked for.
@@ -141,8 +125,6 @@ class Exposure(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record, in the order of the file: `f`, and `F` and `risk` if known."""
-        import polars as pl
-
         frame = pl.DataFrame({"f": self.f})
         if self.population is None:
             return frame
@@ -162,8 +144,7 @@ class Exposure(Result):
         notes = [f"Missing values: {POLICIES[self.missing]}.", *self.notes]
         out = [Table("Exposure on " + ", ".join(self.keys), ["figure", "value"], rows, notes)]
         out += tables_of(self.population)
-        if self.groups:
-            out.append(self._group_table())
+        out += [self._group_table()] if self.groups else []
         return [*out, *tables_of(self.identification, self.key, self.fix)]
 
     def _group_table(self) -> Table:
@@ -204,17 +185,17 @@ class Group:
 def risk(
     data: Any,
     *,
-    keys: KeyColumns = None,
-    scenario: ScenarioOption = None,
-    store: StoreOption = None,
-    target: TargetOption = None,
-    cutoff: Cutoff = 3,
-    missing: MissingOption = "own",
-    weight: Weight = None,
-    fraction: Fraction = None,
-    household: Household = None,
-    by: By = None,
-    name_small_groups: NameSmallGroups = False,
+    keys: shared.KeyColumns = None,
+    scenario: shared.ScenarioOption = None,
+    store: shared.StoreOption = None,
+    target: shared.TargetOption = None,
+    cutoff: shared.Cutoff = 3,
+    missing: shared.MissingOption = "own",
+    weight: shared.Weight = None,
+    fraction: shared.Fraction = None,
+    household: shared.Household = None,
+    by: shared.By = None,
+    name_small_groups: shared.NameSmallGroups = False,
     limit: Annotated[
         float | None,
         Option(
@@ -228,10 +209,10 @@ def risk(
         Approximation,
         Option("The individual risk: `exact`, or `sdcmicro` for that program's approximation."),
     ] = "exact",
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
+    master: shared.Master = None,
 ) -> Annotated[Exposure, Also("keyhole.exposure.scenarios.ScenarioComparison")]:
     """Measure how exposed the records are on a key.
 
@@ -252,10 +233,15 @@ def risk(
     (3, 2, 1.0, 0.75)
     """
     question = bind(risk, locals())
+    needs = "the cheapest fix (limit)" if question.limit is not None else ""
+    if question.missing == "wildcard":
+        needs = "missing values that match everything (wildcard)"
+    elif (weight, fraction, household) != (None, None, None):
+        needs = "the risk in the population"
     opened: Any = open_for(
         question,
         data,
-        needs_values_for=_needs_values(question),
+        needs_values_for=needs,
         needs_memory_for="a scenario's recoding" if question.scenario else "",
         every_column=bool(question.scenario),
     )
@@ -306,15 +292,6 @@ def risk_problems(question: Question) -> Iterator[Problem]:
                 "ask for one scenario after the other.",
                 "it" if len(wrong) == 1 else "them",
             )
-
-
-def _needs_values(question: Question) -> str:
-    """Say what is asked that needs each record here."""
-    if question.missing == "wildcard":
-        return "missing values that match everything (wildcard)"
-    if any(question.values[name] is not None for name in ("weight", "fraction", "household")):
-        return "the risk in the population"
-    return "the cheapest fix (limit)" if question.limit is not None else ""
 
 
 def _fix(data: Records, question: Question) -> Fixes | None:
@@ -370,8 +347,7 @@ def _notes(found: Exposure) -> Iterator[str]:
     """Say what to bear in mind."""
     if found.missing == "wildcard":
         yield "cr is the mean of 1/f; cells counts patterns, a missing value as its own"
-    if found.complete < found.records:
-        left = found.records - found.complete
+    if left := found.records - found.complete:
         yield Note("exposure.left-out", left=left, records=found.records)
     for name, value in found.measures.items():
         if value is None:
@@ -381,10 +357,7 @@ def _notes(found: Exposure) -> Iterator[str]:
 
 
 def _population(
-    data: Records,
-    asked: Question,
-    f: Ints | None,
-    numbers: Callable[[], Ints],
+    data: Records, asked: Question, f: Ints | None, numbers: Callable[[], Ints]
 ) -> tuple[PopulationRisk | None, str]:
     """Return the risk in the population where it is asked for, or why there is none."""
     if f is None or (asked.weight, asked.fraction, asked.household) == (None, None, None):
@@ -397,23 +370,20 @@ def _population(
     people = None
     if asked.missing == "wildcard" and weights is not None:
         people = local_engine(data, asked.keys).matched(asked.keys, weights)
+    homes = None
+    if asked.household is not None:
+        codes = data.codes(asked.household)
+        homes = codes.values.astype(np.int64)
+        if codes.has_missing:  # a record without a household lives alone
+            alone = np.flatnonzero(homes == codes.size - 1)
+            homes[alone] = codes.size + alone
     found = measure_population(
         f,
         cells=numbers(),
         weights=weights,
         fraction=asked.fraction,
         population=people,
-        households=None if asked.household is None else _households(data, asked.household),
+        households=homes,
         approximation=asked.approximation,
     )
     return found, ""
-
-
-def _households(data: Records, name: str) -> Ints:
-    """Number the households; a record without one lives alone."""
-    codes = data.codes(name)
-    homes = codes.values.astype(np.int64)
-    if codes.has_missing:
-        alone = np.flatnonzero(homes == codes.size - 1)
-        homes[alone] = codes.size + alone
-    return homes

@@ -47,16 +47,7 @@ LEVEL_COLOURS = ("#c3ccd4", "#e0a394", "#cb6c5a", ACCENT)
 
 
 def exposure_chart(exposure: Exposure) -> alt.TopLevelMixin:
-    """Draw how many records lie in small cells, and RP by cutoff.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.exposure.cells import risk
-    >>> people = pl.DataFrame({"sex": ["f", "f", "m", "m"], "age": [30, 30, 30, 41]})
-    >>> exposure_chart(risk(people, keys=["sex", "age"])).to_dict()["title"]["text"]
-    ['All 4 records are in cells smaller than 3']
-    """
+    """Draw how many records lie in small cells, and RP by cutoff."""
     both = alt.hconcat(_cell_sizes(exposure), _rp_by_cutoff(exposure), spacing=48)
     return house_style(both, title=_finding(exposure), subtitle=_explanation(exposure), width=96)
 
@@ -66,25 +57,19 @@ def _finding(exposure: Exposure) -> str:
     if exposure.rp == 0:
         return f"None of {exposure.records:,} records is in {where}"
     if exposure.rp == 1:
-        who = (
-            "The one record is"
-            if exposure.records == 1
-            else f"All {exposure.records:,} records are"
-        )
+        one = exposure.records == 1
+        who = "The one record is" if one else f"All {exposure.records:,} records are"
         return f"{who} in {where}"
     share = percentage(exposure.rp)
     return f"{share[:1].upper()}{share[1:]} of {exposure.records:,} records are in {where}"
 
 
 def _explanation(exposure: Exposure) -> list[str]:
-    alone = {0: "no record is", 1: "1 record is"}.get(
-        exposure.uniques, f"{exposure.uniques:,} records are"
-    )
-    lines = [
-        f"Records that look alike on {listed(exposure.keys)} share a cell; {alone} alone in one."
-    ]
-    left = exposure.records - exposure.complete
-    if left:
+    n = exposure.uniques
+    alone = {0: "no record is", 1: "1 record is"}.get(n, f"{n:,} records are")
+    keys = listed(exposure.keys)
+    lines = [f"Records that look alike on {keys} share a cell; {alone} alone in one."]
+    if left := exposure.records - exposure.complete:
         lines.append(f"{left:,} records with a missing value on these are not counted in any cell.")
     if exposure.missing == "wildcard":
         lines.append("A missing value looks like every other value: the less cautious reading.")
@@ -187,13 +172,6 @@ def contributions_chart(by_variable: pl.DataFrame) -> alt.TopLevelMixin:
     """Draw which variables make records stand out.
 
     `by_variable` has columns `variable` and `percent`, null where it is not estimable.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> frame = pl.DataFrame({"variable": ["sex", "age"], "percent": [20.0, 83.3]})
-    >>> contributions_chart(frame).to_dict()["title"]["text"]
-    ['age makes records stand out most: it carries 83% of a score on average']
     """
     pairs = zip(by_variable["variable"].to_list(), by_variable["percent"].to_list(), strict=True)
     ordered = sorted(pairs, key=lambda pair: -1.0 if pair[1] is None else pair[1], reverse=True)
@@ -207,15 +185,18 @@ def contributions_chart(by_variable: pl.DataFrame) -> alt.TopLevelMixin:
         }
         for place, (name, percent) in enumerate(ordered)
     ]
-    title = "Mean share of a record's score"
-    chart = _bars(rows, "share", title).properties(width=460, height=alt.Step(26))
-    return house_style(chart, title=_carrier(ordered), subtitle=_SCORES, width=78)
-
-
-_SCORES = (
-    "A record scores where few variables single it out (SUDA). A variable carries the scores of "
-    "the combinations it is part of, so the shares add to more than 100%."
-)
+    name, most = ordered[0] if ordered else ("", None)
+    title = "What makes records stand out is not estimable"
+    if most is not None:
+        carried = f"it carries {percentage(most / 100)} of a score on average"
+        title = f"{plain(name)} makes records stand out most: {carried}"
+    below = (
+        "A record scores where few variables single it out (SUDA). A variable carries the scores "
+        "of the combinations it is part of, so the shares add to more than 100%."
+    )
+    chart = _bars(rows, "share", "Mean share of a record's score")
+    chart = chart.properties(width=460, height=alt.Step(26))
+    return house_style(chart, title=title, subtitle=below, width=78)
 
 
 def _bars(rows: list[dict[str, Any]], field: str, title: str) -> alt.LayerChart | alt.FacetChart:
@@ -225,14 +206,6 @@ def _bars(rows: list[dict[str, Any]], field: str, title: str) -> alt.LayerChart 
     bars = base.mark_bar().encode(x=x, color=own_colour())
     figures = base.mark_text(align="left", dx=5).encode(x=x, text="text:N")
     return alt.layer(bars, figures, row_names(base))
-
-
-def _carrier(ordered: list[tuple[str, float | None]]) -> str:
-    name, percent = ordered[0] if ordered else ("", None)
-    if percent is None:
-        return "What makes records stand out is not estimable"
-    share = percentage(percent / 100)
-    return f"{plain(name)} makes records stand out most: it carries {share} of a score on average"
 
 
 def levels_chart(summary: LevelSummary) -> alt.TopLevelMixin:
@@ -269,18 +242,15 @@ ADJUSTED, CRUDE = "with the other variables held equal", "by itself"
 
 
 def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
-    """Draw the levels with the largest odds ratios of falling into a small cell.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.exposure.drivers import drivers
-    >>> people = pl.DataFrame({"sex": ["f"] * 4 + ["m"] * 40, "age": [20, 30, 40, 50] * 11})
-    >>> forest_chart(drivers(people, keys=["sex", "age"])).to_dict()["title"]["text"]
-    ['sex f stands out most: 100% of its 4 records are at risk, of all 9.1%']
-    """
-    chosen = drivers.shown()[:DRAWN]
-    rows = [row for place, one in enumerate(chosen) for row in _driver_marks(place, one)]
+    """Draw the levels with the largest odds ratios of falling into a small cell."""
+    levels = drivers.shown()
+    chosen = levels[:DRAWN]
+    rows = [
+        {"place": place, "name": _level_name(one), "sort": sort, "off": off, **_ends(odds)}
+        for place, one in enumerate(chosen)
+        for sort, odds, off in ((CRUDE, one.crude, -0.18), (ADJUSTED, one.adjusted, 0.18))
+        if odds is not None
+    ]
     names = [
         {
             "place": place,
@@ -290,12 +260,23 @@ def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
         }
         for place, one in enumerate(chosen)
     ]
-    domain = _domain(rows)
+    # The points are framed and most of the intervals; the widest run out of the picture.
+    values = [1.0, *(row["value"] for row in rows)]
+    domain = max(LEAST, min(values) / 3), min(MOST, max(values) * 5)
     chart = alt.hconcat(_forest(rows, domain), _figures(names), spacing=4)
-    below = _driver_lines(drivers)
+    below = [
+        f"Odds ratio of lying in a cell smaller than {drivers.cutoff:,} on {listed(drivers.keys)}, "
+        f"each level against the rest of its variable, with {drivers.confidence:.0%} intervals."
+    ]
+    if len(levels) > DRAWN:
+        below.append(f"The {DRAWN} largest of {len(levels)}.")
     if any(_ends_cut(rows, domain, right=right) for right in (False, True)):
         below.append("An arrow: the interval goes on past the frame.")
     return house_style(chart, title=_driver_finding(drivers, chosen), subtitle=below, width=92)
+
+
+def _level_name(one: Driver) -> str:
+    return f"{plain(one.variable, 20)}: {plain(one.level, 30)}"
 
 
 def _driver_finding(drivers: Drivers, chosen: list[Driver]) -> str:
@@ -307,25 +288,6 @@ def _driver_finding(drivers: Drivers, chosen: list[Driver]) -> str:
         f"{percentage(first.at_risk / first.records)} of its {plural(first.records, 'record')} "
         f"{'is' if first.records == 1 else 'are'} at risk, of all {percentage(drivers.rp)}"
     )
-
-
-def _driver_lines(drivers: Drivers) -> list[str]:
-    left = len(drivers.shown()) - DRAWN
-    return [
-        f"Odds ratio of lying in a cell smaller than {drivers.cutoff:,} on {listed(drivers.keys)}, "
-        f"each level against the rest of its variable, with {drivers.confidence:.0%} intervals.",
-        *([f"The {DRAWN} largest of {left + DRAWN}."] if left > 0 else []),
-    ]
-
-
-def _driver_marks(place: int, one: Driver) -> list[dict[str, Any]]:
-    both = ((CRUDE, one.crude, -0.18), (ADJUSTED, one.adjusted, 0.18))
-    name = f"{plain(one.variable, 20)}: {plain(one.level, 30)}"
-    return [
-        {"place": place, "name": name, "sort": sort, "off": off, **_ends(odds)}
-        for sort, odds, off in both
-        if odds is not None
-    ]
 
 
 def _ends(odds: OddsRatio) -> dict[str, Any]:
@@ -345,18 +307,8 @@ def _ends_cut(
     rows: list[dict[str, Any]], domain: tuple[float, float], *, right: bool
 ) -> list[dict[str, Any]]:
     """Return an arrow for each interval that goes on past the frame on one side."""
-    edge = domain[right]
-    end = "true_high" if right else "true_low"
-    return [
-        {**row, "edge": edge} for row in rows if (row[end] > edge if right else row[end] < edge)
-    ]
-
-
-def _domain(rows: list[dict[str, Any]]) -> tuple[float, float]:
-    """Frame the points and most of the intervals; the widest run out of the picture."""
-    values = [row["value"] for row in rows] or [1.0]
-    low = min([1.0, *values]) / 3
-    return max(LEAST, low), min(MOST, max([1.0, *values]) * 5)
+    edge, end, side = domain[right], ("true_low", "true_high")[right], 1 if right else -1
+    return [{**row, "edge": edge} for row in rows if side * row[end] > side * edge]
 
 
 def _forest(
@@ -391,21 +343,14 @@ def _forest(
         .encode(x=alt.X("even:Q", scale=x_scale, axis=axis))
     )
     names = row_names(alt.Chart(inline(list({row["place"]: row for row in rows}.values()))), dx=-10)
-    arrows = _arrows(rows, domain, alt.X("edge:Q", scale=x_scale, axis=axis), encodings)
-    layers = alt.layer(even, lines, dots, *arrows, names)
-    return layers.properties(width=440, height=alt.Step(24))
-
-
-def _arrows(
-    rows: list[dict[str, Any]], domain: tuple[float, float], x: alt.X, encodings: dict[str, Any]
-) -> list[alt.Chart]:
-    """Draw where intervals go on past the frame."""
-    return [
+    arrows = [
         alt.Chart(inline(_ends_cut(rows, domain, right=right)))
         .mark_point(filled=True, size=52, opacity=1, shape=shape)
-        .encode(x=x, **encodings)
+        .encode(x=alt.X("edge:Q", scale=x_scale, axis=axis), **encodings)
         for right, shape in ((False, "triangle-left"), (True, "triangle-right"))
     ]
+    layers = alt.layer(even, lines, dots, *arrows, names)
+    return layers.properties(width=440, height=alt.Step(24))
 
 
 def _figures(names: list[dict[str, Any]]) -> alt.LayerChart | alt.FacetChart:
@@ -431,26 +376,23 @@ LETTER_SHARE = 0.0095
 
 
 def scenarios_chart(comparison: ScenarioComparison) -> alt.TopLevelMixin:
-    """Draw RP on the key of each scenario, and p(identification) as intervals.
-
-    Examples
-    --------
-    >>> from keyhole.data.examples import veterans_sample
-    >>> from keyhole.environment.example.environment import example_environment
-    >>> from keyhole.environment.scenarios.recoding import scenario_key
-    >>> from keyhole.exposure.scenarios import compare_scenarios
-    >>> data = veterans_sample(200)
-    >>> key = scenario_key(example_environment(), "register", data)
-    >>> scenarios_chart(compare_scenarios(data, [key])).to_dict()["title"]["text"]
-    ["Worst case: 'register' puts 100% of the records at risk"]
-    """
+    """Draw RP on the key of each scenario, and p(identification) as intervals."""
     rows = [_scenario_row(i, part, comparison) for i, part in enumerate(comparison.parts)]
     title = f"RP({comparison.cutoff}): share of records in cells smaller than {comparison.cutoff}"
     bars = _bars(rows, "rp", title).properties(width=330, height=alt.Step(STEP))
     both = alt.hconcat(bars, _intervals(rows), spacing=40)
-    return house_style(
-        both, title=_scenario_finding(comparison), subtitle=_scenario_lines(comparison), width=92
-    )
+    finding = "No scenario has a key: nobody holds anything that matches the file"
+    worst = comparison.worst
+    if worst is not None and worst.exposure is not None:
+        share = percentage(worst.exposure.rp)
+        finding = f"Worst case: {plain(worst.name)!r} puts {share} of the records at risk"
+    below = [
+        f"The file is recoded to what each intruder could match. At risk under one scenario or "
+        f"another: {percentage(comparison.at_risk_in_any)} of {comparison.records:,} records."
+    ]
+    if any(part.example for part in comparison.parts):
+        below.append("Scenarios that come with keyhole are examples, not findings.")
+    return house_style(both, title=finding, subtitle=below, width=92)
 
 
 def _scenario_row(
@@ -487,22 +429,3 @@ def _intervals(rows: list[dict[str, Any]]) -> alt.LayerChart | alt.FacetChart:
         )
     )
     return alt.layer(lines, ends, texts).properties(width=330, height=alt.Step(STEP))
-
-
-def _scenario_finding(comparison: ScenarioComparison) -> str:
-    worst = comparison.worst
-    if worst is None or worst.exposure is None:
-        return "No scenario has a key: nobody holds anything that matches the file"
-    share = percentage(worst.exposure.rp)
-    return f"Worst case: {plain(worst.name)!r} puts {share} of the records at risk"
-
-
-def _scenario_lines(comparison: ScenarioComparison) -> list[str]:
-    lines = [
-        f"The file is recoded to what each intruder could match. At risk under one scenario or "
-        f"another: {percentage(comparison.at_risk_in_any)} of "
-        f"{comparison.records:,} records."
-    ]
-    if any(part.example for part in comparison.parts):
-        lines.append("Scenarios that come with keyhole are examples, not findings.")
-    return lines

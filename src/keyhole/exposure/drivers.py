@@ -7,30 +7,22 @@ variables selection methods."
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import polars as pl
 
+from keyhole.core import shared
 from keyhole.core.kinds import Columns
 from keyhole.core.marks import COUNT, HIDDEN, Share
 from keyhole.core.names import plural
 from keyhole.core.options import Option, Problem, bind, documented
-from keyhole.core.shared import (
-    Cutoff,
-    EngineOption,
-    Master,
-    MemorySize,
-    Names,
-    RequiredKeys,
-    WorkFolder,
-)
+from keyhole.core.shared import Names
 from keyhole.core.tables import Table
-from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, engine_of
 from keyhole.engines.opening import open_for
-from keyhole.engines.partition import PatternTable
 from keyhole.exposure.odds import MOST_LEVELS, Fit, OddsRatio, crude_odds, fit_logistic, level_odds
 from keyhole.exposure.regrouping import (
     Apart,
@@ -46,7 +38,6 @@ from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 MODEL = "logistic, main effects, Firth's penalty"
@@ -132,23 +123,43 @@ class Drivers(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a level, in the order of the variables."""
-        import polars as pl
-
-        rows = []
-        for d in self.levels:
-            row: dict[str, Any] = {"variable": d.variable, "level": d.level, "records": d.records,
-                                   "at_risk": d.at_risk}  # fmt: skip
-            for name, odds in (("crude", d.crude), ("adjusted", d.adjusted)):
-                row |= {f"{name}_odds_ratio": odds.value if odds else None,
-                        f"{name}_low": odds.low if odds else None,
-                        f"{name}_high": odds.high if odds else None}  # fmt: skip
-            rows.append(row)
-        floats = [name for name in rows[0] if name.startswith(("crude", "adjusted"))]
-        return pl.DataFrame(rows, schema_overrides=dict.fromkeys(floats, pl.Float64))
+        names = ("variable", "level", "records", "at_risk")
+        columns = {name: [getattr(d, name) for d in self.levels] for name in names}
+        figures = {"odds_ratio": "value", "low": "low", "high": "high"}
+        ratios = [
+            pl.Series(
+                f"{which}_{name}",
+                [getattr(getattr(d, which), figure, None) for d in self.levels],
+                dtype=pl.Float64,
+            )
+            for which in ("crude", "adjusted")
+            for name, figure in figures.items()
+        ]
+        return pl.DataFrame(columns).with_columns(ratios)
 
     def tables(self) -> list[Table]:
         """Return the levels with the largest odds ratios, and what could be done."""
-        return [self._odds_table(), *self._regrouping_table(), *self._apart_table()]
+        regroupings = [
+            [m.variable, self._label(m.variable, m.level),
+             "one category" if m.other is None else f"with {self._label(m.variable, m.other)}",
+             share(m.rp), share(m.cr), share(m.gain), share(m.price)]
+            for m in self.regroupings[:MOVES_SHOWN]
+            if m.gain > 0
+        ]  # fmt: skip
+        apart = [
+            [a.variable, self._label(a.variable, a.level), f"{a.records:,}", share(a.rest_rp),
+             share(a.rest_cr), share(a.own_rp), share(a.own_cr), share(a.gain)]
+            for a in self.apart[:MOVES_SHOWN]
+            if a.gain > 0
+        ]  # fmt: skip
+        merged = ["variable", "level", "merged", "RP", "CR", "gain in RP", "price in CR"]
+        files = ["variable", "level", "records", "RP of the rest", "CR of the rest",
+                 "RP of its own file", "CR of it", "gain in RP"]  # fmt: skip
+        moves = [
+            Table("What regrouping would do", merged, regroupings),
+            Table("What setting a subpopulation apart would do", files, apart),
+        ]
+        return [self._odds_table(), *(table for table in moves if table.rows)]
 
     def _odds_table(self) -> Table:
         interval = f"{self.confidence:.0%} interval"
@@ -183,30 +194,6 @@ class Drivers(Result):
         hidden = min(named) < self.cutoff and not self.name_small_groups
         return f"(fewer than {self.cutoff} records)" if hidden else level
 
-    def _regrouping_table(self) -> Iterator[Table]:
-        rows = [
-            [m.variable, self._label(m.variable, m.level),
-             "one category" if m.other is None else f"with {self._label(m.variable, m.other)}",
-             share(m.rp), share(m.cr), share(m.gain), share(m.price)]
-            for m in self.regroupings[:MOVES_SHOWN]
-            if m.gain > 0
-        ]  # fmt: skip
-        if rows:
-            columns = ["variable", "level", "merged", "RP", "CR", "gain in RP", "price in CR"]
-            yield Table("What regrouping would do", columns, rows)
-
-    def _apart_table(self) -> Iterator[Table]:
-        rows = [
-            [a.variable, self._label(a.variable, a.level), f"{a.records:,}", share(a.rest_rp),
-             share(a.rest_cr), share(a.own_rp), share(a.own_cr), share(a.gain)]
-            for a in self.apart[:MOVES_SHOWN]
-            if a.gain > 0
-        ]  # fmt: skip
-        if rows:
-            columns = ["variable", "level", "records", "RP of the rest", "CR of the rest",
-                       "RP of its own file", "CR of it", "gain in RP"]  # fmt: skip
-            yield Table("What setting a subpopulation apart would do", columns, rows)
-
     def plot(self) -> altair.TopLevelMixin:
         """Draw the odds ratios with their intervals: a forest plot."""
         from keyhole.exposure.charts import forest_chart
@@ -218,8 +205,8 @@ class Drivers(Result):
 def drivers(
     data: Any,
     *,
-    keys: RequiredKeys,
-    cutoff: Cutoff = 3,
+    keys: shared.RequiredKeys,
+    cutoff: shared.Cutoff = 3,
     variables: Annotated[
         Names | None,
         Option(
@@ -231,8 +218,7 @@ def drivers(
         float, Option("The confidence level of the intervals.", above=0, below=1)
     ] = 0.95,
     most_levels: Annotated[
-        int,
-        Option("Measures and dates with more levels than this are grouped into bands.", low=2),
+        int, Option("Measures and dates with more levels than this are grouped into bands.", low=2)
     ] = 40,
     name_small_groups: Annotated[
         bool,
@@ -241,10 +227,10 @@ def drivers(
             surfaces="c",
         ),
     ] = False,
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
+    master: shared.Master = None,
 ) -> Drivers:
     """Find the levels that put records at risk, and what to do.
 
@@ -277,7 +263,12 @@ def drivers(
     sizes = _summed(numbers, held)
     at_risk = sizes[numbers] < cutoff
     totals = Totals(data.records, len(sizes), int(held[at_risk].sum()), cutoff)
-    groupings = [_grouping(data, table, name, most_levels) for name in chosen]
+    groupings = []
+    for name in chosen:
+        codes = data.codes(name)
+        records = _summed(table.codes(name), held, codes.size)
+        variable = data.variable(name)
+        groupings.append(group_levels(variable, codes, most_levels=most_levels, held=records))
     groups = [g.group[table.codes(g.name)] for g in groupings]
     fit, unfitted = _fit(groupings, groups, at_risk, held)
     moves = [
@@ -318,22 +309,13 @@ def drivers(
     return replace(found, notes=(*found.notes, why)) if told else found
 
 
-def _grouping(data: Records, table: PatternTable, name: str, most_levels: int) -> LevelGroups:
-    codes = data.codes(name)
-    held = _summed(table.codes(name), table.records, codes.size)
-    return group_levels(data.variable(name), codes, most_levels=most_levels, held=held)
-
-
 def _summed(numbers: Ints, amounts: Ints, least: int = 0) -> Ints:
     """Add up whole amounts by number."""
     return np.bincount(numbers, weights=amounts, minlength=least).astype(np.int64)
 
 
 def _fit(
-    groupings: Sequence[LevelGroups],
-    groups: Sequence[Ints],
-    at_risk: Flags,
-    held: Ints,
+    groupings: Sequence[LevelGroups], groups: Sequence[Ints], at_risk: Flags, held: Ints
 ) -> tuple[Fit | None, str]:
     """Fit the model on the distinct patterns, or say why there is none."""
     if at_risk.all() or not at_risk.any():

@@ -16,17 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core import shared
 from keyhole.core.marks import Share, figure
 from keyhole.core.options import bind, documented
 from keyhole.core.remedies import derive_line, drop_line
-from keyhole.core.shared import (
-    Cutoff,
-    EngineOption,
-    Limit,
-    MemorySize,
-    RequiredKeys,
-    WorkFolder,
-)
 from keyhole.core.tables import Table
 from keyhole.data.columns import Codes
 from keyhole.engines import Records, Tally
@@ -120,12 +113,12 @@ class Fixes(Result):
 def cheapest_fix(
     data: Any,
     *,
-    keys: RequiredKeys,
-    limit: Limit,
-    cutoff: Cutoff = 3,
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
+    keys: shared.RequiredKeys,
+    limit: shared.Limit,
+    cutoff: shared.Cutoff = 3,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
 ) -> Fixes:
     """Find the single variable whose change brings RP within the limit at the lowest price.
 
@@ -227,24 +220,24 @@ def _changes(codes: Codes, kind: str) -> list[_Change]:
     counts = count_codes(codes.values, codes.size)[: len(codes.levels)]
     dtype = codes.levels.dtype
     if kind == "date" and dtype.is_temporal() and dtype != pl.Duration:
-        found = _calendar(codes.levels)
-        return [_Change("regroup", how, _with_missing(new, codes)) for how, new in found]
+        levels = codes.levels.dt
+        if dtype == pl.Time:
+            hours = levels.hour().cast(pl.Int64)
+            units = {"hour": hours, "quarter of the day": hours // 6}
+        else:
+            years = levels.year().cast(pl.Int64)
+            months = years * 12 + levels.month()
+            units = {"month and year": months, "year": years, "decade": years // 10}
+        return [
+            _Change("regroup", how, _with_missing(new.to_numpy(), codes))
+            for how, new in units.items()
+        ]
     if kind == "measure" and dtype.is_numeric() and len(codes.levels) > FEWEST_BANDS:
-        levels = codes.levels.cast(pl.Float64).to_numpy()
+        numbers = codes.levels.cast(pl.Float64).to_numpy()
         # Round widths and cuts need differences, which numbers without end do not have.
-        if np.abs(levels).max() < LARGEST:
-            return [*_bands(levels, codes), *_tails(levels, counts, codes)]
+        if np.abs(numbers).max() < LARGEST:
+            return [*_bands(numbers, codes), *_tails(numbers, counts, codes)]
     return _pools(counts, codes)
-
-
-def _calendar(levels: pl.Series) -> list[tuple[str, Ints]]:
-    """Return the coarser units of dates, or of times of the day."""
-    if levels.dtype == pl.Time:
-        hours = levels.dt.hour().to_numpy().astype(np.int64)
-        return [("hour", hours), ("quarter of the day", hours // 6)]
-    years = levels.dt.year().to_numpy().astype(np.int64)
-    months = years * 12 + levels.dt.month().to_numpy()
-    return [("month and year", months), ("year", years), ("decade", years // 10)]
 
 
 def _with_missing(new: npt.NDArray[Any], codes: Codes) -> Ints:

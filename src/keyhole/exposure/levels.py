@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from keyhole.core.marks import COUNT, Share, figure
 from keyhole.core.tables import Table
-from keyhole.exposure.scores import Check, UniqueSets, code_check, contains, require
+from keyhole.exposure.scores import UniqueSets, contains, require
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 LEVEL_NAMES = ("none", "low", "medium", "high")
@@ -45,23 +45,10 @@ def variable_weights(
 
     `availability` says for each variable how easily an intruder learns it, `identifiability` how
     much it tells of a person: above 0 and at most 2, 1 being usual (and the default).
-
-    Examples
-    --------
-    >>> variable_weights(3, availability=[2, 1, 0.5]).tolist()
-    [2.0, 1.0, 0.5]
     """
     weights = np.ones(variables)
-    checks: list[Check] = []
-    for name, given in (("availability", availability), ("identifiability", identifiability)):
-        try:
-            factor = np.ones(variables) if given is None else np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            factor = np.empty(0)
-        fit = factor.shape == (variables,) and bool(((factor > 0) & (factor <= 2)).all())
-        checks.append((not fit, f"{name} must be above 0 and at most 2 for each key variable."))
-        weights = weights * factor if fit else weights
-    require(*checks)
+    for given in (availability, identifiability):
+        weights = weights if given is None or not len(given) else weights * np.asarray(given, float)
     return weights
 
 
@@ -92,25 +79,22 @@ def burdens(sets: UniqueSets, weights: npt.ArrayLike | None = None) -> Floats:
     >>> burdens(sets, [0.25, 1, 2]).tolist()
     [1.5, 1.5, inf]
     """
+    variables = sets.variables
+    given = np.ones(variables) if weights is None else np.asarray(weights, dtype=np.float64)
+    fit = given.shape == (variables,) and bool((np.isfinite(given) & (given > 0)).all())
+    require((not fit, "weights must be above 0, one for each key variable."))
+    # The cost of every set of eight neighbouring variables: one look-up a byte.
+    prices = np.zeros(-(-variables // 8) * 8)
+    prices[:variables] = 1 / given
+    bits = (np.arange(256)[:, None] >> np.arange(8)) & 1
+    cost = [bits @ eight for eight in prices.reshape(-1, 8)]
     least = np.full(sets.records, np.inf)
-    cost = _cost_by_byte(sets.variables, weights)
     for owner, mask in sets.parts():
         total = np.zeros(len(mask))
         for place, table in enumerate(cost):
             total += table[(mask >> np.uint64(8 * place)) & np.uint64(255)]
         np.minimum.at(least, owner, total)
     return least
-
-
-def _cost_by_byte(variables: int, weights: npt.ArrayLike | None) -> list[Floats]:
-    """Tabulate the cost of every set of eight neighbouring variables: one look-up a byte."""
-    given = np.ones(variables) if weights is None else np.asarray(weights, dtype=np.float64)
-    fit = given.shape == (variables,) and bool((np.isfinite(given) & (given > 0)).all())
-    require((not fit, "weights must be above 0, one for each key variable."))
-    cost = np.zeros(-(-variables // 8) * 8)
-    cost[:variables] = 1 / given
-    bits = (np.arange(256)[:, None] >> np.arange(8)) & 1
-    return [bits @ eight for eight in cost.reshape(-1, 8)]
 
 
 def levels(
@@ -177,16 +161,8 @@ def flag_causes(
 
     `codes` have for each variable the category of each record. Returned are for each variable, by
     category, the records of at least that level with a minimal unique that contains the variable.
-
-    Examples
-    --------
-    >>> sets = UniqueSets([0, 0, 1], [1, 6, 1], records=3, variables=3, max_size=2)
-    >>> [c.tolist() for c in flag_causes(sets, [3, 3, 0], [np.array([0, 1, 1])] * 3)]
-    [[1, 1], [1, 0], [1, 0]]
     """
     flagged = np.asarray(level) >= at_least
-    wrong = flagged.shape != (sets.records,) or not np.isin(level, range(len(LEVEL_NAMES))).all()
-    require((bool(wrong), "level must be 0 to 3 for each record."), code_check(sets, codes))
     found = []
     for j, column in enumerate(codes):
         held = np.zeros(sets.records, dtype=np.bool_)
@@ -221,8 +197,6 @@ class LevelSummary(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a level: records, and share of the risk set from level 1 on."""
-        import polars as pl
-
         shares = [(self.risk_set or {}).get(name) for name in self.levels]
         columns = {"level": range(4), "name": list(self.levels), "records": [*self.levels.values()]}
         return pl.DataFrame({**columns, "share": pl.Series(shares, dtype=pl.Float64)})
@@ -256,27 +230,7 @@ def summarise_levels(
     -----
     The shares of the risk set by level stand beside table 1 of Hawala & Funk; that single
     years of age flag most records is their section 2.1. Of equal causes the first is named.
-
-    Examples
-    --------
-    >>> sets = UniqueSets([0, 1], [1, 3], records=4, variables=2, max_size=2)
-    >>> codes = [np.array([0, 1, 1, 1]), np.array([0, 1, 0, 0])]
-    >>> summarise_levels([3, 3, 1, 0], sets, ["age", "sex"], codes)
-    Risk levels
-      level   records  share of risk set
-      none          1
-      low           1             0.3333
-      medium        0             0.0000
-      high          2             0.6667
-      High: alone on 1 or 2 variables, medium: on 3; low: alone on more, ...
-      A variable of weight w counts as 1 / w of one.
-    <BLANKLINE>
-    What flags them
-      variable  records
-      age             2
-      sex             1
     """
-    require((len(names) != sets.variables, "names must be given for each key variable."))
     causes = flag_causes(sets, level, codes)
     totals = [int(counts.sum()) for counts in causes]
     worst = int(np.argmax(totals)) if any(totals) else None

@@ -11,13 +11,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import polars as pl
 
+from keyhole.core import shared
 from keyhole.core.marks import COUNT, HIDDEN
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import Fraction, RequiredKeys, Weight
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
@@ -36,10 +37,6 @@ from keyhole.exposure.loglinear_models import (
 )
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 ModelName = Literal["independence", "forest", "pairs", "two-way"]
 Choice = Literal["auto", "independence", "forest", "pairs", "two-way"]
@@ -93,8 +90,6 @@ class PopulationUniques(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record: the probability, null where it is not a sample unique."""
-        import polars as pl
-
         return pl.DataFrame({"probability": self.probability}).fill_nan(None)
 
     def tables(self) -> list[Table]:
@@ -108,19 +103,17 @@ class PopulationUniques(Result):
         ]
         title = "Population uniques on " + ", ".join(self.keys)
         tried = [[t.model, str(t.pairs), f"{t.expected:,.1f}", share(t.z, 1)] for t in self.tests]
-        out = [Table(title, ["figure", "value"], rows, self.notes)]
-        if tried:
-            out.append(Table("Models", ["model", "pairs", "expected", "bias / sd"], tried))
-        return out
+        models = Table("Models", ["model", "pairs", "expected", "bias / sd"], tried)
+        return [Table(title, ["figure", "value"], rows, self.notes), *([models] if tried else [])]
 
 
 @documented
 def population_uniques(
     data: Any,
     *,
-    keys: RequiredKeys,
-    weight: Weight = None,
-    fraction: Fraction = None,
+    keys: shared.RequiredKeys,
+    weight: shared.Weight = None,
+    fraction: shared.Fraction = None,
     model: Annotated[
         Choice,
         Option(
@@ -153,7 +146,10 @@ def population_uniques(
     question = bind(population_uniques, locals())
     data = open_for(question, data, needs_memory_for="models of the population")
     names: tuple[str, ...] = question.keys
-    weights = _weights(data, weight, fraction)
+    # How many people each record stands for: itself at the least.
+    weights = np.full(data.records, 1 / float(fraction or 1))
+    if weight is not None:
+        weights = np.maximum(data.weights(weight), 1.0)
     f, numbers = MemoryEngine({name: data.codes(name) for name in names}).cells(names)
     patterns, unique = _patterns(data, names, numbers), f == 1
     rate = data.records / float(weights.sum()) if weight is not None else float(fraction or 1)
@@ -191,14 +187,6 @@ def _probability(mean: Floats, weights: Floats) -> Floats:
     return probability
 
 
-def _weights(data: Microdata, weight: str | None, fraction: float | None) -> Floats:
-    """Return how many people each record stands for: itself at the least."""
-    if weight is None:
-        return np.full(data.records, 1 / float(fraction or 1))
-    weights: Floats = np.maximum(data.weights(weight), 1.0)
-    return weights
-
-
 def _patterns(data: Microdata, names: Sequence[str], numbers: Ints) -> PatternCounts:
     counts = np.bincount(numbers)
     first = np.zeros(len(counts), dtype=np.int64)
@@ -219,11 +207,7 @@ class _Trial:
 
 
 def _trials(
-    patterns: PatternCounts,
-    rate: float,
-    uniques: Ints,
-    weights: Floats,
-    asked: Choice,
+    patterns: PatternCounts, rate: float, uniques: Ints, weights: Floats, asked: Choice
 ) -> list[_Trial]:
     """Fit the models, the simplest first, as long as the last one is too simple."""
     out: list[_Trial] = []
@@ -292,10 +276,11 @@ def _notes(names: Sequence[str], chosen: _Trial, uniques: int) -> list[str]:
     if len(names) == 1:
         notes.append("with one key variable the model is the sample itself: it smooths nothing")
     if chosen.test.z is not None and abs(chosen.test.z) > CRITICAL:
-        kind = "simple: the probabilities tend to be too high" if chosen.test.z > 0 else (
-            "rich: the probabilities tend to be too low"
-        )  # fmt: skip
-        notes.append(f"the model is too {kind} (bias {chosen.test.z:.1f} standard deviations)")
+        kind, side = ("simple", "high") if chosen.test.z > 0 else ("rich", "low")
+        notes.append(
+            f"the model is too {kind}: the probabilities tend to be too {side} "
+            f"(bias {chosen.test.z:.1f} standard deviations)"
+        )
     if chosen.deviation > TOLERANCE:
         notes.append(f"the fit meets the margins to {chosen.deviation:.2f} records only")
     return notes

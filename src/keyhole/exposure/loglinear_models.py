@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.kernels.arrays import Floats, Ints
 
 Pair = tuple[int, int]
 
@@ -37,14 +37,7 @@ MOST_NUMBERED = 1 << 62
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PatternCounts:
-    """The distinct patterns of a key: their codes, how many records each has, levels by variable.
-
-    Examples
-    --------
-    >>> patterns = PatternCounts(np.array([[0, 0], [0, 1], [1, 1]]), np.array([4, 2, 2]), (2, 2))
-    >>> patterns.records, patterns.margin(1).tolist(), patterns.margin(0, 1).tolist()
-    (8, [4.0, 4.0], [[4.0, 2.0], [0.0, 2.0]])
-    """
+    """The distinct patterns of a key: codes, how many records each has, levels by variable."""
 
     codes: Ints
     counts: Ints
@@ -71,12 +64,6 @@ def gains(patterns: PatternCounts) -> dict[Pair, float]:
     -----
     :math:`G^2 - 2 (r_i - 1)(r_j - 1)`, which is what the interaction takes off Akaike's
     criterion. A pair of so many levels that it cannot pay, whatever the records, is left out.
-
-    Examples
-    --------
-    >>> alike = PatternCounts(np.array([[0, 0, 0], [1, 1, 0]]), np.array([8, 8]), (2, 2, 1))
-    >>> gains(alike)
-    {(0, 1): 20.18, (0, 2): 0.0, (1, 2): 0.0}
     """
     found = {}
     for i, j in itertools.combinations(range(len(patterns.sizes)), 2):
@@ -84,24 +71,16 @@ def gains(patterns: PatternCounts) -> dict[Pair, float]:
         freedom = (small - 1) * (large - 1)
         most = min(patterns.records * math.log(max(small, 2)), MOST_ENTRIES)
         if freedom <= most:
-            found[i, j] = round(_deviance(patterns.margin(i, j)) - 2 * freedom, 2)
+            table = patterns.margin(i, j)
+            expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+            held = table > 0
+            deviance = float(2 * (table[held] * np.log(table[held] / expected[held])).sum())
+            found[i, j] = round(deviance - 2 * freedom, 2)
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def _deviance(table: Floats) -> float:
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
-    held = table > 0
-    return float(2 * (table[held] * np.log(table[held] / expected[held])).sum())
-
-
 def forest(pairs: Iterable[Pair], variables: int) -> tuple[Pair, ...]:
-    """Take the pairs in order, leaving out those that would close a circle (Chow & Liu 1968).
-
-    Examples
-    --------
-    >>> forest([(0, 1), (1, 2), (0, 2)], 4)
-    ((0, 1), (1, 2))
-    """
+    """Take the pairs in order, leaving out those that would close a circle (Chow & Liu 1968)."""
     tree = list(range(variables))
     taken = []
     for i, j in pairs:
@@ -167,38 +146,15 @@ def _pick(line: Floats, at: Floats) -> Ints:
 def can_fit(
     patterns: PatternCounts, pairs: Sequence[Pair], *, most_cells: int = MOST_CELLS
 ) -> bool:
-    """Tell whether the core of these pairs has few enough cells to be fitted.
-
-    Examples
-    --------
-    >>> patterns = PatternCounts(np.array([[0, 0, 0], [1, 1, 1]]), np.array([4, 2]), (2, 2, 2))
-    >>> circle = [(0, 1), (1, 2), (0, 2)]
-    >>> can_fit(patterns, circle, most_cells=2), can_fit(patterns, circle, most_cells=1)
-    (True, False)
-    """
-    core, _ = _strip(pairs, len(patterns.sizes))
-    if not _tabulable(patterns, pairs):
-        return False
-    return _occurring(patterns, core, _within(pairs, core), most_cells) is not None
+    """Tell whether the core of these pairs has few enough cells to be fitted."""
+    return _core_of(patterns, pairs, most_cells)[-1] is not None
 
 
 def fit_model(
     patterns: PatternCounts, pairs: Sequence[Pair], *, most_cells: int = MOST_CELLS
 ) -> Model | None:
-    """Fit main effects and these pairs; None if the core has more cells than can be fitted.
-
-    Examples
-    --------
-    >>> patterns = PatternCounts(np.array([[0, 0], [0, 1], [1, 1]]), np.array([4, 2, 2]), (2, 2))
-    >>> fit_model(patterns, []).mean(patterns.codes).tolist()
-    [3.0, 3.0, 1.0]
-    >>> fit_model(patterns, [(0, 1)]).mean(patterns.codes).tolist()
-    [4.0, 2.0, 2.0]
-    """
-    core, hanging = _strip(pairs, len(patterns.sizes))
-    inner = _within(pairs, core)
-    fit_in = _tabulable(patterns, pairs)
-    cells = _occurring(patterns, core, inner, most_cells) if fit_in else None
+    """Fit main effects and these pairs; None if the core has more cells than can be fitted."""
+    core, hanging, inner, cells = _core_of(patterns, pairs, most_cells)
     if cells is None:
         return None
     means, deviation = _proportional(patterns, core, inner, cells)
@@ -212,6 +168,17 @@ def fit_model(
         branches=tuple((v, on, _shares(patterns, v, on)) for v, on in hanging),
         deviation=deviation,
     )
+
+
+def _core_of(
+    patterns: PatternCounts, pairs: Sequence[Pair], most_cells: int
+) -> tuple[tuple[int, ...], list[tuple[int, int | None]], list[Pair], Ints | None]:
+    """Return the core, what hangs on it, its pairs, and its cells unless they are too many."""
+    core, hanging = _strip(pairs, len(patterns.sizes))
+    inner = [pair for pair in pairs if set(pair) <= set(core)]
+    fit_in = all(patterns.sizes[i] * patterns.sizes[j] <= MOST_ENTRIES for i, j in pairs)
+    cells = _occurring(patterns, core, inner, most_cells) if fit_in else None
+    return core, hanging, inner, cells
 
 
 def _strip(
@@ -230,14 +197,6 @@ def _strip(
         for other in others:
             near[other].discard(variable)
     return tuple(near), hanging[::-1]
-
-
-def _tabulable(patterns: PatternCounts, pairs: Sequence[Pair]) -> bool:
-    return all(patterns.sizes[i] * patterns.sizes[j] <= MOST_ENTRIES for i, j in pairs)
-
-
-def _within(pairs: Sequence[Pair], core: tuple[int, ...]) -> list[Pair]:
-    return [pair for pair in pairs if set(pair) <= set(core)]
 
 
 def _shares(patterns: PatternCounts, variable: int, neighbour: int | None) -> Floats:
@@ -259,7 +218,7 @@ def _occurring(
     for place, variable in enumerate(core):
         present = patterns.margin(variable) > 0
         tables = [
-            (before, _occurs(patterns, core[before], variable))
+            (before, patterns.margin(core[before], variable) > 0)
             for before in range(place)
             if {(core[before], variable), (variable, core[before])} & set(pairs)
         ]
@@ -277,12 +236,6 @@ def _occurring(
             found.append(np.column_stack([part[row], level]))
         cells = np.concatenate(found)
     return cells
-
-
-def _occurs(patterns: PatternCounts, one: int, other: int) -> Flags:
-    table = np.zeros((patterns.sizes[one], patterns.sizes[other]), dtype=np.bool_)
-    table[patterns.codes[:, one], patterns.codes[:, other]] = True
-    return table
 
 
 def _proportional(
@@ -346,7 +299,11 @@ def bias_test(model: Model, patterns: PatternCounts, fraction: float) -> tuple[f
     >>> fit_model(twice, []).mean(twice.codes).tolist(), z > 0
     ([25.0, 25.0], True)
     """
-    base, variance = _sums(model, fraction)
+    base = variance = 0.0
+    for mean, times in _all_cells(model):  # what they would add without a record
+        a, b = _factors(mean, fraction)
+        base += float((times * (b * mean - a) * mean).sum())
+        variance += float((times * (a * a + 2 * b * b * mean) * mean).sum())
     mean, f = model.mean(patterns.codes), patterns.counts
     a, b = _factors(mean, fraction)
     bias = base + float((f * (a - 2 * b * mean - b) + b * f * f).sum())
@@ -357,16 +314,6 @@ def _factors(mean: Floats, fraction: float) -> tuple[Floats, Floats]:
     rate = mean / fraction
     common = (1 - fraction) * rate * np.exp(-rate)
     return common, common * (1 - fraction) / (2 * fraction)
-
-
-def _sums(model: Model, fraction: float) -> tuple[float, float]:
-    """Sum over all cells what they would add without a record, and the variance."""
-    base = variance = 0.0
-    for mean, times in _all_cells(model):
-        a, b = _factors(mean, fraction)
-        base += float((times * (b * mean - a) * mean).sum())
-        variance += float((times * (a * a + 2 * b * b * mean) * mean).sum())
-    return base, variance
 
 
 def _all_cells(model: Model) -> Iterator[tuple[Floats, Floats]]:

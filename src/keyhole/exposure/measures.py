@@ -20,17 +20,14 @@ class CellSizes(Protocol):
     @property
     def records(self) -> int:
         """The number of records."""
-        ...
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The sizes of cells, in order."""
-        ...
 
     @property
     def counts(self) -> tuple[int, ...]:
         """The records in cells of each size."""
-        ...
 
 
 Compute = Callable[[CellSizes], float | None]
@@ -40,16 +37,8 @@ Compute = Callable[[CellSizes], float | None]
 class Measure:
     """One measure of risk.
 
-    Parameters
-    ----------
-    name
-        Its name in JSON.
-    label
-        What stands before its value in tables.
-    compute
-        From the sizes of cells to the value; None where it is not defined.
-    undefined
-        Why it may be undefined, for a note.
+    `name` is that in JSON, `label` stands before the value in tables; `compute` gives None
+    where the measure is not defined, and `undefined` says why, for a note.
     """
 
     name: str
@@ -68,15 +57,7 @@ MEASURES: dict[str, Measure] = {}
 
 
 def measure(label: str, *, undefined: str = "") -> Callable[[Compute], Compute]:
-    """Declare a function as a measure of risk, named as the function is.
-
-    Examples
-    --------
-    >>> @measure("share of pairs")
-    ... def example_of_a_measure(cells): "Share of records in pairs."; return 0.5
-    >>> MEASURES.pop("example_of_a_measure").label
-    'share of pairs'
-    """
+    """Declare a function as a measure of risk, named as the function is."""
 
     def declare(compute: Compute) -> Compute:
         name = compute.__name__

@@ -147,23 +147,17 @@ def fit_logistic(
         if float(move @ now.score) < CLOSE:
             return design.fit(beta, now, step)
         move *= min(1.0, FARTHEST / np.abs(move).max())
-        now, beta = _stepped(design, now, beta, move, at_risk, penalised)
+        # A step must keep its promise; the penalty bends the slope, so that steps overshoot.
+        for _ in range(30):
+            then = design.at(beta + move, at_risk, penalised)
+            promise = PROMISED * float(move @ now.score)
+            if then.likelihood >= now.likelihood + promise - 1e-12 * abs(now.likelihood):
+                break
+            move = move / 2
+        now, beta = then, beta + move
         if not np.isfinite(beta).all() or np.abs(beta).max() > _FAR:
             return None
     return None
-
-
-def _stepped(
-    design: _Design, now: _At, beta: Floats, move: Floats, at_risk: Ints, penalised: bool
-) -> tuple[_At, Floats]:
-    """Go a step that keeps its promise; the penalty bends the slope, so that steps overshoot."""
-    for _ in range(30):
-        then = design.at(beta + move, at_risk, penalised)
-        promise = PROMISED * float(move @ now.score)
-        if then.likelihood >= now.likelihood + promise - 1e-12 * abs(now.likelihood):
-            break
-        move = move / 2
-    return then, beta + move
 
 
 @dataclass(frozen=True, slots=True, eq=False)

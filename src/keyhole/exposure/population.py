@@ -10,10 +10,11 @@ missing and the policy drops it): it has no risk, which is not a risk of nought.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from keyhole.core.kinds import kind_problems
 from keyhole.core.marks import COUNT, HIDDEN, When
@@ -21,9 +22,6 @@ from keyhole.core.tables import Table
 from keyhole.exposure.scores import FRACTION, Check, require
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def household_risk(risk: npt.ArrayLike, households: npt.ArrayLike) -> Floats:
@@ -146,19 +144,14 @@ def individual_risk(
     count = sizes[counted].astype(np.float64)
     # A cell holds at least the people seen in it: π is 1 at most.
     ratio = count / np.maximum(people[counted], count)
-    value = _exact(count, ratio)
+    series = (ratio >= 0.5) | (count > RECURRENCE_LIMIT)
+    value = np.empty_like(ratio)
+    value[series] = _by_series(count[series], ratio[series])
+    value[~series] = _by_recurrence(count[~series], ratio[~series])
     if approximation == "sdcmicro":
         value = np.where(count > 2, ratio / (count - (1.0 - ratio)), value)
     risk = np.full(sizes.shape, np.nan)
     risk[counted] = value
-    return risk
-
-
-def _exact(count: Floats, ratio: Floats) -> Floats:
-    risk = np.empty_like(ratio)
-    series = (ratio >= 0.5) | (count > RECURRENCE_LIMIT)
-    risk[series] = _by_series(count[series], ratio[series])
-    risk[~series] = _by_recurrence(count[~series], ratio[~series])
     return risk
 
 
@@ -224,11 +217,6 @@ def sampling_bound(fraction: float) -> float:
     Notes
     -----
     The person sought is in the file with probability π only (Hawala & Funk, section 3.1).
-
-    Examples
-    --------
-    >>> sampling_bound(1 / 40)
-    0.025
     """
     require((not fraction > 0, f"fraction must be above 0. Got {fraction!r} instead."))
     return min(float(fraction), 1.0)
@@ -265,8 +253,6 @@ class PopulationRisk(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record: F, risk and household risk where there are any."""
-        import polars as pl
-
         columns = {"F": self.population, "risk": self.risk, "household_risk": self.household}
         return pl.DataFrame({name: c for name, c in columns.items() if c is not None})
 
@@ -305,15 +291,25 @@ def measure_population(
     fraction n / Σ weights. Where cells overlap, half the records with f = 2 stand for the
     cells of size two. Population uniques are not estimated: this model puts them at Σ π over
     the sample uniques, far too low on sparse keys.
-
-    Examples
-    --------
-    >>> result = measure_population([2, 2, 1], cells=[0, 0, 1], weights=[180, 180, 215])
-    >>> round(result.expected_reidentifications, 4), round(result.dis_probability, 4)
-    (0.0359, 0.0026)
     """
     sizes = np.asarray(f)
-    people, rate = _estimates(sizes, cells, weights, fraction, population)
+    amounts = None if weights is None else np.asarray(weights, dtype=np.float64)
+    unfit = [] if fraction is None else kind_problems("fraction", FRACTION, fraction)
+    lost = amounts is not None and cells is None and population is None
+    require(
+        *((True, problem) for problem in unfit),
+        (amounts is not None and fraction is not None, "weights or fraction: leave one out."),
+        (lost, "cells must be given with weights."),
+        *([] if amounts is None else _weight_checks(amounts, sizes.shape)),
+    )
+    # F and the sampling fraction, each None where nothing tells it.
+    rate = None if fraction is None else float(fraction)
+    rate = rate if amounts is None else amounts.size / float(amounts.sum())
+    people = None if rate is None else sizes / rate
+    if population is not None:
+        people = np.asarray(population, dtype=np.float64)
+    elif amounts is not None and cells is not None:
+        people = population_sizes(cells, amounts)
     risk = individual_risk(sizes, people, approximation=approximation)
     joint = None if households is None else household_risk(risk, households)
     right: Estimate = (None, "neither weights nor a sampling fraction are given")
@@ -338,32 +334,6 @@ def measure_population(
         risk=risk,
         household=joint,
     )
-
-
-def _estimates(
-    sizes: Array,
-    cells: npt.ArrayLike | None,
-    weights: npt.ArrayLike | None,
-    fraction: float | None,
-    population: npt.ArrayLike | None,
-) -> tuple[Floats | None, float | None]:
-    """Return F and the sampling fraction, each None where nothing tells it."""
-    unfit = [] if fraction is None else kind_problems("fraction", FRACTION, fraction)
-    lost = weights is not None and cells is None and population is None
-    amounts = None if weights is None else np.asarray(weights, dtype=np.float64)
-    require(
-        *((True, problem) for problem in unfit),
-        (weights is not None and fraction is not None, "weights or fraction: leave one out."),
-        (lost, "cells must be given with weights."),
-        *([] if amounts is None else _weight_checks(amounts, sizes.shape)),
-    )
-    rate = None if fraction is None else float(fraction)
-    rate = rate if amounts is None else amounts.size / float(amounts.sum())
-    if population is not None:
-        return np.asarray(population, dtype=np.float64), rate
-    if amounts is not None and cells is not None:
-        return population_sizes(cells, amounts), rate
-    return None if rate is None else sizes / rate, rate
 
 
 def _notes(sizes: Array, people: Floats | None, reason: str) -> list[str]:

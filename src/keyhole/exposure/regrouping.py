@@ -21,7 +21,7 @@ from keyhole.data.columns import Codes, Variable
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of
 from keyhole.engines.storage import count_codes
-from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.kernels.arrays import Flags, Ints
 
 MOST_BANDS = 15
 MISSING = "(missing)"
@@ -53,23 +53,20 @@ class LevelGroups:
         return len(self.labels)
 
 
+_Bands = tuple[Ints, list[str]]
+"""The group of each level, and the label of each group."""
+
+
 def group_levels(
     variable: Variable, codes: Codes, *, most_levels: int, held: Ints | None = None
 ) -> LevelGroups:
     """Group the levels of a measure or a date where there are more than can be read.
 
     `held` are the records of each code, counted if left out.
-
-    Examples
-    --------
-    >>> from keyhole.data.columns import encode
-    >>> ages = encode(pl.Series("age", list(range(20, 80)) * 2))
-    >>> group_levels(Variable("age", "measure"), ages, most_levels=40).labels[:2]
-    ('20 to 24', '25 to 29')
     """
     many = len(codes.levels) > most_levels
     dtype = codes.levels.dtype
-    cut: tuple[Ints, list[str]] | None = None
+    cut: _Bands | None = None
     if many and variable.kind == "date" and dtype.is_temporal() and dtype != pl.Duration:
         cut = _by_calendar(codes.levels)
     elif many and variable.kind == "measure" and dtype.is_numeric():
@@ -84,11 +81,8 @@ def group_levels(
 
 def _is_ordered(variable: Variable, dtype: pl.DataType, labels: list[str]) -> bool | None:
     """Tell ages in bands from races by number."""
-    if (
-        variable.kind in ("measure", "date")
-        or variable.measurement == "ordinal"
-        or dtype == pl.Enum
-    ):
+    known = variable.kind in ("measure", "date") or variable.measurement == "ordinal"
+    if known or dtype == pl.Enum:
         return True
     if dtype.is_numeric() and not variable.value_labels:
         return None
@@ -122,13 +116,7 @@ def groups_of(data: Records, by: str | tuple[str, ...]) -> list[tuple[str, Recor
 
 
 def called_by(by: str | tuple[str, ...]) -> str:
-    """Name what a file is cut by.
-
-    Examples
-    --------
-    >>> called_by("sex"), called_by(("sex", "age"))
-    ('sex', 'sex, age')
-    """
+    """Name what a file is cut by."""
     return by if isinstance(by, str) else ", ".join(by)
 
 
@@ -138,7 +126,7 @@ def unnamed_groups(cutoff: int) -> Problem:
     return Problem(template, cutoff)
 
 
-def _by_calendar(levels: pl.Series) -> tuple[Ints, list[str]]:
+def _by_calendar(levels: pl.Series) -> _Bands:
     """Take the finest unit that leaves few enough."""
     if levels.dtype == pl.Time:
         return _dense(levels.dt.hour(), lambda hour: f"{hour:02}:00")
@@ -151,65 +139,49 @@ def _by_calendar(levels: pl.Series) -> tuple[Ints, list[str]]:
     return _dense(year // 10, lambda decade: f"{decade}0s")
 
 
-def _dense(numbers: pl.Series, label: Callable[[int], str]) -> tuple[Ints, list[str]]:
+def _dense(numbers: pl.Series, label: Callable[[int], str]) -> _Bands:
     held, group = np.unique(numbers.to_numpy(), return_inverse=True)
     return group.astype(np.int64), [label(int(one)) for one in held]
 
 
 def round_widths(least: float) -> Iterator[float]:
-    """Yield round numbers (1, 2 and 5 times a power of ten) from the least on.
-
-    Examples
-    --------
-    >>> list(round_widths(3))
-    [5.0, 10.0, 20.0]
-    """
+    """Yield round numbers (1, 2 and 5 times a power of ten) from the least on."""
     power = 10.0 ** np.floor(np.log10(least)) if 0 < least < np.inf else np.nan
     for factor in (1, 2, 5, 10, 20) if np.isfinite(power) and power > 0 else ():
         if power * factor >= least:
             yield float(power * factor)
 
 
-def _by_bands(codes: Codes, held: Ints) -> tuple[Ints, list[str]] | None:
+def _by_bands(codes: Codes, held: Ints) -> _Bands | None:
     levels = codes.levels.cast(pl.Float64).to_numpy()
     if np.abs(levels).max() >= LARGEST:
         return None
     held = held[: len(levels)]
     for width in round_widths(float(levels[-1] - levels[0]) / MOST_BANDS):
-        group = np.unique(np.floor(levels / width), return_inverse=True)[1]
+        lows, group = np.unique(np.floor(levels / width) * width, return_inverse=True)
         if group.max() <= MOST_BANDS:
             if np.bincount(group, held).max() > MOST_IN_ONE * held.sum():
                 break
-            return _labelled(levels, np.floor(levels / width) * width, width)
-    return _by_quantiles(levels, held)
-
-
-def _by_quantiles(levels: Floats, held: Ints) -> tuple[Ints, list[str]] | None:
-    """Cut near the deciles at numbers of two digits, which are nobody's value in particular."""
+            whole = width >= 1 and bool((levels == np.round(levels)).all())
+            return group.astype(np.int64), [
+                f"{low:,.12g} to {low + width - 1:,.12g}" if whole else _span(low, low + width)
+                for low in lows
+            ]
+    # Cut near the deciles at numbers of two digits, which are nobody's value in particular.
     below = np.cumsum(held) / held.sum()
     cuts = sorted({float(f"{levels[np.searchsorted(below, q)]:.1e}") for q in QUANTILES})
     if len(cuts) < 2:
         return None
     group = np.searchsorted(cuts, levels, side="right")
-    held_groups, dense = np.unique(group, return_inverse=True)
+    groups, dense = np.unique(group, return_inverse=True)
     ends = [None, *cuts, None]
-    return dense.astype(np.int64), [_span(ends[g], ends[g + 1]) for g in held_groups]
+    return dense.astype(np.int64), [_span(ends[g], ends[g + 1]) for g in groups]
 
 
 def _span(low: float | None, high: float | None) -> str:
     if low is None:
         return f"under {high:,.12g}"
     return f"{low:,.12g} and above" if high is None else f"{low:,.12g} to under {high:,.12g}"
-
-
-def _labelled(levels: Floats, lows: Floats, width: float) -> tuple[Ints, list[str]]:
-    held, group = np.unique(lows, return_inverse=True)
-    whole = width >= 1 and bool((levels == np.round(levels)).all())
-    labels = [
-        f"{low:,.12g} to {low + width - 1:,.12g}" if whole else _span(low, low + width)
-        for low in held
-    ]
-    return group.astype(np.int64), labels
 
 
 Action = Literal["merge", "one category"]
@@ -267,8 +239,6 @@ class Apart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
-    """The cells of the key, sorted by the code of one variable, then by the cell of the others."""
-
     other: Ints
     code: Ints
     size: Ints
@@ -278,20 +248,8 @@ class _Cells:
         return slice(int(self.starts[code]), int(self.starts[code + 1]))
 
 
-def _cells(others: Ints, codes: Ints, size: int, held: Ints) -> _Cells:
-    span = int(others.max(initial=0)) + 1
-    place, which = np.unique(codes * span + others, return_inverse=True)
-    counts = np.bincount(which, weights=held).astype(np.int64)
-    code = place // span
-    return _Cells(place % span, code, counts, np.searchsorted(code, np.arange(size + 1)))
-
-
 def regroupings(
-    totals: Totals,
-    others: Ints,
-    codes: Ints,
-    grouping: LevelGroups,
-    held: Ints,
+    totals: Totals, others: Ints, codes: Ints, grouping: LevelGroups, held: Ints
 ) -> Iterator[Regrouping]:
     """Try the merges of one key variable that make sense without knowing what it means.
 
@@ -300,7 +258,12 @@ def regroupings(
     can tell. `others` has the cell of each pattern on the other keys, `codes` the variable's code,
     `held` how many records have it.
     """
-    cells = _cells(others, codes, len(grouping.group), held)
+    # The cells of the key, sorted by the code of the variable, then by the cell of the others.
+    span = int(others.max(initial=0)) + 1
+    place, which = np.unique(codes * span + others, return_inverse=True)
+    code, counts = place // span, np.bincount(which, weights=held).astype(np.int64)
+    starts = np.searchsorted(code, np.arange(len(grouping.group) + 1))
+    cells = _Cells(place % span, code, counts, starts)
     if grouping.banded:
         moves = ((g, None, _collapse(cells, grouping.group == g, totals.cutoff))
                  for g in range(grouping.size) if g != grouping.missing)  # fmt: skip
@@ -355,9 +318,8 @@ def _collapse(cells: _Cells, inside: Flags, cutoff: int) -> tuple[int, int]:
     chosen = inside[cells.code]
     other, size = cells.other[chosen], cells.size[chosen]
     joined = np.bincount(np.unique(other, return_inverse=True)[1], weights=size)
-    before = size[size < cutoff].sum()
-    after = joined[joined < cutoff].sum()
-    return int(before - after), len(size) - len(joined)
+    fewer = size[size < cutoff].sum() - joined[joined < cutoff].sum()
+    return int(fewer), len(size) - len(joined)
 
 
 def set_apart(

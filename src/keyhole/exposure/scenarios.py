@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Named, Share, figure
 from keyhole.core.names import quoted, repeated
@@ -29,7 +30,6 @@ from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 FIGURES = ("scenario", "keys", "cells", "uniques", "rp", "cr", "at_risk")
@@ -126,42 +126,34 @@ class ScenarioComparison(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a scenario."""
-        import polars as pl
-
-        rows = [_figures(part) for part in self.parts]
+        counts, shares = ("cells", "uniques"), ("rp", "cr")
+        rows = [
+            (
+                part.name,
+                list(part.keys),
+                *(getattr(part.exposure, name, None) for name in (*counts, *shares)),
+                *part.key.scenario.p_attempt,
+                *(_probability(part) or (None, None)),
+            )
+            for part in self.parts
+        ]
         bounds = ("attempt_low", "attempt_high", "identification_low", "identification_high")
-        schema: dict[str, Any] = {
-            "scenario": pl.String,
-            "keys": pl.List(pl.String),
-            "cells": pl.Int64,
-            "uniques": pl.Int64,
-            "rp": pl.Float64,
-            "cr": pl.Float64,
-            **dict.fromkeys(bounds, pl.Float64),
-        }
+        schema: dict[str, Any] = {"scenario": pl.String, "keys": pl.List(pl.String)}
+        schema |= dict.fromkeys(counts, pl.Int64) | dict.fromkeys((*shares, *bounds), pl.Float64)
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the scenarios side by side, and the detail of each column under each."""
-        return [self._exposures(), self._details()]
-
-    def _exposures(self) -> Table:
-        columns = ["scenario", "keys", "uniques", f"RP({self.cutoff})", "CR", "p(id | attempt)"]
-        rows = [_row(part) for part in self.parts]
-        return Table(
-            "Exposure by scenario",
-            [*columns, "p(attempt)", "p(identification)"],
-            rows,
-            self.notes,
-        )
-
-    def _details(self) -> Table:
-        """Tell with how many groups each column is in the key of each scenario."""
-        columns = dict.fromkeys(c for part in self.parts for c in part.keys)
-        rows = [[column, *(_detail(part, column) for part in self.parts)] for column in columns]
+        figures = ["keys", "uniques", f"RP({self.cutoff})", "CR", "p(id | attempt)", "p(attempt)"]
+        columns = ["scenario", *figures, "p(identification)"]
+        keys = dict.fromkeys(c for part in self.parts for c in part.keys)
+        details = [[column, *(_detail(part, column) for part in self.parts)] for column in keys]
         note = "Groups of the key, and categories of the file; empty: not in the key."
         names = [part.name for part in self.parts]
-        return Table("Detail of the keys", ["column", *names], rows, [note])
+        return [
+            Table("Exposure by scenario", columns, [_row(p) for p in self.parts], self.notes),
+            Table("Detail of the keys", ["column", *names], details, [note]),
+        ]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw RP and p(identification) by scenario."""
@@ -210,13 +202,25 @@ def compare_scenarios(
     parts = []
     smallest = np.full(data.records, np.iinfo(np.int64).max)
     for key in keys:
-        exposure = None
+        exposure = found = None
         if key.keys:
             exposure = risk(data, scenario=key, cutoff=cutoff, weight=weight, fraction=fraction)
             # The key and p(identification) stand apart.
             exposure = replace(exposure, key=None, identification=None)
+            found = p_identification(key.scenario, exposure, figure=figure)
             smallest = np.minimum(smallest, exposure.f)
-        parts.append(_part(key, exposure, figure))
+        parts.append(
+            ScenarioExposure(
+                name=key.name,
+                example=key.scenario.example,
+                keys=tuple(key.keys),
+                codings={v.column: KeyCoding(v.coding, len(v.labels)) for v in key.mapping.key},
+                exposure=exposure,
+                identification=found,
+                notes=(*key.notes, *([] if exposure else [EMPTY])),
+                key=key,
+            )
+        )
     at_risk, unique = float((smallest < cutoff).mean()), float((smallest == 1).mean())
     return ScenarioComparison(tuple(parts), data.records, cutoff, at_risk, unique)
 
@@ -236,33 +240,8 @@ def _checked(scenarios: Iterable[ScenarioKey]) -> Sequence[ScenarioKey]:
     return keys
 
 
-def _part(key: ScenarioKey, exposure: Exposure | None, figure: str | None) -> ScenarioExposure:
-    found = None if exposure is None else p_identification(key.scenario, exposure, figure=figure)
-    return ScenarioExposure(
-        name=key.name,
-        example=key.scenario.example,
-        keys=tuple(key.keys),
-        codings={v.column: KeyCoding(v.coding, len(v.labels)) for v in key.mapping.key},
-        exposure=exposure,
-        identification=found,
-        notes=(*key.notes, *([] if exposure else [EMPTY])),
-        key=key,
-    )
-
-
 def _probability(part: ScenarioExposure) -> tuple[float, float] | None:
     return None if part.identification is None else part.identification.probability
-
-
-def _figures(part: ScenarioExposure) -> tuple[Any, ...]:
-    exposure = part.exposure
-    measured = (
-        (None,) * 4
-        if exposure is None
-        else (exposure.cells, exposure.uniques, exposure.rp, exposure.cr)
-    )
-    probability = _probability(part) or (None, None)
-    return (part.name, list(part.keys), *measured, *part.key.scenario.p_attempt, *probability)
 
 
 def _row(part: ScenarioExposure) -> list[str]:

@@ -62,7 +62,22 @@ class UniqueSets:
 
     def __post_init__(self) -> None:
         owner, mask = np.asarray(self.owner), np.asarray(self.mask)
-        require(*_set_checks(owner, mask, self.records, self.variables, self.max_size))
+        records, variables, max_size = self.records, self.variables, self.max_size
+        shaped = owner.ndim == 1 and owner.shape == mask.shape
+        whole = owner.size == 0 or (owner.dtype.kind in "iu" and mask.dtype.kind in "iu")
+        inside = not (whole and owner.size) or (owner.min() >= 0 and owner.max() < records)
+        known = not (whole and mask.size) or (
+            mask.min() > 0 and int(mask.max()) < 1 << max(variables, 0)
+        )
+        sized = not (whole and mask.size and known) or np.bitwise_count(mask).max() <= max_size
+        require(
+            (not 1 <= variables <= MOST_VARIABLES, f"variables must be 1 to {MOST_VARIABLES}."),
+            (not 1 <= max_size <= variables, "max_size must be at least 1 and at most variables."),
+            (not (shaped and whole), "owner and mask must be whole numbers, as many of each."),
+            (not inside, f"owner must be a record's number, 0 to {records - 1}."),
+            (not known, "mask must hold at least one of the key variables and no others."),
+            (not sized, "max_size must be at least the size of the largest minimal unique."),
+        )
         object.__setattr__(self, "owner", owner.astype(np.int64, copy=False))
         object.__setattr__(self, "mask", mask.astype(np.uint64, copy=False))
 
@@ -203,14 +218,7 @@ def dis_suda(
 
 
 def smallest_sizes(sets: UniqueSets) -> npt.NDArray[np.uint8]:
-    """Give each record the size of its smallest minimal unique, 0 where it has none.
-
-    Examples
-    --------
-    >>> sets = UniqueSets([0, 0, 2], [1, 6, 3], records=3, variables=4, max_size=3)
-    >>> smallest_sizes(sets).tolist()
-    [1, 0, 2]
-    """
+    """Give each record the size of its smallest minimal unique, 0 where it has none."""
     smallest = np.full(sets.records, MOST_VARIABLES + 1, dtype=np.uint8)
     for owner, mask in sets.parts():
         np.minimum.at(smallest, owner, np.bitwise_count(mask))
@@ -219,13 +227,7 @@ def smallest_sizes(sets: UniqueSets) -> npt.NDArray[np.uint8]:
 
 
 def count_by_size(sets: UniqueSets) -> Ints:
-    """Count the minimal uniques of size 1, 2, … up to the largest searched.
-
-    Examples
-    --------
-    >>> count_by_size(UniqueSets([0, 0, 2], [1, 6, 3], records=3, variables=4, max_size=3)).tolist()
-    [1, 2, 0]
-    """
+    """Count the minimal uniques of size 1, 2, … up to the largest searched."""
     counts = np.zeros(sets.max_size + 1, dtype=np.int64)
     for _, mask in sets.parts():
         counts += np.bincount(np.bitwise_count(mask), minlength=len(counts))
@@ -233,14 +235,7 @@ def count_by_size(sets: UniqueSets) -> Ints:
 
 
 def count_by_variable(sets: UniqueSets) -> Ints:
-    """Count for each variable the minimal uniques that contain it.
-
-    Examples
-    --------
-    >>> sets = UniqueSets([0, 0, 2], [1, 6, 3], records=3, variables=4, max_size=3)
-    >>> count_by_variable(sets).tolist()
-    [2, 2, 1, 0]
-    """
+    """Count for each variable the minimal uniques that contain it."""
     counts = np.zeros(sets.variables, dtype=np.int64)
     for _, mask in sets.parts():
         counts += [np.count_nonzero(contains(mask, j)) for j in range(sets.variables)]
@@ -263,12 +258,6 @@ def contributions(sets: UniqueSets, variable: int, convention: Convention = "gui
     A variable carries the score of the minimal uniques that contain it; as they may contain
     several, a record's shares add to more than one (IHSN SDC Practice Guide). They are taken
     from the minimal uniques and so hold also where two keys are perfectly correlated.
-
-    Examples
-    --------
-    >>> sets = UniqueSets([0, 0], [1, 6], records=2, variables=3, max_size=2)
-    >>> contributions(sets, 0).round(4).tolist()
-    [0.6667, nan]
     """
     fit = 0 <= variable < sets.variables
     require((not fit, f"variable must be 0 to {sets.variables - 1}. Got {variable} instead."))
@@ -297,34 +286,23 @@ def summarise_contributions(
     """Sum up for each variable, and each of its levels, what it carries of the scores.
 
     `codes` have for each variable the level of each record as a whole number from 0.
-
-    Examples
-    --------
-    >>> sets = UniqueSets([0, 0, 1], [1, 6, 1], records=2, variables=3, max_size=2)
-    >>> first, *others = summarise_contributions(sets, [np.array([0, 1])] * 3)
-    >>> round(first.percent, 1), round(first.score_percent, 1)
-    (83.3, 80.0)
-    >>> first.level_mean.round(4).tolist(), first.level_percent.tolist()
-    ([0.6667, 1.0], [50.0, 50.0])
     """
-    require(code_check(sets, codes))
     scores = suda_scores(sets, convention)
-    carried = (_carried(sets, j, convention) for j in range(sets.variables))
-    return [_summarise(part, scores, level) for part, level in zip(carried, codes, strict=True)]
-
-
-def _summarise(carried: Floats, scores: Floats, level: Array) -> Contribution:
-    scored = scores > 0
-    total, part = float(scores.sum()), float(carried.sum())
-    portion, size = _share(carried, scores)[scored], len(np.bincount(level))
-    by_level = np.bincount(level[scored], weights=portion, minlength=size)
-    held = np.bincount(level, weights=carried, minlength=size)
-    return Contribution(
-        percent=100 * float(portion.mean()) if total else None,
-        score_percent=100 * part / total if total else None,
-        level_mean=_share(by_level, np.bincount(level[scored], minlength=size)),
-        level_percent=100 * _share(held, np.full(size, part)),
-    )
+    scored, total = scores > 0, float(scores.sum())
+    found = []
+    for j, level in enumerate(codes):
+        carried, size = _carried(sets, j, convention), len(np.bincount(level))
+        portion, part = _share(carried, scores)[scored], float(carried.sum())
+        by_level = np.bincount(level[scored], weights=portion, minlength=size)
+        held = np.bincount(level, weights=carried, minlength=size)
+        one = Contribution(
+            percent=100 * float(portion.mean()) if total else None,
+            score_percent=100 * part / total if total else None,
+            level_mean=_share(by_level, np.bincount(level[scored], minlength=size)),
+            level_percent=100 * _share(held, np.full(size, part)),
+        )
+        found.append(one)
+    return found
 
 
 def _carried(sets: UniqueSets, variable: int, convention: Convention) -> Floats:
@@ -349,29 +327,3 @@ def require(*checks: Check) -> None:
     problems = [text for wrong, text in checks if wrong]
     if problems:
         raise OptionError(problems)
-
-
-def _set_checks(
-    owner: Array, mask: Array, records: int, variables: int, max_size: int
-) -> list[Check]:
-    shaped = owner.ndim == 1 and owner.shape == mask.shape
-    whole = owner.size == 0 or (owner.dtype.kind in "iu" and mask.dtype.kind in "iu")
-    inside = not (whole and owner.size) or (owner.min() >= 0 and owner.max() < records)
-    known = not (whole and mask.size) or (
-        mask.min() > 0 and int(mask.max()) < 1 << max(variables, 0)
-    )
-    sized = not (whole and mask.size and known) or np.bitwise_count(mask).max() <= max_size
-    return [
-        (not 1 <= variables <= MOST_VARIABLES, f"variables must be 1 to {MOST_VARIABLES}."),
-        (not 1 <= max_size <= variables, "max_size must be at least 1 and at most variables."),
-        (not (shaped and whole), "owner and mask must be whole numbers, as many of each."),
-        (not inside, f"owner must be a record's number, 0 to {records - 1}."),
-        (not known, "mask must hold at least one of the key variables and no others."),
-        (not sized, "max_size must be at least the size of the largest minimal unique."),
-    ]
-
-
-def code_check(sets: UniqueSets, codes: Sequence[Array]) -> Check:
-    """Check that there is one array of codes a variable, with one code a record."""
-    fit = len(codes) == sets.variables and all(len(column) == sets.records for column in codes)
-    return not fit, "codes must be given for each key variable and record."

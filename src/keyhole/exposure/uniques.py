@@ -6,6 +6,7 @@ values. What is missing matches nothing and is never part of one.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,25 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from keyhole.core import shared
 from keyhole.core.kinds import Amounts, Number, Place
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET
 from keyhole.core.names import quoted
 from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import (
-    SMALLEST_FRACTION,
-    Cutoff,
-    EngineOption,
-    KeyColumns,
-    Master,
-    MemorySize,
-    ScenarioOption,
-    StoreOption,
-    TargetOption,
-    WorkFolder,
-    scenario_problems,
-)
+from keyhole.core.shared import SMALLEST_FRACTION, scenario_problems
 from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, local_engine
@@ -39,26 +30,20 @@ from keyhole.engines.memory import minimal_uniques
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
 from keyhole.exposure import scores
-from keyhole.exposure.levels import (
-    LevelSummary,
-    levels,
-    summarise_levels,
-    variable_weights,
-)
+from keyhole.exposure.levels import LevelSummary, levels, summarise_levels, variable_weights
 from keyhole.exposure.scores import MOST_VARIABLES, Contribution, Convention, UniqueSets
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share, tables_of
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 Progress = Callable[[int, int], None]
 
 # A category is named only if it flags at least this many records.
 NAMED_FROM = 3
-# What the sets that a search keeps may take, at the most: one bit a pattern and a place each.
+# What the sets that a search keeps may take, at the most.
 MOST_BYTES = 2 << 30
 
 
@@ -93,22 +78,13 @@ class MinimalUniques(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record in the order of the file: score, dis_suda, smallest, level."""
-        import polars as pl
-
         absent = pl.Series([None] * self.records, dtype=pl.Float64)
-        return pl.DataFrame(
-            {
-                "score": absent if self.score is None else self.score,
-                "dis_suda": absent if self.dis_suda is None else self.dis_suda,
-                "smallest": self.smallest,
-                "level": self.level,
-            }
-        )
+        scores = {"score": self.score, "dis_suda": self.dis_suda}
+        known = {name: absent if one is None else one for name, one in scores.items()}
+        return pl.DataFrame({**known, "smallest": self.smallest, "level": self.level})
 
     def contribution_frame(self) -> pl.DataFrame:
         """Return one row a variable: its minimal uniques and its share of the scores."""
-        import polars as pl
-
         held = self.contributions
         percent = [held[name].percent if name in held else None for name in self.keys]
         return pl.DataFrame(
@@ -127,9 +103,8 @@ class MinimalUniques(Result):
             [name, f"{count:,}", share(None if percent is None else percent / 100)]
             for name, count, percent in self.contribution_frame().iter_rows()
         ]
-        by_variable = Table(
-            "By variable", ["variable", "minimal uniques", "mean share of the score"], rows
-        )
+        columns = ["variable", "minimal uniques", "mean share of the score"]
+        by_variable = Table("By variable", columns, rows)
         return [by_size, by_variable, *tables_of(self.level_summary, self.key)]
 
     def plot(self) -> altair.TopLevelMixin:
@@ -176,7 +151,13 @@ def _is_list(value: Any) -> bool:
 
 
 Factors = Mapping[str, float] | Sequence[float] | None
-_FACTORS = _Factors("key", Number(above=0, high=2))
+
+
+def _factors(what: str) -> Option:
+    text = f"{what}, above 0 to 2; 1 if not named. Used for the risk levels."
+    return Option(text, kind=_Factors("key", Number(above=0, high=2)))
+
+
 FACTORS = ("availability", "identifiability")
 """The options that weigh keys, for the risk levels."""
 
@@ -185,17 +166,17 @@ FACTORS = ("availability", "identifiability")
 def uniques(
     data: Any,
     *,
-    keys: KeyColumns = None,
-    scenario: ScenarioOption = None,
-    store: StoreOption = None,
-    target: TargetOption = None,
+    keys: shared.KeyColumns = None,
+    scenario: shared.ScenarioOption = None,
+    store: shared.StoreOption = None,
+    target: shared.TargetOption = None,
     max_size: Annotated[
         int | None,
         Option(
             "The most variables of a minimal unique; by default one fewer than the keys.", low=1
         ),
     ] = None,
-    cutoff: Cutoff = 3,
+    cutoff: shared.Cutoff = 3,
     fraction: Annotated[
         float | None,
         Option(
@@ -206,30 +187,15 @@ def uniques(
         ),
     ] = None,
     convention: Annotated[
-        Convention,
-        Option("How a minimal unique is scored: `guide`, `sdcmicro` or `ihsn`."),
+        Convention, Option("How a minimal unique is scored: `guide`, `sdcmicro` or `ihsn`.")
     ] = "guide",
-    availability: Annotated[
-        Factors,
-        Option(
-            "How easily an intruder learns keys, above 0 to 2; 1 if not named. Used for the risk "
-            "levels.",
-            kind=_FACTORS,
-        ),
-    ] = (),
-    identifiability: Annotated[
-        Factors,
-        Option(
-            "How much keys reveal about a person, above 0 to 2; 1 if not named. Used for the risk "
-            "levels.",
-            kind=_FACTORS,
-        ),
-    ] = (),
+    availability: Annotated[Factors, _factors("How easily an intruder learns keys")] = (),
+    identifiability: Annotated[Factors, _factors("How much keys reveal about a person")] = (),
     progress: Progress | None = None,
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
+    master: shared.Master = None,
 ) -> MinimalUniques:
     """Find what makes records unique: SUDA scores and risk levels.
 
@@ -272,7 +238,9 @@ def uniques(
     f = cells.sizes()
     owner, mask = minimal_uniques(columns, size, progress, counter.storage)
     sets = UniqueSets(owner, mask, records=data.records, variables=len(names), max_size=size)
-    weights = variable_weights(len(names), *(_by_key(question, name) for name in FACTORS))
+    factors = [question.values[name] for name in FACTORS]
+    by_key = [[g.get(n, 1.0) for n in names] if isinstance(g, Mapping) else g for g in factors]
+    weights = variable_weights(len(names), *by_key)
     level = levels(f, sets, weights=weights, cutoff=cutoff)
     codes = [c.values for c in columns]
     summary = summarise_levels(level, sets, names, codes)
@@ -318,28 +286,16 @@ def uniques_problems(question: Question) -> Iterator[Problem]:
     if len(keys) > MOST_VARIABLES:
         yield Problem("{keys} must be at most {0}. Got {1} instead.", MOST_VARIABLES, len(keys))
     if size is not None and size > len(keys):
-        yield Problem(
-            "{max_size} must be at most the number of {keys} ({0}). Got {1} instead.",
-            len(keys),
-            size,
-        )
+        template = "{max_size} must be at most the number of {keys} ({0}). Got {1} instead."
+        yield Problem(template, len(keys), size)
     for name in FACTORS:
         given = question.values[name] or ()
         others = [key for key in given if key not in keys] if isinstance(given, Mapping) else []
         if others:
             yield Problem(f"{{{name}}} must name {{keys}} only. Got {{0}} instead.", quoted(others))
         elif given and not isinstance(given, Mapping) and len(given) != len(keys):
-            yield Problem(
-                f"{{{name}}} must have a number for each of {{keys}} ({{0}}). Got {{1}} instead.",
-                len(keys),
-                len(given),
-            )
-
-
-def _by_key(question: Question, name: str) -> Sequence[float] | None:
-    """Return what is declared of each key, 1 where nothing is."""
-    given = question.values[name]
-    return [given.get(key, 1.0) for key in question.keys] if isinstance(given, Mapping) else given
+            template = "must have a number for each of {keys} ({0}). Got {1} instead."
+            yield Problem(f"{{{name}}} {template}", len(keys), len(given))
 
 
 def _scored(
@@ -367,11 +323,9 @@ def _scored(
 
 def _category(data: Records, summary: LevelSummary) -> str | None:
     """Name the category that flags most records, unless it would point at a record or two."""
-    if summary.worst_variable is None or summary.worst_category is None:
+    if summary.worst_variable is None or (summary.worst_category_flags or 0) < NAMED_FROM:
         return None
-    if (summary.worst_category_flags or 0) < NAMED_FROM:
-        return None
-    codes, place = data.codes(summary.worst_variable), int(summary.worst_category)
+    codes, place = data.codes(summary.worst_variable), int(summary.worst_category or 0)
     if place >= len(codes.levels):
         return "(missing)"
     level = codes.levels[place]
@@ -380,20 +334,15 @@ def _category(data: Records, summary: LevelSummary) -> str | None:
 
 def _check_work(variables: int, max_size: int, patterns: int) -> None:
     """Refuse a search that might not fit into memory, before it begins."""
-    fitting = [
-        size for size in range(1, max_size + 1) if _bytes(variables, size, patterns) <= MOST_BYTES
-    ]
-    if max_size not in fitting:
-        needed = f"{_bytes(variables, max_size, patterns) / 2**30:,.1f}"
+    # What all the sets smaller than each largest one take: a bit a pattern and a place each.
+    a_set = 8 + 8 * -(-patterns // 64)
+    sets = itertools.accumulate(math.comb(variables, k) for k in range(max_size))
+    taken = [a_set * count for count in sets]
+    if taken[-1] > MOST_BYTES:
+        needed, fitting = f"{taken[-1] / 2**30:,.1f}", sum(b <= MOST_BYTES for b in taken)
         problem = Problem(
             "A search of {0} keys to size {1} may need {2} GiB of memory, more than the {3} "
             "allowed. Give {max_size} of at most {4}, or fewer {keys}.",
-            *(variables, max_size, needed, MOST_BYTES >> 30, max(fitting, default=1)),
+            *(variables, max_size, needed, MOST_BYTES >> 30, max(fitting, 1)),
         )
         raise OptionError([problem])
-
-
-def _bytes(variables: int, max_size: int, patterns: int) -> int:
-    """Return what all the sets smaller than the largest searched take."""
-    sets = sum(math.comb(variables, k) for k in range(max_size))
-    return sets * (8 + 8 * -(-patterns // 64))

@@ -33,20 +33,9 @@ def gram(
 ) -> Floats:
     """Return the weighted sum of products of the design's columns over some rows.
 
-    Parameters
-    ----------
-    codes
-        One row a record, one column a variable.
-    rows, weights
-        Which records, and the weight of every record of `codes`.
-    starts, widths
-        The entries of code c of variable v begin at ``starts[v] + c * widths[v]``; there are
-        ``widths[v]`` of them.
-    columns, values
-        Column and value of each entry. Columns grow along a row; column 0 is the intercept,
-        which no entry names.
-    size
-        The number of columns, the intercept included.
+    The entries of code c of variable v begin at ``starts[v] + c * widths[v]``, ``widths[v]`` of
+    them, with their `columns`, which grow along a row, and `values`. Column 0 is the intercept,
+    which no entry names. `weights` are by record of `codes`.
     """
     out = np.zeros((size, size))
     index = np.zeros(1 + widths.sum(), dtype=np.int64)

@@ -281,26 +281,13 @@ def _tally_small(
 
 @njit(nogil=True, cache=True)
 def tally_splits(
-    rows: Words,
-    weights: Numbers,
-    starts: Ints,
-    cells: Ints,
-    fields: Ints,
-    sizes: Ints,
-    cutoff: int,
+    rows: Words, weights: Numbers, starts: Ints, cells: Ints, fields: Ints, sizes: Ints, cutoff: int
 ) -> Ints:
     """Tally what splitting the cells by each field alone would give.
 
-    Parameters
-    ----------
-    rows, weights, starts
-        A partition; only cells[0] up to cells[1] are looked at.
-    fields, sizes
-        (word, shift, bits) of each candidate, and its number of codes.
-
-    Returns
-    -------
-    Array of (cells, records in cells smaller than the cutoff), one row a candidate.
+    Returned are, a row a field, the cells and the records in cells smaller than the cutoff.
+    Only cells[0] up to cells[1] of the partition are looked at; `fields` have (word, shift,
+    bits), `sizes` their numbers of codes.
 
     Notes
     -----

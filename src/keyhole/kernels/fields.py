@@ -29,12 +29,6 @@ def in_order(sizes: Sequence[int]) -> Layout:
     """Lay variables out in the order given, from the lowest bit up, none without a bit.
 
     Sets of variables then compare as numbers in the same way as their fields do.
-
-    Examples
-    --------
-    >>> plan = in_order([2, 1, 9])
-    >>> plan.shift.tolist(), plan.bits.tolist(), plan.words
-    ([0, 1, 2], [1, 1, 4], 1)
     """
     word, shift, bits = [], [], []
     home = used = 0
@@ -102,12 +96,7 @@ def join(rows: Words, tags: Numbers, masks: Words, shifts: Ints, tag_bits: int) 
 
 @njit(nogil=True, cache=True)
 def part(
-    joined: Words,
-    masks: Words,
-    shifts: Ints,
-    tag_bits: int,
-    rows: Words,
-    tags: Numbers,
+    joined: Words, masks: Words, shifts: Ints, tag_bits: int, rows: Words, tags: Numbers
 ) -> None:
     """Undo `join` into rows and tags."""
     low = (np.uint64(1) << np.uint64(tag_bits)) - np.uint64(1)

@@ -113,20 +113,14 @@ def _band(gap: float, limits: Floats, costs: Floats, first: int, last: int) -> f
 
 
 @njit(nogil=True, cache=True)
-def _logistic(distance: float) -> float:
-    power = math.exp(min(distance, FARTHEST))
-    score = 2 * power / (1 + power) - 1
-    return score * score
-
-
-@njit(nogil=True, cache=True)
 def grade(
     kind: int, asked: float, value: float, limits: Floats, costs: Floats, first: int, last: int,
     tables: Floats, table_at: int, width: int,
 ) -> float:  # fmt: skip
     """Return the cost of a graded variable that both know: its bands are [first, last)."""
     if kind == LOGISTIC:
-        return _logistic(abs(asked - value))
+        power = math.exp(min(abs(asked - value), FARTHEST))
+        return (2 * power / (1 + power) - 1) ** 2
     if kind == TABLE:
         return tables[table_at + int(asked) * width + int(value)]
     gap = abs(asked - value)

@@ -102,21 +102,10 @@ def tally_without(
 ) -> tuple[Ints, Ints]:
     """Tally, for each variable in [first, last), what leaving it out saves.
 
-    Parameters
-    ----------
-    rows, weights
-        Distinct patterns and how many records each has, sorted by `keep`; sorted about in place.
-    spare, spare_weights
-        Room of the same shape to sort in.
-    keep
-        Mask of the variables that are never left out by this call.
-    masks, digits, digit_starts
-        Mask of each variable that may be left out, and its digits
-        digits[digit_starts[v]:digit_starts[v + 1]].
-
-    Returns
-    -------
-    Cells lost, and records at risk made safe, by variable (zero outside [first, last)).
+    `rows` are distinct patterns sorted by `keep`, the mask of what is never left out; they are
+    sorted about in place, with `spare` as room. The digits of variable v are
+    digits[digit_starts[v]:digit_starts[v + 1]]. Returned are, by variable, the cells lost and
+    the records at risk made safe.
     """
     count = len(masks)
     lost, safe = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)

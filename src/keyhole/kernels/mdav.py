@@ -35,6 +35,15 @@ class BoxTree(NamedTuple):
     leaves: int
 
 
+class Room(NamedTuple):
+    """What a search works with: nodes to visit, distances of a leaf, and the nearest so far."""
+
+    stack: Ints
+    out: Floats
+    best: Floats
+    found: Ints
+
+
 @njit(nogil=True, cache=True)
 def _plant(points: Floats) -> BoxTree:
     """Build the tree: each node is cut in the middle of its widest side."""
@@ -125,55 +134,23 @@ def _distances(tree: BoxTree, node: int, centre: Floats, out: Floats) -> int:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _nearest_of_box(tree: BoxTree, node: int, centre: Floats) -> float:
+def _least_of_box(tree: BoxTree, node: int, centre: Floats, sign: float) -> float:
+    """Return the least distance from a point to a box, or less the largest if the sign is -1."""
     total = 0.0
     for d in range(len(centre)):
-        gap = max(tree.low[node, d] - centre[d], centre[d] - tree.high[node, d], 0.0)
+        below, above = tree.low[node, d] - centre[d], centre[d] - tree.high[node, d]
+        gap = max(below, above, 0.0) if sign > 0 else min(below, above)
         total += gap * gap
-    return total
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _farthest_of_box(tree: BoxTree, node: int, centre: Floats) -> float:
-    total = 0.0
-    for d in range(len(centre)):
-        gap = max(centre[d] - tree.low[node, d], tree.high[node, d] - centre[d])
-        total += gap * gap
-    return total
+    return sign * total
 
 
 @njit(nogil=True, cache=True)
-def _farthest(tree: BoxTree, centre: Floats, stack: Ints, out: Floats) -> int:
-    """Return the record left that is farthest from a point; of several the lowest."""
-    best, record = -1.0, -1
-    size = 1
-    stack[0] = 0
-    while size > 0:
-        size -= 1
-        node = stack[size]
-        if tree.alive[node] == 0 or _farthest_of_box(tree, node, centre) < best:
-            continue
-        if node >= tree.leaves - 1:
-            records = tree.records[node - (tree.leaves - 1)]
-            for j in range(_distances(tree, node, centre, out)):
-                if out[j] > best or (out[j] == best and records[j] < record):
-                    best, record = out[j], records[j]
-            continue
-        one, other = 2 * node + 1, 2 * node + 2
-        ahead = tree.alive[one] > 0 and (
-            tree.alive[other] == 0
-            or _farthest_of_box(tree, one, centre) > _farthest_of_box(tree, other, centre)
-        )
-        stack[size], stack[size + 1] = (other, one) if ahead else (one, other)
-        size += 2
-    return record
+def _nearest(tree: BoxTree, centre: Floats, count: int, sign: float, room: Room) -> int:
+    """Find the records left that are nearest to a point, and return the nearest.
 
-
-@njit(nogil=True, cache=True)
-def _nearest(
-    tree: BoxTree, centre: Floats, count: int, stack: Ints, out: Floats, best: Floats, found: Ints
-) -> None:
-    """Find the records left that are nearest to a point, the nearest first, into `found`."""
+    They are the farthest if the sign is -1.
+    """
+    stack, out, best, found = room
     best[:count] = np.inf
     found[:count] = -1
     size = 1
@@ -181,21 +158,22 @@ def _nearest(
     while size > 0:
         size -= 1
         node = stack[size]
-        if tree.alive[node] == 0 or _nearest_of_box(tree, node, centre) > best[count - 1]:
+        if tree.alive[node] == 0 or _least_of_box(tree, node, centre, sign) > best[count - 1]:
             continue
         if node >= tree.leaves - 1:
             records = tree.records[node - (tree.leaves - 1)]
             for j in range(_distances(tree, node, centre, out)):
-                if out[j] <= best[count - 1]:
-                    _insert(out[j], records[j], count, best, found)
+                if sign * out[j] <= best[count - 1]:
+                    _insert(sign * out[j], records[j], count, best, found)
             continue
         one, other = 2 * node + 1, 2 * node + 2
         ahead = tree.alive[one] > 0 and (
             tree.alive[other] == 0
-            or _nearest_of_box(tree, one, centre) < _nearest_of_box(tree, other, centre)
+            or _least_of_box(tree, one, centre, sign) < _least_of_box(tree, other, centre, sign)
         )
         stack[size], stack[size + 1] = (other, one) if ahead else (one, other)
         size += 2
+    return found[0]
 
 
 @njit(nogil=True, cache=True)
@@ -212,14 +190,14 @@ def _insert(near: float, record: int, count: int, best: Floats, found: Ints) -> 
 
 @njit(nogil=True, cache=True)
 def _close(
-    tree: BoxTree, points: Floats, start: int, k: int, number: int, group: Ints, total: Floats,
-    stack: Ints, out: Floats, best: Floats, found: Ints,
-) -> None:  # fmt: skip
-    """Make a group of a record and its k - 1 nearest, and take them out."""
+    tree: BoxTree, points: Floats, start: int, number: int, group: Ints, total: Floats, room: Room
+) -> None:
+    """Make a group of a record and its k - 1 nearest, and take them out; k is the room there is."""
+    k, found = len(room.found), room.found
     group[start] = number
     total -= points[start]
     _take(tree, start)
-    _nearest(tree, points[start], k - 1, stack, out, best, found)
+    _nearest(tree, points[start], k - 1, 1.0, room)
     for i in range(k - 1):
         group[found[i]] = number
         total -= points[found[i]]
@@ -230,12 +208,7 @@ def _close(
 def mdav(points: Floats, k: int) -> Ints:
     """Return for each record the number of its group.
 
-    Parameters
-    ----------
-    points
-        A row a record; at least k of them.
-    k
-        The least size of a group, at least 2.
+    `points` are a row a record, at least k of them; k is at least 2.
 
     Notes
     -----
@@ -249,16 +222,17 @@ def mdav(points: Floats, k: int) -> Ints:
     total = np.zeros(points.shape[1])
     for i in range(count):
         total += points[i]
-    stack = np.empty(128, dtype=np.int64)
-    out, best, found = np.empty(LEAF), np.empty(k), np.empty(k, dtype=np.int64)
+    room = Room(
+        np.empty(128, dtype=np.int64), np.empty(LEAF), np.empty(k), np.empty(k, dtype=np.int64)
+    )
     number, rest = 0, count
     while rest >= 2 * k:
-        start = _farthest(tree, total / rest, stack, out)
+        start = _nearest(tree, total / rest, 1, -1.0, room)
         both = rest >= 3 * k
-        _close(tree, points, start, k, number, group, total, stack, out, best, found)
+        _close(tree, points, start, number, group, total, room)
         if both:
-            other = _farthest(tree, points[start], stack, out)
-            _close(tree, points, other, k, number + 1, group, total, stack, out, best, found)
+            other = _nearest(tree, points[start], 1, -1.0, room)
+            _close(tree, points, other, number + 1, group, total, room)
         number += 1 + both
         rest -= k * (1 + both)
     for i in range(count):

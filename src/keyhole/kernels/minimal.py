@@ -112,25 +112,10 @@ def find_minimal(
 ) -> tuple[Numbers, Words]:
     """Find every minimal unique of up to `max_size` variables.
 
-    Parameters
-    ----------
-    codes
-        One row a distinct pattern, one column a variable.
-    weights
-        How many records have the pattern; only single records can be unique.
-    missing
-        By variable the code of a missing value, or -1.
-    sizes
-        By variable the number of codes.
-    known
-        By variable one bit a pattern: is the variable known?
-    watch
-        Two numbers shared with another thread: the sets visited so far, which this kernel
-        counts, and a wish to stop, which it obeys.
-
-    Returns
-    -------
-    The pattern and the mask of the variables of each minimal unique (bit v is variable v).
+    Returned are the pattern and the mask (bit v is variable v) of each. `codes` are distinct
+    patterns, `weights` how many records have each: only single records can be unique. By
+    variable `missing` is the code of a missing value or -1, `known` a bit a pattern. `watch` is
+    shared with another thread: the sets visited, which are counted here, and a wish to stop.
     """
     patterns, variables = codes.shape
     blocks = (patterns + 63) // 64
@@ -190,11 +175,13 @@ def find_minimal(
             for i in range(size):
                 mask |= np.uint64(1) << np.uint64(members[i])
             if total + lonely > len(owners):
-                owners, found = _grown(owners, found, total, 2 * total + lonely)
+                more = 2 * total + lonely - len(owners)
+                owners = np.concatenate((owners, np.empty(more, dtype=np.int32)))
+                found = np.concatenate((found, np.empty(more, dtype=np.uint64)))
             total = _list(fresh, mask, owners, found, total)
         if left and size < max_size:
             if stored == len(unique):
-                unique = _doubled(unique)
+                unique = np.concatenate((unique, np.zeros_like(unique)))
             parent = home[_rank(members, depth, -1, binomials, offsets)]
             for b in range(blocks):
                 unique[stored, b] = unique[parent, b] & known[v, b]
@@ -219,19 +206,3 @@ def _list(fresh: Words, mask: int, owners: Numbers, found: Words, total: int) ->
             word >>= np.uint64(1)
             at += 1
     return total
-
-
-@njit(nogil=True, cache=True)
-def _grown(owners: Numbers, found: Words, total: int, capacity: int) -> tuple[Numbers, Words]:
-    more_owners = np.empty(capacity, dtype=np.int32)
-    more_found = np.empty(capacity, dtype=np.uint64)
-    more_owners[:total] = owners[:total]
-    more_found[:total] = found[:total]
-    return more_owners, more_found
-
-
-@njit(nogil=True, cache=True)
-def _doubled(unique: Words) -> Words:
-    more = np.zeros((2 * len(unique), unique.shape[1]), dtype=np.uint64)
-    more[: len(unique)] = unique
-    return more

@@ -70,16 +70,9 @@ def _end_of_run(codes: Numbers, start: int, end: int, variable: int) -> int:
 def plant(codes: Numbers, order: Ints, roots: Ints, leaf: int) -> Trie:
     """Make the trees of patterns sorted by the order, root by root.
 
-    Parameters
-    ----------
-    codes
-        One row a pattern, one column a variable.
-    order
-        The variables from the top down.
-    roots
-        Where the patterns of each root start, and at the end their number.
-    leaf
-        A node with no more patterns than this is not divided.
+    `codes` are a row a pattern; `order` has the variables from the top down, `roots` where each
+    root's patterns start, and their number. A node with no more patterns than `leaf` is not
+    divided.
     """
     # By node: first, last, depth, code, child, children.
     nodes = np.zeros((2 * len(roots) + 1024, 6), dtype=np.int32)
@@ -366,23 +359,8 @@ def search(
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """Find the nearest ranks of some queries.
 
-    Parameters
-    ----------
-    trees, sides
-        The two trees and their patterns, each in its order. The second is not looked at if
-        its half has no variables.
-    halves
-        What the first half is.
-    asked, rules, bins, budget
-        The queries, the prices, the coarse codes and how far to search.
-    queries
-        The numbers of the queries.
-    height
-        How high the stack can grow.
-
-    Returns
-    -------
-    Rows of (query, pattern, key), and the queries given up.
+    Returned are rows of (query, pattern, key), and the queries given up. The second tree is not
+    looked at if its half has no variables; `height` is how high the stack can grow.
     """
     found, total = np.empty((1024, 3), dtype=np.int64), 0
     unfinished, left = np.empty(len(queries), dtype=np.int64), 0

@@ -23,20 +23,22 @@ def _run(points: Points, at: int) -> tuple[int, int]:
     return np.searchsorted(points, value), np.searchsorted(points, value, side="right")
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _go_round(begin: int, end: int, draw: float, out: Ints, found: int) -> int:
+    """List the places of a run from a random one on, as far as there is room."""
+    first = begin + int(draw * (end - begin))
+    for place in range(first, first + min(end - begin, len(out) - found)):
+        out[found] = place if place < end else place - (end - begin)
+        found += 1
+    return found
+
+
 @njit(nogil=True, cache=True)
 def closest(points: Points, queries: Points, count: int, draws: Points) -> Ints:
     """Return for each query the places of its closest donors, nearest first, -1 past the last.
 
-    Parameters
-    ----------
-    points
-        The donors' predictions, sorted.
-    queries
-        The recipients' predictions.
-    count
-        How many donors to name.
-    draws
-        A number in [0, 1) for each query, by which it begins in a run of equals.
+    `points` are the donors' predictions, sorted; `draws` in [0, 1) say by query where it begins
+    in a run of equals.
     """
     total = len(points)
     out = np.full((len(queries), count), -1, dtype=np.int64)
@@ -49,11 +51,7 @@ def closest(points: Points, queries: Points, count: int, draws: Points) -> Ints:
                 right == total or queries[q] - points[left] <= points[right] - queries[q]
             )
             begin, end = _run(points, left if near_left else right)
-            first = begin + int(draws[q] * (end - begin))
-            for k in range(min(end - begin, count - found)):
-                place = first + k
-                out[q, found] = place if place < end else place - (end - begin)
-                found += 1
+            found = _go_round(begin, end, draws[q], out[q], found)
             if near_left:
                 left = begin - 1
             else:
@@ -109,12 +107,7 @@ def members(near: Ints, bounds: Ints, count: int, draws: Points) -> Ints:
     for q in range(len(near)):
         found = 0
         for k in range(near.shape[1]):
-            begin, end = bounds[near[q, k]], bounds[near[q, k] + 1]
-            first = begin + int(draws[q] * (end - begin))
-            for i in range(min(end - begin, count - found)):
-                place = first + i
-                out[q, found] = place if place < end else place - (end - begin)
-                found += 1
+            found = _go_round(bounds[near[q, k]], bounds[near[q, k] + 1], draws[q], out[q], found)
     return out
 
 
@@ -122,12 +115,7 @@ def members(near: Ints, bounds: Ints, count: int, draws: Points) -> Ints:
 def rank_partners(window: int, draws: Floats) -> Ints:
     """Return for each rank the rank it is swapped with; itself where none is free.
 
-    Parameters
-    ----------
-    window
-        The farthest that two partners may be apart.
-    draws
-        One number in [0, 1) a rank: from which of the ranks above to look for a free one.
+    `draws` in [0, 1) say by rank from which of the ranks above to look for a free one.
 
     Notes
     -----

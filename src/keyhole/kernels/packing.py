@@ -74,14 +74,7 @@ class Layout:
 
 
 def layout(sizes: Sequence[int]) -> Layout:
-    """Lay variables with these numbers of codes out in as few words as first-fit finds.
-
-    Examples
-    --------
-    >>> plan = layout([2, 8, 1])
-    >>> plan.bits.tolist(), plan.words
-    ([1, 3, 0], 1)
-    """
+    """Lay variables with these numbers of codes out in as few words as first-fit finds."""
     bits = [(size - 1).bit_length() if size > 1 else 0 for size in sizes]
     used: list[int] = [0]
     word, shift = [0] * len(bits), [0] * len(bits)

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from keyhole.kernels.arrays import Ints, Numbers, Words
+from keyhole.kernels.cells import same
 
 
 @njit(nogil=True, cache=True)
@@ -25,14 +26,6 @@ def coarsen(rows: Words, field: Ints, table: Numbers) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _same(rows: Words, i: int, j: int, mask: Words) -> bool:
-    for w in range(len(mask)):  # noqa: SIM110 - compiled
-        if (rows[i, w] ^ rows[j, w]) & mask[w]:
-            return False
-    return True
-
-
-@njit(nogil=True, cache=True)
 def settle_cells(
     rows: Words, weights: Numbers, cell: Words, whole: Words, cutoff: int, starts: Ints
 ) -> tuple[int, int, int]:
@@ -41,20 +34,9 @@ def settle_cells(
     A cell smaller than the cutoff stays so however it is split; a cell all of whose rows have the
     weight of the cutoff never has a small part. Both are dropped, in place.
 
-    Parameters
-    ----------
-    rows, weights
-        Sorted rows and their weights.
-    cell, whole
-        The mask on which rows of a cell agree, and that on which rows are equal.
-    cutoff
-        Cells smaller than this are small.
-    starts
-        Where each cell left starts is written here; room for one more than the rows.
-
-    Returns
-    -------
-    The number of rows left, of cells left, and of the records in the small cells dropped.
+    Rows of a cell agree on the mask `cell`, equal rows on `whole`. Where each cell left starts
+    is written to `starts`, with room for one more than the rows. Returned are the rows left,
+    the cells left, and the records in the small cells dropped.
     """
     left = cells = at_risk = 0
     a = 0
@@ -62,9 +44,9 @@ def settle_cells(
         b, first = a, left
         size, is_fixed = 0, True
         # Rows are written at or before the one looked at, so that the one before b is as it was.
-        while b == a or (b < len(rows) and _same(rows, b - 1, b, cell)):
+        while b == a or (b < len(rows) and same(rows, b - 1, b, cell)):
             size += weights[b]
-            if left > first and _same(rows, left - 1, b, whole):
+            if left > first and same(rows, left - 1, b, whole):
                 weights[left - 1] = min(weights[left - 1] + weights[b], cutoff)
             else:
                 for w in range(rows.shape[1]):

@@ -317,22 +317,10 @@ def scan(
 ) -> tuple[Ints, int]:  # fmt: skip
     """Find the nearest ranks of some queries.
 
-    Parameters
-    ----------
-    cells, side
-        The patterns in cells, and as they are, in the same order.
-    asked, rules, prices, limits
-        The queries, the prices, the least prices by coarse code, and how far to search.
-    queries
-        The numbers of the queries, those of a group side by side.
-    groups
-        By query a number that those have in common who are alike on stratum and front.
-    posts
-        By query, from where to where the patterns are that agree on its stratum and anchor.
-
-    Returns
-    -------
-    Rows of (query, pattern, key), and how many patterns were looked at.
+    Returned are rows of (query, pattern, key), and how many patterns were looked at. `groups`
+    number, by query, who is alike on stratum and front: they lie side by side in `queries`.
+    `posts` say, by query, from where to where the patterns are that agree on its stratum and
+    anchor.
     """
     found, total, group = np.empty((1024, 3), dtype=np.int64), 0, -1
     known = np.zeros(asked.rows.shape[1], dtype=np.uint64)

@@ -144,21 +144,10 @@ def smallest_isolating_set(
 def break_all(starts: Ints, sets: Words, noise: Floats, candidates: Words) -> Words:
     """Choose for each record a smallest set of variables that meets all its sets.
 
-    Parameters
-    ----------
-    starts
-        Where the sets of each record begin, and where the last one's end.
-    sets
-        The records' sets, as masks of variables; none is empty.
-    noise
-        By record and variable a small number that settles ties.
-    candidates
-        All sets of variables, the smallest first.
-
-    Returns
-    -------
-    The set chosen for each record: of the smallest that meet all, the one whose variables are
-    in most of the record's sets, counted with their noise. 0 for a record without sets.
+    The sets of record r, none empty, are sets[starts[r]:starts[r + 1]]; `candidates` are all
+    sets of variables, the smallest first. Of the smallest that meet all, the one is chosen
+    whose variables are in most of the record's sets, counted with their `noise`; 0 for a record
+    without sets.
     """
     records, variables = noise.shape
     chosen = np.zeros(records, dtype=np.uint64)

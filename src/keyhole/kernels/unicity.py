@@ -137,14 +137,7 @@ def _pair(puf: int, eif: int) -> np.uint64:
 
 @njit(nogil=True, cache=True)
 def _divide(
-    tally: Ints,
-    codes: int,
-    plan: Visits,
-    t: int,
-    chosen: Flags,
-    cells: Ints,
-    filled: int,
-    top: int,
+    tally: Ints, codes: int, plan: Visits, t: int, chosen: Flags, cells: Ints, filled: int, top: int
 ) -> tuple[int, int, int]:
     """Give a place to every code that becomes a cell.
 
@@ -176,15 +169,11 @@ def _grown(
 ) -> tuple[Words, Numbers, Ints]:
     """Return the arrays, larger where they have too little room."""
     if needed > len(rows):
-        more = np.empty((2 * needed, rows.shape[1]), dtype=np.uint64)
-        more_ids = np.empty(2 * needed, dtype=np.int32)
-        more[: len(rows)] = rows
-        more_ids[: len(ids)] = ids
-        rows, ids = more, more_ids
+        more = 2 * needed - len(rows)
+        rows = np.concatenate((rows, np.empty((more, rows.shape[1]), dtype=np.uint64)))
+        ids = np.concatenate((ids, np.empty(more, dtype=np.int32)))
     if filled > len(cells):
-        more_cells = np.empty((2 * filled, 3), dtype=np.int64)
-        more_cells[: len(cells)] = cells
-        cells = more_cells
+        cells = np.concatenate((cells, np.empty((2 * filled - len(cells), 3), dtype=np.int64)))
     return rows, ids, cells
 
 
@@ -254,25 +243,11 @@ def find(
 ) -> tuple[Words, Words]:  # fmt: skip
     """Find the pairs, and the smallest set of each, among the sets whose first variable is `lead`.
 
-    Parameters
-    ----------
-    puf, eif
-        The distinct packed patterns of the two files, sorted so that those alike on the
-        variables from t on lie side by side, for every t.
-    puf_ids, eif_ids
-        Who has the pattern, or -1 if several have.
-    plan
-        The variables.
-    lead
-        The first variable of the sets, in the plan's order.
-    chosen
-        By code of the first variable, whether to look at it: for sharing the work.
-    watch
-        Set its first entry from outside to stop early.
-
-    Returns
-    -------
-    Pairs (PUF number in the upper half) and masks of variables.
+    Patterns are distinct and sorted so that those alike on the variables from t on lie side by
+    side, for every t; the ids tell who has one, -1 for several. `chosen` says by code of the
+    first variable whether to look at it, for sharing the work; the first entry of `watch` is
+    set from outside to stop early. Returned are pairs (PUF number in the upper half) and masks
+    of variables.
     """
     variables = len(plan.word)
     rows, ids, cells = _start(puf, puf_ids, eif, eif_ids, plan.rest[lead])

@@ -29,14 +29,8 @@ JOIN_SET_UP = 30_000
 def match(rows: Words, counts: Amounts, known: Words, digits: Ints) -> Amounts:
     """Return for each distinct pattern how many records match it, its own among them.
 
-    Parameters
-    ----------
-    rows, counts
-        The distinct patterns and the number of records of each (or any amount to add up).
-    known
-        For each pattern the mask of the fields that it knows.
-    digits
-        (word, shift, bits) of the digits of all fields.
+    `counts` may be any amounts to add up; `known` masks the fields that each pattern knows,
+    `digits` are those of all fields.
     """
     classes, member = np.unique(known, axis=0, return_inverse=True)
     member = member.ravel()
@@ -116,29 +110,12 @@ def blank_by_company(
 ) -> int:  # fmt: skip
     """Take values away from records with f < k, in an order, until few enough are left.
 
-    Parameters
-    ----------
-    codes
-        The codes of the records that are at risk, a column a variable.
-    gone
-        By record the mask of variables that are missing or taken away; changed in place.
-    f
-        By record how many match it, at least; changed in place.
-    k, allowed
-        The wanted size, and how many records may stay below it.
-    masks
-        The sets of variables that may be taken away.
-    cells, sizes
-        By set and record the number of its cell on the other variables, and that cell's size
-        among all records.
-    starts, members
-        By set, where the records at risk of each cell are.
-    order, choice
-        The records in the order in which they are looked at, and the set of each.
-
-    Returns
-    -------
-    How many records are still below k.
+    By record, `gone` masks what is missing or taken away and `f` counts at least how many match
+    it; both are changed in place. At most `allowed` records may stay below k. By set of `masks`
+    and record, `cells` is its cell on the other variables and `sizes` that cell's size among
+    all records; `starts` and `members` list the records at risk of each cell. `order` and
+    `choice` are the records in turn, and the set of each. Returned is how many records are
+    still below k.
     """
     below = 0
     for i in range(len(f)):

@@ -35,30 +35,31 @@ _NOT_LOOKED_AT = [
 
 
 def screening_chart(screening: Screening) -> alt.TopLevelMixin:
-    """Draw one row a column with what was found in it; columns without findings are left out.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.screening.screen import screen
-    >>> screening_chart(screen(pl.DataFrame({"email": ["a@b.org"]}))).to_dict()["title"]["text"]
-    ['1 of 1 columns needs seeing to: 1 is a direct identifier']
-    """
-    found = _found(screening)
-    return _drawn(found, _COLOURS, screening.keys, _title(screening, found), _BELOW)
+    """Draw one row a column with what was found in it; columns without findings are left out."""
+    rows = [
+        _row(f.column, "direct identifier", f.identifier.safe_harbor, f.identifier.reason)
+        for f in screening.identifiers
+    ]
+    rows += [
+        _row(f.column, "Safe Harbor", check.item, f.reason)
+        for check in screening.safe_harbor
+        for f in check.findings
+    ]
+    rows += [_row(one.column, "record number", "", one.reason) for one in screening.record_numbers]
+    rows += [_row(name, "constant", "", "one value") for name in screening.constants]
+    rows += [_row(one.column, "nearly unique", "", "") for one in screening.near_unique]
+    rows += _dependent(screening)
+    found = _in_order(rows, [one.variable.name for one in screening.inspections])
+    concerned = len({row["column"] for row in found})
+    direct = len({f.column for f in screening.identifiers})
+    verb = "needs" if concerned == 1 else "need"
+    tail = f"{direct} {'is a direct identifier' if direct == 1 else 'are direct identifiers'}"
+    title = f"{concerned} of {screening.columns} columns {verb} seeing to: {tail}"
+    return _drawn(found, _COLOURS, screening.keys, title, _BELOW)
 
 
 def dependence_chart(screening: DependenceScreening) -> alt.TopLevelMixin:
-    """Draw which columns depend on others, and that nothing else was looked at.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.screening.screen import screen
-    >>> bands = pl.DataFrame({"age": [30, 31, 47, 47] * 9, "band": [3, 3, 4, 4] * 9})
-    >>> dependence_chart(screen(bands, only_dependences=True)).to_dict()["title"]["text"]
-    ['1 of 2 columns depends on another; nothing else was looked at']
-    """
+    """Draw which columns depend on others, and that nothing else was looked at."""
     colours = {what: _COLOURS[what] for what in ("exact dependence", "near dependence")}
     found = _in_order(_dependent(screening), screening.names)
     columns = {row["column"] for row in found if row["what"] != GIVES_AWAY}
@@ -79,7 +80,8 @@ def _drawn(
 ) -> alt.TopLevelMixin:
     """Draw one row a column, and a square where something was found."""
     colours = {**colours, GIVES_AWAY: PALETTE[2]} if keys else colours
-    places = _places(found)
+    columns = dict.fromkeys(row["column"] for row in found)
+    places = {name: place for place, name in enumerate(columns)}
     rows = [
         {**row, "place": places[row["column"]], "column": plain(row["column"])} for row in found
     ]
@@ -104,57 +106,24 @@ def _drawn(
     return house_style(chart, title=title, subtitle=below, width=70)
 
 
-def _places(found: Sequence[dict[str, Any]]) -> dict[str, int]:
-    return {name: place for place, name in enumerate(dict.fromkeys(row["column"] for row in found))}
-
-
-def _title(screening: Screening, found: Sequence[dict[str, Any]]) -> str:
-    concerned = len(_places(found))
-    direct = len({f.column for f in screening.identifiers})
-    verb = "needs" if concerned == 1 else "need"
-    tail = f"{direct} {'is a direct identifier' if direct == 1 else 'are direct identifiers'}"
-    return f"{concerned} of {screening.columns} columns {verb} seeing to: {tail}"
-
-
-def _found(screening: Screening) -> list[dict[str, Any]]:
-    rows = [
-        _row(f.column, "direct identifier", f.identifier.safe_harbor, f.identifier.reason)
-        for f in screening.identifiers
-    ]
-    rows += [
-        _row(f.column, "Safe Harbor", check.item, f.reason)
-        for check in screening.safe_harbor
-        for f in check.findings
-    ]
-    rows += [_row(one.column, "record number", "", one.reason) for one in screening.record_numbers]
-    rows += [_row(name, "constant", "", "one value") for name in screening.constants]
-    rows += [_row(one.column, "nearly unique", "", "") for one in screening.near_unique]
-    rows += _dependent(screening)
-    return _in_order(rows, [one.variable.name for one in screening.inspections])
-
-
 def _dependent(screening: Screening | DependenceScreening) -> list[dict[str, Any]]:
     rows = [_row(d.determined, "exact dependence", "", str(d)) for d in screening.dependencies]
     for near in screening.near_dependencies:
         rows += [_row(n, "near dependence", "", str(near)) for n in (near.first, near.second)]
-    return rows + [
-        _row(by, GIVES_AWAY, "", f"tells {told!r} exactly") for by, told in _telling(screening)
-    ]
+    # Columns outside the key that tell a key by themselves.
+    for d in screening.dependencies:
+        pairs = [(d.by[0], d.determined), (d.determined, d.by[0])][: 1 + d.equivalent]
+        rows += [
+            _row(by, GIVES_AWAY, "", f"tells {told!r} exactly")
+            for by, told in pairs
+            if len(d.by) == 1 and told in screening.keys and by not in screening.keys
+        ]
+    return rows
 
 
 def _in_order(rows: list[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
     order = {name: place for place, name in enumerate(names)}
     return sorted(rows, key=lambda row: order[row["column"]])
-
-
-def _telling(screening: Screening | DependenceScreening) -> list[tuple[str, str]]:
-    """Return the columns outside the key that tell a key by themselves, each with that key."""
-    keys, found = set(screening.keys), []
-    for d in screening.dependencies:
-        if len(d.by) == 1:
-            pairs = [(d.by[0], d.determined), *([(d.determined, d.by[0])] if d.equivalent else [])]
-            found += [(by, told) for by, told in pairs if told in keys and by not in keys]
-    return found
 
 
 def _row(column: str, what: str, item: str, why: str) -> dict[str, Any]:

@@ -86,13 +86,7 @@ def says_something(codes: Codes) -> bool:
 
 
 def is_fit(size: int, records: int) -> bool:
-    """Apply the rule of `says_something` to a number of levels.
-
-    Examples
-    --------
-    >>> [is_fit(size, 100) for size in (1, 2, 50, 51)]
-    [False, True, True, False]
-    """
+    """Apply the rule of `says_something` to a number of levels."""
     return 1 < size <= max(records / 2, 2)
 
 
@@ -207,7 +201,13 @@ def _cells(a: Codes, b: Codes) -> Cells:
         rows, cols = np.nonzero(table)
         return table[rows, cols], rows, cols
     if len(a.values) > LONG:
-        return _cells_in_parts(a, b)
+        places = counts = np.zeros(0, dtype=np.int64)
+        for part in parts(len(a.values)):
+            place = a.values[part].astype(np.int64) * b.size + b.values[part]
+            fresh, held = np.unique(place, return_counts=True)
+            places, which = np.unique(np.append(places, fresh), return_inverse=True)
+            counts = np.bincount(which, weights=np.append(counts, held)).astype(np.int64)
+        return counts, places // b.size, places % b.size
     left, right = a.values.astype(np.int32), b.values.astype(np.int32)
     numbers, cells = number_pairs(left, right, b.size, len(left))
     counts = np.bincount(numbers, minlength=cells)
@@ -216,16 +216,6 @@ def _cells(a: Codes, b: Codes) -> Cells:
     rows, cols = left[some].astype(np.int64), right[some].astype(np.int64)
     order = np.argsort(rows * b.size + cols)  # as a dense table has them, to the last bit of a sum
     return counts[order], rows[order], cols[order]
-
-
-def _cells_in_parts(a: Codes, b: Codes) -> Cells:
-    places = counts = np.zeros(0, dtype=np.int64)
-    for some in parts(len(a.values)):
-        place = a.values[some].astype(np.int64) * b.size + b.values[some]
-        fresh, held = np.unique(place, return_counts=True)
-        places, which = np.unique(np.append(places, fresh), return_inverse=True)
-        counts = np.bincount(which, weights=np.append(counts, held)).astype(np.int64)
-    return counts, places // b.size, places % b.size
 
 
 def uncertainty(
@@ -368,11 +358,8 @@ def _of_pair(search: _Search, a: int, b: int, chance: float) -> list[tuple[int, 
     numbers, cells = number_pairs(search.table[a], search.table[b], search.sizes[b], records // 2)
     if cells > records // 2:
         return []
-    wanted = [
-        c
-        for c in range(len(search.names))
-        if c not in (a, b) and not search.tells(a, c) and not search.tells(b, c)
-    ]
+    told = [search.tells(a, c) or search.tells(b, c) for c in range(len(search.names))]
+    wanted = [c for c, known in enumerate(told) if c not in (a, b) and not known]
     holds = settled(numbers, cells, search.table, np.array(wanted, dtype=np.int32))
     return [
         (a, b, c)

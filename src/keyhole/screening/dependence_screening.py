@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+import polars as pl
+
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, figure
 from keyhole.core.names import plural
 from keyhole.core.options import Problem
@@ -29,7 +31,6 @@ from keyhole.screening.inspection import is_unreadable
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 SHOWN = 30
@@ -103,34 +104,29 @@ class DependenceScreening(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a dependence, the exact ones first."""
-        import polars as pl
-
-        rows: list[dict[str, Any]] = [
-            {"dependence": "exact", "variable": d.determined, "by": " and ".join(d.by),
-             "equivalent": d.equivalent}
+        nothing = (None, None, None)
+        rows: list[tuple[Any, ...]] = [
+            ("exact", d.determined, " and ".join(d.by), d.equivalent, *nothing)
             for d in self.dependencies
-        ]  # fmt: skip
+        ]
         rows += [
-            {"dependence": "near", "variable": d.first, "by": d.second, "cramers_v": d.cramers_v,
-             "first_told": d.first_told, "second_told": d.second_told}
+            ("near", d.first, d.second, None, d.cramers_v, d.first_told, d.second_told)
             for d in self.near_dependencies
-        ]  # fmt: skip
+        ]
         texts = dict.fromkeys(("dependence", "variable", "by"), pl.String)
         numbers = dict.fromkeys(("cramers_v", "first_told", "second_told"), pl.Float64)
-        return pl.DataFrame(rows, schema={**texts, "equivalent": pl.Boolean, **numbers})
+        schema = {**texts, "equivalent": pl.Boolean, **numbers}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
         """Return what a person reads; first of all what was not looked at."""
         size = f"{plural(self.records, 'record')} and {plural(self.columns, 'column')}"
         out = [Table(f"Dependences alone, in {size}", [], [], [NOT_LOOKED_AT])]
-        none = (
-            f"Among the {self.compared:,} columns compared no variable determines another, or "
-            f"nearly so."
-        )
+        where = ", where a key is part" if self.keys else ""
+        among = f"Among the {self.compared:,} columns compared"
+        none = f"{among} no variable determines another, or nearly so{where}."
         if self.compared < 2:
             none = "There are no two columns to be compared."
-        elif self.keys:
-            none = f"{none[:-1]}, where a key is part."
         out += dependence_tables(self.dependencies, self.near_dependencies, none)
         if self.not_compared:
             rows = [[one.column, one.reason] for one in self.not_compared]
@@ -201,7 +197,14 @@ def screen_dependences(
         records = data.records
         reasons = in_threads(lambda name: _reason(data, name, unheld), list(data.names))
     else:
-        records, reasons = _reasons_on_spark(data)
+        remote: Any = data
+        known = remote.look_at_columns(data.names)
+        records, columns = known.records, known.columns
+        require_records(records, data.name)
+        reasons = [
+            _why_left_out(columns[name].size, records) if name in columns else UNTOLD
+            for name in data.names
+        ]
     left_out = {name: why for name, why in zip(data.names, reasons, strict=True) if why}
     names = [name for name in data.names if name not in left_out]
     together: list[Determination] = []
@@ -284,15 +287,11 @@ def encode_all(data: Records) -> tuple[str, ...]:
 
 def not_compared(names: Iterable[str]) -> list[str]:
     """Say of columns that they were compared with no other."""
-    return [
-        Problem(
-            "{0!r} was compared with no other column: {1}. Give more ({memory}) if you want to "
-            "know what depends on it.",
-            name,
-            UNHELD,
-        )
-        for name in names
-    ]
+    template = (
+        "{0!r} was compared with no other column: {1}. Give more ({memory}) if you want to "
+        "know what depends on it."
+    )
+    return [Problem(template, name, UNHELD) for name in names]
 
 
 def _reason(data: Records, name: str, unheld: Sequence[str]) -> str:
@@ -308,16 +307,4 @@ def _reason(data: Records, name: str, unheld: Sequence[str]) -> str:
 
 
 def _why_left_out(size: int, records: int) -> str:
-    if is_fit(size, records):
-        return ""
-    return CONSTANT if size <= 1 else FINE
-
-
-def _reasons_on_spark(data: Any) -> tuple[int, list[str]]:
-    """Return the number of records, and why each column is left out; empty if it is not."""
-    known = data.look_at_columns(data.names)
-    require_records(known.records, data.name)
-    return known.records, [
-        _why_left_out(known.columns[name].size, known.records) if name in known.columns else UNTOLD
-        for name in data.names
-    ]
+    return "" if is_fit(size, records) else CONSTANT if size <= 1 else FINE

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?(?:[^\W\d_A-Z]|')+|[A-Z]+|\d+")
 _LONGEST = 400  # of a name or label: a word far behind does not say what a field is
@@ -35,13 +36,7 @@ class Identifier:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Split a name, path or label into words in lower case.
-
-    Examples
-    --------
-    >>> words("veteranAddress/zip_code2"), words("SSNLastFour")
-    (('veteran', 'address', 'zip', 'code', '2'), ('ssn', 'last', 'four'))
-    """
+    """Split a name, path or label into words in lower case."""
     cut = text[:_LONGEST]
     return tuple(one.lower() for one in _WORD.findall(cut.lower() if cut.isupper() else cut))
 
@@ -76,23 +71,20 @@ def recognise(
     >>> recognise("stateName"), recognise("veteranAddress/city"), recognise("gender")
     (None, None, None)
     """
-    steps = _steps(name)
-    found = [*_by_words(steps, "name"), *_by_words(_said(label), "label")]
-    if not _is_never(steps):
-        found += _by_format(pattern)
+    parts = [" ".join(words(step)) for step in re.split(r"[/.]", name[:_LONGEST])]
+    steps = " / ".join(step for step in parts if step)
+    found = [*_by_words(steps, "name"), *_by_words(" ".join(words(label)), "label")]
+    if pattern and not _is_never(steps):
+        found += [
+            Identifier(kind.name, sure, f"its format is that of: {kind.name}", kind.safe_harbor)
+            for kind in KINDS
+            for shape, sure in kind.formats
+            if _compiled(shape).search(pattern[:_LONGEST])
+        ]
     if values is not None:
         found += _by_contents(values)
     # max keeps the first of equals, and the table stands in order of precedence.
     return max(found, key=lambda one: one.confidence, default=None)
-
-
-def _steps(name: str) -> str:
-    steps = [" ".join(words(step)) for step in re.split(r"[/.]", name[:_LONGEST])]
-    return " / ".join(step for step in steps if step)
-
-
-def _said(label: str) -> str:
-    return " ".join(words(label))
 
 
 def _is_never(text: str) -> bool:
@@ -126,15 +118,6 @@ def _last_match(pattern: str, text: str) -> str | None:
         start = max(text.rfind(" / ", 0, start - 3), 0)
     ends = [found for found in _compiled(pattern).finditer(text) if found.end() > start]
     return ends[-1].group().strip(" /") if ends else None
-
-
-def _by_format(pattern: str) -> list[Identifier]:
-    return [
-        Identifier(kind.name, confidence, f"its format is that of: {kind.name}", kind.safe_harbor)
-        for kind in KINDS
-        for shape, confidence in kind.formats
-        if pattern and _compiled(shape).search(pattern[:_LONGEST])
-    ]
 
 
 def _by_contents(values: Iterable[object]) -> list[Identifier]:
@@ -206,226 +189,195 @@ NEVER = (
     r"|available|allowed|consent|verified)( \d+)?$|^(is|has|have|does|do|did|was|were|are|can|may) "
 )
 
+
+def _kind(name: str, safe_harbor: str, *words: tuple[str, float], **more: Any) -> IdentifierKind:
+    return IdentifierKind(name, safe_harbor, words, **more)
+
+
 KINDS: tuple[IdentifierKind, ...] = (
-    IdentifierKind(
+    _kind(
         "ssn",
         "G",
-        (
-            (r"\bssns?\b|\bs sn\b|\bitin\b|\b(scr|scrambled|real|true|pt) ?ssn\b", 0.98),
-            (rf"\bsocial security (card )?{_NUMBER}", 0.98),
-            (r"\bsocial security$", 0.7),
-            (rf"\b(national insurance|national identity) {_NUMBER}", 0.9),
-            (rf"\btax(payer)?( identification)? {_NUMBER}", 0.9),
-            (r"\blast (4|four)( digits)? (of )?(the |your )?(ssn|social)", 0.9),
-        ),
+        (r"\bssns?\b|\bs sn\b|\bitin\b|\b(scr|scrambled|real|true|pt) ?ssn\b", 0.98),
+        (rf"\bsocial security (card )?{_NUMBER}", 0.98),
+        (r"\bsocial security$", 0.7),
+        (rf"\b(national insurance|national identity) {_NUMBER}", 0.9),
+        (rf"\btax(payer)?( identification)? {_NUMBER}", 0.9),
+        (r"\blast (4|four)( digits)? (of )?(the |your )?(ssn|social)", 0.9),
         unless=r"\b(benefits?|payments?|income|receiv\w+|disability)\b",
         formats=((r"\{3\}[^{]{0,12}-\??[^{]{0,12}\{2\}[^{]{0,12}-\??[^{]{0,12}\{4\}", 0.8),),
         contents=r"(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}",
     ),
-    IdentifierKind(
+    _kind(
         "email",
         "F",
-        ((r"\be ?mails?\b", 0.95),),
+        (r"\be ?mails?\b", 0.95),
         formats=((r"^(idn-)?email$|[+*)}\]]@[\[(\\]", 0.9),),
         contents=r"[^@\s]{1,64}@[^@\s]{1,190}\.[A-Za-z]{2,24}",
     ),
-    IdentifierKind("fax", "E", ((r"\bfax(es)?\b|\bfax ?(number|no)|\bfacsimile\b", 0.95),)),
-    IdentifierKind(
+    _kind("fax", "E", (r"\bfax(es)?\b|\bfax ?(number|no)|\bfacsimile\b", 0.95)),
+    _kind(
         "phone",
         "D",
         (
-            (
-                r"\b(tele|cell|mobile|home|work|day|evening)?phones?\b|\b(tele)?phone ?(number|no)",
-                0.95,
-            ),
-            (rf"\b(telephone|mobile|cell|cellular|tel|pager) ?{_NUMBER}", 0.9),
-            (r"\btel$|\bmobile$|\bcell$", 0.6),
+            r"\b(tele|cell|mobile|home|work|day|evening)?phones?\b|\b(tele)?phone ?(number|no)",
+            0.95,
         ),
+        (rf"\b(telephone|mobile|cell|cellular|tel|pager) ?{_NUMBER}", 0.9),
+        (r"\btel$|\bmobile$|\bcell$", 0.6),
         unless=r"\b(own|owns|access|service|bill|cost)\b|\bphone (in|use)\b",
         formats=((r"\{3\}[^{]{0,16}\{3\}[^{]{0,16}\{4\}", 0.7),),
         contents=r"(\+?\d{1,3}[ .-]?)?\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}",
     ),
-    IdentifierKind(
+    _kind(
         "ip address",
         "O",
-        ((r"\bip( ?v[46])?( address(es)?| addr)\b|\bipaddr(ess)?\b|\bip$|\bipv[46]\b", 0.95),),
+        (r"\bip( ?v[46])?( address(es)?| addr)\b|\bipaddr(ess)?\b|\bip$|\bipv[46]\b", 0.95),
         formats=((r"^ipv[46]$", 0.95),),
         contents=r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)",
     ),
-    IdentifierKind(
+    _kind(
         "url",
         "N",
-        (
-            (r"\burls?\b|\bweb ?sites?\b|\bhome ?page\b", 0.9),
-            (r"\b(facebook|linkedin|twitter|instagram)\b", 0.9),
-        ),
+        (r"\burls?\b|\bweb ?sites?\b|\bhome ?page\b", 0.9),
+        (r"\b(facebook|linkedin|twitter|instagram)\b", 0.9),
         formats=((r"^ur[il]$|https?", 0.8),),
         contents=r"https?://\S{3,2000}|www\.\S{3,2000}",
     ),
-    IdentifierKind(
+    _kind(
         "device",
         "M",
-        (
-            (r"\b(imei|imsi|udid|iccid|meid)\b|\bmac ?addr(ess)?\b", 0.95),
-            (rf"\b(device|implant|pacemaker|sim) ?(serial )?{_NUMBER}|\bdeviceid\b", 0.9),
-            (rf"\bdevice .*\bserial {_NUMBER}", 0.9),
-        ),
+        (r"\b(imei|imsi|udid|iccid|meid)\b|\bmac ?addr(ess)?\b", 0.95),
+        (rf"\b(device|implant|pacemaker|sim) ?(serial )?{_NUMBER}|\bdeviceid\b", 0.9),
+        (rf"\bdevice .*\bserial {_NUMBER}", 0.9),
         contents=r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}",
     ),
-    IdentifierKind(
+    _kind(
         "vehicle",
         "L",
-        (
-            (r"\bvin\b|\b(licen[cs]e|number) plates?\b|\bplate (number|no)\b", 0.95),
-            (rf"\bvehicle (identification|registration|serial)( {_NUMBER})?|\btail {_NUMBER}", 0.9),
-        ),
+        (r"\bvin\b|\b(licen[cs]e|number) plates?\b|\bplate (number|no)\b", 0.95),
+        (rf"\bvehicle (identification|registration|serial)( {_NUMBER})?|\btail {_NUMBER}", 0.9),
         contents=r"(?=.*\d)(?=.*[A-HJ-NPR-Z])[A-HJ-NPR-Z0-9]{17}",
     ),
-    IdentifierKind(
+    _kind(
         "medical record number",
         "H",
-        (
-            (rf"\bmrn\b|\bedipi\b|\bmedical record( {_NUMBER})?|\b(patient)?icn\b", 0.95),
-            (rf"\b(chart|hospital|nhs) ?{_NUMBER}", 0.95),
-            (rf"\bpatient ?{_NUMBER}|\bpatid\b", 0.9),
-        ),
+        (rf"\bmrn\b|\bedipi\b|\bmedical record( {_NUMBER})?|\b(patient)?icn\b", 0.95),
+        (rf"\b(chart|hospital|nhs) ?{_NUMBER}", 0.95),
+        (rf"\bpatient ?{_NUMBER}|\bpatid\b", 0.9),
         unless=r"\b(numbers? of|release)\b",
     ),
-    IdentifierKind(
+    _kind(
         "routing number",
         "J",
-        ((rf"\brouting( transit)? ?{_NUMBER}|\bsort code\b|\bswift\b|\bbic\b", 0.95),),
+        (rf"\brouting( transit)? ?{_NUMBER}|\bsort code\b|\bswift\b|\bbic\b", 0.95),
     ),
-    IdentifierKind(
+    _kind(
         "account number",
         "J",
-        (
-            (rf"\b(bank |checking |savings )?(account|acct|loan) ?{_NUMBER}|\biban\b", 0.95),
-            (rf"\b(credit|debit|bank) card( {_NUMBER})?|\bcard {_NUMBER}|\bpan\b", 0.8),
-        ),
+        (rf"\b(bank |checking |savings )?(account|acct|loan) ?{_NUMBER}|\biban\b", 0.95),
+        (rf"\b(credit|debit|bank) card( {_NUMBER})?|\bcard {_NUMBER}|\bpan\b", 0.8),
         unless=r"\bnumbers? of\b",
         contents=r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}",
     ),
-    IdentifierKind(
+    _kind(
         "policy number",
         "I",
-        (
-            (rf"\b(policy|subscriber|beneficiary|insurance|health plan) ?{_NUMBER}", 0.95),
-            (rf"\b(medicare|medicaid)( claim| beneficiary)? ?{_NUMBER}|\bhicn?\b|\bmbi\b", 0.95),
-            (rf"\b(member|membership) ?{_NUMBER}", 0.7),
-            (r"\binsurance\b.*\bgroup (code|number|no|id)\b", 0.8),
-        ),
+        (rf"\b(policy|subscriber|beneficiary|insurance|health plan) ?{_NUMBER}", 0.95),
+        (rf"\b(medicare|medicaid)( claim| beneficiary)? ?{_NUMBER}|\bhicn?\b|\bmbi\b", 0.95),
+        (rf"\b(member|membership) ?{_NUMBER}", 0.7),
+        (r"\binsurance\b.*\bgroup (code|number|no|id)\b", 0.8),
         unless=r"\bnumbers? of\b",
     ),
-    IdentifierKind(
+    _kind(
         "licence number",
         "K",
-        (
-            (rf"\b(driver'?s? |professional |medical )?licen[cs]e ?{_NUMBER}", 0.95),
-            (rf"\bpassport( {_NUMBER})?|\b(certificate|visa|dea) {_NUMBER}", 0.9),
-        ),
+        (rf"\b(driver'?s? |professional |medical )?licen[cs]e ?{_NUMBER}", 0.95),
+        (rf"\bpassport( {_NUMBER})?|\b(certificate|visa|dea) {_NUMBER}", 0.9),
     ),
-    IdentifierKind(
+    _kind(
         "file number",
         "R",
-        (
-            (rf"\b(va ?)?file ?{_NUMBER}", 0.9),
-            (rf"\b(claim|case|service|docket|booking|inmate) ?{_NUMBER}", 0.9),
-            (r"\bva ?file$|\bclaim id\b", 0.8),
-        ),
+        (rf"\b(va ?)?file ?{_NUMBER}", 0.9),
+        (rf"\b(claim|case|service|docket|booking|inmate) ?{_NUMBER}", 0.9),
+        (r"\bva ?file$|\bclaim id\b", 0.8),
         unless=r"\bnumbers? of\b",
     ),
-    IdentifierKind(
+    _kind(
         "record number",
         "R",
         (
-            (
-                rf"\b(record|serial|respondent|participant|person|subject|study|employee|student|"
-                rf"customer|client|household|applicant|application|national) ?{_NUMBER}",
-                0.85,
-            ),
-            (r"\b(guid|uuid|confirmation (code|number)|tracking number)\b", 0.6),
-            (r"\b\w+ id$|(^|/ )id$|\bidentifier$", 0.5),
+            rf"\b(record|serial|respondent|participant|person|subject|study|employee|student|"
+            rf"customer|client|household|applicant|application|national) ?{_NUMBER}",
+            0.85,
         ),
+        (r"\b(guid|uuid|confirmation (code|number)|tracking number)\b", 0.6),
+        (r"\b\w+ id$|(^|/ )id$|\bidentifier$", 0.5),
         unless=r"\b(numbers? of|number in|facility|school|vendor|product|country|state) ?(id)?\b",
         formats=((r"^uuid$", 0.6),),
         contents=r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}",
     ),
-    IdentifierKind(
+    _kind(
         "user name",
         "R",
-        (
-            (r"\buser ?(name|id)\b|\b(screen|login|account|display) name\b", 0.9),
-            (r"\blogin$|\bpassword\b", 0.9),
-        ),
+        (r"\buser ?(name|id)\b|\b(screen|login|account|display) name\b", 0.9),
+        (r"\blogin$|\bpassword\b", 0.9),
     ),
-    IdentifierKind(
+    _kind(
         "biometric",
         "P",
-        (
-            (r"\b(finger|voice|palm|hand) ?prints?\b|\bbiometrics?\b", 0.9),
-            (r"\b(iris|retinal?|face) scan\b|\bdna\b", 0.9),
-        ),
+        (r"\b(finger|voice|palm|hand) ?prints?\b|\bbiometrics?\b", 0.9),
+        (r"\b(iris|retinal?|face) scan\b|\bdna\b", 0.9),
     ),
-    IdentifierKind(
+    _kind(
         "photo",
         "Q",
         (
-            (
-                r"\bphoto(graph)?s?\b|\bselfie\b|\bportrait\b|\b(face|facial) image\b|\bheadshot\b",
-                0.85,
-            ),
+            r"\bphoto(graph)?s?\b|\bselfie\b|\bportrait\b|\b(face|facial) image\b|\bheadshot\b",
+            0.85,
         ),
         unless=r"\b(id|copy|permission)\b",
     ),
-    IdentifierKind("signature", "R", ((r"\bsignatures?\b|\bsigned by\b|\be ?signature\b", 0.85),)),
-    IdentifierKind(
+    _kind("signature", "R", (r"\bsignatures?\b|\bsigned by\b|\be ?signature\b", 0.85)),
+    _kind(
         "coordinates",
         "B",
-        ((r"\b(latitude|longitude|geopoint|gps|geolocation|coordinates)\b|\blat lon\b", 0.85),),
+        (r"\b(latitude|longitude|geopoint|gps|geolocation|coordinates)\b|\blat lon\b", 0.85),
     ),
-    IdentifierKind(
+    _kind(
         "address",
         "B",
-        (
-            (r"\bstreet( address| line)?( ?\d)?$|\bstreet ?(name|number|no)\b", 0.95),
-            (r"\b(address|addr) ?line ?\d?\b", 0.95),
-            (r"\b(street|mailing|home|postal|residential|permanent|current) addr(ess)?\b", 0.9),
-            (r"\baddr(ess)?(es)?( ?\d)?$|\bwhere do you live\b", 0.85),
-            (r"\bp ?o box\b|\b(apartment|apt|house|suite|unit) (number|no|num|#)|\bapt$", 0.85),
-        ),
+        (r"\bstreet( address| line)?( ?\d)?$|\bstreet ?(name|number|no)\b", 0.95),
+        (r"\b(address|addr) ?line ?\d?\b", 0.95),
+        (r"\b(street|mailing|home|postal|residential|permanent|current) addr(ess)?\b", 0.9),
+        (r"\baddr(ess)?(es)?( ?\d)?$|\bwhere do you live\b", 0.85),
+        (r"\bp ?o box\b|\b(apartment|apt|house|suite|unit) (number|no|num|#)|\bapt$", 0.85),
         unless=r"\b(e ?mail|ip|mac|web|school|compan\w+|same as|same address)\b",
     ),
-    IdentifierKind(
+    _kind(
         "employer name",
         "A",
-        (
-            (r"\b(employer|firm)s?('s)?( / | )(\w+ ){0,2}names?\b", 0.7),
-            (r"\bnames? of (the |your )?(\w+ )?(employer|firm)", 0.7),
-        ),
+        (r"\b(employer|firm)s?('s)?( / | )(\w+ ){0,2}names?\b", 0.7),
+        (r"\bnames? of (the |your )?(\w+ )?(employer|firm)", 0.7),
     ),
-    IdentifierKind(
+    _kind(
         "name",
         "A",
-        (
-            (r"\b(first|fst|last|lst|middle|full|patient|pat) ?nme?\b", 0.85),
-            (r"\b(sur|fore|nick)names?\b|\b[fml]names?\b|\binitials?\b|\bname suffix\b", 0.95),
-            (r"\b(first|given|middle|last|family|maiden) ?names?\b", 0.95),
-            (r"\bnames? / (\w+ )*(first|middle|last|suffix|maiden|given|family|prefix)$", 0.95),
-            (rf"\b({_PEOPLE})('?s)? ?names?( \d)?$", 0.9),
-            (r"\b(policy ?|account ?|card ?|house)?holder('?s)?( / | )names?\b", 0.9),
-            (rf"\b({_PEOPLE})\w{{0,3}}\b.* / (first|middle|last|suffix|maiden)$", 0.7),
-        ),
+        (r"\b(first|fst|last|lst|middle|full|patient|pat) ?nme?\b", 0.85),
+        (r"\b(sur|fore|nick)names?\b|\b[fml]names?\b|\binitials?\b|\bname suffix\b", 0.95),
+        (r"\b(first|given|middle|last|family|maiden) ?names?\b", 0.95),
+        (r"\bnames? / (\w+ )*(first|middle|last|suffix|maiden|given|family|prefix)$", 0.95),
+        (rf"\b({_PEOPLE})('?s)? ?names?( \d)?$", 0.9),
+        (r"\b(policy ?|account ?|card ?|house)?holder('?s)?( / | )names?\b", 0.9),
+        (rf"\b({_PEOPLE})\w{{0,3}}\b.* / (first|middle|last|suffix|maiden)$", 0.7),
     ),
-    IdentifierKind(
+    _kind(
         "name",
         "A",
-        (
-            (r"\b(full|preferred|legal|other|alternate|alias|former) ?names?\b", 0.95),
-            (rf"\b({_PEOPLE})('?s)?( / | )(\w+ ){{0,2}}names?( \d)?$", 0.9),
-            (rf"\bnames? of (the |your )?({_PEOPLE})", 0.9),
-            (r"(^|/ )names?( \d)?$|\byour name\b", 0.6),
-        ),
+        (r"\b(full|preferred|legal|other|alternate|alias|former) ?names?\b", 0.95),
+        (rf"\b({_PEOPLE})('?s)?( / | )(\w+ ){{0,2}}names?( \d)?$", 0.9),
+        (rf"\bnames? of (the |your )?({_PEOPLE})", 0.9),
+        (r"(^|/ )names?( \d)?$|\byour name\b", 0.6),
         unless=rf"\b({_THINGS})\w*\b",
     ),
 )

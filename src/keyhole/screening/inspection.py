@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Annotated
 
@@ -42,8 +42,8 @@ _NUMBER_KINDS = {
     "record number",
     "file number",
     "medical record number",
-    "user name",
     "policy number",
+    "user name",
 }
 _LONGEST_CODE = 40
 
@@ -65,28 +65,15 @@ class RecordNumber:
 
 
 def find_record_number(
-    variable: Variable,
-    column: pl.Series,
-    values: pl.Series,
-    identifiers: Sequence[Identifier],
+    variable: Variable, column: pl.Series, values: pl.Series, identifiers: Sequence[Identifier]
 ) -> RecordNumber | None:
-    """Tell whether a column numbers records or people.
-
-    Examples
-    --------
-    >>> numbers = pl.Series(range(1, 101))
-    >>> find_record_number(Variable("n", "measure"), numbers, numbers.cast(pl.String), []).sort
-    'sequence'
-    """
+    """Tell whether a column numbers records or people."""
     filled = column.drop_nulls()
     counts = filled.alias("value").value_counts()["count"] if len(filled) else pl.Series([0])
     distinct = len(counts) / max(1, len(filled))
     found = _sort(variable, filled, values.to_list(), distinct, identifiers)
-    if found is None:
-        return None
-    sort, confidence, reason = found
     most = int(counts.max() or 0)  # type: ignore[arg-type]
-    return RecordNumber(variable.name, sort, confidence, reason, distinct, most)
+    return None if found is None else RecordNumber(variable.name, *found, distinct, most)
 
 
 def _sort(
@@ -181,12 +168,12 @@ class Inspection:
     def findings(self) -> Iterator[tuple[str, Finding]]:
         """Yield what falls under Safe Harbor, each with the letter of its item."""
         name = self.variable.name
+        drop = drop_line(name)
         for one in self.identifiers:
             remedy = REMEDIES[one.safe_harbor]
             if one.reason.startswith(WITHIN):
                 remedy = "Drop the column, or have a person take them out of the text."
-            line: str | None = drop_line(name)
-            found = Finding(name, one.kind, one.confidence, one.reason, remedy, line=line)
+            found = Finding(name, one.kind, one.confidence, one.reason, remedy, line=drop)
             yield one.safe_harbor, found
         if self.place is not None:
             yield "B", self._place(self.place)
@@ -195,12 +182,10 @@ class Inspection:
             line = self._year_line()
             yield "C", Finding(name, d.what, d.confidence, d.reason, remedy, line=line)
         if (a := self.age) is not None:
-            remedy = "Make 90 or older one category."
-            line = self._age_line(a)
-            yield "C", Finding(name, a.what, a.confidence, a.reason, remedy, a.records, line)
+            remedy, age_line = "Make 90 or older one category.", self._age_line(a)
+            yield "C", Finding(name, a.what, a.confidence, a.reason, remedy, a.records, age_line)
         if (n := self.number) is not None and not self.identifiers:
-            line, remedy = drop_line(name), REMEDIES["R"]
-            yield "R", Finding(name, n.sort, n.confidence, n.reason, remedy, line=line)
+            yield "R", Finding(name, n.sort, n.confidence, n.reason, REMEDIES["R"], line=drop)
 
     def _year_line(self) -> str:
         """Write what keeps the year of a date, and of a person's birth no year of old age."""
@@ -266,13 +251,12 @@ def inspect(variable: Variable, column: pl.Series, *, year: int) -> Inspection:
     date = find_date(variable, column, values)
     if place is not None and (date or any(one.confidence >= _WEAK for one in identifiers)):
         place = None if place.confidence < _WEAK or date is not None else place
-    digits, small = (0, 0)
+    digits = small = 0
     if place is not None and place.kind == "ZIP code":
         digits, small = zip_digits(column)
         place = None if digits <= 3 and not small else place
-    number = None
-    if date is None and place is None:
-        number = find_record_number(variable, column, values, identifiers)
+    numbers = date is None and place is None
+    number = find_record_number(variable, column, values, identifiers) if numbers else None
     return Inspection(
         variable=variable,
         records=len(column),
@@ -309,15 +293,13 @@ def _identifiers(
     joined = [_joined(list(several)) for _, several in groupby(found, key=lambda one: one.kind)]
     if len(joined) > 1:
         joined = [one for one in joined if one.kind != "record number"]
-    joined.sort(key=lambda one: -one.confidence)
-    return tuple(joined)
+    return tuple(sorted(joined, key=lambda one: -one.confidence))
 
 
 def _joined(several: list[Identifier]) -> Identifier:
-    first = several[0]
     doubt = math.prod(1 - one.confidence for one in several)
     reasons = "; ".join(dict.fromkeys(one.reason for one in several))
-    return Identifier(first.kind, min(0.99, 1 - doubt), reasons, first.safe_harbor)
+    return replace(several[0], confidence=min(0.99, 1 - doubt), reason=reasons)
 
 
 def _is_contradicted(

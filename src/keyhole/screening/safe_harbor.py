@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -67,22 +67,20 @@ class Place:
 
 
 def find_place(variable: Variable, column: pl.Series, values: pl.Series) -> Place | None:
-    """Tell whether a column tells places below the state.
-
-    Examples
-    --------
-    >>> codes = pl.Series(["02134", "10001", "60614"])
-    >>> find_place(Variable("homeZip", "category"), codes, codes).kind
-    'ZIP code'
-    >>> find_place(Variable("state", "category"), codes, codes) is None
-    True
-    """
-    found = _place_by_words(" ".join(words(variable.name)), "name") or _place_by_words(
-        " ".join(words(variable.label)), "label"
-    )
-    if found is not None and column.drop_nulls().n_unique() > 2:
-        return found
-    return _by_codes(column, values) if found is None else None
+    """Tell whether a column tells places below the state."""
+    name, label = " ".join(words(variable.name)), " ".join(words(variable.label))
+    found = _place_by_words(name, "name") or _place_by_words(label, "label")
+    if found is not None:
+        return found if column.drop_nulls().n_unique() > 2 else None
+    # Five digits written as text, some with a leading zero: nobody writes amounts so.
+    if column.dtype != pl.String or len(values) < _FEWEST_CODES:
+        return None
+    texts = values.to_list()
+    fits = [one for one in texts if _ZIP.fullmatch(one)]
+    zeros = sum(one.startswith("0") for one in fits)
+    if len(fits) < _MOST_ZIP_CODES * len(texts) or zeros < 0.01 * len(fits):
+        return None
+    return Place("ZIP or area code", 0.5, "its values have five digits, some a leading zero")
 
 
 @lru_cache(maxsize=4096)
@@ -98,27 +96,10 @@ def _place_by_words(text: str, where: str) -> Place | None:
     return None
 
 
-def _by_codes(column: pl.Series, values: pl.Series) -> Place | None:
-    """Five digits written as text, some with a leading zero: nobody writes amounts so."""
-    if column.dtype != pl.String or len(values) < _FEWEST_CODES:
-        return None
-    texts = values.to_list()
-    fits = [one for one in texts if _ZIP.fullmatch(one)]
-    zeros = sum(one.startswith("0") for one in fits)
-    if len(fits) < _MOST_ZIP_CODES * len(texts) or zeros < 0.01 * len(fits):
-        return None
-    return Place("ZIP or area code", 0.5, "its values have five digits, some a leading zero")
-
-
 def zip_digits(column: pl.Series) -> tuple[int, int]:
     """Return how many digits of a ZIP code are told, and how many records are in small ones.
 
     Small are the three-digit areas of `LOW_POPULATION`.
-
-    Examples
-    --------
-    >>> zip_digits(pl.Series([3601, 2134])), zip_digits(pl.Series(["036", "021"]))
-    ((5, 1), (3, 1))
     """
     filled = column.drop_nulls()
     if filled.dtype.is_numeric():
@@ -221,31 +202,20 @@ def checklist(
 
     Names, places and days may stand in `texts`, columns of free text; contents of `unread` columns
     cannot be read (bytes, lists).
-
-    Examples
-    --------
-    >>> checks = checklist([])
-    >>> len(checks), checks[0].status, checks[16].title, checks[16].status
-    (18, 'not found', 'full-face photographs', 'cannot be told')
     """
-    by_item: dict[str, list[Finding]] = {item.letter: [] for item in ITEMS}
-    for letter, finding in findings:
-        by_item[letter].append(finding)
-    return tuple(_check(item, by_item[item.letter], texts, unread) for item in ITEMS)
-
-
-def _check(
-    item: Item, findings: Sequence[Finding], texts: Sequence[str], unread: Sequence[str]
-) -> Check:
-    notes = []
-    if item.letter in _FREE_TEXT and texts:
-        notes.append(f"free text may hold some: {', '.join(map(repr, texts))}")
-    if item.letter == "Q":
-        notes.append("pictures that go with the file are not seen here")
-    if item.letter in _PICTURES and unread:
-        notes.append(f"cannot be read: {', '.join(map(repr, unread))}")
-    status: Status = "found" if findings else "cannot be told" if notes else "not found"
-    return Check(item.letter, item.title, status, tuple(findings), "; ".join(notes))
+    found, checks = list(findings), []
+    for item in ITEMS:
+        mine = tuple(finding for letter, finding in found if letter == item.letter)
+        notes = []
+        if item.letter in _FREE_TEXT and texts:
+            notes.append(f"free text may hold some: {', '.join(map(repr, texts))}")
+        if item.letter == "Q":
+            notes.append("pictures that go with the file are not seen here")
+        if item.letter in _PICTURES and unread:
+            notes.append(f"cannot be read: {', '.join(map(repr, unread))}")
+        status: Status = "found" if mine else "cannot be told" if notes else "not found"
+        checks.append(Check(item.letter, item.title, status, mine, "; ".join(notes)))
+    return tuple(checks)
 
 
 OLDEST = 89
@@ -301,12 +271,6 @@ def find_date(variable: Variable, column: pl.Series, values: pl.Series) -> Momen
     """Tell whether a column tells dates more finely than by the year.
 
     A constant date is that of the file, not of a person.
-
-    Examples
-    --------
-    >>> days = pl.Series(["03/14/1952", "11/02/1948"])
-    >>> find_date(Variable("dob", "category"), days, days).what
-    'dates to the day'
     """
     if column.drop_nulls().n_unique() < 2:
         return None
@@ -314,25 +278,23 @@ def find_date(variable: Variable, column: pl.Series, values: pl.Series) -> Momen
         found = _typed(column)
     else:
         found = _written(values, _said(variable)) or _element(variable, column, values)
-    if found is None:
-        return None
-    what, confidence, reason = found
-    personal = _PERSONAL.search(_said(variable)) is not None
-    return Moment(what, min(0.98, confidence + (0.1 if personal else 0.0)), reason)
+    if found is None or not _PERSONAL.search(_said(variable)):
+        return found
+    return replace(found, confidence=min(0.98, found.confidence + 0.1))
 
 
-def _typed(column: pl.Series) -> tuple[str, float, str] | None:
+def _typed(column: pl.Series) -> Moment | None:
     if column.dtype not in (pl.Date, pl.Datetime):
         return None
     days = column.drop_nulls()
     if bool(((days.dt.month() == 1) & (days.dt.day() == 1)).all()):
         return None  # years that are kept as dates
     if bool((days.dt.day() == 1).all()):
-        return "dates to the month", 0.85, "it holds dates, all of the first of a month"
-    return "dates to the day", 0.88, "it holds dates"
+        return Moment("dates to the month", 0.85, "it holds dates, all of the first of a month")
+    return Moment("dates to the day", 0.88, "it holds dates")
 
 
-def _written(values: pl.Series, said: str) -> tuple[str, float, str] | None:
+def _written(values: pl.Series, said: str) -> Moment | None:
     texts = values.to_list()
 
     def share(pattern: re.Pattern[str]) -> float:
@@ -340,20 +302,20 @@ def _written(values: pl.Series, said: str) -> tuple[str, float, str] | None:
 
     for what, pattern in (("dates to the day", _FULL), ("dates to the month", _MONTH)):
         if share(pattern) >= _MOST_VALUES:
-            return what, 0.88, "its values are written like dates"
+            return Moment(what, 0.88, "its values are written like dates")
     if share(_COMPACT) >= 0.95 and len(texts) >= 2:
-        return "dates to the day", 0.85, "its values are eight digits of year, month and day"
+        reason = "its values are eight digits of year, month and day"
+        return Moment("dates to the day", 0.85, reason)
     numbers = [float(one) for one in texts if re.fullmatch(r"-?\d+(?:\.\d+)?", one)]
     years = sum(_FIRST <= one <= _LAST for one in numbers)
     counted = len(numbers) == len(texts) > years and max(numbers, default=0) > _LAST
     if _SAYS_DATE.search(said) and counted:
-        return "dates, as numbers", 0.6, "its name or label says so; its values are no years"
+        reason = "its name or label says so; its values are no years"
+        return Moment("dates, as numbers", 0.6, reason)
     return None
 
 
-def _element(
-    variable: Variable, column: pl.Series, values: pl.Series
-) -> tuple[str, float, str] | None:
+def _element(variable: Variable, column: pl.Series, values: pl.Series) -> Moment | None:
     """Know months, days and quarters by a name that ends so and by few values."""
     name, label = " ".join(words(variable.name)), " ".join(words(variable.label))
     said = (text for text in (name, label) if not _NO_ELEMENT.search(text))
@@ -363,7 +325,7 @@ def _element(
     numbers = [int(one) for one in values.to_list() if one.isdigit()]
     if numbers and not (min(numbers) >= 0 and max(numbers) <= 54 and len(numbers) > 2):
         return None
-    return "an element of a date", 0.65, f"its name or label has {hit.group()!r}"
+    return Moment("an element of a date", 0.65, f"its name or label has {hit.group()!r}")
 
 
 def find_age(
@@ -372,31 +334,17 @@ def find_age(
     """Tell whether ages over 89, or years of birth that tell of them, are kept apart.
 
     One category of 90 or older is as Safe Harbor wants it.
-
-    Examples
-    --------
-    >>> ages = pl.Series([34, 90, 97])
-    >>> find_age(Variable("AGEP", "measure"), ages, ages.cast(pl.String), year=2024).records
-    2
     """
     said = _said(variable)
     if _AGE.search(said) and not _NO_AGE.search(said):
-        return (
-            _old_numbers(column)
-            if column.dtype.is_numeric() and not variable.value_labels
-            else _old_bands(variable, column, values)
-        )
-    if _BORN.search(said):
-        return _born_long_ago(variable, column, year)
-    return None
-
-
-def _old_numbers(column: pl.Series) -> Moment | None:
-    ages = column.drop_nulls().cast(pl.Float64)
-    old = ages.filter((ages > OLDEST) & (ages <= _LONGEST_LIFE))
-    if old.is_empty() or old.unique().to_list() == [OLDEST + 1]:
-        return None
-    return Moment("ages over 89", 0.9, "it is an age with values over 89", len(old))
+        if not column.dtype.is_numeric() or variable.value_labels:
+            return _old_bands(variable, column, values)
+        ages = column.drop_nulls().cast(pl.Float64)
+        old = ages.filter((ages > OLDEST) & (ages <= _LONGEST_LIFE))
+        if old.is_empty() or old.unique().to_list() == [OLDEST + 1]:
+            return None
+        return Moment("ages over 89", 0.9, "it is an age with values over 89", len(old))
+    return _born_long_ago(variable, column, year) if _BORN.search(said) else None
 
 
 def _old_bands(variable: Variable, column: pl.Series, values: pl.Series) -> Moment | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import polars as pl
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     import altair
 
 
+_Seen = TypeVar("_Seen")
 _CAVEATS = (
     "Not found means that nothing was recognised: look at the file yourself as well.",
     f"Small three-digit ZIP areas are those of {CENSUS}: check them against the current census.",
@@ -193,14 +194,14 @@ class Screening(Result):
             )
             yield Table("Record numbers", names, rows, [note])
         rows = [[name, "constant", "one value in the whole file"] for name in self.constants]
+        alone = "of the records that have a value have it alone"
         rows += [
-            [one.column, "nearly unique", f"{one.alone / one.filled:.0%} of the "
-             f"records that have a value have it alone"]
+            [one.column, "nearly unique", f"{one.alone / one.filled:.0%} {alone}"]
             for one in self.near_unique
-        ]  # fmt: skip
+        ]
         if rows:
-            yield Table("Columns that tell nothing, or nearly everything", ["column", "is", "why"],
-                        rows)  # fmt: skip
+            title = "Columns that tell nothing, or nearly everything"
+            yield Table(title, ["column", "is", "why"], rows)
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw which columns were found under which items, and which depend on which."""
@@ -318,8 +319,7 @@ def screen(
         return screen_dependences(  # type: ignore[return-value]
             data, names, nearly=question.nearly, sets=sets
         )
-    year = datetime.date.today().year if year is None else question.year
-    return _screened(data, names, sure=question.sure, nearly=question.nearly, sets=sets, year=year)
+    return _screened(data, question)
 
 
 def screen_problems(question: Question) -> Iterator[Problem]:
@@ -333,10 +333,10 @@ def screen_problems(question: Question) -> Iterator[Problem]:
             )
 
 
-def _screened(
-    data: Records, keys: tuple[str, ...], *, sure: float, nearly: float, sets: bool, year: int
-) -> Screening:
+def _screened(data: Records, question: Question) -> Screening:
     """Look at all of it."""
+    keys, sure, nearly, sets = question.keys or (), question.sure, question.nearly, question.sets
+    year = question.year or datetime.date.today().year
     unheld = encode_all(data)
     data.require_records()
 
@@ -346,9 +346,7 @@ def _screened(
         number = seen.number if seen.number and seen.number.confidence >= sure else None
         return replace(seen, identifiers=identifiers, number=number)
 
-    # On disk a column is held as values while it is looked at: one at a time.
-    here = isinstance(data, Microdata)
-    seen = in_threads(look, data.names) if here else [look(name) for name in data.names]
+    seen = _each(look, data, data.names)
     # What is constant or nearly unique says nothing; encoding it would only take time.
     telling = [
         one.variable.name
@@ -402,31 +400,31 @@ def identifying(data: Records, names: Sequence[str], *, sure: float = 0.5) -> di
             found.append(seen.number.reason)
         return found[0] if found else None
 
-    here = isinstance(data, Microdata)  # on disk a column is held as values, one at a time
-    reasons = in_threads(look, names) if here else map(look, names)
-    return {name: why for name, why in zip(names, reasons, strict=True) if why is not None}
+    reasons = zip(names, _each(look, data, names), strict=True)
+    return {name: why for name, why in reasons if why is not None}
+
+
+def _each(look: Callable[[str], _Seen], data: Records, names: Sequence[str]) -> list[_Seen]:
+    """Look at columns, on threads; on disk, where each is held meanwhile, one at a time."""
+    return in_threads(look, names) if isinstance(data, Microdata) else [look(n) for n in names]
 
 
 def _parts(seen: Sequence[Inspection], unheld: Sequence[str], records: int) -> Iterator[str]:
     """Say of which columns only the first records were looked at."""
+    template = (
+        "{0!r} has so many different values that only its first {1:,} records were "
+        "looked at, and counted. Give more ({memory}) to have all of them looked at."
+    )
     for one in seen:
-        name, some = one.variable.name, one.records
-        if name in unheld and some < records:
-            yield Problem(
-                "{0!r} has so many different values that only its first {1:,} records were "
-                "looked at, and counted. Give more ({memory}) to have all of them looked at.",
-                name,
-                some,
-            )
+        if one.variable.name in unheld and one.records < records:
+            yield Problem(template, one.variable.name, one.records)
 
 
 def _values(data: Records, name: str) -> pl.Series:
     """Return a column's values; what is no plain value, like a list, as it is."""
     if not isinstance(data, Microdata):
-        on_disk: Any = data
-        looked_at: pl.Series = on_disk.look(name)
-        return looked_at
-    raw = data.frame.get_column(name)
+        return cast("Any", data).look(name)  # type: ignore[no-any-return]
+    raw = data.frame[name]
     return raw if is_unreadable(raw) else data.column(name)
 
 

@@ -1,8 +1,8 @@
-"""Charts of a search: its path in the plane of detail kept (CR) and risk (RP), and its caption."""
+"""Charts of searches: paths in the plane of detail kept (CR) and risk (RP), and of a solution."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from keyhole.charts import (
     SOFT,
     house_style,
     inline,
+    legend,
     listed,
     own_colour,
     percentage,
@@ -35,7 +36,8 @@ from keyhole.selection.criteria import Exposed
 
 if TYPE_CHECKING:
     from keyhole.selection.frontier import Frontier
-    from keyhole.selection.result import Selection, Step
+    from keyhole.selection.result import Selection
+    from keyhole.selection.solution import Release, Solution
 
 
 WIDTH, HEIGHT = 680, 420
@@ -89,27 +91,29 @@ def path_chart(
 
     The sets of a frontier are drawn behind the paths, or alone. Selections are called by their
     methods, and by what else sets them apart, if no names are given.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> from keyhole.selection import forward
-    >>> rp = {("a",): 0.1, ("b",): 0.2, ("a", "b"): 0.4}
-    >>> evaluate = lambda s: SimpleNamespace(rp=rp[s], cr=0.5)
-    >>> selection = forward(evaluate, keep=[], candidates=["a", "b"], limit=0.3)
-    >>> path_chart([selection]).to_dict()["title"]["text"]
-    ['1 of 2 variables stays within the risk limit of 30% (forward search)']
     """
     if not selections and frontier is None:
         raise OptionError("path_chart must be given a selection or a frontier. Got neither.")
     called = selection_names(selections) if names is None else distinct(map(plain, names))
-    paths = _paths(selections, called)
+    # The first path is the widest, so that all are seen where they coincide.
+    wider = min(2.0, 8 / max(len(selections), 1))
+    paths = [
+        _Path(name, PALETTE[i % len(PALETTE)], wider * (len(called) - 1 - i), tuple(_marks(one)))
+        for i, (name, one) in enumerate(zip(called, selections, strict=True))
+    ]
     asked: list[Selection | Frontier] = [*selections, *([] if frontier is None else [frontier])]
-    limits = sorted({one.limit for one in asked})
-    plane = _plane(
-        [*(mark for path in paths for mark in path.marks), *(frontier.sets if frontier else ())],
-        limits,
-        {one.cutoff for one in asked},
+    limits, cutoffs = sorted({one.limit for one in asked}), {one.cutoff for one in asked}
+    sets: list[Exposed] = [mark for path in paths for mark in path.marks]
+    sets += frontier.sets if frontier else ()
+    plane = RiskPlane(
+        across="cr",
+        title="Cell ratio CR: cells for each record (detail kept)",
+        largest=1.06 * (max((one.cr for one in sets), default=0) or 1),
+        rp=1.08 * (max([*(one.rp for one in sets), *limits]) or 1),
+        cutoff=next(iter(cutoffs)) if len(cutoffs) == 1 else None,  # several go unnamed
+        width=WIDTH,
+        height=HEIGHT,
+        stretched=True,
     )
     lines = [(f"risk limit {percentage(v)}", v, False) for v in limits]
     if len(selections) == 1 and (drop := selections[0].drop_limit) is not None:
@@ -132,38 +136,13 @@ def path_chart(
     return house_style(chart, title=title, subtitle=[*subtitle, STRETCHED])
 
 
-def _plane(
-    sets: Sequence[Exposed], limits: Sequence[float], cutoffs: Collection[int | None]
-) -> RiskPlane:
-    """Make a plane that holds the sets and the limits; several cutoffs go unnamed."""
-    cr = max((one.cr for one in sets), default=0) or 1
-    rp = max([*(one.rp for one in sets), *limits]) or 1
-    return RiskPlane(
-        across="cr",
-        title="Cell ratio CR: cells for each record (detail kept)",
-        largest=cr * 1.06,
-        rp=rp * 1.08,
-        cutoff=next(iter(cutoffs)) if len(cutoffs) == 1 else None,
-        width=WIDTH,
-        height=HEIGHT,
-        stretched=True,
-    )
-
-
-def _paths(selections: Sequence[Selection], names: Sequence[str]) -> list[_Path]:
-    """Make the first path the widest, so that all are seen where they coincide."""
-    wider = min(2.0, 8 / max(len(selections), 1))
-    return [
-        _Path(name, PALETTE[i % len(PALETTE)], wider * (len(names) - 1 - i), tuple(_marks(one)))
-        for i, (name, one) in enumerate(zip(names, selections, strict=True))
-    ]
-
-
 def _marks(selection: Selection) -> Iterator[_Mark]:
-    for step in selection.steps[:-1]:
-        yield _mark(step, TAKEN)
-    for step in selection.steps[-1:]:
-        yield _mark(step, CHOSEN if step.rp <= selection.limit else ABOVE)
+    for place, step in enumerate(selection.steps, 1):
+        kind = CHOSEN if step.rp <= selection.limit else ABOVE
+        if place < len(selection.steps):
+            kind = TAKEN
+        held, name = listed(step.variables, 30), plain(step.variable, 24)
+        yield _Mark(kind, _sign(step.step), name, held, step.rp, step.cr)
     end = selection.stopped
     if end.variable is None or end.rp is None or end.cr is None:
         return
@@ -171,11 +150,6 @@ def _marks(selection: Selection) -> Iterator[_Mark]:
     if goes_on(selection):
         kind, held = CHOSEN, listed(selection.within_limit or (), 30)
     yield _Mark(kind, _sign(end.step), plain(end.variable, 24), held, end.rp, end.cr)
-
-
-def _mark(step: Step, kind: str) -> _Mark:
-    held = listed(step.variables, 30)
-    return _Mark(kind, _sign(step.step), plain(step.variable, 24), held, step.rp, step.cr)
 
 
 def _sign(step: str) -> str:
@@ -277,13 +251,7 @@ def selection_names(selections: Sequence[Selection]) -> list[str]:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """Number the names that come more than once.
-
-    Examples
-    --------
-    >>> distinct(["forward", "backward", "forward"])
-    ['forward #1', 'backward', 'forward #2']
-    """
+    """Number the names that come more than once."""
     given = list(names)
     return [
         name if given.count(name) == 1 else f"{name} #{given[: i + 1].count(name)}"
@@ -322,11 +290,22 @@ def caption(
     """Return the title, and the lines below it, of one search, several, or a frontier."""
     below = [] if frontier is None else _frontier_lines(frontier)
     if not selections:
-        return _frontier_title(frontier), below
+        count, limit = (len(frontier.sets), percentage(frontier.limit)) if frontier else (0, "")
+        if not count:
+            return "No set of variables is within the risk limit", below
+        are = "One set of variables is" if count == 1 else f"{count:,} sets of variables are"
+        return f"{are} as large as the risk limit of {limit} allows", below
     if len(selections) == 1:
         selection = selections[0][1]
         return _title(selection), _lines(selection) + below
-    return _winner(selections), [_one_line(n, s) for n, s in selections] + below
+    lines = [
+        f"{name}: nothing is within the limit."
+        if one.within_limit is None
+        else f"{name}: {len(one.within_limit)} variables{_figures(one)}: "
+        f"{listed(one.within_limit, 20)}."
+        for name, one in selections
+    ]
+    return _winner(selections), lines + below
 
 
 def _title(selection: Selection) -> str:
@@ -371,13 +350,6 @@ def _ending(selection: Selection) -> list[str]:
     return [f"The next step, with {name}, leads back to an earlier set: the search ends."]
 
 
-def _one_line(name: str, selection: Selection) -> str:
-    if selection.within_limit is None:
-        return f"{name}: nothing is within the limit."
-    held = selection.within_limit
-    return f"{name}: {len(held)} variables{_figures(selection)}: {listed(held, 20)}."
-
-
 def _winner(selections: Sequence[tuple[str, Selection]]) -> str:
     limits = sorted({s.limit for _, s in selections})
     if len(limits) > 1:
@@ -397,17 +369,6 @@ def _winner(selections: Sequence[tuple[str, Selection]]) -> str:
     return f"Of {len(selections)} searches, {' and '.join(first)} {verb} most detail within {where}"
 
 
-def _frontier_title(frontier: Frontier | None) -> str:
-    if frontier is None or not frontier.sets:
-        return "No set of variables is within the risk limit"
-    limit = percentage(frontier.limit)
-    if len(frontier.sets) == 1:
-        return f"One set of variables is as large as the risk limit of {limit} allows"
-    return (
-        f"{len(frontier.sets):,} sets of variables are as large as the risk limit of {limit} allows"
-    )
-
-
 def _frontier_lines(frontier: Frontier) -> list[str]:
     count, best = len(frontier.sets), frontier.best["cr"]
     lines = []
@@ -420,3 +381,51 @@ def _frontier_lines(frontier: Frontier) -> list[str]:
     if not frontier.complete:
         lines.append("The time ran out before all sets were seen: better ones may exist.")
     return lines
+
+
+RELEASE_KINDS = {
+    "release within the limits": QUIET,
+    "best release": PALETTE[0],
+    "simpler plan": PALETTE[1],
+}
+
+
+def solution_chart(solution: Solution) -> alt.TopLevelMixin:
+    """Draw the Pareto points with the best release, and the simpler plans beside them.
+
+    Plans are drawn at their utility after losses, so that suppression shows what it takes.
+    """
+    within, best, plan = kinds = list(RELEASE_KINDS)
+    rows = [_release_row("", within, one) for one in solution.frontier[:-1]]
+    rows += [_release_row("solve", best, one) for one in solution.frontier[-1:]]
+    rows += [_release_row(name, plan, one) for name, one in solution.greedy.items() if one]
+    base = alt.Chart(inline(rows)).encode(
+        x=alt.X("utility:Q", title="utility after losses").axis(format="~%").scale(domain=[0, 1]),
+        y=alt.Y("rp:Q", title=f"records in cells smaller than {solution.cutoff} (RP)").axis(
+            format="~%"
+        ),
+        color=alt.Color("kind:N", legend=legend(kinds, width=640)).scale(
+            domain=kinds, range=list(RELEASE_KINDS.values())
+        ),
+        tooltip=[alt.Tooltip("name:N"), alt.Tooltip("levels:N"), "rp:Q", "utility:Q"],
+    )
+    points = base.mark_point(filled=True, size=70, opacity=1)
+    names = base.transform_filter("datum.name != ''").mark_text(align="right", dx=-9, fontSize=12)
+    limit = alt.Chart(inline([{"limit": solution.limit}])).mark_rule(strokeDash=[4, 3])
+    chart = alt.layer(limit.encode(y="limit:Q"), points, names.encode(text="name:N")).properties(
+        width=640, height=360
+    )
+    found = "The best release" if solution.complete else "The best release found in time"
+    kept, most = percentage(solution.kept_utility), percentage(solution.limit)
+    title = f"{found} keeps {kept} of the detail within the risk limit of {most}"
+    below = f"The time ran out before all {solution.combinations:,} combinations were searched."
+    if solution.complete:
+        count = f"{solution.combinations:,} combinations"
+        below = f"All {count} were searched: nothing better is within the limits."
+    return house_style(chart, title=title, subtitle=[below])
+
+
+def _release_row(name: str, kind: str, release: Release) -> dict[str, Any]:
+    levels = plain(", ".join(one.level for one in release.columns) or "none", 200)
+    figures = {"rp": release.rp, "utility": release.kept_utility}
+    return {"name": name, "kind": kind, "levels": levels, **figures}

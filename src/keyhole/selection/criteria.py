@@ -117,13 +117,7 @@ class Space:
 
     @classmethod
     def parse(cls, keep: Iterable[str], candidates: Iterable[str | Sequence[str]]) -> Space:
-        """Read candidates; `"age|age10"` or `("age", "age10")` are alternatives of one variable.
-
-        Examples
-        --------
-        >>> Space.parse(["sex"], ["age|age10", "state"]).groups
-        (('age', 'age10'), ('state',))
-        """
+        """Read candidates; `"age|age10"` or `("age", "age10")` are alternatives of one variable."""
         groups = tuple(
             tuple(part.strip() for part in c.split("|"))
             if isinstance(c, str)

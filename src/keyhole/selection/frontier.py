@@ -12,30 +12,19 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
+import polars as pl
+
+from keyhole.core import shared
 from keyhole.core.codec import to_plain
 from keyhole.core.marks import COUNT, WHEN_SET, Named, Share, figure
 from keyhole.core.notes import Note
-from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import (
-    CandidateColumns,
-    Cutoff,
-    EngineOption,
-    KeepColumns,
-    Limit,
-    Master,
-    MemorySize,
-    ScenarioOption,
-    StoreOption,
-    TargetOption,
-    Values,
-    WorkFolder,
-)
+from keyhole.core.options import Option, bind, documented
 from keyhole.core.tables import Table
 from keyhole.engines import MemoryEngine, Tally
 from keyhole.engines.choose import engine_notes, local_engine
@@ -48,7 +37,6 @@ from keyhole.selection.search import SEARCHES
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 Progress = Callable[[int, int], None]
@@ -91,10 +79,8 @@ class Hunt:
 
     def run(self, progress: Progress | None) -> None:
         """Search every branch, on threads; an interrupt ends them all."""
-        try:
-            hurry(self.deadline)
-        except OutOfTimeError:
-            self.out_of_time = True
+        self.out_of_time = time.monotonic() > self.deadline
+        if self.out_of_time:
             return
         for number, group in enumerate(self.space.groups):
             self._group.update(dict.fromkeys(self.engine.numbers(group), number))
@@ -135,7 +121,11 @@ class Hunt:
         self, head: frozenset[int], cells: Partition, tally: Tally, tail: Sequence[int]
     ) -> list[partial[None]]:
         """Look at all one-variable extensions; return what remains to be searched."""
-        fits = self._fitting(head, cells, tail)
+        fits: dict[int, Tally] = {}
+        if tail:
+            tallies = cells.tally_splits(tail, self.engine.sizes, self.engine.records)
+            self._counts.append((head.union(tail), len(tail)))
+            fits = {v: t for v, t in zip(tail, tallies, strict=True) if t.rp <= self.limit}
         if not fits:
             self._report(head, tally)
             return []
@@ -143,27 +133,12 @@ class Hunt:
         tail = sorted(fits, key=lambda v: -fits[v].at_risk)
         if self._settled(head, cells, fits, tail):
             return []
-        jobs: list[partial[None]] = []
-        for place, v in enumerate(tail):
-            rest = [u for u in tail[place + 1 :] if self._group[u] != self._group[v]]
-            jobs.append(partial(self._descend, head, cells, v, fits[v], rest))
-        return jobs
-
-    def _fitting(
-        self, head: frozenset[int], cells: Partition, tail: Sequence[int]
-    ) -> dict[int, Tally]:
-        if not tail:
-            return {}
-        tallies = cells.tally_splits(tail, self.engine.sizes, self.engine.records)
-        self._counts.append((head.union(tail), len(tail)))
-        return {v: t for v, t in zip(tail, tallies, strict=True) if t.rp <= self.limit}
+        group = self._group
+        later = {v: [u for u in tail[i:] if group[u] != group[v]] for i, v in enumerate(tail, 1)}
+        return [partial(self._descend, head, cells, v, fits[v], later[v]) for v in tail]
 
     def _settled(
-        self,
-        head: frozenset[int],
-        cells: Partition,
-        fits: Mapping[int, Tally],
-        tail: Sequence[int],
+        self, head: frozenset[int], cells: Partition, fits: Mapping[int, Tally], tail: Sequence[int]
     ) -> bool:
         """Tell whether everything left fits together, or lies inside a set already found."""
         if len({self._group[v] for v in tail}) < len(tail):
@@ -176,10 +151,10 @@ class Hunt:
             return True
         tally = cells.tally_joint(tail, self.engine.records)
         self._counts.append((whole, 1))
-        if tally.rp <= self.limit:
+        fits_together = tally.rp <= self.limit
+        if fits_together:
             self._report(whole, tally)
-            return True
-        return False
+        return fits_together
 
     def _descend(
         self, head: frozenset[int], cells: Partition, v: int, tally: Tally, rest: Sequence[int]
@@ -288,15 +263,8 @@ class Frontier(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a maximal set, the largest CR first."""
-        import polars as pl
-
-        schema: dict[str, Any] = {
-            "variables": pl.List(pl.String),
-            "rp": pl.Float64,
-            "cr": pl.Float64,
-            "size": pl.Int64,
-            "value": pl.Float64,
-        }
+        schema: dict[str, Any] = {"variables": pl.List(pl.String), "rp": pl.Float64}
+        schema |= {"cr": pl.Float64, "size": pl.Int64, "value": pl.Float64}
         return pl.DataFrame([to_plain(s) for s in self.sets], schema)
 
     def tables(self) -> list[Table]:
@@ -337,13 +305,13 @@ def _row(
 def frontier(
     data: Any,
     *,
-    limit: Limit,
-    keep: KeepColumns = (),
-    candidates: CandidateColumns = None,
-    scenario: ScenarioOption = None,
-    store: StoreOption = None,
-    target: TargetOption = None,
-    cutoff: Cutoff = 3,
+    limit: shared.Limit,
+    keep: shared.KeepColumns = (),
+    candidates: shared.CandidateColumns = None,
+    scenario: shared.ScenarioOption = None,
+    store: shared.StoreOption = None,
+    target: shared.TargetOption = None,
+    cutoff: shared.Cutoff = 3,
     seconds: Annotated[
         float | None,
         Option(
@@ -352,12 +320,12 @@ def frontier(
             above=0,
         ),
     ] = None,
-    values: Values = None,
+    values: shared.Values = None,
     progress: Progress | None = None,
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
+    master: shared.Master = None,
 ) -> Frontier:
     """Find all the largest sets of variables within the limit.
 
@@ -383,12 +351,19 @@ def frontier(
     start, time_left = time.monotonic(), math.inf if seconds is None else seconds
     counter = local_engine(opened, space.names)
     worth = question.values["values"] or {}
+    tally = partial(counter.tally, cutoff=cutoff)
+
+    def named(numbers: Collection[int], found: Tally) -> FrontierSet:
+        names = tuple(name for i, name in enumerate(space.names) if i in numbers)
+        value = math.fsum(worth.get(name, 1.0) for name in names)
+        return FrontierSet(names, found.rp, found.cr, value)
+
     greedy = _greedy(counter, space, limit, cutoff, start + GREEDY_SHARE * time_left)
     hunt = Hunt(counter, space, limit, cutoff, start + time_left)
     hunt.start_from(s for s in greedy.values() if s is not None)
     hunt.run(progress)
     sets = sorted(
-        (_named(space, s, tally, worth) for s, tally in hunt.maximal().items()),
+        (named(numbers, found) for numbers, found in hunt.maximal().items()),
         key=lambda s: (-s.cr, s.variables),
     )
     told = () if key is None else (Note("exposure.scenario", name=key.name),)
@@ -401,16 +376,17 @@ def frontier(
         complete=not hunt.out_of_time,
         evaluated=hunt.evaluated,
         sets=tuple(sets),
-        greedy={k: _measured(counter, space, s, cutoff, worth) for k, s in greedy.items()},
+        greedy={
+            method: None if one is None else named(counter.numbers(one), tally(one))
+            for method, one in greedy.items()
+        },
         notes=(*told, *engine_notes(opened), *_notes(hunt, sets, greedy, seconds)),
         engine=counter.name,
         key=getattr(key, "mapping", None),
     )
 
 
-def frontier_problems(question: Question) -> Iterator[Problem]:
-    """Say what is wrong with options of `frontier` that depend on each other."""
-    return choice_problems(question)
+frontier_problems = choice_problems
 
 
 def _notes(
@@ -427,27 +403,6 @@ def _notes(
     return notes
 
 
-def _named(
-    space: Space, numbers: frozenset[int], tally: Tally, values: Mapping[str, float]
-) -> FrontierSet:
-    names = tuple(name for i, name in enumerate(space.names) if i in numbers)
-    worth = math.fsum(values.get(name, 1.0) for name in names)
-    return FrontierSet(names, tally.rp, tally.cr, worth)
-
-
-def _measured(
-    engine: MemoryEngine,
-    space: Space,
-    variables: Sequence[str] | None,
-    cutoff: int,
-    values: Mapping[str, float],
-) -> FrontierSet | None:
-    if variables is None:
-        return None
-    tally = engine.tally(variables, cutoff=cutoff)
-    return _named(space, frozenset(engine.numbers(variables)), tally, values)
-
-
 def _greedy(
     engine: MemoryEngine, space: Space, limit: float, cutoff: int, deadline: float
 ) -> dict[str, tuple[str, ...] | None]:
@@ -456,16 +411,15 @@ def _greedy(
     out: dict[str, tuple[str, ...] | None] = {}
     for method, search in SEARCHES.items():
         try:
-            found = search(
+            within = search(
                 evaluate,
                 keep=space.keep,
                 candidates=space.groups,
                 limit=limit,
                 progress=lambda _: hurry(deadline),
-            )
+            ).within_limit
         except OutOfTimeError:
             break
-        within = found.within_limit
         # Even the empty set is beyond the limit where there are fewer records than the cutoff.
         fits = within is not None and engine.tally(within, cutoff=cutoff).rp <= limit
         out[method] = within if fits else None

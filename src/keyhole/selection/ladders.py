@@ -75,30 +75,24 @@ def made_ladder(data: Records, column: str) -> Ladder:
     Numbers get bands, each width twice the one before, above a limit all together. Dates get
     months, quarters, years and decades. Text codes of one length, as those of places, get
     prefixes. Of other categories the rare ones are pooled.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> people = load({"age": list(range(20, 100)), "zip": [f"{z:05}" for z in range(80)]})
-    >>> [rung.level for rung in made_ladder(people, "age").rungs]
-    ['age', 'top(age, 95)', 'band(top(age, 95), 5)', 'band(top(age, 95), 10)',
-     'band(top(age, 95), 20)', 'band(top(age, 95), 40)']
-    >>> [rung.name for rung in made_ladder(people, "zip").rungs]
-    ['zip', 'zip_prefix4', 'zip_prefix3', 'zip_prefix2', 'zip_prefix1']
     """
     codes, kind = data.codes(column), data.variable(column).kind
     written = str(ColumnName(column))
     dtype = codes.levels.dtype
-    if dtype.is_temporal() and dtype in (pl.Date, pl.Datetime):
-        found = _dates(written)
+    if dtype in (pl.Date, pl.Datetime):
+        found = {part: f"{part}({written})" for part in ("month", "quarter", "year")}
+        found["decade"] = f"band(year({written}), 10)"
     elif dtype.is_numeric() and kind == "measure":
         found = _bands(written, codes)
     elif dtype == pl.String and _are_codes(codes.levels):
         length = int(codes.levels.str.len_chars()[0])
         lengths = range(length - 1, max(length - 1 - WIDTHS, 0), -1)
         found = {f"prefix{n}": f"prefix({written}, {n})" for n in lengths}
+    elif len(codes.levels) > 2:
+        least = (max(2, math.ceil(share * len(codes.values))) for share in POOLED)
+        found = {f"pool{n}": f"pool({written}, {n})" for n in least}
     else:
-        found = _pools(written, codes)
+        found = {}
     taken = set(data.names)
     rungs = [Rung(column)]
     if not _can_be_written(written):
@@ -120,11 +114,6 @@ def _can_be_written(column: str) -> bool:
     return True
 
 
-def _dates(written: str) -> dict[str, str]:
-    found = {part: f"{part}({written})" for part in ("month", "quarter", "year")}
-    return {**found, "decade": f"band(year({written}), 10)"}
-
-
 def _bands(written: str, codes: Codes) -> dict[str, str]:
     counts = count_codes(codes.values, codes.size)[: len(codes.levels)]
     levels = codes.levels.cast(pl.Float64).to_numpy()
@@ -144,19 +133,15 @@ def _bands(written: str, codes: Codes) -> dict[str, str]:
     is_topped = levels[0] < top < levels[-1]
     number = f"top({written}, {_plain(top)})" if is_topped else written
     found = {f"top{_plain(top)}": number} if is_topped else {}
-    for step in range(WIDTHS):
-        wide = _plain(width * 2**step)
-        found[f"band{wide}"] = f"band({number}, {wide})"
-    return found
+    wide = (_plain(width * 2**step) for step in range(WIDTHS))
+    return {**found, **{f"band{one}": f"band({number}, {one})" for one in wide}}
 
 
 def _nice(width: float) -> float:
     """Return the next number of 1, 2 or 5 with zeros."""
     power = 10.0 ** math.floor(math.log10(width))
-    return next(
-        (float(f"{n * power:.12g}") for n in (1, 2, 5) if n * power >= width * (1 - 1e-9)),
-        float(f"{10 * power:.12g}"),
-    )
+    factor = next((n for n in (1, 2, 5) if n * power >= width * (1 - 1e-9)), 10)
+    return float(f"{factor * power:.12g}")
 
 
 def _plain(number: float) -> str:
@@ -172,24 +157,8 @@ def _are_codes(levels: pl.Series) -> bool:
     return fits and bool(levels.str.contains(r"^[0-9A-Z]*[0-9][0-9A-Z]*$").all())
 
 
-def _pools(written: str, codes: Codes) -> dict[str, str]:
-    if len(codes.levels) < 3:
-        return {}
-    records = len(codes.values)
-    least = dict.fromkeys(max(2, math.ceil(share * records)) for share in POOLED)
-    return {f"pool{n}": f"pool({written}, {n})" for n in least}
-
-
 def declared_ladders(given: Any) -> tuple[dict[str, Ladder], list[str]]:
-    """Read declared ladders from a table or its TOML file; return them and what is wrong.
-
-    Examples
-    --------
-    >>> ladders, problems = declared_ladders({"age": {"levels": [
-    ...     {"name": "age"}, {"name": "age10", "derive": "band(age,10)"}]}})
-    >>> [rung.level for rung in ladders["age"].rungs], problems
-    (['age', 'band(age, 10)'], [])
-    """
+    """Read declared ladders from a table or its TOML file; return them and what is wrong."""
     if given is None:
         return {}, []
     if isinstance(given, str | os.PathLike):
@@ -324,10 +293,8 @@ def _nested(finer: Codes, coarser: Codes) -> Ints | None:
     pieces = list(parts(len(finer.values)))
     for some in pieces:
         table[finer.values[some]] = coarser.values[some]
-    is_nested = all(
-        np.array_equal(table[finer.values[some]], coarser.values[some]) for some in pieces
-    )
-    return table if is_nested else None
+    back = (np.array_equal(table[finer.values[some]], coarser.values[some]) for some in pieces)
+    return table if all(back) else None
 
 
 def _representatives(classes: Ints, absent: int, first: Codes) -> tuple[Numbers, int]:

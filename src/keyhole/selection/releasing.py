@@ -15,6 +15,7 @@ import polars as pl
 from keyhole.core.expressions import parse_expression, source_columns
 from keyhole.core.options import Question
 from keyhole.data.columns import Codes
+from keyhole.data.deriving import Derivation
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import Records, Tally
@@ -133,7 +134,7 @@ class Outgoing:
         ]
         whole = whole.select(names)
         put = [
-            pl.when(pl.Series(flags)).then(None).otherwise(pl.col(rung.name)).alias(rung.name)
+            pl.when(~pl.Series(flags)).then(pl.col(rung.name))
             for rung, flags in zip(self.rungs.values(), self.blanked.values(), strict=True)
             if flags.any()
         ]
@@ -146,13 +147,11 @@ class Outgoing:
 
     def _sources(self) -> list[str]:
         """Return the columns that the levels are made from."""
-        from keyhole.data.deriving import Derivation
-
-        found: list[str] = []
-        for name, rung in self.rungs.items():
-            made = Derivation.of(rung.name, rung.derive).columns if rung.derive else (name,)
-            found += made
-        return list(dict.fromkeys(found))
+        found = (
+            Derivation.of(rung.name, rung.derive).columns if rung.derive else (name,)
+            for name, rung in self.rungs.items()
+        )
+        return list(dict.fromkeys(name for made in found for name in made))
 
     def _left(self, codes: dict[str, Codes]) -> dict[str, Codes]:
         """Return codes of the records that stay."""
@@ -220,7 +219,7 @@ def _coarse(ladder: LadderCodes, rung: int) -> Codes:
     values = np.empty(len(ladder.codes.values), dtype=np.uint32)
     for some in parts(len(values)):
         values[some] = table[ladder.codes.values[some]]
-    has_missing = bool((values == size).any()) if size else True
+    has_missing = not size or bool((values == size).any())
     return Codes(values, pl.Series(range(size), dtype=pl.Int64), has_missing)
 
 

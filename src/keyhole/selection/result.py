@@ -7,17 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from keyhole.core.marks import (
-    COUNT,
-    HIDDEN,
-    PUBLIC,
-    SPREAD,
-    WHEN_SET,
-    Named,
-    Share,
-    When,
-    figure,
-)
+import polars as pl
+
+from keyhole.core.marks import COUNT, HIDDEN, PUBLIC, SPREAD, WHEN_SET, Named, Share, When, figure
 from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.exposure.regrouping import unnamed_groups
@@ -25,7 +17,6 @@ from keyhole.results import Result, tables_of
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 MethodName = Literal["forward", "backward", "stepwise"]
@@ -138,13 +129,13 @@ class Selection(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a step taken."""
-        import polars as pl
-
-        names = [field.name for field in dataclasses.fields(Step)]
-        rows = [[getattr(s, n) for n in names] for s in self.steps]
-        kinds: list[Any] = [pl.String, pl.String, pl.List(pl.String), *[pl.Float64] * 4]
-        schema = list(zip(names, kinds, strict=True))
-        return pl.DataFrame([[*r[:2], list(r[2]), *r[3:]] for r in rows], schema, orient="row")
+        texts: dict[str, Any] = {
+            "step": pl.String,
+            "variable": pl.String,
+            "variables": pl.List(pl.String),
+        }
+        figures = dict.fromkeys(("alpha", "rp", "cr", "ratio"), pl.Float64)
+        return pl.DataFrame([dataclasses.asdict(s) for s in self.steps], {**texts, **figures})
 
     def table(self, step: str) -> Table:
         """Return all the candidates of one step, as the paper prints it."""

@@ -136,25 +136,29 @@ class _Look:
         return Stopped(self.name, self.move.variable, reason, self.exposed.rp, self.exposed.cr)
 
 
-def _begin(
-    evaluate: Evaluate,
-    keep: Iterable[str],
-    candidates: Iterable[str | Sequence[str]],
-    criterion: Criterion | None,
-    values: Mapping[str, float] | None,
-    progress: StepProgress | None,
-    **limits: Any,
-) -> _Walk:
-    problems = [
-        problem
-        for name, limit in limits.items()
-        for problem in kind_problems(name, Number(low=0, high=1), limit)
-    ]
-    problems += [] if values is None else kind_problems("values", Amounts("variable"), values)
+def _begin(given: Mapping[str, Any]) -> _Walk:
+    """Check what a search is given, and begin at what is kept."""
+    share = Number(low=0, high=1)
+    problems = kind_problems("limit", share, given["limit"])
+    for name, kind in (("drop_limit", share), ("values", Amounts("variable"))):
+        if given.get(name) is not None:
+            problems += kind_problems(name, kind, given[name])
     if problems:
         raise OptionError(problems)
-    space = Space.parse(keep, candidates)
-    return _Walk(evaluate, space, criterion or named_criterion(), values or {}, progress)
+    space = Space.parse(given["keep"], given["candidates"])
+    criterion, values = given["criterion"] or named_criterion(), given["values"] or {}
+    return _Walk(given["evaluate"], space, criterion, values, given["progress"])
+
+
+def _one_way(walk: _Walk, letter: str, method: MethodName, limit: float) -> Selection:
+    """Add, or remove, until the next step would cross the limit."""
+    adds = letter == "F"
+    while moves := (walk.space.additions if adds else walk.space.removals)(walk.current):
+        look = walk.look(letter, moves)
+        if look.exposed.rp > limit if adds else look.exposed.rp < limit:
+            return _finish(walk, method, limit, None, look.stopped("limit"))
+        walk.take(letter, look)
+    return _finish(walk, method, limit, None, walk.exhausted(letter))
 
 
 def forward(
@@ -195,13 +199,7 @@ def forward(
     >>> forward(evaluate, keep=[], candidates=["a", "b"], limit=0.3).selected
     ('a',)
     """
-    walk = _begin(evaluate, keep, candidates, criterion, values, progress, limit=limit)
-    while moves := walk.space.additions(walk.current):
-        look = walk.look("F", moves)
-        if look.exposed.rp > limit:
-            return _finish(walk, "forward", limit, None, look.stopped("limit"))
-        walk.take("F", look)
-    return _finish(walk, "forward", limit, None, walk.exhausted("F"))
+    return _one_way(_begin(locals()), "F", "forward", limit)
 
 
 def backward(
@@ -219,14 +217,9 @@ def backward(
     The parameters are those of `forward`. As in the published run the set where the search
     stops lies just above the limit; `within_limit` goes on with the same rule.
     """
-    walk = _begin(evaluate, keep, candidates, criterion, values, progress, limit=limit)
+    walk = _begin(locals())
     walk.current = walk.space.fullest
-    while moves := walk.space.removals(walk.current):
-        look = walk.look("B", moves)
-        if look.exposed.rp < limit:
-            return _finish(walk, "backward", limit, None, look.stopped("limit"))
-        walk.take("B", look)
-    return _finish(walk, "backward", limit, None, walk.exhausted("B"))
+    return _one_way(walk, "B", "backward", limit)
 
 
 def stepwise(
@@ -245,8 +238,7 @@ def stepwise(
     The parameters are those of `forward`, and `drop_limit`: from this RP on variables are
     removed, never the one entered last; 0.65 of the limit by default.
     """
-    limits = {"limit": limit} if drop_limit is None else {"limit": limit, "drop_limit": drop_limit}
-    walk = _begin(evaluate, keep, candidates, criterion, values, progress, **limits)
+    walk = _begin(locals())
     drop = DROP_SHARE * limit if drop_limit is None else drop_limit
     seen = {frozenset(walk.current)}
     entered: str | None = None
@@ -258,22 +250,18 @@ def stepwise(
         if not moves:
             return _finish(walk, "stepwise", limit, drop, walk.exhausted("F"))
         look = walk.look("F", moves)
-        reason = _stop_reason(look, limit, removed, seen)
+        reason: Reason | None = None
+        if look.exposed.rp > limit:
+            reason = "limit"
+        elif look.move.added in removed:
+            reason = "reentry"
+        elif frozenset(look.move.variables) in seen:
+            reason = "cycle"
         if reason is not None:
             return _finish(walk, "stepwise", limit, drop, look.stopped(reason))
         walk.take("F", look)
         seen.add(frozenset(walk.current))
         entered = look.move.added
-
-
-def _stop_reason(
-    look: _Look, limit: float, removed: set[str | None], seen: set[frozenset[str]]
-) -> Reason | None:
-    if look.exposed.rp > limit:
-        return "limit"
-    if look.move.added in removed:
-        return "reentry"
-    return "cycle" if frozenset(look.move.variables) in seen else None
 
 
 def _remove_pass(
@@ -298,6 +286,7 @@ def _remove_pass(
 def _finish(
     walk: _Walk, method: MethodName, limit: float, drop_limit: float | None, stopped: Stopped
 ) -> Selection:
+    # `within_limit` goes on from here: what was seen until now is the search itself.
     steps, tables, selected = tuple(walk.steps), tuple(walk.tables), walk.current
     warnings = []
     if drop_limit is not None and drop_limit >= limit:

@@ -7,25 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+import polars as pl
+
+from keyhole.core import shared
 from keyhole.core.codec import to_plain
 from keyhole.core.kinds import Choice, Number, Several, Whole
 from keyhole.core.marks import HIDDEN, WHEN_SET, Also, Named, Share, figure
 from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import (
-    By,
-    CandidateColumns,
-    EngineOption,
-    KeepColumns,
-    Master,
-    MemorySize,
-    NameSmallGroups,
-    ScenarioOption,
-    StoreOption,
-    TargetOption,
-    Values,
-    WorkFolder,
-)
 from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, engine_of
@@ -47,7 +36,6 @@ from keyhole.selection.search import METHODS, SEARCHES, StepProgress
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 @documented
@@ -70,11 +58,11 @@ def select(
             metavar="HOW,…",
         ),
     ] = "forward",
-    keep: KeepColumns = (),
-    candidates: CandidateColumns = None,
-    scenario: ScenarioOption = None,
-    store: StoreOption = None,
-    target: TargetOption = None,
+    keep: shared.KeepColumns = (),
+    candidates: shared.CandidateColumns = None,
+    scenario: shared.ScenarioOption = None,
+    store: shared.StoreOption = None,
+    target: shared.TargetOption = None,
     drop_limit: Annotated[
         float | None,
         Option(
@@ -102,9 +90,9 @@ def select(
     skip_dependent: Annotated[
         bool, Option("Leave out candidates that nearly repeat an earlier variable.")
     ] = False,
-    values: Values = None,
-    by: By = None,
-    name_small_groups: NameSmallGroups = False,
+    values: shared.Values = None,
+    by: shared.By = None,
+    name_small_groups: shared.NameSmallGroups = False,
     compare: Annotated[bool, Option("Compare all three methods.", surfaces="c")] = False,
     table: Annotated[
         str | None,
@@ -114,10 +102,10 @@ def select(
         bool, Option("Also print the candidates of every step.", surfaces="c")
     ] = False,
     progress: StepProgress | None = None,
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
+    master: shared.Master = None,
 ) -> Annotated[Selection, Also("keyhole.selection.select.SelectionComparison")]:
     """Choose the variables that can be released, step by step.
 
@@ -163,10 +151,14 @@ def select(
             for label, part in groups_of(opened, question.by)
         ]
         found = dataclasses.replace(found, by=called_by(question.by), groups=tuple(groups))
+    known = tuple(one.step for one in found.step_tables)
+    if table is not None and table not in known:
+        template = "{table} must be a step of the selection: {0}. Got {1!r} instead."
+        raise OptionError(Problem(template, ", ".join(known), table))
     return dataclasses.replace(
         found,
         name_small_groups=name_small_groups,
-        shown_steps=_shown_steps(found, table, tables),
+        shown_steps=known if tables else () if table is None else (table,),
         scenario=name,
         key=mapping,
     )
@@ -276,26 +268,8 @@ def _search(
     if within == () and engine.tally((), cutoff=question.cutoff).rp > question.limit:
         within = None
     return dataclasses.replace(
-        found,
-        within_limit=within,
-        cutoff=question.cutoff,
-        records=data.records,
-        engine=engine.name,
+        found, within_limit=within, cutoff=question.cutoff, records=data.records, engine=engine.name
     ).with_notes(*engine_notes(data))
-
-
-def _shown_steps(found: Selection, step: str | None, every: bool) -> tuple[str, ...]:
-    """Return the steps whose candidates are printed."""
-    known = tuple(table.step for table in found.step_tables)
-    if step is not None and step not in known:
-        raise OptionError(
-            Problem(
-                "{table} must be a step of the selection: {0}. Got {1!r} instead.",
-                ", ".join(known),
-                step,
-            )
-        )
-    return known if every else () if step is None else (step,)
 
 
 def _compared(
@@ -347,29 +321,19 @@ class SelectionComparison(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a selection."""
-        import polars as pl
-
         return pl.DataFrame([to_plain(row) for row in self.rows], infer_schema_length=None)
 
     def tables(self) -> list[Table]:
         """Return one row a selection."""
-        rows = [
-            [
-                r.method,
-                str(r.cutoff),
-                f"{r.limit:.1%}",
-                str(r.size or 0),
-                share(r.rp),
-                share(r.cr),
-                " ".join(r.within_limit or ["nothing"]),
-            ]
-            for r in self.rows
-        ]
+        rows = []
+        for r in self.rows:
+            asked = [r.method, str(r.cutoff), f"{r.limit:.1%}"]
+            figures = [str(r.size or 0), share(r.rp), share(r.cr)]
+            rows.append([*asked, *figures, " ".join(r.within_limit or ["nothing"])])
         columns = ["method", "cutoff", "limit", "variables", "RP", "CR", "within the limit"]
-        notes: list[str] = (
-            [] if self.scenario is None else [Note("exposure.scenario", name=self.scenario)]
-        )
-        notes += [f"Warning: {w}" for w in self.warnings]
+        notes = [f"Warning: {w}" for w in self.warnings]
+        if self.scenario is not None:
+            notes.insert(0, Note("exposure.scenario", name=self.scenario))
         return [Table("Selections compared", columns, rows, notes), *tables_of(self.key)]
 
     def plot(self) -> altair.TopLevelMixin:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import polars as pl
+
 from keyhole.core.files import write_whole
 from keyhole.core.marks import COUNT, HIDDEN, WHEN_SET, Share
 from keyhole.core.tables import Table
@@ -18,7 +20,6 @@ from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 SHOWN = 20
@@ -172,17 +173,14 @@ class Solution(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a Pareto point, by RP: the level of each column, None if left out."""
-        import polars as pl
-
-        rows = []
-        for point in self.frontier:
-            levels = {one.name: one.level for one in point.columns}
-            figures = {"rp": point.rp, "utility": point.utility}
-            treated = {"suppressed": point.suppressed, "removed": point.removed}
-            rows.append({**figures, **treated, **{name: levels.get(name) for name in self.keys}})
-        schema: dict[str, Any] = {"rp": pl.Float64, "utility": pl.Float64}
-        schema |= {"suppressed": pl.Int64, "removed": pl.Int64}
-        return pl.DataFrame(rows, schema | dict.fromkeys(self.keys, pl.String))
+        figures: dict[str, Any] = {"rp": pl.Float64, "utility": pl.Float64}
+        figures |= {"suppressed": pl.Int64, "removed": pl.Int64}
+        rows = [
+            {name: getattr(point, name) for name in figures}
+            | {one.name: one.level for one in point.columns}
+            for point in self.frontier
+        ]
+        return pl.DataFrame(rows, figures | dict.fromkeys(self.keys, pl.String))
 
     def tables(self) -> list[Table]:
         """Return the plan, what it is compared with, the Pareto points and what is not counted."""
@@ -193,19 +191,15 @@ class Solution(Result):
             else [name, "left out", "", share(0.0)]
             for name in self.keys
         ]
+        best = "The best release" if self.complete else "The best release found in time"
+        found = f"utility {share(self.utility)} at RP({self.cutoff}) {share(self.rp)}"
+        title = f"{best}: {found}, limit {self.limit:g}"
         return [
-            Table(self._title(), ["column", "level", "released as", "detail"], rows, self.notes),
+            Table(title, ["column", "level", "released as", "detail"], rows, self.notes),
             self._compared(),
             self._points(),
             *self._others(),
         ]
-
-    def _title(self) -> str:
-        best = "The best release" if self.complete else "The best release found in time"
-        return (
-            f"{best}: utility {share(self.utility)} at RP({self.cutoff}) {share(self.rp)}, "
-            f"limit {self.limit:g}"
-        )
 
     def _compared(self) -> Table:
         best = Release(
@@ -248,7 +242,7 @@ class Solution(Result):
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the Pareto points and the simpler plans in the plane of RP and utility."""
-        from keyhole.selection.solution_chart import solution_chart
+        from keyhole.selection.charts import solution_chart
 
         return solution_chart(self)
 

@@ -10,18 +10,11 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from keyhole.core import shared
 from keyhole.core.kinds import Amounts, Columns, Kind, Number, Place, TableOrFile, split_words
 from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import (
-    Cutoff,
-    EngineOption,
-    Limit,
-    Master,
-    MemorySize,
-    Names,
-    WorkFolder,
-)
+from keyhole.core.shared import Names
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, local_engine
 from keyhole.engines.opening import open_for
@@ -51,14 +44,7 @@ class KeyLimits(Kind):
     widget: ClassVar[str] = "lines"
 
     def fault(self, value: Any) -> str | None:
-        """Accept tables of `keys` and `limit`, or pairs.
-
-        Examples
-        --------
-        >>> KeyLimits().fault([{"keys": ["sex", "age"], "limit": 0.02}])
-        >>> KeyLimits().fault([{"keys": ["sex"], "limit": 2}])
-        'a list of keys with their limits, each a table of `keys` and `limit`, from 0 to 1'
-        """
+        """Accept tables of `keys` and `limit`, or pairs."""
         pairs = _pairs(value)
         fit = pairs is not None and not any(
             Columns().fault(keys) or Number(low=0, high=1).fault(limit) for keys, limit in pairs
@@ -71,13 +57,7 @@ class KeyLimits(Kind):
         return tuple((Columns().settle(keys), float(x)) for keys, x in _pairs(value) or ())
 
     def read(self, text: str) -> Any:
-        """Read keys as they are typed.
-
-        Examples
-        --------
-        >>> KeyLimits().read("sex|age=0.02")
-        [(('sex', 'age'), 0.02)]
-        """
+        """Read keys as they are typed."""
         found = []
         for part in split_words(text, ",", plain=False) if text.strip() else ():
             names, *rest = split_words(part, "=", plain=False)
@@ -142,10 +122,9 @@ def solve(
             kind=Columns("key"),
         ),
     ],
-    limit: Limit,
+    limit: shared.Limit,
     must: Annotated[
-        Names,
-        Option("Keys that must be released, at any level.", kind=Columns("must", least=0)),
+        Names, Option("Keys that must be released, at any level.", kind=Columns("must", least=0))
     ] = (),
     limits: Annotated[
         Any,
@@ -163,7 +142,7 @@ def solve(
             metavar="LADDERS.toml",
         ),
     ] = None,
-    cutoff: Cutoff = 3,
+    cutoff: shared.Cutoff = 3,
     suppress: Annotated[float, _share("Blank all keys of")] = 0.0,
     remove: Annotated[float, _share("Remove")] = 0.0,
     worth: Annotated[
@@ -189,10 +168,10 @@ def solve(
         ),
     ] = None,
     progress: Progress | None = None,
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
+    master: shared.Master = None,
 ) -> Solution:
     """Find the best release within the limits.
 
@@ -249,12 +228,9 @@ def solve_problems(question: Question) -> Iterator[Problem]:
             yield Problem(template, quoted(others))
     if question.weight in keys:
         yield Problem("{weight} must not be one of {keys}. Leave it out of one of the two.")
-    if len(question.limits) >= MOST_KEYS:
-        yield Problem(
-            "{limits} must be at most {0} keys. Got {1} instead.",
-            MOST_KEYS - 1,
-            len(question.limits),
-        )
+    if (count := len(question.limits)) >= MOST_KEYS:
+        template = "{limits} must be at most {0} keys. Got {1} instead."
+        yield Problem(template, MOST_KEYS - 1, count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,7 +250,7 @@ class SolveAsked:
         """Encode the data of a question."""
         names = question.keys
         ladders = _encoded(question, data)
-        worth = [float((question.worth or {}).get(name, 1)) for name in names]
+        worth = _worth(question)
         steps = [
             Steps(
                 one.tables,
@@ -338,34 +314,27 @@ class SolveAsked:
         found = self.patterns.node(least, self.keys).outcome(self.question.cutoff)
         worst = max(range(len(self.keys)), key=lambda k: found.rps[k] - self.keys[k].limit)
         named = "all keys" if worst == 0 else quoted(self.question.limits[worst - 1][0])
-        what = (
-            "{must} at the coarsest levels and all else left out"
-            if self.question.must
-            else "every key left out"
+        what = "every key left out"
+        if self.question.must:
+            what = "{must} at the coarsest levels and all else left out"
+        template = (
+            f"{{limit}} cannot be met: with {what}, RP on {{0}} is "
+            "{1:.4g}, above {2:.4g}. Raise the limit, require fewer columns, declare coarser "
+            "levels ({ladders}), or allow more with {suppress} or {remove}."
         )
-        return OptionError(
-            Problem(
-                f"{{limit}} cannot be met: with {what}, RP on {{0}} is "
-                "{1:.4g}, above {2:.4g}. Raise the limit, require fewer columns, declare coarser "
-                "levels ({ladders}), or allow more with {suppress} or {remove}.",
-                named,
-                found.rps[worst],
-                self.keys[worst].limit,
-            )
-        )
+        return OptionError(Problem(template, named, found.rps[worst], self.keys[worst].limit))
 
     def columns(self, rungs: Sequence[int]) -> tuple[ReleasedColumn, ...]:
         """Return the columns that are released at some rungs."""
-        found = []
-        for name, ladder, rung in zip(self.question.keys, self.ladders, rungs, strict=True):
-            if rung < len(ladder.tables):
-                made = ladder.ladder.rungs[rung]
-                found.append(ReleasedColumn(name, made.level, made.name, ladder.shares()[rung]))
-        return tuple(found)
+        return tuple(
+            ReleasedColumn(name, made.level, made.name, ladder.shares()[rung])
+            for name, ladder, rung in zip(self.question.keys, self.ladders, rungs, strict=True)
+            for made in ladder.ladder.rungs[rung : rung + 1]  # none if it is left out
+        )
 
     def utility(self, rungs: Sequence[int]) -> float:
         """Return the utility of a release."""
-        worth = [float((self.question.worth or {}).get(name, 1)) for name in self.question.keys]
+        worth = _worth(self.question)
         parts = (w * x.shares()[r] for w, x, r in zip(worth, self.ladders, rungs, strict=True))
         return math.fsum(parts) / math.fsum(worth)
 
@@ -449,26 +418,20 @@ class SolveAsked:
         rest = [(name,) for name in names if name not in self.question.must]
         kept: Sequence[str] | None = self.question.must
         if rest:
-            limit = self.question.limit
-            kept = backward(
-                evaluate, keep=self.question.must, candidates=rest, limit=limit
-            ).within_limit
-        chosen = None if kept is None else self._as_is_or_out(kept)
+            must, limit = self.question.must, self.question.limit
+            kept = backward(evaluate, keep=must, candidates=rest, limit=limit).within_limit
+        finest = [0] * len(names)
+        each = zip(names, self.steps, strict=True)
+        chosen = [0 if name in (kept or ()) else len(one.tables) for name, one in each]
         plans = {
-            "backward": None if chosen is None else self.treated(chosen, 0, 0),
-            "classical": None,
-            "suppression": self.treated([0] * len(names), records, 0),
+            "backward": (chosen, None if kept is None else self.treated(chosen, 0, 0)),
+            "classical": self._coarsened(),
+            "suppression": (finest, self.treated(finest, records, 0)),
         }
-        rungs = {"backward": chosen, "suppression": [0] * len(names)}
-        rungs["classical"], plans["classical"] = self._coarsened()
         return {
-            name: None if found is None else self.release(rungs[name] or [], found)
-            for name, found in plans.items()
+            name: None if found is None else self.release(rungs, found)
+            for name, (rungs, found) in plans.items()
         }
-
-    def _as_is_or_out(self, kept: Sequence[str]) -> list[int]:
-        each = zip(self.question.keys, self.ladders, strict=True)
-        return [0 if name in kept else len(one.tables) for name, one in each]
 
     def _coarsened(self) -> tuple[list[int], Treatment | None]:
         """Coarsen the column with the most categories by a rung until the limits are met."""
@@ -482,6 +445,10 @@ class SolveAsked:
                 return rungs, None
             sizes = {v: len(np.unique(self.steps[v].tables[rungs[v]])) for v in free}
             rungs[max(free, key=lambda v: sizes[v])] += 1
+
+
+def _worth(question: Question) -> list[float]:
+    return [float((question.worth or {}).get(name, 1)) for name in question.keys]
 
 
 def _encoded(question: Question, data: Records) -> tuple[LadderCodes, ...]:

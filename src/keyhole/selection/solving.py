@@ -10,13 +10,13 @@ among them.
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -45,47 +45,15 @@ class Steps:
     must: bool = False
 
 
-class Limited(Protocol):
-    """A figure that a limit holds, for the columns decided so far, all others at their least.
-
-    It is a whole number that never grows along a ladder. `KeyCells` counts records in small cells.
-    """
-
-    @property
-    def at_risk(self) -> int:
-        """The figure as it stands."""
-
-    def concerns(self, column: int) -> bool:
-        """Tell whether the column changes the figure."""
-
-    def split(self, column: int, first: int, most: int) -> Sequence[int]:
-        """Return the figure with each rung of a column from `first` on, or any above `most`."""
-
-    def at(self, column: int, rung: int, finest: Mapping[int, int]) -> Limited:
-        """Return the figure with one more column decided; `finest` bounds those that are not."""
-
-
 class KeyCells:
     """The cells of one key, as far as its columns are decided, and who is in small ones.
 
-    Parameters
-    ----------
-    codes
-        One array of codes for each column of the key, by its number, in the order of decision.
-    weights
-        How many records have each pattern.
-    ladders
-        The ladders by the number of the column.
-    cutoff
-        Cells smaller than this are small.
+    `codes` are by number of the column, in the order of decision, and `weights` how many
+    records have each pattern.
     """
 
     def __init__(
-        self,
-        codes: Mapping[int, Ints],
-        weights: Ints,
-        ladders: Mapping[int, Steps],
-        cutoff: int,
+        self, codes: Mapping[int, Ints], weights: Ints, ladders: Mapping[int, Steps], cutoff: int
     ) -> None:
         # The columns decided first lead the words, so that sorted rows lie in cells; before them
         # stands what is released of a column in any case.
@@ -93,12 +61,15 @@ class KeyCells:
         columns = [ladders[v].tables[-1][codes[v]] for v in always] + list(codes.values())
         sizes = [ladders[v].tables.shape[1] for v in (*always, *codes)]
         plan = in_order(sizes[::-1])
-        self._plan = _reversed(plan)
+        places = (plan.words - 1 - plan.word, plan.shift, plan.bits)
+        word, shift, bits = (one[::-1].copy() for one in places)
+        self._plan = Layout(word, shift, bits, plan.words)
         self._place = {v: len(always) + i for i, v in enumerate(codes)}
-        self._always, self._ladders, self._cutoff = len(always), ladders, cutoff
+        self._ladders, self._cutoff = ladders, cutoff
         rows = pack([c.astype(np.uint32) for c in columns], self._plan)
         self._whole = self._plan.mask(range(len(columns)))
-        self.at_risk, self._rows, self._weights = 0, rows, _cut(weights, cutoff)
+        self.at_risk, self._rows = 0, rows
+        self._weights: Numbers = np.minimum(weights, cutoff).astype(np.int32)
         self._settle(len(always))
 
     def concerns(self, column: int) -> bool:
@@ -107,8 +78,7 @@ class KeyCells:
 
     def split(self, column: int, first: int, most: int) -> Sequence[int]:
         """Return the records in small cells with each rung of a column from `first` on."""
-        place, plan = self._place[column], self._plan
-        where = np.array([plan.word[place], plan.shift[place], plan.bits[place]], dtype=np.int64)
+        where = self._where(column)
         tables, left = self._ladders[column].tables[first:], most - self.at_risk
         arrays = (self._rows, self._weights, self._starts)
         workers = WORKERS if len(self._rows) > ROWS_TO_SHARE else 1
@@ -121,22 +91,21 @@ class KeyCells:
 
     def at(self, column: int, rung: int, finest: Mapping[int, int]) -> KeyCells:
         """Return the cells split by a rung of one more column, the next in order."""
-        made = object.__new__(KeyCells)
-        made._plan, made._place, made._whole = self._plan, self._place, self._whole
-        made._always, made._ladders, made._cutoff = self._always, self._ladders, self._cutoff
-        made.at_risk = self.at_risk
+        made = copy.copy(self)
         made._rows, made._weights = self._rows.copy(), self._weights.copy()
         for v, least in {**finest, column: rung}.items():
             if v in self._place and (least or v == column):
-                made._coarsen(v, least)
+                tables = self._ladders[v].tables
+                gone = np.zeros(tables.shape[1], np.int32)
+                table = tables[least] if least < len(tables) else gone
+                rungs.coarsen(made._rows, self._where(v), table)
         made._settle(self._place[column] + 1)
         return made
 
-    def _coarsen(self, column: int, rung: int) -> None:
-        place, tables = self._place[column], self._ladders[column].tables
-        where = [a[place] for a in (self._plan.word, self._plan.shift, self._plan.bits)]
-        table = tables[rung] if rung < len(tables) else np.zeros(tables.shape[1], np.int32)
-        rungs.coarsen(self._rows, np.array(where, dtype=np.int64), table)
+    def _where(self, column: int) -> Ints:
+        """Return word, shift and bits of a column."""
+        place, plan = self._place[column], self._plan
+        return np.array([plan.word[place], plan.shift[place], plan.bits[place]], dtype=np.int64)
 
     def _settle(self, decided: int) -> None:
         """Sort the rows into the cells of the fields decided, and drop what is settled."""
@@ -148,16 +117,6 @@ class KeyCells:
         self._rows, self._weights = rows[:left].copy(), weights[:left].copy()
         self._starts = starts[: cells + 1].copy()
         self.at_risk += at_risk
-
-
-def _reversed(plan: Layout) -> Layout:
-    """Return the layout in which the first variable leads the first word."""
-    word = plan.words - 1 - plan.word
-    return Layout(word[::-1].copy(), plan.shift[::-1].copy(), plan.bits[::-1].copy(), plan.words)
-
-
-def _cut(weights: Ints, cutoff: int) -> Numbers:
-    return np.minimum(weights, cutoff).astype(np.int32)
 
 
 def _sorted(rows: Words, weights: Numbers, tag_bits: int) -> tuple[Words, Numbers]:
@@ -204,11 +163,11 @@ class Point:
 
     def beats(self, other: Point) -> bool:
         """Tell whether this one leaves no reason for the other."""
-        if self.risk <= other.risk and self.gain >= other.gain:
-            if (self.risk, self.gain) != (other.risk, other.gain):
-                return True
-            return (self.rest, self.rungs) <= (other.rest, other.rungs)
-        return False
+        if self.risk > other.risk or self.gain < other.gain:
+            return False
+        if (self.risk, self.gain) != (other.risk, other.gain):
+            return True
+        return (self.rest, self.rungs) <= (other.rest, other.rungs)
 
 
 @dataclass(slots=True)
@@ -243,21 +202,10 @@ Options = dict[int, list[tuple[float, int]]]
 class LadderSearch:
     """The search itself.
 
-    Parameters
-    ----------
-    ladders
-        The ladders by the number of their column.
-    order
-        The columns in the order in which they are decided: those with the most codes first.
-    bounds
-        What the limits allow, one for each key.
-    treat
-        What breaks ties of a release that needs records treated (fewer is better), or None if
-        treating them does not help.
-    deadline
-        When to stop, on the clock of `time.monotonic`.
-    progress
-        Told how many combinations are settled, and how many there are.
+    Columns are decided in `order`: those with the most codes first. `treat` breaks ties of a
+    release that needs records treated (fewer is better), or gives None if treating them does
+    not help. `deadline` is on the clock of `time.monotonic`; `progress` is told the
+    combinations settled, and how many there are.
     """
 
     ladders: Sequence[Steps]
@@ -283,7 +231,7 @@ class LadderSearch:
         """Whether everything was searched."""
         return self.open_gain is None
 
-    def run(self, keys: Sequence[Limited]) -> None:
+    def run(self, keys: Sequence[KeyCells]) -> None:
         """Search everything below the cells in which nothing is decided."""
         # All else left out, so that there is something to release whenever the time is over.
         self._rungs = [len(s.tables) - s.must for s in self.ladders]
@@ -298,7 +246,7 @@ class LadderSearch:
         return len(self.ladders[column].tables) + (not self.ladders[column].must)
 
     def _descend(
-        self, depth: int, keys: Sequence[Limited], gain: int, finest: Mapping[int, int]
+        self, depth: int, keys: Sequence[KeyCells], gain: int, finest: Mapping[int, int]
     ) -> None:
         if time.monotonic() > self.deadline:
             self._leave_open(gain + sum(self.ladders[v].gains[finest[v]] for v in finest))
@@ -333,7 +281,7 @@ class LadderSearch:
         return None
 
     def _options(
-        self, depth: int, keys: Sequence[Limited], risk: float, finest: Mapping[int, int]
+        self, depth: int, keys: Sequence[KeyCells], risk: float, finest: Mapping[int, int]
     ) -> tuple[Options, dict[int, int]]:
         """Count each rung of each column left; return those within the limits."""
         options: Options = {}

@@ -35,13 +35,7 @@ class KeyLimit:
 
 
 def most_at_risk(limit: float, records: int) -> int:
-    """Return how many of the records may be at risk so that their share is within the limit.
-
-    Examples
-    --------
-    >>> most_at_risk(0.05, 100), most_at_risk(0.29, 100), most_at_risk(0.3, 0)
-    (5, 29, 0)
-    """
+    """Return how many of the records may be at risk so that their share is within the limit."""
     if records <= 0:
         return 0
     found = min(math.floor(limit * records) + 1, records)
@@ -121,6 +115,11 @@ class Treatment:
         """RP on each key."""
         return tuple(found / self.records for found in self.at_risk)
 
+    def meets(self, keys: Sequence[KeyLimit]) -> bool:
+        """Tell whether RP is within the limit on each key, and any record is left."""
+        limits = [key.limit for key in keys]
+        return self.records > 0 and all(x <= y for x, y in zip(self.rps, limits, strict=True))
+
 
 @dataclass(slots=True)
 class LadderNode:
@@ -150,11 +149,11 @@ class LadderNode:
         found = []
         for blanks in (suppress, 0) if suppress and remove else (suppress,):
             self.blanked, self.removed = np.zeros_like(self.records), np.zeros_like(self.records)
-            while not self._meets(keys, cutoff):
+            while not (now := self.outcome(cutoff)).meets(keys):
                 if not self._treat_more(keys, cutoff, blanks, remove):
                     break
             else:
-                found.append(self.outcome(cutoff))
+                found.append(now)
         return min(found, key=lambda one: (one.treated, one.removed_records), default=None)
 
     def outcome(self, cutoff: int) -> Treatment:
@@ -181,12 +180,6 @@ class LadderNode:
         flags: Flags = (sizes[number] < cutoff) & (self.records > self.removed + self.blanked)
         return flags
 
-    def _meets(self, keys: Sequence[KeyLimit], cutoff: int) -> bool:
-        rps = self.outcome(cutoff)
-        return rps.records > 0 and all(
-            rp <= key.limit for rp, key in zip(rps.rps, keys, strict=True)
-        )
-
     def _treat_more(
         self, keys: Sequence[KeyLimit], cutoff: int, suppress: int, remove: int
     ) -> bool:
@@ -201,18 +194,13 @@ class LadderNode:
         for k, flag in enumerate(flags):
             classes |= flag.astype(np.int64) << k
         counts = np.bincount(classes, weights=left, minlength=1 << len(keys)).astype(np.int64)
-        at_risk = [
-            sum(int(c) for s, c in enumerate(counts) if s >> k & 1) for k in range(len(keys))
-        ]
+        at_risk = [int(left[flag].sum()) for flag in flags]
         blanked, removed = int(self.blanked.sum()), int(self.removed.sum())
-        more = (
-            0  # records removed in this round: the fewest that leave no more to blank than may be
-        )
+        more = 0  # records removed in this round: the fewest that leave no more than may be blanked
         while more + removed <= remove:
             records = int(self.records.sum()) - removed - more
-            needs = [
-                n - most_at_risk(key.limit, records) for n, key in zip(at_risk, keys, strict=True)
-            ]
+            allowed = (most_at_risk(key.limit, records) for key in keys)
+            needs = [n - most for n, most in zip(at_risk, allowed, strict=True)]
             chosen = _cover(needs, counts.tolist(), short + more if suppress else 0)
             if chosen is None:
                 return False
@@ -260,9 +248,7 @@ def _cover(needs: Sequence[int], counts: Sequence[int], least: int) -> dict[int,
         return {}
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    rows = np.array(
-        [[s >> k & 1 for s in classes] for k in range(len(needs))] + [[1] * len(classes)]
-    )
+    rows = [[s >> k & 1 for s in classes] for k in range(len(needs))] + [[1] * len(classes)]
     found = milp(
         np.ones(len(classes)),
         integrality=np.ones(len(classes)),
