@@ -46,24 +46,10 @@ VERB_OF = {"exposure": "risk", "uniques": "uniques", "drivers": "drivers", "scre
 
 
 def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> tuple[Review, Files]:
-    """Read and check a review file, and load the files it is about.
+    """Read and check a review file, and load the files it is about, by their part in it.
 
-    Parameters
-    ----------
-    path
-        The review file; paths in it are seen from its folder.
-    content
-        What the file is about to hold, if that is to be checked before it is written.
-
-    Returns
-    -------
-    tuple
-        The review with every setting resolved, and the files by their part in it.
-
-    Raises
-    ------
-    InputError
-        With all the problems of the file at once, each with its line.
+    `content` is what the file is about to hold, if that is to be checked before it is written. All
+    problems are raised at once, each with its line.
     """
     source = read_source(path, content)
     problems, sections = _structure(source)

@@ -83,28 +83,7 @@ class Guess:
 
 
 def guess(data: Microdata, found: Screening, keys: Sequence[str] | None = None) -> Guess:
-    """Guess what the columns of a file are.
-
-    Parameters
-    ----------
-    data
-        The file.
-    found
-        What screening found in it.
-    keys
-        The columns an intruder could know, if that is known.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> from keyhole.screening.screen import screen
-    >>> people = load(pl.DataFrame({"sex": list("ffmm") * 9, "age": [30, 41, 52] * 12,
-    ...                             "weight": [1.5, 2.5, 3.5, 4.5] * 9}))
-    >>> found = guess(people, screen(people))
-    >>> found.keys, dict(found.roles)
-    (('sex', 'age'), {'weight': 'weight'})
-    """
+    """Guess what the columns of a file are; `keys` are those an intruder could know, if given."""
     why: dict[str, str] = {}
     given = tuple(keys or ())
     roles = dict(_roles(data, found, given, why))
@@ -269,14 +248,7 @@ def guess_codes(data: Microdata) -> tuple[dict[str, Codes], dict[str, Codes]]:
 
 
 def share_of(data: Microdata, name: str, codes: Codes) -> float:
-    """Return the share of the records that have one of some codes.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> share_of(load(pl.DataFrame({"age": [30, -9, 41, -9]})), "age", (-9,))
-    0.5
-    """
+    """Return the share of the records that have one of some codes."""
     column = data.frame.get_column(name)
     return float(column.is_in(list(codes)).sum()) / max(data.records, 1)
 

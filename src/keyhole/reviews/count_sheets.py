@@ -28,13 +28,7 @@ BANDS = (1, 2, 5, 10, 20, 50)  # percent
 
 
 def smallest_shown(cutoff: int) -> int:
-    """Return the smallest count shown: the review's cutoff, and at least 3.
-
-    Examples
-    --------
-    >>> smallest_shown(2), smallest_shown(5)
-    (3, 5)
-    """
+    """Return the smallest count shown: the review's cutoff, and at least 3."""
     return max(SMALLEST, cutoff)
 
 
@@ -176,12 +170,7 @@ class _Relation:
 
 @dataclass(slots=True)
 class CountSheet:
-    """The counts of a chapter and what a reader knows of them.
-
-    Parameters
-    ----------
-    smallest
-        Counts below this are small: the cutoff of the review, and at least 3.
+    """The counts of a chapter and what a reader knows of them; those below `smallest` are small.
 
     Examples
     --------
@@ -208,16 +197,9 @@ class CountSheet:
         return Count(self, value, floor=value)
 
     def count(self, value: int, *, floor: int = 0, of: Count | None = None) -> Count:
-        """Enter a count.
+        """Enter a count; `floor` is the least it can be, 1 for a group that is there.
 
-        Parameters
-        ----------
-        value
-            How many there are.
-        floor
-            The least it can be: 1 for a group, which is there because somebody is.
-        of
-            The count that it is a part of. One or two short of it is as telling as one or two.
+        Of the count that it is a part `of`, one or two short is as telling as one or two.
         """
         if self.settled:
             raise RuntimeError("the sheet is settled: enter all counts before one is shown")

@@ -37,19 +37,7 @@ def draft_text(
     review: str,
     read: Mapping[str, Any],
 ) -> str:
-    """Return the text of a review file.
-
-    Parameters
-    ----------
-    data, found, guess
-        The file, what screening found in it, and what its columns seem to be.
-    file
-        The data file, as seen from the review file.
-    review
-        The name of the review file.
-    read
-        How the file is read, where it was told.
-    """
+    """Return the text of a review file; `file` is seen from it, `read` is how it is read."""
     proposed = _propose(data, found, guess)
     parts = [
         _head(data, file, review),
@@ -310,13 +298,7 @@ class _Proposals:
 
 
 def _propose(data: Microdata, found: Screening, guess: Guess) -> _Proposals:
-    """Propose what to drop, to top-code, to replace and to link on.
-
-    Parameters
-    ----------
-    data, found, guess
-        The file, what screening found in it, and what its columns seem to be.
-    """
+    """Propose what to drop, to top-code, to replace and to link on."""
     numbers = tuple(name for name in guess.keys if _is_number(data, name))
     targets = _targets(data, guess)
     strata = tuple(

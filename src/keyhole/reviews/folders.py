@@ -17,21 +17,9 @@ LONGEST = "x" * 80
 def own_folder(
     folder: Path, check: Callable[[], None], parts: Sequence[str] = ()
 ) -> Iterator[None]:
-    """Hold a folder while it is written into; if it cannot be, say so and leave nothing behind.
+    """Hold a folder, made if need be, while it is written into; on failure leave nothing behind.
 
-    Parameters
-    ----------
-    folder
-        The folder, made if it does not exist.
-    check
-        Raises what speaks against the folder, once it exists and is held.
-    parts
-        The folders inside that are written into too.
-
-    Raises
-    ------
-    InputError
-        If it is no folder, cannot be made or written into, or another run is using it.
+    `check` raises what speaks against the folder once it is held; `parts` are folders inside it.
     """
     made: list[Path] = []
     try:

@@ -250,13 +250,7 @@ def methods_used(results: Mapping[str, Any]) -> list[CitedMethod]:
 
 
 def sources(*names: str) -> list[str]:
-    """Return where methods are from, each source once.
-
-    Examples
-    --------
-    >>> [source[:10] for source in sources("scenarios", "exposure")]
-    ['Elliot, M.', 'Elliot, M.', 'Lin, C. C.', 'El Emam, K']
-    """
+    """Return where methods are from, each source once."""
     return list(dict.fromkeys(source for name in names for source in _METHODS[name].sources))
 
 

@@ -59,17 +59,7 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def compare_older(place: Path, stored: Content, found: ReviewResult) -> Iterator[Part]:
-    """Compare an older dossier with its own hashes, and with figures computed anew.
-
-    Parameters
-    ----------
-    place
-        The folder of the dossier.
-    stored
-        What its results.json holds.
-    found
-        The review computed anew, in another folder.
-    """
+    """Compare an older dossier with its own hashes, and with figures computed anew."""
     made = stored["versions"]["keyhole"]
     remark = f"made by {short_name('.'.join(made.split('.')[:2]))}, not recomputed"
     for name, figures in stored["stages"].items():

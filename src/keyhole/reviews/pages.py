@@ -20,15 +20,7 @@ from keyhole.reviews.store import ResultStore, digest, to_json
 
 
 def make_pages(store: ResultStore, found: ReviewResult) -> dict[str, str]:
-    """Return the text of each page by its name.
-
-    Parameters
-    ----------
-    store
-        The folder with the pictures.
-    found
-        The results of the review.
-    """
+    """Return the text of each page by its name."""
     return {
         REPORT: write_report(found, _charts(store, found.records)),
         NOTE: write_note(found),

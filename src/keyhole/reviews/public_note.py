@@ -38,13 +38,7 @@ class NoteContent:
 
 
 def write_note(found: ReviewResult) -> str:
-    """Return the public note as a page.
-
-    Parameters
-    ----------
-    found
-        The results of the review.
-    """
+    """Return the public note as a page."""
     note = public_note(found)
     return render_page("public-note.html", ("report.css", "public-note.css"), note=note)
 

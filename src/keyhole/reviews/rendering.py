@@ -21,17 +21,7 @@ if TYPE_CHECKING:
 
 
 def render_page(template: str, styles: tuple[str, ...], **context: Any) -> str:
-    """Return a page as text, with its style inside and a policy that allows nothing besides.
-
-    Parameters
-    ----------
-    template
-        The name of the page's template.
-    styles
-        The names of its style sheets, put together in this order.
-    context
-        What the template shows.
-    """
+    """Return a page as text, with its style inside and a policy that allows nothing besides."""
     style = _compact("\n".join(map(_template, styles)))
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     page = page_environment().from_string(_template(template))
@@ -116,16 +106,7 @@ _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 
 
 def inline_drawing(svg: str, name: str, label: str) -> str:
-    """Return an SVG chart as markup for a page.
-
-    Parameters
-    ----------
-    svg
-        The chart's file.
-    name
-        Put before the names inside, which must differ between the drawings of a page.
-    label
-        What a reader who does not see the drawing is told.
+    """Return an SVG chart as markup for a page; `name` is put before the names inside it.
 
     Examples
     --------

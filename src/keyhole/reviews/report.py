@@ -25,15 +25,7 @@ if TYPE_CHECKING:
 
 
 def write_report(found: ReviewResult, charts: Mapping[str, str]) -> str:
-    """Return the report as a page.
-
-    Parameters
-    ----------
-    found
-        The results of the review.
-    charts
-        The stages' pictures as SVG.
-    """
+    """Return the report as a page."""
     drawings = {name: _drawing(name, svg) for name, svg in charts.items()}
     return render_page("report.html", ("report.css",), drawings=drawings, **_context(found))
 

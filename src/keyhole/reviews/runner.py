@@ -119,20 +119,7 @@ def run_stages(
     out: str | os.PathLike[str],
     progress: Progress | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Run only some stages of a review, with those whose results they need, and no report.
-
-    Parameters
-    ----------
-    path, out, progress
-        As in `review`.
-    stages
-        The names of the stages.
-
-    Returns
-    -------
-    dict
-        The records of the stages that ran or were found, by name.
-    """
+    """Run some stages of a review, with those whose results they need; return their records."""
     tell = progress or (lambda _: None)
     tell("checking the review file")
     settings, files = read_review(path)

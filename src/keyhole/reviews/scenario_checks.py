@@ -57,12 +57,8 @@ def check_scenarios(
 ) -> tuple[ScenarioSettings | None, dict[str, ReviewFile], list[Problem]]:
     """Read the environment and derive the key of each scenario.
 
-    Returns
-    -------
-    tuple
-        The settings (None without an environment), the file recoded to each key under
-        ``scenario:NAME``, to the review's own under ``keyed`` and to a study's under ``linked``,
-        and what is wrong.
+    Returned are the settings (None without an environment), and the file recoded to each key under
+    ``scenario:NAME``, to the review's own under ``keyed`` and to a study's under ``linked``.
     """
     check = _Check(source, [])
     wanted = _wanted(sections)

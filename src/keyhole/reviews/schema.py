@@ -33,16 +33,9 @@ STEPS = ("solve", "selection", "protection", "synthesis")
 def section_of(
     verb: str, own: Callable[..., Any] | None = None, without: Iterable[str] = ()
 ) -> dict[str, Parameter]:
-    """Return the settings of a verb's section: its options, and those of the review alone.
+    """Return the settings of a verb's section: its options, but for those that other parts give.
 
-    Parameters
-    ----------
-    verb
-        The verb that the section asks for.
-    own
-        A function whose signature declares what the review has besides.
-    without
-        Options that other parts of the review give.
+    The signature of `own` declares what the review has besides.
     """
     known = parameters_of(VERBS[verb].function())
     left_out = set(without)
@@ -485,13 +478,7 @@ REPEATED = ("table", "tabulate")
 
 
 def review_schema() -> dict[str, Any]:
-    """Describe review files as JSON Schema, for editors that check and complete TOML.
-
-    Examples
-    --------
-    >>> review_schema()["properties"]["exposure"]["properties"]["cutoff"]["minimum"]
-    1
-    """
+    """Describe review files as JSON Schema, for editors that check and complete TOML."""
     sections = {name: _section_schema(settings) for name, settings in SECTIONS.items()}
     sections[DERIVE] = {
         "description": parameters_of(load)[DERIVE].help,

@@ -50,20 +50,9 @@ class ReviewSource:
 
 
 def read_source(path: str | os.PathLike[str], content: bytes | None = None) -> ReviewSource:
-    r"""Read a review file, or say where its TOML is broken.
+    """Read a review file, or say where its TOML is broken.
 
     With `content` given, that is what the file is taken to hold: it may be about to.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "review.toml"
-    >>> _ = file.write_text('keys = ["age"]\nlimit = = 3')
-    >>> read_source(file)
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.FileError: review.toml, line 2, column 9: this is not TOML (invalid value).
-    Correct it there: text stands in quotes, lists in [ ], each setting on its own line.
     """
     file = Path(path)
     content = _bytes(file) if content is None else content

@@ -55,13 +55,7 @@ def _encoded(content: str) -> bytes:
 
 
 def digest(value: Any) -> str:
-    """Return the hash of plain values, whatever the order of their names.
-
-    Examples
-    --------
-    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
-    True
-    """
+    """Return the hash of plain values, whatever the order of their names."""
     text = json.dumps(plain_values(value), sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -173,17 +167,7 @@ def is_unaltered(record: Mapping[str, Any]) -> bool:
 def open_results(
     out: str | os.PathLike[str], review: Path, *, force: bool
 ) -> Iterator[ResultStore]:
-    """Open the folder of a review, or make it; another's folder is not taken without force.
-
-    Parameters
-    ----------
-    out
-        The folder. It may be new, empty, or of an earlier run of the same review file.
-    review
-        The review file.
-    force
-        Write into any folder; files of other names stay.
-    """
+    """Open the folder of a review, or make it; another's folder is not taken without force."""
     folder = Path(out)
     check = partial(_check, folder, review, force)
     with own_folder(folder, check, parts=_FOLDERS):
@@ -256,12 +240,6 @@ def version_parts(text: str) -> tuple[float, ...]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of keyhole, of Python and of what the figures depend on.
-
-    Examples
-    --------
-    >>> list(versions())[:3]
-    ['keyhole', 'python', 'numpy']
-    """
+    """Return the versions of keyhole, of Python and of what the figures depend on."""
     found = {name: version(name) for name in _PACKAGES}
     return {"keyhole": found.pop("keyhole"), "python": platform.python_version(), **found}

@@ -288,15 +288,7 @@ class Heat:
 def heat_map(
     caption: str, levels: Sequence[LevelChanges], variables: int, files: int, sheet: CountSheet
 ) -> Heat:
-    """Lay out changes by level; shares are over so many files.
-
-    Examples
-    --------
-    >>> rows = [LevelChanges("low", 400, 1.0, (0.0025, 0.5, 0.4975), 1.495)]
-    >>> row = heat_map("", rows, 2, 1, CountSheet(3)).rows[0]
-    >>> [str(cell.text) for cell in row.cells], str(row.mean)
-    (['0.00–0.02', '0.50–0.52', '0.4975'], '1.50')
-    """
+    """Lay out changes by level; shares are over so many files."""
     sizes = [sheet.count(level.records) for level in levels]
     sheet.add_up(sizes, sum(size.value for size in sizes))
     rows = [

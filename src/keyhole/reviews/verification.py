@@ -165,19 +165,9 @@ class Compared:
 
 
 def compare_values(stored: Any, computed: Any, at: str = "", *, older: bool = False) -> Compared:
-    """Compare plain values leaf by leaf.
+    """Compare plain values leaf by leaf; `at` is put before the paths that are told.
 
-    Parameters
-    ----------
-    stored
-        What was found in a file.
-    computed
-        What it should be.
-    at
-        The path of both, put before the paths that are told.
-    older
-        Whether an older version wrote what is stored: members may have been added since, and a
-        sentence may have other words around its numbers.
+    An `older` version may lack members, and have other words around the numbers of a sentence.
 
     Examples
     --------
@@ -243,17 +233,7 @@ def compare_outputs(
     kept: Mapping[str, Any],
     record: Mapping[str, Any],
 ) -> Compared:
-    """Compare what a stage wrote besides its record.
-
-    Parameters
-    ----------
-    old, new
-        The dossier's folder, and the one computed anew.
-    stage
-        The name of the stage.
-    kept, record
-        The stage's record in each.
-    """
+    """Compare what a stage wrote besides its record, in the dossier's folder and the one anew."""
     compared = Compared(0)
     for name, digest in record["charts"].items():
         drawn = kept["charts"].get(name) == digest == hash_or_none(old.chart(name))

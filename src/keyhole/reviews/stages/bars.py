@@ -28,14 +28,6 @@ def pool_bars(bars: TargetBars, records: int) -> TargetBars:
     """Put small bars together with another: a bin with its neighbour, a category with the rarest.
 
     Ranges of implicates are added up as well, so that they are never too narrow.
-
-    Examples
-    --------
-    >>> from keyhole.synthesis.comparisons import TargetBars
-    >>> shares = (0.5, 0.48, 0.02)
-    >>> few = TargetBars("ms", False, ("M", "S", "W"), shares, shares, shares, shares)
-    >>> pool_bars(few, 100).labels, pool_bars(few, 100).original
-    (('M', 'S and others'), (0.5, 0.5))
     """
     while len(bars.labels) > 1:
         counts = np.rint(np.array(bars.original) * records)

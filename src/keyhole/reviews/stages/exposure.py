@@ -72,18 +72,7 @@ class Description(Result):
 
 
 def describe_columns(data: Microdata, names: tuple[str, ...]) -> Description:
-    """Describe the columns named, without showing a value.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> people = load(pl.DataFrame({"age": [30, 30, None], "id": [1, 2, 3]}))
-    >>> describe_columns(people, ("age",))
-    data: 3 records, 2 columns
-      column  kind     role  categories  missing  label
-      age     category                1        1
-    """
+    """Describe the columns named, without showing a value."""
     described = []
     for name in names:
         variable, codes = data.variable(name), data.codes(name)

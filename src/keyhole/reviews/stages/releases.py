@@ -238,29 +238,7 @@ def code_alike(
 ) -> tuple[Microdata, list[str], list[str]]:
     """Code an intruder's file as a plan codes the released one.
 
-    Parameters
-    ----------
-    eif
-        The intruder's file.
-    plan
-        The plan, with what was found in the data.
-    link
-        The columns that matter.
-
-    Returns
-    -------
-    tuple
-        The file, the columns in which that was done, and those in which it cannot be: their
-        values do not fit.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> plan = Plan.parse([{"method": "top-code", "column": "age", "value": 80},
-    ...                    {"method": "suppress", "keys": ["age"], "k": 3}])
-    >>> file, coded, unfit = code_alike(load({"age": [30, 91]}), plan, ["age"])
-    >>> file.column("age").to_list(), coded, unfit
-    ([30, 80], ['age'], [])
+    Returned are the file, the columns in which that was done, and those whose values do not fit.
     """
     done: list[str] = []
     unfit: list[str] = []

@@ -47,21 +47,11 @@ def _no_parts(folder: Path, review: Review, files: Files) -> Files:  # noqa: ARG
 class Outputs:
     """Files that a stage writes besides its record, into a folder of its name.
 
-    Parameters
-    ----------
-    problems
-        What stands in the way of writing the folder, known before the work.
-    save
-        Writes the files of a result, whole or not at all, in place of older ones.
-    hashes
-        The hashes of the files, to be kept in the record; none from which a secret is guessed.
-    answers
-        Whether the folder was made with the secrets asked.
-    secrets
-        What is asked and kept nowhere but in the folder: in no record and no key, for whoever
-        has the hash of a number can try numbers until it fits.
-    parts
-        The files of the folder that later stages read, by their part in the review.
+    `problems` says what stands in the way before the work; `save` writes the files of a result,
+    whole or not at all; `hashes` are kept in the record, none from which a secret is guessed;
+    `answers` tells whether the folder was made with the secrets asked. `secrets` are kept nowhere
+    but in the folder: whoever has the hash of a number can try numbers until it fits. `parts` are
+    the files that later stages read.
     """
 
     problems: Callable[[Path], list[str]]
@@ -84,29 +74,11 @@ class Outputs:
 class Stage:
     """One stage of a review.
 
-    Parameters
-    ----------
-    name, title
-        What it is called in files, and to a reader.
-    ask
-        From the review and its inputs to what is asked, or None where nothing is.
-    run
-        From the files, what is asked, its inputs and a way to tell progress, to the result.
-    inputs
-        The earlier stages whose results it may see.
-    reads
-        The files it reads, by their part in the review; `candidate` stands for all of them.
-    draw
-        From the result to its picture, or to several by name, if it has any.
-    figures
-        From the result to what is kept of it.
-    outputs
-        The files it writes besides, if any.
-    since
-        The version that first gave the figures of now: what an earlier one found is not comparable.
-    returns
-        The class of its result, ``package.module.Class``: what chapters, limits, pages and later
-        stages read. Without one they read the figures as plain values.
+    `ask` turns the review and the results of the `inputs` into what is asked, or None; `run` the
+    files that it `reads` and what is asked into the result, of which `figures` are kept. `draw`
+    gives its picture, or several by name. What a version before `since` found is not comparable.
+    `returns` is the class of the result (``package.module.Class``), which chapters, limits, pages
+    and later stages read; without one they read plain figures.
     """
 
     name: str

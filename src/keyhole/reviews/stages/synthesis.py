@@ -74,13 +74,7 @@ def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
 
 
 def _left(asked: Asked, names: Sequence[str], data: Microdata) -> Asked:
-    """Return what is asked of the columns that the earlier steps of the release left.
-
-    Raises
-    ------
-    NothingToDoError
-        If no target or nobody at risk is left.
-    """
+    """Return what is asked of the columns that the earlier steps of the release left."""
     from keyhole.synthesis.synthesise import synthesise
 
     gone = set(names).difference(data.names)
