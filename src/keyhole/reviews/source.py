@@ -7,11 +7,12 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keyhole.errors import FileError
+from keyhole.errors import FileError, InputError
 from keyhole.protection.methods import METHODS
 
 ValuePath = tuple[str | int, ...]
@@ -24,14 +25,11 @@ SECRETS = (("synthesis", "seed"), ("protection", "seed"), ("table", "seed"))
 DEEPEST = 20
 LARGEST = 5_000_000
 SCENARIO = "scenario:"
-Problem = tuple[int, str]
-
-"""The line of a problem, and what to say of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewSource:
-    """A review file: where it is, what it holds, and on which lines.
+    """A review file: where it is, what it holds, on which lines, and what checks found wrong.
 
     `sha256` is of the file's bytes; with secrets in it (seeds, and how steps of a protection drew),
     of the text without their lines.
@@ -41,12 +39,21 @@ class ReviewSource:
     values: Mapping[str, Any]
     lines: Mapping[ValuePath, int]
     sha256: str
+    problems: list[tuple[int, str]] = field(default_factory=list)
 
-    def problem(self, where: ValuePath, text: str) -> Problem:
-        """Put the file and the line before what is wrong; the nearest line that is known."""
+    def say(self, where: ValuePath, *texts: str) -> None:
+        """Note what is wrong, with the file and the nearest line that is known before it."""
         found = next((where[:n] for n in range(len(where), 0, -1) if where[:n] in self.lines), ())
         line = self.lines.get(found, 1)
-        return line, f"{self.path.name}, line {line}: {text}"
+        self.problems.extend((line, f"{self.path.name}, line {line}: {text}") for text in texts)
+
+    @contextmanager
+    def telling(self, where: ValuePath, before: str = "") -> Iterator[None]:
+        """Note the problems of an input that are raised inside, and go on."""
+        try:
+            yield
+        except InputError as error:
+            self.say(where, *(f"{before}{text}" for text in error.problems))
 
 
 def read_source(path: str | os.PathLike[str], content: bytes | None = None) -> ReviewSource:
@@ -308,10 +315,7 @@ def _plain(name: str) -> str:
     """Take the quotes off a name, and read its escapes."""
     if name[:1] not in ("'", '"'):
         return name
-    import tomllib
-
-    parsed: str = tomllib.loads(f"name = {name}")["name"]
-    return parsed
+    return str(tomllib.loads(f"name = {name}")["name"])
 
 
 def named_scenario(keys: Any) -> str | None:

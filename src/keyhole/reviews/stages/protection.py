@@ -23,7 +23,7 @@ from keyhole.data import Microdata, load
 from keyhole.data.formats import written_suffix
 from keyhole.engines.opening import column_problems
 from keyhole.errors import FileError, InputError, KeyholeError
-from keyhole.protection.apply import draws, plan_problems, raised
+from keyhole.protection.apply import draws, plan_problems
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan, toml_of
 from keyhole.protection.recoverable import rows_after
@@ -31,7 +31,7 @@ from keyhole.protection.results import Protection
 from keyhole.results import Result
 from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
 from keyhole.reviews.settings import Review
-from keyhole.reviews.source import Problem, ReviewSource, ValuePath
+from keyhole.reviews.source import ReviewSource, ValuePath
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
 from keyhole.selection.solution import Solution
@@ -256,49 +256,44 @@ PROTECTION_STAGE = Stage(
 )
 
 
-Found = list[tuple[ValuePath, str]]
-"""Where in the section a problem is, and what to say of it."""
-
 NEEDS_SEED = "needs a seed: the plan draws, and a review must give the same file again."
 _STEP = re.compile(r"step (\d+)(?: \([\w-]+\))?: '?(\w+)")
 
 
-def check_protection(
-    source: ReviewSource, given: Question, data: Microdata
-) -> tuple[Question, list[Problem]]:
+def check_protection(source: ReviewSource, given: Question, data: Microdata) -> Question:
     """Say everything that is wrong with a protection, absent columns of its own settings aside.
 
-    Returns the settings with the plan in place, and the problems.
+    Returned are the settings with the plan in place.
     """
     if "protection" not in source.values:
-        return given, []  # only columns that the release drops
-    plan, found = _plan(source, given)
-    if plan is not None:
-        given = given.replace(plan=plan.to_toml())
-        found += _unfit(plan, given, data)
-    elif given.plan_file is None:
-        found += _absent(source.values["protection"].get("step"), data)
-    if given.formula is not None:
-        problems = raised(lambda: formula_columns(given.formula, data.names))
-        found += [(("formula",), text) for text in problems]
-    return given, [
-        source.problem(("protection", *at), f"[protection] {text}") for at, text in found
-    ]
-
-
-def _plan(source: ReviewSource, given: Question) -> tuple[Plan | None, Found]:
-    """Read the plan from its file, or from the review file itself."""
-    steps = source.values["protection"].get("step")
+        return given  # only columns that the release drops
+    at, steps = ("protection",), source.values["protection"].get("step")
     if (given.plan_file is None) == (steps is None):
         both = "plan and [[protection.step]] both give it" if steps else "none is given"
-        return None, [((), f"must have one plan: {both}. Name a file, or write its steps here.")]
-    try:
-        if given.plan_file is not None:
-            file = source.path.parent / given.plan_file
-            return read_steadily(file, Plan.read)[0], []
-        return Plan.parse({"step": steps}), []
-    except InputError as error:
-        return None, [(_place(given, text), text) for text in error.problems]
+        text = f"must have one plan: {both}. Name a file, or write its steps here."
+        source.say(at, f"[protection] {text}")
+    else:
+        try:
+            plan = _plan(source, given, steps)
+            given = given.replace(plan=plan.to_toml())
+            texts = _unfit(source, plan, given, data)
+        except InputError as error:
+            texts = error.problems
+        for text in texts:
+            source.say((*at, *_place(given, text)), f"[protection] {text}")
+    if not given.plan and given.plan_file is None:
+        _say_absent(source, steps, data)
+    if given.formula is not None:
+        with source.telling((*at, "formula"), "[protection] "):
+            formula_columns(given.formula, data.names)
+    return given
+
+
+def _plan(source: ReviewSource, given: Question, steps: Any) -> Plan:
+    """Read the plan from its file, or from the review file itself."""
+    if given.plan_file is None:
+        return Plan.parse({"step": steps})
+    return read_steadily(source.path.parent / given.plan_file, Plan.read)[0]
 
 
 def _place(given: Question, text: str) -> ValuePath:
@@ -309,28 +304,22 @@ def _place(given: Question, text: str) -> ValuePath:
     return ("step", int(number[1]) - 1, number[2])
 
 
-def _absent(steps: Any, data: Microdata) -> Found:
+def _say_absent(source: ReviewSource, steps: Any, data: Microdata) -> None:
     """Say which columns the steps of a plan that cannot be read name in vain."""
-    return [
-        (("step", place), f"step {place + 1} ({raw['method']}): {text}")
-        for place, raw in enumerate(steps if isinstance(steps, list) else ())
-        if isinstance(raw, Mapping) and raw.get("method") in METHODS
-        for text in column_problems(data, _named(raw), "column")
-    ]
+    for place, raw in enumerate(steps if isinstance(steps, list) else ()):
+        if not isinstance(raw, Mapping) or raw.get("method") not in METHODS:
+            continue
+        texts = {name: value for name, value in raw.items() if isinstance(value, str | list)}
+        named = [n for n in METHODS[raw["method"]].columns(texts) if isinstance(n, str)]
+        step = f"[protection] step {place + 1} ({raw['method']}): "
+        for text in column_problems(data, named, "column"):
+            source.say(("protection", "step", place), f"{step}{text}")
 
 
-def _named(raw: Mapping[str, Any]) -> list[str]:
-    """Return the columns that a step names, as far as they are names."""
-    texts = {name: value for name, value in raw.items() if isinstance(value, str | list)}
-    named = METHODS[raw["method"]].columns(texts)
-    return [name for name in named if isinstance(name, str)]
-
-
-def _unfit(plan: Plan, given: Question, data: Microdata) -> Found:
+def _unfit(source: ReviewSource, plan: Plan, given: Question, data: Microdata) -> Sequence[str]:
     """Check the plan against the file; keys that are absent are told of by others."""
-    found: Found = []
     if draws(plan) and given.seed is None:
-        found.append(((), NEEDS_SEED))
+        source.say(("protection",), f"[protection] {NEEDS_SEED}")
     if not data.records or not given.keys or not set(given.keys) <= set(data.names):
-        return found
-    return [*found, *((_place(given, text), text) for text in plan_problems(data, plan))]
+        return ()
+    return plan_problems(data, plan)

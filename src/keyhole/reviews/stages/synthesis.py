@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.core.kinds import Place
-from keyhole.core.options import Problem as OptionProblem
-from keyhole.core.options import Question, parameters_of, without_columns
+from keyhole.core.options import Question, parameters_of, without_columns, worded
 from keyhole.data import Microdata, load
-from keyhole.errors import InputError
 from keyhole.exposure.cells import risk
 from keyhole.results import Result
 from keyhole.reviews.files import KEYED, Files, ReviewFile, hash_file, read_steadily
 from keyhole.reviews.settings import Review
-from keyhole.reviews.source import Problem, ReviewSource
+from keyhole.reviews.source import ReviewSource
 from keyhole.reviews.stages.protection import (
     STARTED,
     SYNTHESIS,
@@ -171,26 +169,19 @@ SYNTHESIS_STAGE = Stage(
 )
 
 
-def check_synthesis(
-    source: ReviewSource, given: Question, data: Microdata
-) -> tuple[Question, list[Problem]]:
-    """Return the settings with the rules in place, and all that is wrong but absent columns."""
-    found: list[tuple[Place, str]] = []
+def check_synthesis(source: ReviewSource, given: Question, data: Microdata) -> Question:
+    """Say all that is wrong but absent columns; return the settings with the rules in place."""
     if given.rules_file is not None:
-        try:
+        with source.telling(("synthesis", "rules"), "[synthesis] "):
             read, _ = read_steadily(source.path.parent / given.rules_file, EditRules.read)
             given = given.replace(rules={rule.name: rule.text for rule in read.rules})
-        except InputError as error:
-            found += [(("rules",), text) for text in error.problems]
-    found += [((problem.options[0],), problem) for problem in synthesise_problems(given)]
+    found: list[tuple[Place, str]] = [((p.options[0],), p) for p in synthesise_problems(given)]
     named = {name for p, v in given.values.items() for _, name in given.parameters[p].columns(v)}
     gone = named.difference(data.names)
     left = without_columns(given.parameters, given.values, gone) if gone else given.values
-    found += data_problems(given.replace(**left), data)
-    return given, [source.problem(("synthesis", *at), _told_at(text)) for at, text in found]
-
-
-def _told_at(problem: str) -> str:
-    if isinstance(problem, OptionProblem) and problem.options:
-        return problem.named(lambda name: f"[synthesis] {name}")
-    return f"[synthesis] {problem}"
+    for at, text in [*found, *data_problems(given.replace(**left), data)]:
+        told = worded(text, lambda name: f"[synthesis] {name}")
+        source.say(
+            ("synthesis", *at), told if getattr(text, "options", ()) else f"[synthesis] {text}"
+        )
+    return given
