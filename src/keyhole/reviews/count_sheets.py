@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from keyhole.core.notes import Note
+
 SMALLEST = 3
 WITHHELD = "withheld"
 # A band of rates must hold this many times the smallest count that is shown.
@@ -41,6 +43,11 @@ def count_alone(count: int, smallest: int = SMALLEST) -> str:
     ['0', '<3', '<3', '3', '1,200']
     """
     return f"<{smallest}" if 0 < count < smallest else f"{count:,}"
+
+
+def hide_counts(notes: Iterable[str], smallest: int) -> list[str]:
+    """Return notes with small counts of records in them hidden."""
+    return [note.hiding(smallest) if isinstance(note, Note) else note for note in notes]
 
 
 def rule(smallest: int) -> str:

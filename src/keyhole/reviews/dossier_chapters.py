@@ -19,11 +19,6 @@ from keyhole.reviews.stages.remaining import (
     KeyOnProduct,
     Remaining,
 )
-from keyhole.reviews.verdict import Verdict
-
-Figures = Mapping[str, Any]
-# So many may sign if the review names nobody.
-SIGNATURES = 4
 
 
 def release_terms(review: Review, results: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -185,23 +180,10 @@ def _is_unmoved(before: KeyOnProduct, after: KeyOnProduct) -> bool:
     return bool(after.rp) and (after.rp or 0.0) >= (before.rp or 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionPage:
-    """The page for the decision: what it is about, and lines to fill in."""
-
-    about: Sequence[tuple[str, str]]
-    verdict: Verdict
-    conditions: Sequence[str]
-    board: Sequence[str]
-
-
-def decision(
-    review: Review,
-    results: Mapping[str, Any],
-    verdict: Verdict,
-    files: Mapping[str, Figures],
-) -> DecisionPage:
-    """Return the page for the decision, with the hashes that tie the signatures to this review."""
+def decision_terms(
+    review: Review, results: Mapping[str, Any], files: Mapping[str, Mapping[str, str]]
+) -> list[tuple[str, str]]:
+    """Return what is decided on, with the hashes that tie the signatures to this review."""
     data = files["data"]
     about = [
         ("What goes out", product_in_words(review, results)),
@@ -210,9 +192,4 @@ def decision(
         ("Review file", f"{review.path.name}, SHA-256 {review.sha256[:16]}…"),
         ("Data", f"{data['file']}, SHA-256 {data['sha256'][:16]}…"),
     ]
-    return DecisionPage(
-        about=[(term, value) for term, value in about if value],
-        verdict=verdict,
-        conditions=review.release.conditions,
-        board=review.release.board or ("",) * SIGNATURES,
-    )
+    return [(term, value) for term, value in about if value]

@@ -17,7 +17,7 @@ from keyhole.charts import percentage
 from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.results import share
-from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, ShownRate
+from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, ShownRate, hide_counts
 from keyhole.reviews.limits import VERDICTS
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
@@ -248,8 +248,7 @@ def _visible(found: VisibleChanges, sheet: CountSheet) -> Table:
 
 def _sentences(notes: Sequence[str], smallest: int) -> list[str]:
     """Write notes as sentences, small counts in them hidden."""
-    told = [note.hiding(smallest) if isinstance(note, Note) else note for note in notes]
-    return [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in told]
+    return [f"{t[:1].upper()}{t[1:].rstrip('.')}." for t in hide_counts(notes, smallest)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -28,12 +28,11 @@ from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan, toml_of
 from keyhole.protection.recoverable import rows_after
 from keyhole.protection.results import Protection
-from keyhole.results import Result
 from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import ReviewSource, ValuePath
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
-from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
+from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Stage, own_picture, runs
 from keyhole.selection.solution import Solution
 from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.release import dropped_columns, new_release, require_free
@@ -167,12 +166,6 @@ def _unselected(review: Review, earlier: Earlier) -> list[str]:
     return [name for group in chosen.candidates for name in group if name not in taken]
 
 
-def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    from keyhole.protection.ledger import ledger
-
-    return ledger(files["data"].data, **asked)
-
-
 def _figures(found: Any) -> Asked:
     return {**found.protection.to_dict(), "ledger": found.to_dict()}
 
@@ -181,10 +174,14 @@ def _save(found: Any, folder: Path) -> None:
     write_protected(found.protection, found.seed, folder, found.plan)
 
 
-def hash_release(folder: Path) -> dict[str, str]:
-    """Hash what goes out; from a hash of what does not, a secret in it could be guessed."""
-    found = sorted(path for path in (folder / "release").rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): hash_file(path) for path in found}
+def hash_files(folder: Path, part: str = "") -> dict[str, str]:
+    """Hash what was written, or a part of it; none of the file with the seed, to guess it by."""
+    found = sorted(path for path in (folder / part).rglob("*") if path.is_file())
+    named = {path.relative_to(folder).as_posix(): path for path in found}
+    return {name: hash_file(path) for name, path in named.items() if name != PARAMETERS}
+
+
+hash_release = partial(hash_files, part="release")
 
 
 def _parts(folder: Path, review: Review, __: Files) -> Files:
@@ -201,33 +198,40 @@ def _parts(folder: Path, review: Review, __: Files) -> Files:
 
 
 def read_release(review: Review, plan: Plan | None, path: Path) -> Microdata:
-    """Read a file made of the file under review like it; what a step recoded may be another kind.
-
-    What is said of columns that are not there is left out.
-    """
+    """Read a file made of the one under review like it; what a step recoded may be another kind."""
     given = review.data.declared() | {"name": path.stem}
     how = {name: given.pop(name) for name in ("encoding", "delimiter", "sheet")}
     data = load(path, **how)
     changed = {name for step in (plan.steps if plan else ()) for name in step.columns}
+    return load(data, **told_of(given, data.names, changed))
+
+
+def told_of(
+    declared: Mapping[str, Any], names: Iterable[str], changed: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return how a file is read, without what is said of columns that are not there."""
+    found, there = dict(declared), {*names, "*"}
     for name in ("missing_codes", "roles", "kinds", "labels"):
-        if isinstance(given[name], Mapping):
-            gone = changed if name == "kinds" else ()
-            there = {*data.names, "*"}.difference(gone)
-            given[name] = {n: value for n, value in given[name].items() if n in there}
-    return load(data, **given)
+        if isinstance(found[name], Mapping):
+            left = there.difference(changed) if name == "kinds" else there
+            found[name] = {n: value for n, value in found[name].items() if n in left}
+    return found
+
+
+def read_parameters(folder: Path) -> Mapping[str, Any]:
+    """Return the secrets that the files of a folder were made with; nothing if there are none."""
+    try:
+        made = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return made if isinstance(made, dict) else {}
 
 
 def _answers(folder: Path, asked: Asked) -> bool:
     """Tell whether the file was made by the plan and drawn with the seed asked for."""
-    try:
-        made = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    made = read_parameters(folder)
+    if made.get("seed", -1) != asked["seed"] or made.get("plan") != asked["plan"]:
         return False
-    same = isinstance(made, dict) and made.get("seed", -1) == asked["seed"]
-    return same and made.get("plan") == asked["plan"] and _is_whole(folder)
-
-
-def _is_whole(folder: Path) -> bool:
     try:
         Plan.read(folder / FITTED)
         return len(read_rows(folder / ROWS)) > 0
@@ -239,7 +243,7 @@ PROTECTION_STAGE = Stage(
     PROTECTION,
     "Protection",
     _ask,
-    _run,
+    runs("keyhole.protection.ledger.ledger", whole=True),
     ("solve", *SELECTIONS),
     reads=("data",),
     draw=own_picture,

@@ -1,4 +1,4 @@
-"""The stage that attacks other releases than the file under review: candidates, what was made.
+"""The stages that attack a file as an intruder would: the one under review, and other releases.
 
 A protection lowers the risk on a key, and a synthesis protects the key it was told of. Whether the
 attack of this very review still succeeds is another question, and the one a board asks: so the
@@ -7,14 +7,14 @@ attack is made on the protected file and on the first implicate too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from keyhole.core.marks import SPREAD, Named
-from keyhole.core.options import parameters_of
+from keyhole.core.options import Question, parameters_of
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.errors import InputError
@@ -22,24 +22,83 @@ from keyhole.protection.plan import Plan, PlanStep
 from keyhole.protection.release import reordered
 from keyhole.reidentification.compare import StudyComparison
 from keyhole.reidentification.files import attach_ids
+from keyhole.reidentification.question import OPTIONS_OF_METRIC
 from keyhole.reidentification.truth import find_truth
 from keyhole.results import Result
 from keyhole.reviews.files import LINKED, Files, ReviewFile, scenario_key_of
+from keyhole.reviews.schema import METRICS
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, SYNTHESIS, ProtectedFile
-from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
-from keyhole.reviews.stages.study import asked_scenario
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
 from keyhole.reviews.stages.synthesis import IMPLICATE
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 RELEASES = "releases"
 CANDIDATE = "candidate"
 # What the protected file and the first implicate are called among the releases.
 PROTECTED, IMPLICATE_1 = "the protected file", "synthesis, implicate 1"
 _COLUMNS = ("coded", "uncoded")
+
+
+def study_stage(metric: str) -> str:
+    """Return the name of the stage that runs a metric."""
+    return f"study-{metric}"
+
+
+def asked_scenario(given: Question) -> Asked:
+    """Name the scenario whose key is linked on, if it is one's."""
+    return {} if given.scenario is None else {"scenario": given.scenario}
+
+
+def _ask_study(metric: str) -> Callable[[Review, Earlier], Asked | None]:
+    def ask(review: Review, _: Earlier) -> Asked | None:
+        given = review.study
+        if given is None or metric not in given.metrics:
+            return None
+        lists = ("puf_id", "eif_id", "link", "numeric", "strata")
+        chosen = {name: given.values[name] for name in OPTIONS_OF_METRIC[metric]}
+        return {
+            "metric": metric,
+            **{name: list(given.values[name]) for name in lists},
+            **chosen,
+            "permutations": given.permutations,
+            "seed": given.seed,
+            **asked_scenario(given),
+        }
+
+    return ask
+
+
+def _run_study(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
+    from keyhole.reidentification.study import study
+
+    puf, eif, iuf = (files[part].data for part in ("puf", "eif", "iuf"))
+    options = {**asked, "scenario": scenario_key_of(files, LINKED)}
+    return study(puf=puf, eif=eif, iuf=iuf, **options, progress=_told(progress))
+
+
+def _told(progress: Progress) -> Callable[..., None]:
+    """Pass on what is being done, and its share in whole percents, each told once."""
+    last: list[Any] = ["", -1]
+
+    def tell(done: Any, most: float | None = None) -> None:
+        if isinstance(done, str):
+            last[:] = [done, -1]
+            progress(done)
+        elif most and (percent := int(100 * done // most)) > last[1]:
+            last[1] = percent
+            progress(f"{last[0]}: {percent}%")
+
+    return tell
+
+
+STUDY_STAGES: tuple[Stage, ...] = tuple(
+    Stage(
+        study_stage(metric), f"Study, {metric}", _ask_study(metric), _run_study,
+        reads=("puf", "eif", "iuf", LINKED), draw=own_picture,
+        returns="keyhole.reidentification.result.Study",
+    )
+    for metric in METRICS
+)  # fmt: skip
 
 
 def attacks_implicate(review: Review, earlier: Earlier) -> bool:
@@ -200,10 +259,6 @@ class Attacked(Result):
     unfit: Annotated[tuple[NotAttacked, ...], Named("not_attacked")] = ()
     coded: Annotated[tuple[str, ...], Named("coded_alike")] = ()
     uncoded: Annotated[tuple[str, ...], Named("not_coded_alike")] = ()
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a study."""
-        return self.found.to_frame()
 
     def tables(self) -> list[Table]:
         """Return one row a study, and what could not be attacked."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -156,10 +156,6 @@ class Remaining(Result):
 
     cutoff: int
     rows: tuple[KeyOnProduct, ...]
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a key and product."""
-        return pl.DataFrame([asdict(row) for row in self.rows], infer_schema_length=None)
 
     def tables(self) -> list[Table]:
         """Return one row a key and product."""

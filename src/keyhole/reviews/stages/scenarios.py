@@ -22,7 +22,6 @@ from keyhole.reviews.stages.stage import (
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,6 @@ class ScenarioStories(Result):
     def tables(self) -> list[Table]:
         """Return the scenarios side by side."""
         return self.comparison.tables()
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a scenario."""
-        return self.comparison.to_frame()
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the scenarios side by side."""

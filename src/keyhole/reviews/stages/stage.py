@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -35,12 +36,7 @@ class NothingToDoError(Exception):
     """What earlier stages left has nothing for a stage to do: it has no result."""
 
 
-def _figures(result: Result) -> Asked:
-    return result.to_dict()
-
-
-def _no_parts(folder: Path, review: Review, files: Files) -> Files:  # noqa: ARG001
-    return {}
+own_picture = methodcaller("plot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +55,7 @@ class Outputs:
     hashes: Callable[[Path], dict[str, str]]
     answers: Callable[[Path, Asked], bool]
     secrets: tuple[str, ...] = ()
-    parts: Callable[[Path, Review, Files], Files] = _no_parts
+    parts: Callable[[Path, Review, Files], Files] = lambda *_: {}
 
     def told(self, asked: Asked) -> Asked:
         """Return what is asked without the secrets."""
@@ -88,7 +84,7 @@ class Stage:
     inputs: tuple[str, ...] = ()
     reads: tuple[str, ...] = ("data", KEYED)
     draw: Callable[[Any], Pictures] | None = None
-    figures: Callable[[Any], Asked] = _figures
+    figures: Callable[[Any], Asked] = methodcaller("to_dict")
     outputs: Outputs | None = None
     since: str = "0.1"
     returns: str = ""
@@ -124,6 +120,16 @@ def counted(progress: Progress) -> Callable[[int, int], None]:
     return tell
 
 
-def own_picture(found: Result) -> altair.TopLevelMixin:
-    """Return the picture that a result has of itself."""
-    return found.plot()
+def runs(
+    verb: str, *, whole: bool = False, progress: Callable[[Progress], Any] | None = None
+) -> Callable[[Files, Asked, Earlier, Progress], Result]:
+    """Return how to ask a verb of the file under review: as a `whole`, or as its key sees it."""
+
+    def run(files: Files, asked: Asked, _: Earlier, tell: Progress) -> Result:
+        data = files["data"].data if whole else measured(files)
+        found: Result = imported(verb)(
+            data, **asked, **({} if progress is None else {"progress": progress(tell)})
+        )
+        return found
+
+    return run
