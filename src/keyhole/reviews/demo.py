@@ -16,6 +16,7 @@ from keyhole.environment.example.environment import example_environment
 from keyhole.environment.exchange import write_environment
 from keyhole.errors import OptionError
 from keyhole.reviews.folders import own_folder
+from keyhole.reviews.rendering import read_template
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.runner import review
 from keyhole.reviews.store import ResultStore
@@ -27,123 +28,7 @@ EXTERNAL, TRUTH, ENVIRONMENT = "external.csv", "truth.csv", "environment.json"
 # Linked within sex; ag8r is only a coarser age.
 NOT_LINKED = ("sex", "ag8r")
 
-_REVIEW = """\
-# The review of a made-up file of veterans. Change it and run it again, in this folder:
-#   keyhole review {review} --out {results}
-# Only what a change touches is computed anew.
-
-title = "Public use file of veterans (made up)"
-
-# What an intruder could know of a veteran.
-keys = ["sex", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd"]
-
-# What is to go out and to whom: the first chapter of the report, and the public note beside it.
-[release]
-product = "protection"    # or "selection", "synthesis", "file"
-to = "anybody"
-purpose = "studies of veterans' health and income"
-version = "1"
-contact = "the office that made the file up"
-conditions = ["No attempt to find a person in the file."]
-board = ["The head of the office", "The disclosure officer"]
-
-[data]
-file = "{data}"
-
-[data.roles]
-puf_id = "identifier"
-household = "household"
-weight = "weight"
-
-[data.labels]
-{labels}
-
-# What must be seen to before anything is measured: identifiers, Safe Harbor, dependences.
-[screen]
-year = 2024
-
-[exposure]
-cutoff = 3      # records in cells smaller than this are at risk
-limit = 0.10    # the highest share of them that is acceptable
-
-# Who could know what, from a made-up catalogue of forms and public sources; see the chapter
-# Scenarios. To use one of these keys everywhere: keys = "scenario:veterans association"
-[environment]
-store = "{environment}"
-scenarios = ["nosy neighbour", "commercial database", "veterans association"]
-
-[uniques]
-max_size = 4    # singled out by at most so many variables
-
-[selection]
-method = ["forward", "backward", "stepwise"]    # the first makes the proposal
-keep = ["sex", "ag8r"]
-candidates = [
-    {candidates}
-]
-limit = 0.10
-skip_dependent = true    # psrcd is only a coarser psx
-
-[frontier]
-seconds = 10
-
-# An attack with a file that an intruder could have: other people's numbers, a year later, with
-# errors and gaps. Half of the veterans are in it, and truth.csv knows who is who.
-[study]
-eif = "{external}"
-iuf = "{truth}"
-puf_id = "puf_id"
-eif_id = "eif_id"
-# or the key of a scenario: link = "scenario:veterans association"
-link = [{link}]
-numeric = ["age", "income"]
-strata = ["sex"]
-metrics = ["unicity", "taxicab"]    # the first leads
-limit = 0.10    # of those suspected, the highest share truly found that is acceptable
-
-# The classical way: coarser columns first, then single values taken away where that is not enough.
-# The ledger tells after each step the risk that is left and what the analyst has lost. A step is
-# undone by leaving it out. The protected file is in {results}/protection/release.
-[protection]
-formula = "income ~ age + sex"
-targets = ["sex", "age", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd"]
-
-[[protection.step]]
-method = "drop"
-columns = ["puf_id", "household", "area"]    # they name people, or would give the state away
-
-[[protection.step]]
-method = "top-code"
-column = "age"
-value = 84
-
-[[protection.step]]
-method = "recode"
-column = "ms"
-map = {{ W = "formerly married", D = "formerly married", S = "formerly married" }}
-keep_rest = true
-
-[[protection.step]]
-method = "suppress"
-keys = ["sex", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd"]
-limit = 0.10
-never = ["sex", "ag8r", "psrcd"]    # age and psx, which stay, would tell them
-
-# If single years of age must go out all the same: what makes records stand out is replaced by
-# values of others like them. The versions to be released are in {results}/synthesis/release.
-[synthesis]
-keys = ["sex", "age", "ms", "race1", "psx"]
-targets = ["age", "ms", "race1"]
-strata = ["sex"]    # a woman's values come from women
-implicates = 3
-decoys = 0.5        # for two records at risk a common one changes too
-formula = "income ~ age + sex"    # what an analyst may want to know
-drop = ["household", "ag8r", "area"]    # who lives together; what would tell age and state before
-seed = 271828       # a secret: choose your own, and tell nobody
-
-[synthesis.rules]
-widowed = "ms == 'W' => age >= 25"
-"""
+_REVIEW = read_template("demo-review.toml")
 
 
 @documented

@@ -66,9 +66,7 @@ def remaining_chapter(review: Review, results: Mapping[str, Any]) -> RemainingCh
     found = results[REMAINING]
     smallest = smallest_shown(review.exposure.cutoff)
     return RemainingChapter(
-        _said(review, results, smallest),
-        _table(found, smallest),
-        _warnings(review, found, results),
+        _said(review, results, smallest), _table(found, smallest), _warnings(review, found, results)
     )
 
 

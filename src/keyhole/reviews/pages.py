@@ -21,10 +21,7 @@ from keyhole.reviews.store import ResultStore, digest, to_json
 
 def make_pages(store: ResultStore, found: ReviewResult) -> dict[str, str]:
     """Return the text of each page by its name."""
-    return {
-        REPORT: write_report(found, _charts(store, found.records)),
-        NOTE: write_note(found),
-    }
+    return {REPORT: write_report(found, _charts(store, found.records)), NOTE: write_note(found)}
 
 
 def page_hashes(pages: Mapping[str, str]) -> dict[str, str]:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 def render_page(template: str, styles: tuple[str, ...], **context: Any) -> str:
     """Return a page as text, with its style inside and a policy that allows nothing besides."""
-    style = _compact("\n".join(map(_template, styles)))
+    style = _compact("\n".join(map(read_template, styles)))
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = page_environment().from_string(_template(template))
+    page = page_environment().from_string(read_template(template))
     text = page.render(
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'",
         style=markup(style),
@@ -71,7 +71,8 @@ def _printable(value: Any) -> Any:
     )
 
 
-def _template(name: str) -> str:
+def read_template(name: str) -> str:
+    """Return the text of a template."""
     found = resources.files("keyhole.reviews") / "templates" / name
     return found.read_text(encoding="utf-8")
 

@@ -31,9 +31,7 @@ STEPS = ("solve", "selection", "protection", "synthesis")
 
 
 def section_of(
-    verb: str,
-    own: Mapping[str, Parameter] | None = None,
-    without: Iterable[str] = (),
+    verb: str, own: Mapping[str, Parameter] | None = None, without: Iterable[str] = ()
 ) -> dict[str, Parameter]:
     """Return a verb's options, but for those that other parts give, and the review's `own`."""
     known = parameters_of(VERBS[verb].function())

@@ -12,13 +12,7 @@ from keyhole.results import Result
 from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
-from keyhole.reviews.stages.stage import (
-    Asked,
-    Earlier,
-    Progress,
-    Stage,
-    own_picture,
-)
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
 
 if TYPE_CHECKING:
     import altair
