@@ -112,7 +112,6 @@ def _started(review: Review, data: Microdata) -> Microdata:
 
 
 def _structure(source: ReviewSource) -> dict[str, Values]:
-    """Check names and types; return what is fit by section."""
     sections: dict[str, Values] = {"": {}}
     for name, value in source.values.items():
         if name == "scenario" and isinstance(value, Mapping):
@@ -164,7 +163,6 @@ def _section(
 
 
 def _derived(source: ReviewSource, given: Mapping[str, Any]) -> dict[str, str]:
-    """Check the derived columns; return those that are fit."""
     fit: dict[str, str] = {}
     for place, (name, text) in enumerate(given.items(), 1):
         if not isinstance(text, str) or not text.strip() or not name:
@@ -292,7 +290,6 @@ def _fitness(source: ReviewSource, sections: Mapping[str, Values], data: Microda
 
 
 def _together(source: ReviewSource, sections: Mapping[str, Values]) -> None:
-    """Check settings against one another."""
     top = sections[""]
     selection = sections.get("selection", {})
     release = sections.get("release", {})

@@ -161,7 +161,6 @@ def _is_household(one: Inspection) -> bool:
 
 
 def _is_open(one: Inspection, roles: Mapping[str, str]) -> bool:
-    """Tell whether a column could be a key: read, not constant, not nearly each one's own."""
     name = one.variable.name
     plain = one.read and name not in roles and name != "*" and not one.is_free_text
     return plain and not one.is_constant and not one.is_nearly_unique

@@ -98,7 +98,6 @@ def _data(data: Microdata, file: str, guess: Guess, read: Mapping[str, Any]) -> 
 
 
 def _codes(data: Microdata, guess: Guess) -> list[str]:
-    """Write the codes that look like missing ones; those that only may be, as comments."""
     sure, doubtful = guess.missing_codes, guess.doubtful
     lines = []
     if sure:
@@ -257,7 +256,6 @@ def _reasoned(setting: str, reason: str) -> str:
 
 
 def _lines(items: Sequence[str]) -> str:
-    """Put items of a list on lines that are not too long."""
     lines, line = [], "   "
     for item in items:
         if len(line) + len(item) > _WIDE and line.strip():
@@ -298,7 +296,6 @@ class _Proposals:
 
 
 def _propose(data: Microdata, found: Screening, guess: Guess) -> _Proposals:
-    """Propose what to drop, to top-code, to replace and to link on."""
     numbers = tuple(name for name in guess.keys if _is_number(data, name))
     targets = _targets(data, guess)
     strata = tuple(

@@ -68,7 +68,6 @@ class Draft(Result):
         return [Table(title, ["column", "taken for", "why"], self._rows(), notes)]
 
     def _suspected(self) -> list[str]:
-        """Say which codes are taken for missing, and which may be."""
         kinds = {"Taken for missing": self.guess.missing_codes,
                  "May mean missing, see the review file": self.guess.doubtful}  # fmt: skip
         return [
@@ -181,7 +180,6 @@ def init_problems(question: Question) -> Iterator[Problem]:
 
 
 def _seen_from(review: Path, file: Path) -> str:
-    """Write the data file's path as seen from the review file's folder."""
     try:
         return Path(os.path.relpath(file.resolve(), review.resolve().parent)).as_posix()
     except ValueError:  # another drive

@@ -136,7 +136,6 @@ def read_steadily(path: Path, read: Callable[[Path], Read]) -> tuple[Read, str]:
 
 
 def _state(path: Path) -> Any:
-    """Return how a file is now, for comparison with another time."""
     try:
         now = path.stat()
     except (OSError, ValueError):

@@ -54,7 +54,6 @@ def require_no_link(folder: Path) -> None:
 
 
 def _make(folder: Path, made: list[Path]) -> None:
-    """Make a folder and those above it, and note which were made."""
     if folder.is_dir():
         return
     if os.path.lexists(folder):
@@ -100,7 +99,6 @@ def _try(folder: Path) -> None:
 
 
 def _told(folder: Path, error: BaseException) -> BaseException:
-    """Turn what the system says into one message."""
     if isinstance(error, ValueError):  # a name with a zero byte
         return FileError(f"the folder {str(folder)!r} cannot be written into: its path is none.")
     if not isinstance(error, OSError):

@@ -51,7 +51,6 @@ def stored_options(place: Path, stored: Content, stated: Content) -> dict[str, d
 
 
 def _names(value: Any) -> Iterator[str]:
-    """Yield the names of all settings of a review file."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield name
@@ -116,7 +115,6 @@ def _stage(place: Path, name: str, figures: Any, found: ReviewResult, remark: st
 
 
 def _is_plain(name: str) -> bool:
-    """Tell whether a name leads to no other folder."""
     return name.replace("-", "").isalnum()
 
 

@@ -191,7 +191,6 @@ def _restored(kind: Any, value: Any) -> Any:
 
 
 def _asks(kind: Any) -> bool:
-    """Tell whether a part of the review is a section with its values."""
     return kind is Question or Question in typing.get_args(kind)
 
 

@@ -129,7 +129,6 @@ def _files(
     given: Values,
     reviewed: ReviewFile,
 ) -> dict[str, ReviewFile]:
-    """Derive the key of each scenario and recode the file to it."""
     files: dict[str, ReviewFile] = {}
     store: ValuePath = ("environment", "store")
     with source.telling(store):
@@ -147,7 +146,6 @@ def _files(
 
 
 def _graph(environment: Environment) -> tuple[CodingGraph, str]:
-    """Return the graph of an environment, and the hash of all that it holds."""
     graph = CodingGraph(dataclasses.replace(environment, scenarios=()))
     return graph, hashlib.sha256(environment_to_json(environment).encode()).hexdigest()
 

@@ -151,7 +151,6 @@ class ResultStore:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the parts of a folder that a stage wrote; what else is there stays."""
     for part in _PARTS:
         shutil.rmtree(folder / part, ignore_errors=True)
     with suppress(OSError):

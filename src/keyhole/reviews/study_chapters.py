@@ -100,7 +100,6 @@ def _bounds(interval: Interval | None) -> str:
 
 
 def _perturbation(study: Study, smallest: int) -> Table | None:
-    """Set the rates with and without the perturbation side by side."""
     found = study.perturbation
     if found is None:
         return None
@@ -231,7 +230,6 @@ def metrics_table(review: Review, results: Results) -> Table | None:
 
 
 def _cells(rates: Rates) -> list[str]:
-    """Write the three rates by record, and the interval of the last."""
     shares = (rates.putative_rate, rates.confirmed_rate, rates.conditional_rate)
     return [*map(share, shares), _bounds(rates.intervals["conditional_rate"])]
 

@@ -99,7 +99,6 @@ def _keyed(
 def _candidate(
     given: Question, data: Mapping[str, Microdata], puf: Microdata, key: ScenarioKey | None
 ) -> None:
-    """Check a candidate release in the place of the PUF."""
     if data and given.scenario is not None and key is not None:
         puf = key.recode(puf, partial=True)
     problems = _content(given, {**data, "puf": puf}, candidate=True) if data else ()
@@ -108,7 +107,6 @@ def _candidate(
 
 
 def _together(source: ReviewSource, given: Question) -> None:
-    """Check settings against one another, as the verb does."""
     written = source.values["study"]
     lead = "metrics" if "metrics" in written else "metric"
     if {"metric", "metrics"} <= set(written):
@@ -170,7 +168,6 @@ def _load(
 
 
 def _codes(source: ReviewSource, given: Question, files: Files) -> None:
-    """Say which missing codes are for a column that none of the files has."""
     if not given.missing_codes or len(files) < len(PARTS):
         return
     known = {name for file in files.values() for name in file.data.names} | {"*"}
@@ -181,7 +178,6 @@ def _codes(source: ReviewSource, given: Question, files: Files) -> None:
 
 
 def _columns(source: ReviewSource, given: Question, files: Files) -> None:
-    """Say of each column that a file does not have so, on its own line."""
     wanted: list[tuple[str, str, Sequence[str], tuple[str, ...]]] = [
         ("puf_id", "PUF id", given.puf_id, ("puf", "iuf")),
         ("eif_id", "EIF id", given.eif_id, ("eif", "iuf")),

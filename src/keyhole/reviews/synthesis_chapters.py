@@ -199,7 +199,6 @@ class _Listed:
 
 
 def _share(count: int, total: int, sheet: CountSheet) -> ShownRate:
-    """Return the share of a count in a total that is shown."""
     whole = sheet.total(total)
     return sheet.rate(sheet.unshown(count, of=whole), whole)
 
@@ -216,7 +215,6 @@ def _exposure_table(exposed: Sequence[ExposureShown]) -> Table:
 
 
 def _matches(found: SelfMatch, sheet: CountSheet) -> Table:
-    """Return the self-match rates, or say why there are none."""
     rows: list[list[object]] = []
     for one in found.metrics:
         tried, before, bounds = one.records, one.baseline.unchanged or 0.0, one.interval
@@ -234,7 +232,6 @@ def _matches(found: SelfMatch, sheet: CountSheet) -> Table:
 
 
 def _visible(found: VisibleChanges, sheet: CountSheet) -> Table:
-    """Return what differences between the implicates give away."""
     rows: list[list[object]] = [["records replaced", f"{found.replaced:,}"]]
     if found.records is not None:
         seen = sheet.count(found.records, of=sheet.total(found.replaced))
@@ -367,7 +364,6 @@ def utility_tables(found: Evaluation) -> tuple[list[Table], list[Table]]:
 
 
 def _coefficients(fit: Coefficients) -> Table:
-    """Return the regression on the original beside the one combined over the implicates."""
     rows = [
         [one.name, amount(one.original), _interval(one.original_low, one.original_high),
          amount(one.estimate), _interval(one.low, one.high), share(one.overlap, 2)]
@@ -386,7 +382,6 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def _homogeneity(found: Distributions) -> Table:
-    """Return of each variable the test that is worst."""
     tests: dict[str, list[VariableTest]] = {}
     for test in found.tests:
         tests.setdefault(test.name, []).append(test)
@@ -427,7 +422,6 @@ def _measures(moments: Moments) -> Table:
 
 
 def _relations(found: Evaluation) -> Table:
-    """Return how far relations between variables moved, in a figure each."""
     rows = [_widest(found.correlations.pairs, kind) for kind in KINDS]
     ratio = found.propensity.ratio
     rows.append(["propensity score, ratio to the expected", "", share(ratio)])
@@ -443,7 +437,6 @@ def _relations(found: Evaluation) -> Table:
 
 
 def _widest(pairs: Sequence[Correlation], kind: str) -> list[str]:
-    """Return the pair of a kind whose figure moved most."""
     moves = [(one.difference, one) for one in pairs if one.kind == kind]
     known = [(move, one) for move, one in moves if move is not None]
     if not known:

@@ -109,11 +109,12 @@ class Verification(Result):
 
     def tables(self) -> list[Table]:
         """Return the inputs, then the parts, then what differs."""
-        inputs = [[part.name, _yes(part.same)] for part in self.inputs]
+        inputs = [[part.name, _YES[part.same]] for part in self.inputs]
         tables = [Table("Inputs", ["file", "same"], inputs)]
         if self.parts:
             rows = [
-                [part.title, f"{part.compared.figures:,}", _sameness(part)] for part in self.parts
+                [p.title, f"{p.compared.figures:,}", (p.same and p.remark) or _YES[p.same]]
+                for p in self.parts
             ]
             tables.append(Table("Computed anew", ["stage", "figures compared", "same"], rows))
         said = [_verdict(self), *self.differences[:SHOWN]]
@@ -122,12 +123,7 @@ class Verification(Result):
         return [*tables, Table("Verdict", [], [], [*said, *self.notes])]
 
 
-def _yes(same: bool) -> str:
-    return "yes" if same else "NO"
-
-
-def _sameness(part: Part) -> str:
-    return part.remark if part.same and part.remark else _yes(part.same)
+_YES = {True: "yes", False: "NO"}
 
 
 def _verdict(found: Verification) -> str:
@@ -200,15 +196,12 @@ def _leaves(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
 
 def _means_same(stored: Any, computed: Any) -> bool:
     """Tell whether two numbers are as good as equal, or two sentences have the same numbers."""
-    if isinstance(stored, str) and isinstance(computed, str):
-        return " " in stored and sorted(_NUMBER.findall(stored)) == sorted(
-            _NUMBER.findall(computed)
-        )
-    if any(
-        isinstance(side, bool) or not isinstance(side, int | float) for side in (stored, computed)
-    ):
-        return False
-    return math.isclose(stored, computed, rel_tol=1e-9)
+    sides = (stored, computed)
+    if all(isinstance(side, str) for side in sides):
+        one, other = (sorted(_NUMBER.findall(side)) for side in sides)
+        return " " in stored and one == other
+    numbers = all(isinstance(s, int | float) and not isinstance(s, bool) for s in sides)
+    return numbers and math.isclose(stored, computed, rel_tol=1e-9)
 
 
 def _part(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:

@@ -110,7 +110,6 @@ run_exposure = runs("keyhole.exposure.cells.risk")
 
 
 def _ask_fix(review: Review, earlier: Earlier) -> Asked | None:
-    """Ask for a fix only where the limit is exceeded."""
     limit = review.exposure.limit
     if limit is None or earlier["exposure"].rp <= limit:
         return None

@@ -228,7 +228,6 @@ def read_parameters(folder: Path) -> Mapping[str, Any]:
 
 
 def _answers(folder: Path, asked: Asked) -> bool:
-    """Tell whether the file was made by the plan and drawn with the seed asked for."""
     made = read_parameters(folder)
     if made.get("seed", -1) != asked["seed"] or made.get("plan") != asked["plan"]:
         return False
@@ -294,14 +293,12 @@ def check_protection(source: ReviewSource, given: Question, data: Microdata) -> 
 
 
 def _plan(source: ReviewSource, given: Question, steps: Any) -> Plan:
-    """Read the plan from its file, or from the review file itself."""
     if given.plan_file is None:
         return Plan.parse({"step": steps})
     return read_steadily(source.path.parent / given.plan_file, Plan.read)[0]
 
 
 def _place(given: Question, text: str) -> ValuePath:
-    """Return where in the section a problem of the plan is."""
     number = _STEP.match(text)
     if given.plan_file is not None or number is None:
         return ("plan",) if given.plan_file is not None else ("step",)

@@ -101,7 +101,6 @@ SELECTIONS = tuple(selection_stage(method) for method in METHODS)
 
 
 def _searched(review: Review, chosen: Question) -> Asked:
-    """Return what all searches of a review are asked."""
     return {
         "keep": list(chosen.keep),
         "candidates": [list(group) for group in chosen.candidates],
@@ -172,7 +171,6 @@ def proposed_set(review: Review, earlier: Earlier) -> list[str] | None:
 
 
 def _ask_set(review: Review, earlier: Earlier, keys: Sequence[str] | None) -> Asked | None:
-    """Ask how exposed the file is if a set goes out."""
     if keys is None:
         return None
     # Selection counts a missing value as a category of its own, and its limit holds for that.

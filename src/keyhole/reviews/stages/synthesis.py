@@ -135,7 +135,6 @@ def release_reading(review: Review, release: Path) -> dict[str, Any]:
 
 
 def _answers(folder: Path, asked: Asked) -> bool:
-    """Tell whether a release was drawn with the seed asked for."""
     return bool(read_parameters(folder).get("seed", -1) == asked["seed"])
 
 
@@ -164,7 +163,6 @@ def pool_bars(bars: TargetBars, records: int) -> TargetBars:
 
 
 def _joined(bars: TargetBars, place: int, counts: Floats) -> TargetBars:
-    """Put the bar at a place together with another."""
     labels = list(bars.labels)
     if bars.ordered:
         at = place - 1 if place else 1

@@ -87,12 +87,10 @@ def _save(found: Any, folder: Path) -> None:
 
 
 def _answers(folder: Path, asked: Asked) -> bool:
-    """Tell whether the tables were rounded with the seeds asked for."""
     return bool(read_parameters(folder).get("seeds") == asked["seeds"])
 
 
 def _draw_tables(found: Any) -> dict[str, altair.TopLevelMixin]:
-    """Draw the tables that are protected."""
     return {
         f"{number}": one.published.plot()
         for number, one in enumerate(found.made, 1)
