@@ -68,18 +68,15 @@ _POPULATION = {
 
 
 def _population_table(population: PopulationRisk) -> Table:
-    rows = [
-        [words, _amount(name, getattr(population, name))]
-        for name, words in _POPULATION.items()
-        if name != "household_global_risk" or population.of_households
-    ]
+    rows = []
+    for name, words in _POPULATION.items():
+        value = getattr(population, name)
+        text = share(value)
+        if name == "expected_reidentifications" and value is not None:
+            text = f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
+        if name != "household_global_risk" or population.of_households:
+            rows.append([words, text])
     return Table("In the population", ["figure", "value"], rows, population.notes)
-
-
-def _amount(name: str, value: float | None) -> str:
-    if name == "expected_reidentifications" and value is not None:
-        return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
-    return share(value)
 
 
 LEVELS = (

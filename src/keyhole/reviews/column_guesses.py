@@ -103,15 +103,12 @@ def guess(data: Microdata, found: Screening, keys: Sequence[str] | None = None) 
     )
 
 
-def _said(variable: Variable) -> set[str]:
-    """Return the words of a name and label, with digits left off and pairs put together."""
+def _has(variable: Variable, pattern: str) -> bool:
+    """Look at the words of a name and label, digits left off and those of the name put together."""
     plain = [w for w in words(variable.name) if not w.isdigit()]
     label = [w for w in words(variable.label) if not w.isdigit()]
-    return {*plain, "".join(plain), variable.name.lower(), *label}
-
-
-def _has(variable: Variable, pattern: str) -> bool:
-    return any(re.fullmatch(pattern, word) for word in _said(variable))
+    said = {*plain, "".join(plain), variable.name.lower(), *label}
+    return any(re.fullmatch(pattern, word) for word in said)
 
 
 def _roles(
@@ -125,16 +122,13 @@ def _roles(
         if name == weight:
             why[name] = "its name says weight"
             yield name, "weight"
-        elif _is_household(one):
+        elif one.filled / 20 < one.distinct < one.filled and _has(one.variable, _HOUSEHOLD):
             why[name] = "its name says household, and its values repeat"
             yield name, "household"
         elif one.identifiers or one.number is not None:
-            why[name] = (one.identifiers[0].reason if one.identifiers else _number(one)) or ""
+            told = one.identifiers[0] if one.identifiers else one.number
+            why[name] = (told and told.reason) or ""
             yield name, "identifier"
-
-
-def _number(one: Inspection) -> str:
-    return "" if one.number is None else one.number.reason
 
 
 def _weight(data: Microdata, columns: Sequence[Inspection]) -> str | None:
@@ -153,11 +147,6 @@ def _without_weight(data: Microdata, name: str) -> int | None:
         return int((data.weights(name) == 0).sum())
     except ColumnError:
         return None
-
-
-def _is_household(one: Inspection) -> bool:
-    repeats = one.filled / 20 < one.distinct < one.filled
-    return repeats and _has(one.variable, _HOUSEHOLD)
 
 
 def _is_open(one: Inspection, roles: Mapping[str, str]) -> bool:
@@ -238,7 +227,12 @@ def guess_codes(data: Microdata) -> tuple[dict[str, Codes], dict[str, Codes]]:
         column = data.frame.get_column(variable.name)
         if variable.missing_codes or variable.missing_ranges:
             continue  # the file itself says
-        codes, perhaps = _of_column(column)
+        codes: Codes = ()
+        perhaps: Codes = ()
+        if column.dtype == pl.String:
+            codes, perhaps = _of_text(column)
+        elif column.dtype.is_numeric() and not column.drop_nulls().is_empty():
+            codes, perhaps = map(tuple, _of_numbers(column))
         if codes:
             sure[variable.name] = codes
         if perhaps:
@@ -250,15 +244,6 @@ def share_of(data: Microdata, name: str, codes: Codes) -> float:
     """Return the share of the records that have one of some codes."""
     column = data.frame.get_column(name)
     return float(column.is_in(list(codes)).sum()) / max(data.records, 1)
-
-
-def _of_column(column: pl.Series) -> tuple[Codes, Codes]:
-    if column.dtype == pl.String:
-        return _of_text(column)
-    if not column.dtype.is_numeric() or column.drop_nulls().is_empty():
-        return (), ()
-    below, perhaps = _of_numbers(column)
-    return tuple(below), tuple(perhaps)
 
 
 def _of_text(column: pl.Series) -> tuple[Codes, Codes]:

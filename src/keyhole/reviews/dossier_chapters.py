@@ -71,31 +71,22 @@ def remaining_chapter(review: Review, results: Mapping[str, Any]) -> RemainingCh
 
 
 def _table(found: Remaining, smallest: int) -> Table:
-    rows = [_row(row, smallest) for row in found.rows]
-    columns = ["an intruder knows", "of", "variables", "uniques", f"RP({found.cutoff})", "CR",
-               "unique as before"]  # fmt: skip
-    told = [i for i, name in enumerate(columns) if name != "unique as before" or _counted(found)]
+    counted = any(row.still is not None for row in found.rows)
+    columns = ["an intruder knows", "of", "variables", "uniques", f"RP({found.cutoff})", "CR"]
+    columns += ["unique as before"] * counted
+    rows = [_row(row, smallest)[: len(columns)] for row in found.rows]
     notes = []
     if any(row.detail == "at most" for row in found.rows):
         notes.append(
             "≤: the file has values that the scenario’s coding does not know, so that the "
             "intruder is taken to match it at its own detail, finer than he may have."
         )
-    if _counted(found):
+    if counted:
         notes.append(
             "Unique as before: records that were unique and still are, with the values they had. "
             "A unique of a synthesis with another key is nobody."
         )
-    return Table(
-        "Each key on each file that could go out",
-        [columns[i] for i in told],
-        [[row[i] for i in told] for row in rows],
-        notes,
-    )
-
-
-def _counted(found: Remaining) -> bool:
-    return any(row.still is not None for row in found.rows)
+    return Table("Each key on each file that could go out", columns, rows, notes)
 
 
 def _row(row: KeyOnProduct, smallest: int) -> list[str]:

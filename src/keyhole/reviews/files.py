@@ -123,6 +123,14 @@ def read_again(path: Path, read: Callable[[Path], Read]) -> Read:
     return remembered(str(path), _state(path), lambda: read(path), _how(read))
 
 
+def seen_from(folder: Path, file: Path) -> str:
+    """Write a file's path as seen from a folder, so that both can be moved together."""
+    try:
+        return Path(os.path.relpath(file, folder)).as_posix()
+    except ValueError:  # another drive
+        return file.as_posix()
+
+
 def hash_file(path: Path) -> str:
     """Return the hash of a file's bytes."""
     with path.open("rb") as file:

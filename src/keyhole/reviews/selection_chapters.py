@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -107,24 +107,21 @@ def before_after(results: Results) -> Table | None:
     chosen = {name: found for name, found in sets.items() if found is not None}
     if len(chosen) == 1:
         return None
-    figures: list[tuple[str, Callable[[Exposure], str]]] = [
-        ("variables", lambda found: str(len(found.keys))),
-        ("cells", lambda found: f"{found.cells:,}"),
-        ("uniques", lambda found: f"{found.uniques:,}"),
-        (f"RP({on_keys.cutoff})", lambda found: share(found.rp)),
-        ("CR", lambda found: share(found.cr)),
+    found = chosen.values()
+    rows = [
+        ["variables", *(str(len(one.keys)) for one in found)],
+        ["cells", *(f"{one.cells:,}" for one in found)],
+        ["uniques", *(f"{one.uniques:,}" for one in found)],
+        [f"RP({on_keys.cutoff})", *(share(one.rp) for one in found)],
+        ["CR", *(share(one.cr) for one in found)],
     ]
     if on_keys.population is not None:
-        figures.append(("global risk", _global_risk))
-    rows = [[name, *map(text, chosen.values())] for name, text in figures]
+        risks = [None if one.population is None else one.population.global_risk for one in found]
+        rows.append(["global risk", *map(share, risks)])
     notes = []
     if on_keys.missing != "own":
         notes.append("The sets count a missing value as a category of its own.")
     return Table("Exposure, side by side", ["", *chosen], rows, notes)
-
-
-def _global_risk(found: Exposure) -> str:
-    return share(None if found.population is None else found.population.global_risk)
 
 
 def solve_tables(found: Solution) -> list[Table]:

@@ -92,21 +92,17 @@ def read_source(path: str | os.PathLike[str], content: bytes | None = None) -> R
 
 def _without_seed(content: bytes, text: str, lines: Mapping[ValuePath, int]) -> bytes:
     """Leave out the lines of secrets: the hash of a file but for a number tells the number."""
-    secret = {line for path, line in lines.items() if _is_secret(path) or _is_drawn_by(path)}
+    drawn_by = {name for method in METHODS.values() for name in method.secret}
+    secret = {
+        line
+        for path, line in lines.items()
+        if tuple(part for part in path if isinstance(part, str)) in SECRETS
+        or (path[:2] == ("protection", "step") and len(path) > 3 and path[3] in drawn_by)
+    }
     if not secret:
         return content
     kept = [one for number, one in enumerate(text.split("\n"), 1) if number not in secret]
     return "\n".join(kept).encode()
-
-
-def _is_secret(path: ValuePath) -> bool:
-    return tuple(part for part in path if isinstance(part, str)) in SECRETS
-
-
-def _is_drawn_by(path: ValuePath) -> bool:
-    """Tell whether a value is an option of a step that says how it drew."""
-    names = {name for method in METHODS.values() for name in method.secret}
-    return path[:2] == ("protection", "step") and len(path) > 3 and path[3] in names
 
 
 def is_deep(values: Any) -> bool:
@@ -283,31 +279,24 @@ class _Walk:
 
     def _value(self, path: ValuePath) -> None:
         token = self._take().text
-        if token == "[":
-            self._list(path)
-        elif token == "{":
-            self._inline(path)
+        if token in ("[", "{"):
+            self._items(path, "]" if token == "[" else "}")
         else:
             while self._peek() not in (",", "\n", "]", "}", ""):
                 self._at += 1
 
-    def _list(self, path: ValuePath) -> None:
+    def _items(self, path: ValuePath, end: str) -> None:
+        """Read what a list or an inline table holds, and the sign that ends it."""
         number = 0
-        while self._skip_breaks() and self._peek() != "]":
+        while self._skip_breaks() and self._peek() != end:
             if self._peek() == ",":
                 self._at += 1
-                continue
-            self._note((*path, number), self._tokens[self._at].line)
-            self._value((*path, number))
-            number += 1
-        self._at += 1
-
-    def _inline(self, path: ValuePath) -> None:
-        while self._skip_breaks() and self._peek() != "}":
-            if self._peek() == ",":
-                self._at += 1
-                continue
-            self._pair(path)
+            elif end == "}":
+                self._pair(path)
+            else:
+                self._note((*path, number), self._tokens[self._at].line)
+                self._value((*path, number))
+                number += 1
         self._at += 1
 
 

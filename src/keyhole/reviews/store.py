@@ -34,7 +34,7 @@ from keyhole.reviews.dossier_format import (
     out_of_place,
     read_json,
 )
-from keyhole.reviews.files import hash_file, hash_or_none
+from keyhole.reviews.files import hash_file, hash_or_none, seen_from
 from keyhole.reviews.folders import own_folder
 
 _PARTS = ("release", "internal")
@@ -206,15 +206,7 @@ def _content(folder: Path) -> Iterator[Path]:
 
 
 def _mark(folder: Path, review: Path) -> dict[str, str]:
-    return {"keyhole": "review", "file": _seen_from(folder, review)}
-
-
-def _seen_from(folder: Path, review: Path) -> str:
-    """Write the review file's path from the folder, so that both can be moved together."""
-    try:
-        return Path(os.path.relpath(review, folder.resolve())).as_posix()
-    except ValueError:  # another drive
-        return review.as_posix()
+    return {"keyhole": "review", "file": seen_from(folder.resolve(), review)}
 
 
 _PACKAGES = ("keyhole", "numpy", "numba", "polars", "scipy", "altair", "vl-convert-python")

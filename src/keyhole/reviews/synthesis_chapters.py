@@ -75,7 +75,7 @@ def synthesis_chapter(
     heats = _heats(found, sheet)
     exposed = true_exposures(found.exposure, made.at_risk, sheet)
     goals = [
-        _goal(goal, goal.goal.code, found, heats[0], exposed, sheet)
+        _goal(goal, _measured(goal, goal.goal.code, found, heats[0], exposed, sheet))
         for goal in found.goals
         if isinstance(goal.goal, Note)
     ]
@@ -109,16 +109,13 @@ def _attack_goals(review: Review, results: Mapping[str, Any]) -> list[GoalShown]
         # A truth without pairs confirms nobody, and says nothing.
         judged = after is None or results[study_stage(metric)].overlap.records
         state, verdict = VERDICTS[met if judged else None]
-        measured = f"{_suspected(after)} (before the synthesis {_suspected(before)})"
+        then, now = ("nobody is suspected" if x is None else share(x) for x in (before, after))
+        measured = f"{now} (before the synthesis {then})"
         name = f"Conditional rate of the study by {metric}, on implicate 1"
         advice = "" if met else "See the study’s own chapter for what it links on."
         wanted = f"{percentage(limit)} or less"
         found.append(GoalShown(name, measured, wanted, state, verdict, advice))
     return found
-
-
-def _suspected(rate: float | None) -> str:
-    return "nobody is suspected" if rate is None else share(rate)
 
 
 def _done(made: Synthesis) -> str:
@@ -145,22 +142,14 @@ def _heats(found: Evaluation, sheet: CountSheet) -> list[Heat]:
     ]
 
 
-def _goal(
-    goal: Goal,
-    code: str,
-    found: Evaluation,
-    heat: Heat,
-    exposed: Sequence[ExposureShown],
-    sheet: CountSheet,
-) -> GoalShown:
-    measured = _measured(goal, code, found, heat, exposed, sheet)
+def _goal(goal: Goal, measured: object) -> GoalShown:
     advice: object = goal.advice
-    if code == "goal.unique" and isinstance(measured, ShownRate) and goal.met is False:
+    unique = isinstance(goal.goal, Note) and goal.goal.code == "goal.unique"
+    if unique and isinstance(measured, ShownRate) and goal.met is False:
         # How many would tell what is hidden.
         advice = IfExact([measured], goal.advice, "Ask for more decoys.")
-    state, verdict = VERDICTS[goal.met]
     name = goal.goal[0].upper() + goal.goal[1:]
-    return GoalShown(name, measured, goal.wanted, state, verdict, advice)
+    return GoalShown(name, measured, goal.wanted, *VERDICTS[goal.met], advice)
 
 
 def _measured(

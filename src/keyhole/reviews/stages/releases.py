@@ -18,7 +18,7 @@ from keyhole.core.options import Question, parameters_of
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.errors import InputError
-from keyhole.protection.plan import Plan, PlanStep
+from keyhole.protection.plan import Plan
 from keyhole.protection.release import reordered
 from keyhole.reidentification.compare import StudyComparison
 from keyhole.reidentification.files import attach_ids
@@ -101,19 +101,14 @@ STUDY_STAGES: tuple[Stage, ...] = tuple(
 )  # fmt: skip
 
 
-def attacks_implicate(review: Review, earlier: Earlier) -> bool:
-    """Tell whether the attack is made on an implicate: if the file it was made from is attacked."""
-    return SYNTHESIS in earlier and review.study is not None and review.study.puf is None
-
-
-def attacks_protected(review: Review, earlier: Earlier) -> bool:
-    """Tell whether the attack is made on a protected file, in the same case."""
-    return PROTECTION in earlier and review.study is not None and review.study.puf is None
-
-
 def _ask(review: Review, earlier: Earlier) -> Asked | None:
-    given, protected = review.study, attacks_protected(review, earlier)
-    if given is None or not (given.candidates or protected or attacks_implicate(review, earlier)):
+    given = review.study
+    if given is None:
+        return None
+    # What was made of the file is attacked if the file itself is.
+    own = given.puf is None
+    protected, implicate = own and PROTECTION in earlier, own and SYNTHESIS in earlier
+    if not (given.candidates or protected or implicate):
         return None
     from keyhole.reidentification.study import study
 
@@ -121,7 +116,7 @@ def _ask(review: Review, earlier: Earlier) -> Asked | None:
     return {
         "candidates": sorted(given.candidates),
         "protected": protected,
-        "implicate": attacks_implicate(review, earlier),
+        "implicate": implicate,
         **{name: list(given.values[name]) for name in lists},
         **{
             name: given.values[name]
@@ -185,10 +180,15 @@ def _protected(name: str, made: ReviewFile, files: Files, asked: Asked) -> _Targ
     source = files["data"].data
     assert isinstance(made, ProtectedFile)
     assert made.plan is not None
+    assert made.rows is not None
     eif, iuf = files["eif"].data, files["iuf"].data
-    iuf = known_to(made, source, eif, iuf, (asked["puf_id"], asked["eif_id"]))
+    if len(made.rows) < source.records:  # records that the protected file leaves out
+        ids = {name: asked[name] for name in ("puf_id", "eif_id")}
+        named = find_truth(source, eif, iuf, **ids).rows
+        iuf = iuf.filter((named < 0) | np.isin(named, made.rows))
     eif, coded, unfit = code_alike(eif, made.plan, [*asked["link"], *asked["strata"]])
-    puf = identify(made, source, asked["puf_id"])
+    # Its records get their ids from the rows that they had.
+    puf = attach_ids(made.data, reordered(source, made.rows), asked["puf_id"])
     puf = puf.select([name for name in puf.names if name not in unfit])
     derived = tuple(
         one
@@ -210,7 +210,9 @@ def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress
         kept.pop("scores")
     link = kept["link"] = [*asked["link"], *target.derived]
     if target.own:
-        kept["numeric"] = [name for name in asked["numeric"] if _is_number(puf, name)]
+        # A column that is gone is missing; one that is text now is no number.
+        text = {n for n in puf.names if not puf.column(n).dtype.is_numeric()}
+        kept["numeric"] = [name for name in asked["numeric"] if name not in text]
     return compare_studies(
         {target.name: puf},
         **target.files,
@@ -220,11 +222,6 @@ def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress
         progress=lambda step, *_: progress(str(step)),
         **{**kept, "scenario": scenario_key_of(files, LINKED)},
     )
-
-
-def _is_number(puf: Microdata, name: str) -> bool:
-    """Tell whether a column can still be linked as numbers; one that is gone is missing."""
-    return name not in puf.names or puf.column(name).dtype.is_numeric()
 
 
 RELEASES_STAGE = Stage(
@@ -267,27 +264,6 @@ class Attacked(Result):
         return [*tables, *([Table("Not attacked", [], [], notes)] if notes else [])]
 
 
-def identify(made: ProtectedFile, source: Microdata, ids: Sequence[str]) -> Microdata:
-    """Give the records of a protected file their ids, from the rows that they had."""
-    assert made.rows is not None
-    return attach_ids(made.data, reordered(source, made.rows), ids)
-
-
-def known_to(
-    made: ProtectedFile,
-    source: Microdata,
-    eif: Microdata,
-    iuf: Microdata,
-    ids: tuple[Sequence[str], Sequence[str]],
-) -> Microdata:
-    """Return the internal file without the records that the protected file leaves out."""
-    assert made.rows is not None
-    if len(made.rows) == source.records:
-        return iuf
-    named = find_truth(source, eif, iuf, puf_id=ids[0], eif_id=ids[1]).rows
-    return iuf.filter((named < 0) | np.isin(named, made.rows))
-
-
 def code_alike(
     eif: Microdata, plan: Plan, link: Sequence[str]
 ) -> tuple[Microdata, list[str], list[str]]:
@@ -304,7 +280,10 @@ def code_alike(
             named = [step.options["name"]] if there and step.options["name"] in link else []
         else:
             named = [name for name in step.columns if name in link and name in eif.names]
-        if not named or not _codes(step):
+        known = step.definition
+        drawn = known.is_random and known.draws(step.options)
+        # Only what codes a value by itself can be done to another file.
+        if not named or drawn or known.effect not in ("codes", "derives"):
             continue
         try:
             eif = step.definition(eif, **step.effective).data
@@ -313,11 +292,3 @@ def code_alike(
             unfit += named
     left = list(dict.fromkeys(unfit))
     return eif, [name for name in dict.fromkeys(done) if name not in left], left
-
-
-def _codes(step: PlanStep) -> bool:
-    """Tell whether a value is coded by itself, so that the same can be done to another file."""
-    known = step.definition
-    return known.effect in ("codes", "derives") and not (
-        known.is_random and known.draws(step.options)
-    )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.marks import HIDDEN
 from keyhole.core.options import Question
 from keyhole.core.tables import Table
-from keyhole.data import Microdata
 from keyhole.engines.choose import engine_of
 from keyhole.results import Result, share
 from keyhole.reviews.files import Files
@@ -70,11 +69,9 @@ class Paths(Result):
         return path_chart(list(self.selections), frontier=self.frontier)
 
 
-def gather_paths(data: Microdata, earlier: Mapping[str, Any]) -> Paths:
-    """Set the ends of the selections, and the frontier's best, side by side.
-
-    The data is there to measure the sets; `earlier` has the selections and the frontier by stage.
-    """
+def gather_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Paths:
+    """Set the ends of the selections, measured on the file, beside the frontier's best."""
+    data = measured(files)
     selections = tuple(found for name, found in earlier.items() if name != "frontier")
     found: Frontier | None = earlier.get("frontier")
     ends = []
@@ -209,10 +206,6 @@ def _ask_paths(review: Review, earlier: Earlier) -> Asked | None:
     return {"results": {name: digest(result.to_dict()) for name, result in earlier.items()}}
 
 
-def _run_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Result:
-    return gather_paths(measured(files), earlier)
-
-
 def _ask_solve(review: Review, _: Earlier) -> Asked | None:
     given = review.solve
     if given is None:
@@ -259,7 +252,7 @@ SELECTION_STAGES: tuple[Stage, ...] = (
         ("frontier", "proposal"), returns=EXPOSURE,
     ),
     Stage(
-        "paths", "Paths", _ask_paths, _run_paths, (*SELECTIONS, "frontier"), draw=own_picture,
+        "paths", "Paths", _ask_paths, gather_paths, (*SELECTIONS, "frontier"), draw=own_picture,
         returns="keyhole.reviews.stages.selection.Paths",
     ),
 )  # fmt: skip
