@@ -12,8 +12,8 @@ from keyhole.charts import percentage
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError
 from keyhole.reviews.asked import score_in_words
-from keyhole.reviews.stages.bars import LEAST, pool_bars
 from keyhole.reviews.stages.releases import IMPLICATE_1
+from keyhole.reviews.stages.synthesis import LEAST, pool_bars
 from keyhole.reviews.study_chapters import releases_chapter
 from keyhole.synthesis.comparisons import TargetBars
 

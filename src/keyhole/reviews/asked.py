@@ -72,14 +72,15 @@ def _population(review: Review) -> str:
 
 
 def _asked_of_study(study: Question) -> Terms:
-    """Return what was asked of a study."""
     numbers = f"; numbers: {', '.join(study.numeric)}" if study.numeric else "; all as categories"
-    if study.metrics == ("adhoc",):
+    if study.scenario is not None:
+        numbers = f", at the detail of scenario {study.scenario!r}"
+    elif study.metrics == ("adhoc",):
         numbers = ""
     rows = [
         ("An intruder's file", study.eif),
         ("Who is who", study.iuf),
-        ("Linked on", ", ".join(study.link) + _detail(study, numbers)),
+        ("Linked on", ", ".join(study.link) + numbers),
         ("Suspected by", "; ".join(_metric(study, metric) for metric in study.metrics)),
     ]
     if "adhoc" in study.metrics and study.scores:
@@ -93,10 +94,6 @@ def _asked_of_study(study: Question) -> Terms:
     if study.limit is not None:
         rows.append(("Highest conditional rate", limit_percentage(study.limit)))
     return rows
-
-
-def _detail(study: Question, numbers: str) -> str:
-    return numbers if study.scenario is None else f", at the detail of scenario {study.scenario!r}"
 
 
 def _metric(study: Question, metric: str) -> str:
@@ -164,10 +161,11 @@ def _asked_of_table(given: Question) -> str:
 
 def _asked_of_synthesis(given: Question, keys: Sequence[str]) -> Terms:
     """Return what was asked of a synthesis; its seed is told nowhere."""
+    within = f", within {', '.join(given.strata)}" if given.strata else ""
     rows = [
         ("Values replaced", f"{', '.join(given.targets)}, of {_at_risk(given, keys)}"),
         ("Implicates", f"{given.implicates:,}"),
-        ("Donors", _donors(given)),
+        ("Donors", f"{DONORS[given.donors]}{within}"),
     ]
     if given.targeted:
         rows.append(("In each record", "only what breaks its minimal uniques"))
@@ -188,8 +186,3 @@ def _at_risk(given: Question, keys: Sequence[str]) -> str:
     if given.least_probability is not None:
         who += f" that are unique in the population with P ≥ {given.least_probability:g}"
     return who
-
-
-def _donors(given: Question) -> str:
-    who = DONORS[given.donors]
-    return f"{who}, within {', '.join(given.strata)}" if given.strata else who

@@ -6,12 +6,11 @@ stored, never from the data: a stored result and a fresh one give the same page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
-from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.exposure.measures import MEASURES
 from keyhole.results import share
@@ -24,10 +23,9 @@ if TYPE_CHECKING:
     from keyhole.exposure.drivers import Drivers
     from keyhole.exposure.fix import Fixes
     from keyhole.exposure.population import PopulationRisk
-    from keyhole.exposure.scenarios import ScenarioExposure
     from keyhole.exposure.uniques import MinimalUniques
     from keyhole.reviews.stages.exposure import Description
-    from keyhole.reviews.stages.scenarios import ScenarioStories, ScenarioStory
+    from keyhole.reviews.stages.scenarios import ScenarioStories
 
 
 def data_table(review: Review, found: Description) -> Table:
@@ -39,12 +37,6 @@ def data_table(review: Review, found: Description) -> Table:
     ]  # fmt: skip
     columns = ["column", "meaning", "kind", "role", "categories", "missing"]
     return Table("The columns this review is about", columns, rows)
-
-
-def exposure_notes(found: Exposure) -> list[str]:
-    """Return the notes on exposure; that a record or two are left out is told as "few"."""
-    smallest = smallest_shown(found.cutoff)
-    return [note.hiding(smallest) if isinstance(note, Note) else note for note in found.notes]
 
 
 def exposure_tables(review: Review, found: Exposure, sheet: CountSheet) -> list[Table]:
@@ -76,18 +68,15 @@ _POPULATION = {
 
 
 def _population_table(population: PopulationRisk) -> Table:
-    rows = [
-        [words, _amount(name, getattr(population, name))]
-        for name, words in _POPULATION.items()
-        if name != "household_global_risk" or population.of_households
-    ]
+    rows = []
+    for name, words in _POPULATION.items():
+        value = getattr(population, name)
+        text = share(value)
+        if name == "expected_reidentifications" and value is not None:
+            text = f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
+        if name != "household_global_risk" or population.of_households:
+            rows.append([words, text])
     return Table("In the population", ["figure", "value"], rows, population.notes)
-
-
-def _amount(name: str, value: float | None) -> str:
-    if name == "expected_reidentifications" and value is not None:
-        return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
-    return share(value)
 
 
 LEVELS = (
@@ -162,60 +151,23 @@ def fix_table(found: Fixes) -> Table:
     return replace(found.tables()[0], title="Changes of one variable, the best first")
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
-    """One scenario: its points in words, its key, and how the key was derived."""
-
-    title: str
-    points: Sequence[tuple[str, str]]
-    notes: Sequence[object]
-    key: Table
-    derived: Sequence[Table]
-
-
-@dataclass(frozen=True, slots=True)
-class Glance:
-    """The worst case at the head of the report."""
-
-    name: str
-    rp: float
-    probability: str
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioChapter:
-    """All scenarios: the worst of them, side by side, then one by one."""
-
-    glance: Glance | None
-    tables: Sequence[Table]
-    stories: Sequence[Story]
-    chosen: str | None
-
-
 def scenario_chapter(
     review: Review, records: Mapping[str, Mapping[str, Any]], results: Mapping[str, Any]
-) -> ScenarioChapter | None:
-    """Return the chapter, if the review has scenarios."""
+) -> dict[str, Any] | None:
+    """Return the scenarios: the worst of them, side by side, then one by one, if there are any."""
     if "scenarios" not in results or review.scenarios is None:
         return None
     found: ScenarioStories = results["scenarios"]
-    return ScenarioChapter(
-        _glance(found.comparison.worst),
-        [Table.from_plain(table) for table in records["scenarios"]["tables"]],
-        [_story(story) for story in found.stories],
-        review.scenarios.chosen,
-    )
-
-
-def _glance(worst: ScenarioExposure | None) -> Glance | None:
-    if worst is None or worst.exposure is None or worst.identification is None:
-        return None
-    bounds = worst.identification.probability
-    ends = [] if bounds is None else list(dict.fromkeys(map(percentage, bounds)))
-    return Glance(worst.name, worst.exposure.rp, " to ".join(ends) or "not estimable")
-
-
-def _story(story: ScenarioStory) -> Story:
-    points, key, *rest = story.tables
-    terms = [(str(term), str(value)) for term, value in points.rows]
-    return Story(story.title, terms, points.notes, key, rest)
+    worst = found.comparison.worst
+    glance = None
+    if worst is not None and worst.exposure is not None and worst.identification is not None:
+        bounds = worst.identification.probability
+        ends = [] if bounds is None else list(dict.fromkeys(map(percentage, bounds)))
+        probability = " to ".join(ends) or "not estimable"
+        glance = {"name": worst.name, "rp": worst.exposure.rp, "probability": probability}
+    return {
+        "glance": glance,
+        "tables": [Table.from_plain(table) for table in records["scenarios"]["tables"]],
+        "stories": found.stories,
+        "chosen": review.scenarios.chosen,
+    }

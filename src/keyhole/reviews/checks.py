@@ -9,31 +9,43 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from keyhole.core.expressions import (
+    Derivations,
+    coding_files,
+    definition_problems,
+    map_files,
+    parse_expression,
+)
 from keyhole.core.names import absent, nearest, shown
-from keyhole.core.options import Parameter, Question, bind, shown_value, unknown_problems
-from keyhole.core.options import Problem as OptionProblem
+from keyhole.core.options import Parameter, Question, bind, shown_value, unknown_problems, worded
 from keyhole.core.verbs import VERBS
 from keyhole.data import Microdata
 from keyhole.engines.choose import open_records
 from keyhole.engines.protocol import Records
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
-from keyhole.protection.options import raised
 from keyhole.protection.plan import Plan
-from keyhole.reviews.derive_checks import derived_columns, located
-from keyhole.reviews.files import KEYED, LINKED, Files, ReviewFile, read_steadily, scenario_key_of
+from keyhole.reviews.files import (
+    KEYED,
+    LINKED,
+    Files,
+    ReviewFile,
+    hash_or_none,
+    read_steadily,
+    require_confined,
+    scenario_key_of,
+)
 from keyhole.reviews.scenario_checks import check_scenarios
 from keyhole.reviews.schema import DERIVE, REPEATED, SECTIONS, TOP, question_of
 from keyhole.reviews.settings import (
     DataSettings,
     Review,
-    ScenarioSettings,
     resolve,
     resolve_protection,
     resolve_study,
     resolve_synthesis,
 )
-from keyhole.reviews.source import Problem, ReviewSource, ValuePath, named_scenario, read_source
+from keyhole.reviews.source import ReviewSource, ValuePath, named_scenario, read_source
 from keyhole.reviews.stages.protection import check_protection
 from keyhole.reviews.stages.synthesis import check_synthesis
 from keyhole.reviews.study_checks import check_study
@@ -46,66 +58,45 @@ VERB_OF = {"exposure": "risk", "uniques": "uniques", "drivers": "drivers", "scre
 
 
 def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> tuple[Review, Files]:
-    """Read and check a review file, and load the files it is about.
+    """Read and check a review file, and load the files it is about, by their part in it.
 
-    Parameters
-    ----------
-    path
-        The review file; paths in it are seen from its folder.
-    content
-        What the file is about to hold, if that is to be checked before it is written.
-
-    Returns
-    -------
-    tuple
-        The review with every setting resolved, and the files by their part in it.
-
-    Raises
-    ------
-    InputError
-        With all the problems of the file at once, each with its line.
+    `content` is what the file is about to hold, if that is to be checked before it is written. All
+    problems are raised at once, each with its line.
     """
     source = read_source(path, content)
-    problems, sections = _structure(source)
-    reviewed, found = _data(source, sections)
-    problems += found
+    sections = _structure(source)
+    reviewed = _data(source, sections)
     files: dict[str, ReviewFile] = {} if reviewed is None else {"data": reviewed}
     study = scenarios = None
     if reviewed is not None:
-        scenarios, more, found = _scenario_keys(source, sections, reviewed)
-        files |= more
-        problems += found
+        scenarios, keyed = check_scenarios(source, sections, reviewed)
+        files |= keyed
+        if named_scenario(sections[""].get("keys")) is not None:
+            key = scenario_key_of(files, KEYED)
+            sections[""]["keys"] = [] if key is None else list(key.keys)
     if "study" in sections:
         asked = resolve_study(sections["study"])
-        study, attacked, found = check_study(
-            source, asked, reviewed, scenario_key_of(files, LINKED)
-        )
+        study, attacked = check_study(source, asked, reviewed, scenario_key_of(files, LINKED))
         files |= attacked
-        problems += found
+    _together(source, sections)
     if reviewed is not None:
-        problems += _columns(source, sections, reviewed.data)
-        problems += _fitness(source, sections, reviewed.data)
-    problems += _together(source, sections)
-    if reviewed is not None:
+        _columns(source, sections, reviewed.data)
+        _fitness(source, sections, reviewed.data)
         review = dataclasses.replace(
             resolve(source, sections, reviewed.data), study=study, scenarios=scenarios
         )
-        problems += _resolved(source, review)
+        _resolved(source, review)
         if "protection" in sections or review.release.drops:
             planned = resolve_protection(sections.get("protection", {}), review)
-            protection, found = check_protection(source, planned, reviewed.data)
+            protection = check_protection(source, planned, reviewed.data)
             review = dataclasses.replace(review, protection=protection)
-            problems += found
-        tables, found = _tables(source, reviewed.data)
-        review = dataclasses.replace(review, **tables)
-        problems += found
+        review = dataclasses.replace(review, **_tables(source, reviewed.data))
         if "synthesis" in sections:
             given = resolve_synthesis(sections["synthesis"], review)
-            synthesis, found = check_synthesis(source, given, _started(review, reviewed.data))
+            synthesis = check_synthesis(source, given, _started(review, reviewed.data))
             review = dataclasses.replace(review, synthesis=synthesis)
-            problems += found
-    if problems or reviewed is None:
-        raise InputError(dict.fromkeys(text for _, text in sorted(problems)))
+    if source.problems or reviewed is None:
+        raise InputError(dict.fromkeys(text for _, text in sorted(source.problems)))
     return review, files
 
 
@@ -120,48 +111,30 @@ def _started(review: Review, data: Microdata) -> Microdata:
     return data.select([name for name in data.names if name not in dropped])
 
 
-def _scenario_keys(
-    source: ReviewSource, sections: dict[str, Values], reviewed: ReviewFile
-) -> tuple[ScenarioSettings | None, dict[str, ReviewFile], list[Problem]]:
-    """Derive the keys of scenarios; where the review's are one's, they become a list."""
-    settings, files, problems = check_scenarios(source, sections, reviewed)
-    if named_scenario(sections[""].get("keys")) is not None:
-        key = scenario_key_of(files, KEYED)
-        sections[""]["keys"] = [] if key is None else list(key.keys)
-    return settings, files, problems
-
-
-def _structure(source: ReviewSource) -> tuple[list[Problem], dict[str, Values]]:
-    """Check names and types; return what is wrong, and what is fit by section."""
-    problems: list[Problem] = []
+def _structure(source: ReviewSource) -> dict[str, Values]:
     sections: dict[str, Values] = {"": {}}
     for name, value in source.values.items():
         if name == "scenario" and isinstance(value, Mapping):
             sections[name] = dict(value)  # its tables have names of their own
         elif name == DERIVE and isinstance(value, Mapping):
-            found, sections[name] = derived_columns(source, value)
-            problems += found
+            sections[name] = _derived(source, value)
         elif name in REPEATED and isinstance(value, Mapping | list):
             sections[name] = {}  # each of them is checked by itself
         elif name in SECTIONS and isinstance(value, Mapping):
-            found, fit = _section(source, (name,), value, SECTIONS[name])
-            problems += found
-            sections[name] = fit
+            sections[name] = _section(source, (name,), value, SECTIONS[name])
         elif name in TOP:
-            found, fit = _section(source, (), {name: value}, TOP)
-            problems += found
-            sections[""] |= fit
+            sections[""] |= _section(source, (), {name: value}, TOP)
         else:
-            problems.append(source.problem((name,), _unknown_top(name, value)))
-    missing = [s for s in ("data",) if s not in source.values]
-    problems += [source.problem((), f"section [{s}] is missing. Add it.") for s in missing]
-    return problems, sections
+            source.say((name,), _unknown_top(name, value))
+    if "data" not in source.values:
+        source.say((), "section [data] is missing. Add it.")
+    return sections
 
 
 def _unknown_top(name: str, value: Any) -> str:
-    if name in (*SECTIONS, DERIVE):
-        return f"{name} must be a section, headed [{name}]. Got {shown_value(value)} instead."
     sections = [*SECTIONS, DERIVE]
+    if name in sections:
+        return f"{name} must be a section, headed [{name}]. Got {shown_value(value)} instead."
     known = [f"[{s}]" for s in sections] if isinstance(value, Mapping) else [*TOP, *sections]
     shown = f"[{name}]" if isinstance(value, Mapping) else name
     near = nearest(shown, known, most=1)
@@ -171,67 +144,90 @@ def _unknown_top(name: str, value: Any) -> str:
 
 def _section(
     source: ReviewSource, at: ValuePath, given: Mapping[str, Any], known: Mapping[str, Parameter]
-) -> tuple[list[Problem], Values]:
-    problems: list[Problem] = []
-    fit: Values = {}
+) -> Values:
+    fit = {}
     where = f"[{at[0]}]" if at else ""
     for name, value in given.items():
-        title = f"{where} {name}".strip()
         if name not in known:
-            text = unknown_problems(known, {name: value}, where)[0].strip()
-            problems.append(source.problem((*at, name), text))
+            text = unknown_problems(known, {name: value}, where)[0]
         elif (fault := known[name].kind.fault(value)) is not None:
-            text = f"{title} must be {fault}. Got {known[name].shown(value)} instead."
-            problems.append(source.problem((*at, name), text))
+            text = f"{where} {name} must be {fault}. Got {known[name].shown(value)} instead."
         else:
             fit[name] = value
+            continue
+        source.say((*at, name), text.strip())
     for name, setting in known.items():
         if setting.required and name not in given:
-            text = f"{where} needs {name!r}: {setting.help.rstrip('.')}."
-            problems.append(source.problem(at, text))
-    return problems, fit
+            source.say(at, f"{where} needs {name!r}: {setting.help.rstrip('.')}.")
+    return fit
 
 
-def _data(
-    source: ReviewSource, sections: Mapping[str, Values]
-) -> tuple[ReviewFile | None, list[Problem]]:
+def _derived(source: ReviewSource, given: Mapping[str, Any]) -> dict[str, str]:
+    fit: dict[str, str] = {}
+    for place, (name, text) in enumerate(given.items(), 1):
+        if not isinstance(text, str) or not text.strip() or not name:
+            wanted = 'an expression, as in age10 = "band(age, 10)"'
+            told = f"[derive] {name} must be {wanted}. Got {shown_value(text)} instead."
+            source.say((DERIVE, name), told)
+            continue
+        # What is defined above is known; what is below has a stand-in that is fit.
+        below = {one: "year(_)" for one in [*given][place:] if one}
+        wrong = [
+            f"[derive] {one}"
+            for one in definition_problems({**fit, name: text, **below})
+            if one.startswith(f"derived column {shown(name)}")
+        ]
+        source.say((DERIVE, name), *wrong)
+        if not wrong:
+            fit |= Derivations().settle({name: text})
+    return fit
+
+
+def _located(derive: Mapping[str, str], folder: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return expressions with files seen from a folder, and the hashes of these files."""
+    found: dict[str, str] = {}
+    codings: dict[str, str] = {}
+    for name, text in derive.items():
+        tree = parse_expression(text)
+        for file in coding_files(tree):
+            require_confined(folder / file)
+            codings[file] = hash_or_none(folder / file) or ""
+        found[name] = str(map_files(tree, lambda file: os.fspath(folder / file)))
+    return found, codings
+
+
+def _data(source: ReviewSource, sections: Mapping[str, Values]) -> ReviewFile | None:
     """Load the data; if a column it is told about does not exist, load it without."""
     given = sections.get("data", {})
     if "file" not in given:
-        return None, []
+        return None
     only = next((f"[{name}]" for name in IN_MEMORY if name in sections), "")
     settings = DataSettings(**given, derive=sections.get(DERIVE, {}))
-    at = ("data", "file")
-    try:
-        return _reviewed(source, settings, settings.declared(), only), []
-    except ColumnError as error:
-        told = [source.problem(_named(text, settings), text) for text in error.problems]
-    except InputError as error:
-        return None, [source.problem(at, text) for text in error.problems]
-    reading = {k: v for k, v in given.items() if k in ("encoding", "delimiter", "sheet", "name")}
-    try:
-        found = _reviewed(source, dataclasses.replace(settings, derive={}), reading, only)
-    except InputError as error:
-        return None, [source.problem(at, text) for text in error.problems]
+    told: tuple[str, ...] = ()
+    found = None
+    with source.telling(("data", "file")):
+        try:
+            return _reviewed(source, settings, settings.declared(), only)
+        except ColumnError as error:
+            told = error.problems
+        how = {k: v for k, v in given.items() if k in ("encoding", "delimiter", "sheet", "name")}
+        found = _reviewed(source, dataclasses.replace(settings, derive={}), how, only)
     # Columns that do not exist are told with their own lines; what is left is told here.
-    known = (*found.data.names, *settings.derive)
-    absent_columns = any(_absent_in(source, ("data",), given, SECTIONS["data"], found.data, known))
-    derived = [one for one in told if "derived column" in one[1]]
-    return found, derived if absent_columns else told
-
-
-def _named(text: str, settings: DataSettings) -> ValuePath:
-    """Return the setting that a problem with the data is told at."""
-    found = (name for name in settings.derive if text.startswith(f"derived column {shown(name)}"))
-    name = next(found, None)
-    return ("data",) if name is None else (DERIVE, name)
+    some_absent = found is not None and any(
+        _absent(given, SECTIONS["data"], found.data, (*found.data.names, *settings.derive))
+    )
+    for text in told if found is not None else ():
+        begun = [n for n in settings.derive if text.startswith(f"derived column {shown(n)}")]
+        if not some_absent or "derived column" in text:
+            source.say((DERIVE, begun[0]) if begun else ("data",), text)
+    return found
 
 
 def _reviewed(
     source: ReviewSource, settings: DataSettings, options: Values, in_memory_for: str
 ) -> ReviewFile:
     path = source.path.parent / settings.file
-    derive, codings = located(settings.derive, source.path.parent)
+    derive, codings = _located(settings.derive, source.path.parent)
     read_it = partial(
         _open,
         codings=codings,
@@ -254,69 +250,46 @@ def _open(path: Path, codings: Mapping[str, str], **options: Any) -> Records:  #
     return open_records(path, **options)
 
 
-def _columns(
-    source: ReviewSource, sections: Mapping[str, Values], data: Microdata
-) -> list[Problem]:
+def _columns(source: ReviewSource, sections: Mapping[str, Values], data: Microdata) -> None:
     """Say of each column named and not there so, on its own line."""
     known = {"": TOP, **SECTIONS}
     derived = source.values.get(DERIVE)
     made = derived if isinstance(derived, Mapping) else {}  # what cannot be made is told there
     names = tuple(dict.fromkeys([*data.names, *made]))
-    return [
-        problem
-        for section, given in sections.items()
-        if section in known and section != "study"  # whose columns are those of its own files
-        for problem in _absent_in(
-            source, (section,) if section else (), given, known[section], data, names
-        )
-    ]
+    for section, given in sections.items():
+        if section in known and section != "study":  # whose columns are those of its own files
+            for where, text in _absent(given, known[section], data, names):
+                source.say((section, *where) if section else where, text)
 
 
-def _absent_in(
-    source: ReviewSource,
-    at: ValuePath,
-    given: Values,
-    known: Mapping[str, Parameter],
-    data: Microdata,
-    names: tuple[str, ...] = (),
-) -> Iterator[Problem]:
-    file = repr(data.name)
+def _absent(
+    given: Values, known: Mapping[str, Parameter], data: Microdata, names: tuple[str, ...]
+) -> Iterator[tuple[ValuePath, str]]:
+    """Yield where in a section a column is named that the file does not have, and say so."""
     for name, value in given.items():
-        setting = known[name]
-        for where, column in setting.columns(value):
-            purpose = setting.kind.purpose or name
-            for text in absent([column], names or data.names, purpose=purpose, where=file):
-                yield source.problem((*at, name, *where), text)
+        for where, column in known[name].columns(value):
+            purpose = known[name].kind.purpose or name
+            for text in absent([column], names, purpose=purpose, where=repr(data.name)):
+                yield (name, *where), text
 
 
-def _fitness(
-    source: ReviewSource, sections: Mapping[str, Values], data: Microdata
-) -> list[Problem]:
+def _fitness(source: ReviewSource, sections: Mapping[str, Values], data: Microdata) -> None:
     """Check that there are records, and that the weight is one."""
-    problems: list[Problem] = []
     if data.records == 0:
         text = f"{data.name!r} has a header but no records. Give a file with records."
-        problems.append(source.problem(("data", "file"), text))
-    name, at = _weight(sections, data)
-    if name in data.names:
-        try:
-            data.weights(name)
-        except ColumnError as error:
-            problems += [source.problem(at, text) for text in error.problems]
-    return problems
-
-
-def _weight(sections: Mapping[str, Values], data: Microdata) -> tuple[str, ValuePath]:
-    given = sections.get("exposure", {})
+        source.say(("data", "file"), text)
+    given, roles = sections.get("exposure", {}), data.role("weight")
+    name, at = "", ("data", "roles")
     if "weight" in given:
-        return given["weight"], ("exposure", "weight")
-    roles = data.role("weight")
-    single = len(roles) == 1 and "fraction" not in given
-    return roles[0] if single else "", ("data", "roles")
+        name, at = given["weight"], ("exposure", "weight")
+    elif len(roles) == 1 and "fraction" not in given:
+        name = roles[0]
+    if name in data.names:
+        with source.telling(at):
+            data.weights(name)
 
 
-def _together(source: ReviewSource, sections: Mapping[str, Values]) -> list[Problem]:
-    """Check settings against one another."""
+def _together(source: ReviewSource, sections: Mapping[str, Values]) -> None:
     top = sections[""]
     selection = sections.get("selection", {})
     release = sections.get("release", {})
@@ -349,110 +322,82 @@ def _together(source: ReviewSource, sections: Mapping[str, Values]) -> list[Prob
            f"[{name}] by must be one column in a review. Derive one from several, as in "
            f'[derive] group = "join(sex, region)".') for name in ("exposure", "selection")),
     ]  # fmt: skip
-    return [source.problem(at, text) for wrong, at, text in checks if wrong]
+    for wrong, at, text in checks:
+        if wrong:
+            source.say(at, text)
 
 
-def _resolved(source: ReviewSource, review: Review) -> list[Problem]:
+def _resolved(source: ReviewSource, review: Review) -> None:
     """Check what only shows when defaults are in place."""
-    problems: list[tuple[ValuePath, str]] = []
-    if not review.keys and "keys" not in source.values:
+    keys, chosen, uniques = len(review.keys), review.selection, review.uniques
+    if not keys and "keys" not in source.values:
         text = 'keys are missing: say what an intruder could know, as in keys = ["age", "sex"].'
-        problems.append(((), text))
+        source.say((), text)
     for section, verb in VERB_OF.items():
-        problems += _verb_problems(review, section, verb)
-    if review.uniques is not None:
-        problems += _uniques_problems(review.uniques, len(review.keys))
-    if review.selection is not None:
-        given = source.values["selection"]
-        problems += _selection_problems(review, given)
-    return [source.problem(at, text) for at, text in problems]
+        question: Question | None = getattr(review, section)
+        if question is not None:
+            given = {"keys": review.keys, "cutoff": review.exposure.cutoff, **question.values}
+            _say_together(source, (section,), bind(VERBS[verb].function(), given), question)
+    if uniques is not None and keys and not 2 <= keys <= MOST_VARIABLES:
+        text = f"[uniques] needs 2 to {MOST_VARIABLES} keys. Got {keys} instead."
+        source.say(("uniques",), text)
+    elif uniques is not None and uniques.max_size == keys:
+        text = f"[uniques] max_size must be below the number of keys ({keys}). Got {keys} instead."
+        source.say(("uniques", "max_size"), text)
+    if chosen is not None and chosen.candidates:
+        asked = bind(VERBS["select"].function(), {**chosen.values, "method": chosen.methods[0]})
+        _say_together(source, ("selection",), asked, chosen)
+    elif chosen is not None and keys and "candidates" not in source.values["selection"]:
+        text = "[selection] has no candidates left. Name those that are not kept."
+        source.say(("selection",), text)
 
 
-def _verb_problems(review: Review, section: str, verb: str) -> Iterator[tuple[ValuePath, str]]:
+def _say_together(source: ReviewSource, at: ValuePath, asked: Question, section: Question) -> bool:
     """Word what a verb says of options that depend on each other as the review names them."""
-    question: Question | None = getattr(review, section)
-    if question is None:
-        return
-    given = {"keys": review.keys, "cutoff": review.exposure.cutoff, **question.values}
-    for name, text in _worded(bind(VERBS[verb].function(), given), section, question.parameters):
-        yield (section, name), text
-
-
-def _worded(
-    asked: Question, section: str, known: Mapping[str, Parameter]
-) -> Iterator[tuple[str, str]]:
-    """Word the problems of options that depend on each other, each with the first it names."""
+    known, said = section.parameters, False
     for problem in asked.problems:
-        if isinstance(problem, OptionProblem):
-            for name in [name for name in problem.options if name in known][:1]:
-                yield name, problem.named(lambda n: f"[{section}] {n}" if n in known else n)
+        named = [n for n in getattr(problem, "options", ()) if n in known]
+        if named:
+            text = worded(problem, lambda n: f"[{at[0]}] {n}" if n in known else n)
+            source.say((*at, named[0]), text)
+            said = True
+    return said
 
 
-def _tables(source: ReviewSource, data: Microdata) -> tuple[dict[str, Any], list[Problem]]:
+def _tables(source: ReviewSource, data: Microdata) -> Values:
     """Check each of the sections that may be there several times; return them by name."""
-    found: dict[str, Any] = {}
-    problems: list[Problem] = []
+    found: Values = {}
     for section in REPEATED:
         given = source.values.get(section, [])
         several = isinstance(given, list)
         questions = []
         for place, one in enumerate(given if several else [given]):
-            at = (section, place) if several else (section,)
+            at: ValuePath = (section, place) if several else (section,)
             if not isinstance(one, Mapping):
-                text = f"{section} must be a section, headed [{section}] or [[{section}]]."
-                problems.append(source.problem(at, text))
+                source.say(at, f"{section} must be a section, headed [{section}] or [[{section}]].")
                 continue
-            wrong, fit = _section(source, at, one, SECTIONS[section])
-            wrong += _absent_in(source, at, fit, SECTIONS[section], data)
-            question = question_of(section, fit)
-            wrong = wrong or [
-                source.problem((*at, name), text)
-                for name, text in _table_problems(section, question, data)
-            ]
-            problems += wrong
-            questions.append(question)
+            before = len(source.problems)
+            fit = _section(source, at, one, SECTIONS[section])
+            for where, text in _absent(fit, SECTIONS[section], data, data.names):
+                source.say((*at, *where), text)
+            questions.append(question_of(section, fit))
+            if len(source.problems) == before:
+                _table(source, at, questions[-1], data)
         found[section] = tuple(questions)
-    return found, problems
+    return found
 
 
-def _table_problems(section: str, question: Question, data: Microdata) -> Iterator[tuple[str, str]]:
+def _table(source: ReviewSource, at: ValuePath, question: Question, data: Microdata) -> None:
     """Say what is wrong with fit settings of a table, together and for the file."""
     from keyhole.protection.tables.publication import table_data_problems
     from keyhole.utility.tabulation import figures_of
 
+    section = question.verb
     asked = bind(VERBS[section].function(), question.values)
-    wrong = list(_worded(asked, section, question.parameters))
-    if not wrong and data.records:
-        texts = (
-            table_data_problems(data, question)
-            if section == "table"
-            else raised(lambda: figures_of([data], question.weight, question.mean))
-        )
-        wrong += [("rows", f"[{section}] {text}") for text in texts]
-    yield from wrong
-
-
-def _uniques_problems(uniques: Question, keys: int) -> Iterator[tuple[ValuePath, str]]:
-    """Say where a score is not defined: the report needs one."""
-    if keys and not 2 <= keys <= MOST_VARIABLES:
-        yield ("uniques",), f"[uniques] needs 2 to {MOST_VARIABLES} keys. Got {keys} instead."
-    elif uniques.max_size == keys:
-        text = f"[uniques] max_size must be below the number of keys ({keys}). Got {keys} instead."
-        yield ("uniques", "max_size"), text
-
-
-def _selection_problems(review: Review, given: Mapping[str, Any]) -> list[tuple[ValuePath, str]]:
-    from keyhole.selection.select import select
-
-    assert review.selection is not None
-    chosen = review.selection
-    if not chosen.candidates:
-        left = bool(review.keys) and "candidates" not in given
-        text = "[selection] has no candidates left. Name those that are not kept."
-        return [(("selection",), text)] * left
-    asked = bind(select, {**chosen.values, "method": chosen.methods[0]})
-    return [
-        (("selection", problem.options[0]), problem.named(lambda name: f"[selection] {name}"))
-        for problem in asked.problems
-        if isinstance(problem, OptionProblem)
-    ]
+    if _say_together(source, at, asked, question) or not data.records:
+        return
+    with source.telling((*at, "rows"), f"[{section}] "):
+        if section == "tabulate":
+            figures_of([data], question.weight, question.mean)
+        elif texts := table_data_problems(data, question):
+            raise InputError(texts)

@@ -83,28 +83,7 @@ class Guess:
 
 
 def guess(data: Microdata, found: Screening, keys: Sequence[str] | None = None) -> Guess:
-    """Guess what the columns of a file are.
-
-    Parameters
-    ----------
-    data
-        The file.
-    found
-        What screening found in it.
-    keys
-        The columns an intruder could know, if that is known.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> from keyhole.screening.screen import screen
-    >>> people = load(pl.DataFrame({"sex": list("ffmm") * 9, "age": [30, 41, 52] * 12,
-    ...                             "weight": [1.5, 2.5, 3.5, 4.5] * 9}))
-    >>> found = guess(people, screen(people))
-    >>> found.keys, dict(found.roles)
-    (('sex', 'age'), {'weight': 'weight'})
-    """
+    """Guess what the columns of a file are; `keys` are those an intruder could know, if given."""
     why: dict[str, str] = {}
     given = tuple(keys or ())
     roles = dict(_roles(data, found, given, why))
@@ -124,15 +103,12 @@ def guess(data: Microdata, found: Screening, keys: Sequence[str] | None = None) 
     )
 
 
-def _said(variable: Variable) -> set[str]:
-    """Return the words of a name and label, with digits left off and pairs put together."""
+def _has(variable: Variable, pattern: str) -> bool:
+    """Look at the words of a name and label, digits left off and those of the name put together."""
     plain = [w for w in words(variable.name) if not w.isdigit()]
     label = [w for w in words(variable.label) if not w.isdigit()]
-    return {*plain, "".join(plain), variable.name.lower(), *label}
-
-
-def _has(variable: Variable, pattern: str) -> bool:
-    return any(re.fullmatch(pattern, word) for word in _said(variable))
+    said = {*plain, "".join(plain), variable.name.lower(), *label}
+    return any(re.fullmatch(pattern, word) for word in said)
 
 
 def _roles(
@@ -146,16 +122,13 @@ def _roles(
         if name == weight:
             why[name] = "its name says weight"
             yield name, "weight"
-        elif _is_household(one):
+        elif one.filled / 20 < one.distinct < one.filled and _has(one.variable, _HOUSEHOLD):
             why[name] = "its name says household, and its values repeat"
             yield name, "household"
         elif one.identifiers or one.number is not None:
-            why[name] = (one.identifiers[0].reason if one.identifiers else _number(one)) or ""
+            told = one.identifiers[0] if one.identifiers else one.number
+            why[name] = (told and told.reason) or ""
             yield name, "identifier"
-
-
-def _number(one: Inspection) -> str:
-    return "" if one.number is None else one.number.reason
 
 
 def _weight(data: Microdata, columns: Sequence[Inspection]) -> str | None:
@@ -176,13 +149,7 @@ def _without_weight(data: Microdata, name: str) -> int | None:
         return None
 
 
-def _is_household(one: Inspection) -> bool:
-    repeats = one.filled / 20 < one.distinct < one.filled
-    return repeats and _has(one.variable, _HOUSEHOLD)
-
-
 def _is_open(one: Inspection, roles: Mapping[str, str]) -> bool:
-    """Tell whether a column could be a key: read, not constant, not nearly each one's own."""
     name = one.variable.name
     plain = one.read and name not in roles and name != "*" and not one.is_free_text
     return plain and not one.is_constant and not one.is_nearly_unique
@@ -260,7 +227,12 @@ def guess_codes(data: Microdata) -> tuple[dict[str, Codes], dict[str, Codes]]:
         column = data.frame.get_column(variable.name)
         if variable.missing_codes or variable.missing_ranges:
             continue  # the file itself says
-        codes, perhaps = _of_column(column)
+        codes: Codes = ()
+        perhaps: Codes = ()
+        if column.dtype == pl.String:
+            codes, perhaps = _of_text(column)
+        elif column.dtype.is_numeric() and not column.drop_nulls().is_empty():
+            codes, perhaps = map(tuple, _of_numbers(column))
         if codes:
             sure[variable.name] = codes
         if perhaps:
@@ -269,25 +241,9 @@ def guess_codes(data: Microdata) -> tuple[dict[str, Codes], dict[str, Codes]]:
 
 
 def share_of(data: Microdata, name: str, codes: Codes) -> float:
-    """Return the share of the records that have one of some codes.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> share_of(load(pl.DataFrame({"age": [30, -9, 41, -9]})), "age", (-9,))
-    0.5
-    """
+    """Return the share of the records that have one of some codes."""
     column = data.frame.get_column(name)
     return float(column.is_in(list(codes)).sum()) / max(data.records, 1)
-
-
-def _of_column(column: pl.Series) -> tuple[Codes, Codes]:
-    if column.dtype == pl.String:
-        return _of_text(column)
-    if not column.dtype.is_numeric() or column.drop_nulls().is_empty():
-        return (), ()
-    below, perhaps = _of_numbers(column)
-    return tuple(below), tuple(perhaps)
 
 
 def _of_text(column: pl.Series) -> tuple[Codes, Codes]:

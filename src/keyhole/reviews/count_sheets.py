@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from keyhole.core.notes import Note
+
 SMALLEST = 3
 WITHHELD = "withheld"
 # A band of rates must hold this many times the smallest count that is shown.
@@ -28,13 +30,7 @@ BANDS = (1, 2, 5, 10, 20, 50)  # percent
 
 
 def smallest_shown(cutoff: int) -> int:
-    """Return the smallest count shown: the review's cutoff, and at least 3.
-
-    Examples
-    --------
-    >>> smallest_shown(2), smallest_shown(5)
-    (3, 5)
-    """
+    """Return the smallest count shown: the review's cutoff, and at least 3."""
     return max(SMALLEST, cutoff)
 
 
@@ -47,6 +43,11 @@ def count_alone(count: int, smallest: int = SMALLEST) -> str:
     ['0', '<3', '<3', '3', '1,200']
     """
     return f"<{smallest}" if 0 < count < smallest else f"{count:,}"
+
+
+def hide_counts(notes: Iterable[str], smallest: int) -> list[str]:
+    """Return notes with small counts of records in them hidden."""
+    return [note.hiding(smallest) if isinstance(note, Note) else note for note in notes]
 
 
 def rule(smallest: int) -> str:
@@ -176,12 +177,7 @@ class _Relation:
 
 @dataclass(slots=True)
 class CountSheet:
-    """The counts of a chapter and what a reader knows of them.
-
-    Parameters
-    ----------
-    smallest
-        Counts below this are small: the cutoff of the review, and at least 3.
+    """The counts of a chapter and what a reader knows of them; those below `smallest` are small.
 
     Examples
     --------
@@ -208,16 +204,9 @@ class CountSheet:
         return Count(self, value, floor=value)
 
     def count(self, value: int, *, floor: int = 0, of: Count | None = None) -> Count:
-        """Enter a count.
+        """Enter a count; `floor` is the least it can be, 1 for a group that is there.
 
-        Parameters
-        ----------
-        value
-            How many there are.
-        floor
-            The least it can be: 1 for a group, which is there because somebody is.
-        of
-            The count that it is a part of. One or two short of it is as telling as one or two.
+        Of the count that it is a part `of`, one or two short is as telling as one or two.
         """
         if self.settled:
             raise RuntimeError("the sheet is settled: enter all counts before one is shown")

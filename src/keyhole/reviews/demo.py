@@ -17,6 +17,7 @@ from keyhole.environment.example.environment import example_environment
 from keyhole.environment.exchange import write_environment
 from keyhole.errors import OptionError
 from keyhole.reviews.folders import own_folder
+from keyhole.reviews.rendering import read_template
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.runner import review
 from keyhole.reviews.store import ResultStore
@@ -29,125 +30,7 @@ REGIONS, STATES = "regions.csv", "GE54.001"
 # Linked within sex; ag8r is only a coarser age.
 NOT_LINKED = ("sex", "ag8r")
 
-_REVIEW = """\
-# The review of a made-up file of veterans. Change it and run it again, in this folder:
-#   keyhole review {review} --out {results}
-# Only what a change touches is computed anew.
-
-title = "Public use file of veterans (made up)"
-
-# What an intruder could know of a veteran: the columns of the external file.
-keys = ["sex", "age", "ms", "race1", "ethnic", "homstate", "psx", "income"]
-
-# What is to go out and to whom: the first chapter of the report, and the public note beside it.
-[release]
-steps = ["solve"]    # the best release that [solve] finds
-drop = ["area", "ag8r", "psrcd", "period"]    # they would give state, age and service away
-to = "anybody"
-purpose = "studies of veterans' health and income"
-version = "1"
-contact = "the office that made the file up"
-conditions = ["No attempt to find a person in the file."]
-board = ["The head of the office", "The disclosure officer"]
-
-# Columns that go out and are no key, and why no intruder could know them.
-[release.not_knowable]
-source = "how the office came by the record"
-lsr = "a code of the ward, which only the hospital keeps"
-means = "the result of the office's own means test"
-nsurg = "counted from the hospital's records"
-nbs = "counted from the hospital's records"
-
-[data]
-file = "{data}"
-
-[data.roles]
-puf_id = "identifier"
-household = "household"
-weight = "weight"
-
-[data.labels]
-{labels}
-
-# A coarser column beside the state, by a ladder of codings of the environment.
-[derive]
-region = 'map(homstate, "{regions}", to="GE5.001")'
-
-# What must be seen to before anything is measured: identifiers, Safe Harbor, dependences.
-[screen]
-year = 2024
-
-[exposure]
-cutoff = 3      # records in cells smaller than this are at risk
-limit = 0.05    # the highest share of them that is acceptable
-
-# Who could know what, from a made-up catalogue of forms and public sources; see the chapter
-# Scenarios. To use one of these keys everywhere: keys = "scenario:veterans association"
-[environment]
-store = "{environment}"
-scenarios = ["nosy neighbour", "commercial database", "veterans association"]
-
-# The most useful release, of all combinations of detail: no record in a cell smaller than three
-# (stricter than the limit above, so that no attack has a unique record to find), after blanking or
-# removing a few.
-[solve]
-keys = ["sex", "age", "ms", "race1", "ethnic", "region", "psx", "income"]
-limit = 0
-suppress = 0.03
-remove = 0.02
-must = ["sex", "age", "region"]
-worth = {{ age = 2, region = 2 }}    # what studies of veterans need most
-
-[solve.ladders.income]
-levels = [
-    {{ name = "income50", derive = "band(top(income, 200000), 50000)" }},
-    {{ name = "income100", derive = "band(top(income, 200000), 100000)" }},
-]
-
-[uniques]
-max_size = 4    # singled out by at most so many variables
-
-[selection]
-method = ["forward", "backward", "stepwise"]    # the first makes the proposal
-keep = ["sex", "ag8r"]
-candidates = [
-    {candidates}
-]
-limit = 0.10
-skip_dependent = true    # psrcd is only a coarser psx
-
-[frontier]
-seconds = 10
-
-# An attack with a file that an intruder could have: other people's numbers, a year later, with
-# errors and gaps. Half of the veterans are in it, and truth.csv knows who is who.
-[study]
-eif = "{external}"
-iuf = "{truth}"
-puf_id = "puf_id"
-eif_id = "eif_id"
-# or the key of a scenario: link = "scenario:veterans association"
-link = [{link}]
-numeric = ["age", "income"]
-strata = ["sex"]
-metrics = ["unicity", "taxicab"]    # the first leads
-limit = 0.10    # of those suspected, the highest share truly found that is acceptable
-
-# Another way, which this release does not take: single years of age, where what makes records
-# stand out is replaced by values of others like them. See {results}/synthesis/release.
-[synthesis]
-keys = ["sex", "age", "ms", "race1", "psx"]
-targets = ["age", "ms", "race1"]
-strata = ["sex"]    # a woman's values come from women
-implicates = 3
-decoys = 0.5        # for two records at risk a common one changes too
-formula = "income ~ age + sex"    # what an analyst may want to know
-drop = ["household", "ag8r", "area"]    # who lives together; what would tell age and state before
-seed = 271828       # a secret: choose your own, and tell nobody
-
-[synthesis.rules]
-widowed = "ms == 'W' => age >= 25"
-"""
+_REVIEW = read_template("demo-review.toml")
 
 
 @documented

@@ -19,11 +19,6 @@ from keyhole.reviews.stages.remaining import (
     KeyOnProduct,
     Remaining,
 )
-from keyhole.reviews.verdict import Verdict
-
-Figures = Mapping[str, Any]
-# So many may sign if the review names nobody.
-SIGNATURES = 4
 
 
 def release_terms(review: Review, results: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -71,38 +66,27 @@ def remaining_chapter(review: Review, results: Mapping[str, Any]) -> RemainingCh
     found = results[REMAINING]
     smallest = smallest_shown(review.exposure.cutoff)
     return RemainingChapter(
-        _said(review, results, smallest),
-        _table(found, smallest),
-        _warnings(review, found, results),
+        _said(review, results, smallest), _table(found, smallest), _warnings(review, found, results)
     )
 
 
 def _table(found: Remaining, smallest: int) -> Table:
-    rows = [_row(row, smallest) for row in found.rows]
-    columns = ["an intruder knows", "of", "variables", "uniques", f"RP({found.cutoff})", "CR",
-               "unique as before"]  # fmt: skip
-    told = [i for i, name in enumerate(columns) if name != "unique as before" or _counted(found)]
+    counted = any(row.still is not None for row in found.rows)
+    columns = ["an intruder knows", "of", "variables", "uniques", f"RP({found.cutoff})", "CR"]
+    columns += ["unique as before"] * counted
+    rows = [_row(row, smallest)[: len(columns)] for row in found.rows]
     notes = []
     if any(row.detail == "at most" for row in found.rows):
         notes.append(
             "≤: the file has values that the scenario’s coding does not know, so that the "
             "intruder is taken to match it at its own detail, finer than he may have."
         )
-    if _counted(found):
+    if counted:
         notes.append(
             "Unique as before: records that were unique and still are, with the values they had. "
             "A unique of a synthesis with another key is nobody."
         )
-    return Table(
-        "Each key on each file that could go out",
-        [columns[i] for i in told],
-        [[row[i] for i in told] for row in rows],
-        notes,
-    )
-
-
-def _counted(found: Remaining) -> bool:
-    return any(row.still is not None for row in found.rows)
+    return Table("Each key on each file that could go out", columns, rows, notes)
 
 
 def _row(row: KeyOnProduct, smallest: int) -> list[str]:
@@ -185,23 +169,10 @@ def _is_unmoved(before: KeyOnProduct, after: KeyOnProduct) -> bool:
     return bool(after.rp) and (after.rp or 0.0) >= (before.rp or 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionPage:
-    """The page for the decision: what it is about, and lines to fill in."""
-
-    about: Sequence[tuple[str, str]]
-    verdict: Verdict
-    conditions: Sequence[str]
-    board: Sequence[str]
-
-
-def decision(
-    review: Review,
-    results: Mapping[str, Any],
-    verdict: Verdict,
-    files: Mapping[str, Figures],
-) -> DecisionPage:
-    """Return the page for the decision, with the hashes that tie the signatures to this review."""
+def decision_terms(
+    review: Review, results: Mapping[str, Any], files: Mapping[str, Mapping[str, str]]
+) -> list[tuple[str, str]]:
+    """Return what is decided on, with the hashes that tie the signatures to this review."""
     data = files["data"]
     about = [
         ("What goes out", product_in_words(review, results)),
@@ -210,9 +181,4 @@ def decision(
         ("Review file", f"{review.path.name}, SHA-256 {review.sha256[:16]}…"),
         ("Data", f"{data['file']}, SHA-256 {data['sha256'][:16]}…"),
     ]
-    return DecisionPage(
-        about=[(term, value) for term, value in about if value],
-        verdict=verdict,
-        conditions=review.release.conditions,
-        board=review.release.board or ("",) * SIGNATURES,
-    )
+    return [(term, value) for term, value in about if value]

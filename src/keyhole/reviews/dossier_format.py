@@ -49,22 +49,9 @@ PAGES = {str: str}
 
 
 def fits(value: Any, shape: Any) -> bool:
-    """Tell whether plain values have a shape.
+    """Tell whether plain values have a shape: a type, a list of one shape, shapes by name.
 
-    Parameters
-    ----------
-    value
-        The values.
-    shape
-        A type; a list of one shape, for any number of these; a dictionary of shapes by name, for
-        at least these; ``{str: shape}`` for any names.
-
-    Examples
-    --------
-    >>> fits({"rows": [["a"]]}, {"rows": [[str]]}), fits({"rows": [1]}, {"rows": [[str]]})
-    (True, False)
-    >>> fits({"numpy": "2"}, {str: str}), fits({"numpy": None}, {str: str})
-    (True, False)
+    ``{str: shape}`` stands for any names; of others at least those given must be there.
     """
     if isinstance(shape, list):
         return isinstance(value, list) and all(fits(one, shape[0]) for one in value)
@@ -89,13 +76,7 @@ def is_record(value: Any, stage: str) -> bool:
 
 
 def is_own_chart(stage: str, name: str) -> bool:
-    """Tell whether a picture has a name that the stage gives, and no path.
-
-    Examples
-    --------
-    >>> is_own_chart("study", "study-unicity"), is_own_chart("study", "../study")
-    (True, False)
-    """
+    """Tell whether a picture has a name that the stage gives, and no path."""
     return name == stage or re.fullmatch(rf"{re.escape(stage)}-[a-z0-9]+", name) is not None
 
 

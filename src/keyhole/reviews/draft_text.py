@@ -26,6 +26,20 @@ ABOVE, LEAST = 0.02, 20
 # Round numbers, so that a top code is nobody's value.
 ROUND = 5
 MOST_TARGETS = 2
+_RELEASE = (
+    "What is to be released, to whom and for what: for the board, and for the public note.",
+    """[release]
+to = "researchers who signed the agreement"
+purpose = "studies of health and service"
+conditions = ["No attempt to find a person.", "Results go out as tables only."]
+contact = "the office's address for questions"
+board = ["The head of the office", "The disclosure officer"]""",
+)
+_ENVIRONMENT = (
+    'Keys from scenarios, instead of guesses: then keys = "scenario:NAME" above.',
+    """[environment]
+store = "environment.db"    # made by: keyhole environment init --store environment.db""",
+)
 
 
 def draft_text(
@@ -37,31 +51,19 @@ def draft_text(
     review: str,
     read: Mapping[str, Any],
 ) -> str:
-    """Return the text of a review file.
-
-    Parameters
-    ----------
-    data, found, guess
-        The file, what screening found in it, and what its columns seem to be.
-    file
-        The data file, as seen from the review file.
-    review
-        The name of the review file.
-    read
-        How the file is read, where it was told.
-    """
+    """Return the text of a review file; `file` is seen from it, `read` is how it is read."""
     proposed = _propose(data, found, guess)
     parts = [
         _head(data, file, review),
         _keys(guess),
         _data(data, file, guess, read),
         _measured(guess, found.year),
-        _release(),
+        _commented(*_RELEASE),
         _selection(guess),
         _protection(guess, proposed),
         _synthesis(proposed),
         _study(guess, proposed),
-        _environment(),
+        _commented(*_ENVIRONMENT),
     ]
     return "\n".join(parts)
 
@@ -110,7 +112,6 @@ def _data(data: Microdata, file: str, guess: Guess, read: Mapping[str, Any]) -> 
 
 
 def _codes(data: Microdata, guess: Guess) -> list[str]:
-    """Write the codes that look like missing ones; those that only may be, as comments."""
     sure, doubtful = guess.missing_codes, guess.doubtful
     lines = []
     if sure:
@@ -119,7 +120,8 @@ def _codes(data: Microdata, guess: Guess) -> list[str]:
         more = ""
         if name in doubtful:
             both = _value([*codes, *doubtful[name]])
-            more = f"; {_told(data, name, doubtful[name])} may be one too: {comment(both)}"
+            told, share = _value(doubtful[name])[1:-1], rate(share_of(data, name, doubtful[name]))
+            more = f"; {comment(told)} ({share}) may be one too: {comment(both)}"
         share = _share(data, name, codes)
         lines.append(f"{_key(name)} = {_value(codes)}    # {share}{more}")
     alone = {name: codes for name, codes in doubtful.items() if name not in sure}
@@ -135,10 +137,6 @@ def _codes(data: Microdata, guess: Guess) -> list[str]:
 
 def _share(data: Microdata, name: str, codes: Sequence[Any]) -> str:
     return f"{rate(share_of(data, name, tuple(codes)))} of the records"
-
-
-def _told(data: Microdata, name: str, codes: Sequence[Any]) -> str:
-    return f"{comment(_value(codes)[1:-1])} ({rate(share_of(data, name, tuple(codes)))})"
 
 
 def _measured(guess: Guess, year: int) -> str:
@@ -161,18 +159,6 @@ def _measured(guess: Guess, year: int) -> str:
             f"max_size = {size}    # singled out by at most this many variables",
         ]
     return "\n".join([*lines, ""])
-
-
-def _release() -> str:
-    return _commented(
-        "What is to be released, to whom and for what: for the board, and for the public note.",
-        """[release]
-to = "researchers who signed the agreement"
-purpose = "studies of health and service"
-conditions = ["No attempt to find a person.", "Results go out as tables only."]
-contact = "the office's address for questions"
-board = ["The head of the office", "The disclosure officer"]""",
-    )
 
 
 def _selection(guess: Guess) -> str:
@@ -252,13 +238,6 @@ limit = 0.1    # the highest acceptable share of suspected matches that are conf
     return _commented("An attack as an intruder would make it; it needs two more files.", text)
 
 
-def _environment() -> str:
-    text = """[environment]
-store = "environment.db"    # made by: keyhole environment init --store environment.db"""
-    what = 'Keys from scenarios, instead of guesses: then keys = "scenario:NAME" above.'
-    return _commented(what, text)
-
-
 def _commented(what: str, text: str) -> str:
     lines = [f"# {line}".rstrip() for line in text.splitlines()]
     return "\n".join([f"# --- {what}", *lines, ""])
@@ -269,7 +248,6 @@ def _reasoned(setting: str, reason: str) -> str:
 
 
 def _lines(items: Sequence[str]) -> str:
-    """Put items of a list on lines that are not too long."""
     lines, line = [], "   "
     for item in items:
         if len(line) + len(item) > _WIDE and line.strip():
@@ -310,13 +288,6 @@ class _Proposals:
 
 
 def _propose(data: Microdata, found: Screening, guess: Guess) -> _Proposals:
-    """Propose what to drop, to top-code, to replace and to link on.
-
-    Parameters
-    ----------
-    data, found, guess
-        The file, what screening found in it, and what its columns seem to be.
-    """
     numbers = tuple(name for name in guess.keys if _is_number(data, name))
     targets = _targets(data, guess)
     strata = tuple(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.files import write_whole
 from keyhole.core.kinds import Columns, File
@@ -27,6 +27,7 @@ from keyhole.errors import InputError, OptionError
 from keyhole.results import Result
 from keyhole.reviews.column_guesses import Guess, guess
 from keyhole.reviews.draft_text import draft_text
+from keyhole.reviews.files import seen_from
 from keyhole.screening.screen import screen
 
 if TYPE_CHECKING:
@@ -68,14 +69,13 @@ class Draft(Result):
         return [Table(title, ["column", "taken for", "why"], self._rows(), notes)]
 
     def _suspected(self) -> list[str]:
-        """Say which codes are taken for missing, and which may be."""
         kinds = {"Taken for missing": self.guess.missing_codes,
                  "May mean missing, see the review file": self.guess.doubtful}  # fmt: skip
-        return [
-            f"{words}: {'; '.join(_listed(name, codes) for name, codes in found.items())}."
+        told = {
+            words: [f"{', '.join(map(str, codes))} in {name}" for name, codes in found.items()]
             for words, found in kinds.items()
-            if found
-        ]
+        }
+        return [f"{words}: {'; '.join(codes)}." for words, codes in told.items() if codes]
 
     def _rows(self) -> list[list[str]]:
         why = self.guess.why
@@ -146,9 +146,8 @@ def init(
     found = screen(data, keys=question.keys, year=year)
     guessed = guess(data, found, question.keys)
     declared = {name: value for name, value in read.items() if value}
-    text = draft_text(
-        data, found, guessed, file=_seen_from(path, Path(file)), review=path.name, read=declared
-    )
+    seen = seen_from(path.resolve().parent, Path(file).resolve())
+    text = draft_text(data, found, guessed, file=seen, review=path.name, read=declared)
     with write_whole(path, force=force) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
     return Draft(path, Path(file), data.records, len(data.names), guessed)
@@ -158,10 +157,6 @@ def answer_init(given: Mapping[str, str]) -> bytes:
     """Draft a review file in a process of its own."""
     init(given["file"], out=given["out"])
     return b""
-
-
-def _listed(name: str, codes: Sequence[Any]) -> str:
-    return f"{', '.join(map(str, codes))} in {name}"
 
 
 def init_problems(question: Question) -> Iterator[Problem]:
@@ -178,11 +173,3 @@ def init_problems(question: Question) -> Iterator[Problem]:
         )
     elif not path.parent.is_dir():
         yield Problem("{out}: the folder {0!r} does not exist. Make it first.", str(path.parent))
-
-
-def _seen_from(review: Path, file: Path) -> str:
-    """Write the data file's path as seen from the review file's folder."""
-    try:
-        return Path(os.path.relpath(file.resolve(), review.resolve().parent)).as_posix()
-    except ValueError:  # another drive
-        return file.resolve().as_posix()

@@ -101,12 +101,6 @@ def remembered(name: str, state: Any, make: Callable[[], Read], how: str = "") -
     """Make something anew only if what it is made of changed, while a review is looked at.
 
     A state of None is never the same as before. Of a name the last two ways of making it are kept.
-
-    Examples
-    --------
-    >>> with remembering({}):
-    ...     [remembered("key", state, lambda: state * 10) for state in (1, 1, 2)]
-    [10, 10, 20]
     """
     memory = _memory.get()
     if memory is None or state is None:
@@ -129,6 +123,14 @@ def read_again(path: Path, read: Callable[[Path], Read]) -> Read:
     return remembered(str(path), _state(path), lambda: read(path), _how(read))
 
 
+def seen_from(folder: Path, file: Path) -> str:
+    """Write a file's path as seen from a folder, so that both can be moved together."""
+    try:
+        return Path(os.path.relpath(file, folder)).as_posix()
+    except ValueError:  # another drive
+        return file.as_posix()
+
+
 def hash_file(path: Path) -> str:
     """Return the hash of a file's bytes."""
     with path.open("rb") as file:
@@ -136,19 +138,12 @@ def hash_file(path: Path) -> str:
 
 
 def read_steadily(path: Path, read: Callable[[Path], Read]) -> tuple[Read, str]:
-    """Read a file and return its hash, sure that both are of the same bytes.
-
-    Raises
-    ------
-    FileError
-        If the file changes while it is read.
-    """
+    """Read a file and return its hash, sure that both are of the same bytes."""
     require_confined(path)
     return remembered(str(path), _state(path), lambda: _read(path, read), _how(read))
 
 
 def _state(path: Path) -> Any:
-    """Return how a file is now, for comparison with another time."""
     try:
         now = path.stat()
     except (OSError, ValueError):

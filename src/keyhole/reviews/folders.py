@@ -17,21 +17,9 @@ LONGEST = "x" * 80
 def own_folder(
     folder: Path, check: Callable[[], None], parts: Sequence[str] = ()
 ) -> Iterator[None]:
-    """Hold a folder while it is written into; if it cannot be, say so and leave nothing behind.
+    """Hold a folder, made if need be, while it is written into; on failure leave nothing behind.
 
-    Parameters
-    ----------
-    folder
-        The folder, made if it does not exist.
-    check
-        Raises what speaks against the folder, once it exists and is held.
-    parts
-        The folders inside that are written into too.
-
-    Raises
-    ------
-    InputError
-        If it is no folder, cannot be made or written into, or another run is using it.
+    `check` raises what speaks against the folder once it is held; `parts` are folders inside it.
     """
     made: list[Path] = []
     try:
@@ -66,7 +54,6 @@ def require_no_link(folder: Path) -> None:
 
 
 def _make(folder: Path, made: list[Path]) -> None:
-    """Make a folder and those above it, and note which were made."""
     if folder.is_dir():
         return
     if os.path.lexists(folder):
@@ -112,7 +99,6 @@ def _try(folder: Path) -> None:
 
 
 def _told(folder: Path, error: BaseException) -> BaseException:
-    """Turn what the system says into one message."""
     if isinstance(error, ValueError):  # a name with a zero byte
         return FileError(f"the folder {str(folder)!r} cannot be written into: its path is none.")
     if not isinstance(error, OSError):

@@ -66,10 +66,7 @@ class _Pooled:
 
 
 def enter_groups(
-    sheet: CountSheet,
-    by: str,
-    sizes: Sequence[tuple[str, int]],
-    asked: Collection[str] = (),
+    sheet: CountSheet, by: str, sizes: Sequence[tuple[str, int]], asked: Collection[str] = ()
 ) -> Groups:
     """Enter the sizes of groups, which add up to a known total.
 

@@ -236,7 +236,6 @@ def better_in_words(review: Review, results: Mapping[str, Any]) -> str | None:
 
 
 def _of_made(results: Mapping[str, Any], limit: float) -> list[Limit]:
-    """Compare the conditional rates of the same attack on what was made of the file."""
     if RELEASES not in results:
         return []
     found = []

@@ -51,7 +51,6 @@ def stored_options(place: Path, stored: Content, stated: Content) -> dict[str, d
 
 
 def _names(value: Any) -> Iterator[str]:
-    """Yield the names of all settings of a review file."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield name
@@ -59,17 +58,7 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def compare_older(place: Path, stored: Content, found: ReviewResult) -> Iterator[Part]:
-    """Compare an older dossier with its own hashes, and with figures computed anew.
-
-    Parameters
-    ----------
-    place
-        The folder of the dossier.
-    stored
-        What its results.json holds.
-    found
-        The review computed anew, in another folder.
-    """
+    """Compare an older dossier with its own hashes, and with figures computed anew."""
     made = stored["versions"]["keyhole"]
     remark = f"made by {short_name('.'.join(made.split('.')[:2]))}, not recomputed"
     for name, figures in stored["stages"].items():
@@ -126,7 +115,6 @@ def _stage(place: Path, name: str, figures: Any, found: ReviewResult, remark: st
 
 
 def _is_plain(name: str) -> bool:
-    """Tell whether a name leads to no other folder."""
     return name.replace("-", "").isalnum()
 
 

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from keyhole.core.options import bind, documented
 from keyhole.core.shared import DossierFolder
@@ -20,32 +19,18 @@ from keyhole.reviews.store import ResultStore, digest, to_json
 
 
 def make_pages(store: ResultStore, found: ReviewResult) -> dict[str, str]:
-    """Return the text of each page by its name.
-
-    Parameters
-    ----------
-    store
-        The folder with the pictures.
-    found
-        The results of the review.
-    """
-    return {
-        REPORT: write_report(found, _charts(store, found.records)),
-        NOTE: write_note(found),
+    """Return the text of each page by its name."""
+    charts = {
+        name: store.chart(name).read_text(encoding="utf-8")
+        for record in found.records.values()
+        for name in record["charts"]
     }
+    return {REPORT: write_report(found, charts), NOTE: write_note(found)}
 
 
 def page_hashes(pages: Mapping[str, str]) -> dict[str, str]:
     """Return the hash of each page by its name, as results.json holds them."""
     return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in pages.items()}
-
-
-def _charts(store: ResultStore, records: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    return {
-        name: store.chart(name).read_text(encoding="utf-8")
-        for record in records.values()
-        for name in record["charts"]
-    }
 
 
 @documented

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.protection.prices import FIGURES
 from keyhole.protection.results import (
@@ -27,39 +26,25 @@ from keyhole.protection.results import (
     utility_figure,
 )
 from keyhole.results import share
-from keyhole.reviews.count_sheets import count_alone, smallest_shown
+from keyhole.reviews.count_sheets import count_alone, hide_counts, smallest_shown
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.tables import AuditedTable, PublishedTables, Tabulations
 from keyhole.screening.screen import Screening
 
-Figures = Mapping[str, Any]
 # Of a step's columns, so that a line of the ledger stays one; the plan has them all.
 MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenChapter:
-    """What the report shows of the screening."""
-
-    said: str
-    tables: Sequence[Table]
-    warnings: Sequence[str]
-
-
-def screen_chapter(results: Mapping[str, Any]) -> ScreenChapter | None:
-    """Return the chapter on screening, if there was any."""
-    screening: Screening | None = results.get("screen")
-    if screening is None:
-        return None
+def screen_said(screening: Screening) -> str:
+    """Say how many columns look like identifiers, and what of Safe Harbor was found."""
     # A column may look like a direct identifier in several ways.
     count = len({found.column for found in screening.identifiers})
     many, look = f"{count:,}" if count else "None", "look" if count > 1 else "looks"
     found = sum(check.status == "found" for check in screening.safe_harbor)
-    said = (
+    return (
         f"{many} of {screening.columns:,} columns {look} like a direct identifier. {found:,} of "
         f"{len(screening.safe_harbor):,} items of Safe Harbor were found."
     )
-    return ScreenChapter(said, screening.findings(counts=False), screening.warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +70,7 @@ def protection_chapter(review: Review, results: Mapping[str, Any]) -> Protection
     notes = [
         f"Step {i}: {note}."
         for i, step in enumerate(found.steps, 1)
-        for note in _told(step.notes, smallest)
+        for note in hide_counts(step.notes, smallest)
     ]
     return ProtectionChapter(
         said=_said(found, kept),
@@ -95,48 +80,36 @@ def protection_chapter(review: Review, results: Mapping[str, Any]) -> Protection
         compared=_compared(found),
         next_steps=_next_steps(kept, smallest) if kept.next_steps else None,
         warnings=[f"{text[:1].upper()}{text[1:]}." for text in kept.warnings],
-        notes=[*notes, *_told(found.notes, smallest)],
+        notes=[*notes, *hide_counts(found.notes, smallest)],
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TableChapter:
-    """What the report shows of one table; `drawing` names its picture."""
+def table_chapters(results: Mapping[str, Any]) -> list[tuple[Table, str, str]]:
+    """Return the protected tables, then those of the synthetic release, in the review's order.
 
-    table: Table
-    said: str
-    drawing: str
-
-
-def table_chapters(results: Mapping[str, Any]) -> list[TableChapter]:
-    """Return the protected tables and those of the synthetic release, in the review's order."""
+    Beside each stands what is said of it, and the name of its picture.
+    """
     made: PublishedTables | None = results.get("table")
     found = [] if made is None else [_published(n, one) for n, one in enumerate(made.made, 1)]
     estimated: Tabulations | None = results.get("tabulate")
     for number, one in enumerate(() if estimated is None else estimated.made, 1):
         said = "Estimated from the synthetic release."
-        found.append(TableChapter(one.tables()[0], said, f"tabulate-{number}"))
+        found.append((one.tables()[0], said, f"tabulate-{number}"))
     return found
 
 
-def _published(number: int, one: AuditedTable) -> TableChapter:
+def _published(number: int, one: AuditedTable) -> tuple[Table, str, str]:
     table, audit = one.published.tables()[0], one.audit
     unsafe = f"{audit.unsafe_cells:,} of {audit.cells:,} cells, totals included, are unsafe"
     if one.published.protect == "none":
         hidden = Table(table.title, [], [], ["It is not protected: its cells are not shown here."])
-        return TableChapter(hidden, f"{unsafe}.", "")
+        return hidden, f"{unsafe}.", ""
     more = audit.suppressed - audit.unsafe_cells
     how = {
         "suppress": f"{unsafe}; {more:,} more are suppressed to protect them.",
         "round": f"{unsafe}; every cell is rounded.",
     }[one.published.protect]
-    where = f"The table is in table/release/table-{number}.csv."
-    return TableChapter(table, f"{how} {where}", f"table-{number}")
-
-
-def _told(notes: Sequence[str], smallest: int) -> list[str]:
-    """Return notes with small counts of records hidden."""
-    return [note.hiding(smallest) if isinstance(note, Note) else note for note in notes]
+    return table, f"{how} The table is in table/release/table-{number}.csv.", f"table-{number}"
 
 
 def _said(found: Protection, kept: Ledger) -> str:

@@ -38,13 +38,7 @@ class NoteContent:
 
 
 def write_note(found: ReviewResult) -> str:
-    """Return the public note as a page.
-
-    Parameters
-    ----------
-    found
-        The results of the review.
-    """
+    """Return the public note as a page."""
     note = public_note(found)
     return render_page("public-note.html", ("report.css", "public-note.css"), note=note)
 
@@ -77,13 +71,8 @@ Told = tuple[list[str], list[str]]
 
 
 def _home(review: Review) -> list[str]:
-    """Say that columns stay at home, if the review has any that do."""
     stay = any(role in NEVER_RELEASED for role in review.data.roles.values())
     return ["Columns that would name people or households stay with the office."] if stay else []
-
-
-def _of_file(_: ReviewResult) -> Told:
-    return ["The values are as they were collected."], []
 
 
 def _of_selection(found: ReviewResult) -> Told:
@@ -127,7 +116,7 @@ def _of_synthesis(found: ReviewResult) -> Told:
 
 
 _TOLD: Mapping[str, Callable[[ReviewResult], Told]] = {
-    "file": _of_file,
+    "file": lambda _: (["The values are as they were collected."], []),
     "selection": _of_selection,
     "protection": _of_protection,
     "synthesis": _of_synthesis,

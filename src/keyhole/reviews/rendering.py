@@ -21,20 +21,10 @@ if TYPE_CHECKING:
 
 
 def render_page(template: str, styles: tuple[str, ...], **context: Any) -> str:
-    """Return a page as text, with its style inside and a policy that allows nothing besides.
-
-    Parameters
-    ----------
-    template
-        The name of the page's template.
-    styles
-        The names of its style sheets, put together in this order.
-    context
-        What the template shows.
-    """
-    style = _compact("\n".join(map(_template, styles)))
+    """Return a page as text, with its style inside and a policy that allows nothing besides."""
+    style = _compact("\n".join(map(read_template, styles)))
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = page_environment().from_string(_template(template))
+    page = page_environment().from_string(read_template(template))
     text = page.render(
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'",
         style=markup(style),
@@ -81,7 +71,8 @@ def _printable(value: Any) -> Any:
     )
 
 
-def _template(name: str) -> str:
+def read_template(name: str) -> str:
+    """Return the text of a template."""
     found = resources.files("keyhole.reviews") / "templates" / name
     return found.read_text(encoding="utf-8")
 
@@ -116,16 +107,7 @@ _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 
 
 def inline_drawing(svg: str, name: str, label: str) -> str:
-    """Return an SVG chart as markup for a page.
-
-    Parameters
-    ----------
-    svg
-        The chart's file.
-    name
-        Put before the names inside, which must differ between the drawings of a page.
-    label
-        What a reader who does not see the drawing is told.
+    """Return an SVG chart as markup for a page; `name` is put before the names inside it.
 
     Examples
     --------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from keyhole.core.tables import Table
 from keyhole.reviews import (
     chapters,
     dossier_chapters,
@@ -15,7 +15,7 @@ from keyhole.reviews import (
     synthesis_chapters,
 )
 from keyhole.reviews.asked import asked_terms
-from keyhole.reviews.count_sheets import CountSheet, rule, smallest_shown
+from keyhole.reviews.count_sheets import CountSheet, hide_counts, rule, smallest_shown
 from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
 from keyhole.reviews.rendering import inline_drawing, markup, render_page
@@ -24,16 +24,12 @@ if TYPE_CHECKING:
     from keyhole.reviews.result import ReviewResult
 
 
-def write_report(found: ReviewResult, charts: Mapping[str, str]) -> str:
-    """Return the report as a page.
+# So many may sign if the review names nobody.
+SIGNATURES = 4
 
-    Parameters
-    ----------
-    found
-        The results of the review.
-    charts
-        The stages' pictures as SVG.
-    """
+
+def write_report(found: ReviewResult, charts: Mapping[str, str]) -> str:
+    """Return the report as a page."""
     drawings = {name: _drawing(name, svg) for name, svg in charts.items()}
     return render_page("report.html", ("report.css",), drawings=drawings, **_context(found))
 
@@ -41,8 +37,19 @@ def write_report(found: ReviewResult, charts: Mapping[str, str]) -> str:
 def _context(found: ReviewResult) -> dict[str, Any]:
     review, records, results = found.review, found.records, found.by_stage()
     # One sheet for the whole report: what one table shows is not hidden by another in vain.
-    sheet = CountSheet(smallest_shown(review.exposure.cutoff))
+    smallest = smallest_shown(review.exposure.cutoff)
+    sheet = CountSheet(smallest)
+    of_stages: dict[str, Callable[[Any], Any]] = {
+        "screen": protection_chapters.screen_said,
+        "uniques": chapters.uniques_tables,
+        "drivers": partial(chapters.driver_tables, review),
+        "fix": chapters.fix_table,
+        "solve": selection_chapters.solve_tables,
+        "frontier": selection_chapters.frontier_table,
+    }
+    made = {n: chapter(results[n]) if n in results else None for n, chapter in of_stages.items()}
     return {
+        **made,
         "review": review,
         "results": results,
         "limits": found.limits,
@@ -52,32 +59,25 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "asked": asked_terms(review),
         "data": chapters.data_table(review, results["data"]),
         "exposure": chapters.exposure_tables(review, results["exposure"], sheet),
-        "exposure_notes": chapters.exposure_notes(results["exposure"]),
-        "uniques": chapters.uniques_tables(results["uniques"]) if "uniques" in results else [],
-        "drivers": chapters.driver_tables(review, results["drivers"])
-        if "drivers" in results
-        else [],
-        "fix": chapters.fix_table(results["fix"]) if "fix" in results else None,
-        "solve": selection_chapters.solve_tables(results["solve"]) if "solve" in results else [],
+        "exposure_notes": hide_counts(results["exposure"].notes, smallest),
         "paths": selection_chapters.selection_paths(review, results, sheet),
         "ends": selection_chapters.ends_table(results["paths"]) if "paths" in results else None,
         "comparison": results["comparison"].tables()[0] if "comparison" in results else None,
-        "frontier": _frontier(results),
         "before_after": selection_chapters.before_after(results),
         "better": better_in_words(review, results),
         "attacks": study_chapters.attacks(review, results, sheet),
         "metrics": study_chapters.metrics_table(review, results),
         "releases": study_chapters.releases_chapter(review, results),
         "scenarios": chapters.scenario_chapter(review, records, results),
-        "screen": protection_chapters.screen_chapter(results),
         "protection": protection_chapters.protection_chapter(review, results),
         "tables": protection_chapters.table_chapters(results),
         "synthesis": synthesis_chapters.synthesis_chapter(review, results, sheet),
         "remaining": dossier_chapters.remaining_chapter(review, results),
-        "decision": dossier_chapters.decision(review, results, found.verdict, found.files),
+        "decision": dossier_chapters.decision_terms(review, results, found.files),
+        "board": review.release.board or ("",) * SIGNATURES,
         "assumptions": assumptions(review, results),
         "methods": methods_used(results),
-        "rule": rule(smallest_shown(review.exposure.cutoff)),
+        "rule": rule(smallest),
         "versions": found.versions,
         "hashes": _hashes(found),
         "stages": {name: record["key"] for name, record in records.items()},
@@ -90,12 +90,6 @@ def _hashes(found: ReviewResult) -> dict[str, str]:
     drawn = (found.review.synthesis, found.review.protection)
     name += " (without its seed)" if any(one is not None for one in drawn) else ""
     return {name: found.review.sha256, **files}
-
-
-def _frontier(results: Mapping[str, Any]) -> Table | None:
-    if "frontier" not in results:
-        return None
-    return selection_chapters.frontier_table(results["frontier"])
 
 
 def _drawing(name: str, svg: str) -> Any:

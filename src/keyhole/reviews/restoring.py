@@ -39,14 +39,7 @@ Content = Mapping[str, Any]
 
 
 def read_stored(folder: Path) -> ReviewResult:
-    """Read the results of a finished review, or say everything that is not whole.
-
-    Raises
-    ------
-    FileError
-        If the folder holds no finished review, one of another version of keyhole, or a file in it
-        is not as it was written.
-    """
+    """Read the results of a finished review, or say everything that is not whole."""
     content = read_content(folder)
     problems = changed(folder, content)
     records: dict[str, Any] = {}
@@ -105,15 +98,7 @@ def review_file(folder: Path) -> Path:
 
 
 def read_content(folder: Path, *, older: bool = False) -> dict[str, Any]:
-    """Read results.json of a finished review, as far as it must be sound to be gone on with.
-
-    Parameters
-    ----------
-    folder
-        The folder that a review wrote.
-    older
-        Whether it may be of an older version of keyhole.
-    """
+    """Read results.json of a finished review, as far as it must be sound to be gone on with."""
     path = folder / RESULTS
     require_no_link(folder)
     if not folder.is_dir():
@@ -206,7 +191,6 @@ def _restored(kind: Any, value: Any) -> Any:
 
 
 def _asks(kind: Any) -> bool:
-    """Tell whether a part of the review is a section with its values."""
     return kind is Question or Question in typing.get_args(kind)
 
 

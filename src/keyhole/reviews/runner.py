@@ -119,20 +119,7 @@ def run_stages(
     out: str | os.PathLike[str],
     progress: Progress | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Run only some stages of a review, with those whose results they need, and no report.
-
-    Parameters
-    ----------
-    path, out, progress
-        As in `review`.
-    stages
-        The names of the stages.
-
-    Returns
-    -------
-    dict
-        The records of the stages that ran or were found, by name.
-    """
+    """Run some stages of a review, with those whose results they need; return their records."""
     tell = progress or (lambda _: None)
     tell("checking the review file")
     settings, files = read_review(path)
@@ -194,73 +181,71 @@ class _Run:
 
     def stage(self, stage: Stage) -> None:
         """Find a stage's stored result, or compute and keep it; drop it if nothing is asked."""
-        inputs = restored({n: self.records[n] for n in stage.inputs if n in self.records})
-        asked = stage.ask(self.review, inputs)
+        inputs, asked = self._asked(stage)
         if asked is None:
             self.store.drop([stage.name])
-            return
-        asked |= {n: v for n, v in self.stored.get(stage.name, {}).items() if n in asked}
-        key = self._key(stage, _told(stage, asked))
-        record = self.store.find(stage.name, key)
-        folder = self.store.outputs(stage.name)
-        if record and stage.outputs and not stage.outputs.are_current(folder, asked, record):
-            record = None
-        if record is None:
+        elif self._found(stage, asked) is not None:
+            self.reused.append(stage.name)
+        else:
             self.store.drop_report()
             try:
-                record = self._computed(stage, key, asked, inputs)
+                self._keep(stage, self._computed(stage, asked, inputs))
             except NothingToDoError:
                 self.store.drop([stage.name])
-                return
-        else:
-            self.reused.append(stage.name)
-        self.records[stage.name] = record
-        if stage.outputs is not None:
-            self.files = {**self.files, **stage.outputs.parts(folder, self.review, self.files)}
 
     def standing(self, stage: Stage, unsure: set[str]) -> Standing:
         """Tell how the stored result of a stage stands, and compute nothing.
 
         `unsure` names the stages found so far that have no current result though one is asked.
         """
-        if unsure & set(stage.inputs):
-            stored = self.store.last(stage.name)
-            return Standing("stale" if stored else "absent", stored)
+        if not unsure & set(stage.inputs):
+            _, asked = self._asked(stage)
+            if asked is None:
+                return Standing("unasked")
+            record = self._found(stage, asked)
+            if record is not None:
+                return Standing("current", record)
+        stored = self.store.last(stage.name)
+        return Standing("stale" if stored else "absent", stored)
+
+    def _asked(self, stage: Stage) -> tuple[dict[str, Any], Asked | None]:
+        """Return the results that a stage may see, and what it asks."""
         inputs = restored({n: self.records[n] for n in stage.inputs if n in self.records})
         asked = stage.ask(self.review, inputs)
-        if asked is None:
-            return Standing("unasked")
-        record = self.store.find(stage.name, self._key(stage, _told(stage, asked)))
+        if asked is not None:
+            asked |= {n: v for n, v in self.stored.get(stage.name, {}).items() if n in asked}
+        return inputs, asked
+
+    def _found(self, stage: Stage, asked: Asked) -> dict[str, Any] | None:
+        """Return the stored record that answers, if its files are current too."""
+        record = self.store.find(stage.name, self._key(stage, asked))
         folder = self.store.outputs(stage.name)
         if record and stage.outputs and not stage.outputs.are_current(folder, asked, record):
-            record = None
-        if record is None:
-            stored = self.store.last(stage.name)
-            return Standing("stale" if stored else "absent", stored)
+            return None
+        return None if record is None else self._keep(stage, record)
+
+    def _keep(self, stage: Stage, record: dict[str, Any]) -> dict[str, Any]:
+        """Have later stages see a stage's record and files."""
         self.records[stage.name] = record
         if stage.outputs is not None:
+            folder = self.store.outputs(stage.name)
             self.files = {**self.files, **stage.outputs.parts(folder, self.review, self.files)}
-        return Standing("current", record)
+        return record
 
     def _key(self, stage: Stage, asked: Asked) -> str:
         """Name the question: what is asked, of which files, by which version."""
-        files = {part: self.files[part] for part in self._parts(stage)}
+        # Candidates have names of their own.
+        files = {p: file for p, file in self.files.items() if p.partition(":")[0] in stage.reads}
         return digest(
             {
                 "stage": stage.name,
-                "asked": asked,
+                "asked": _told(stage, asked),
                 "files": {part: [file.sha256, file.read] for part, file in files.items()},
                 "keyhole": self.versions["keyhole"],
             }
         )
 
-    def _parts(self, stage: Stage) -> list[str]:
-        """Return the parts of the review that a stage reads; candidates have names of their own."""
-        return [part for part in self.files if part.partition(":")[0] in stage.reads]
-
-    def _computed(
-        self, stage: Stage, key: str, asked: Asked, inputs: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _computed(self, stage: Stage, asked: Asked, inputs: Mapping[str, Any]) -> dict[str, Any]:
         words = stage.title.lower()
         self.tell(words)
         result = stage.run(self.files, asked, inputs, lambda step: self.tell(f"{words}: {step}"))
@@ -268,7 +253,7 @@ class _Run:
         record = {
             "stage": stage.name,
             "title": stage.title,
-            "key": key,
+            "key": self._key(stage, asked),
             "keyhole": self.versions["keyhole"],
             "asked": _told(stage, asked),
             "result": words_only(figures),
@@ -293,7 +278,10 @@ class _Run:
             limits=find_limits(self.review, restored(self.records)),
             reused=tuple(self.reused),
             versions=self.versions,
-            files={part: self._named(part) for part in self.given},
+            files={
+                part: {"file": self.files[part].file, "sha256": self.files[part].sha256}
+                for part in self.given
+            },
             pages={},
         )
         pages = make_pages(self.store, found)
@@ -305,10 +293,6 @@ class _Run:
             self.store.write(name, text)
         self.store.write(RESULTS, content)
         return found
-
-    def _named(self, part: str) -> dict[str, str]:
-        file = self.files[part]
-        return {"file": file.file, "sha256": file.sha256}
 
 
 def _told(stage: Stage, asked: Asked) -> Asked:

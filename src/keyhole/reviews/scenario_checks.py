@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,103 +29,64 @@ from keyhole.reviews.files import (
     scenario_key_of,
 )
 from keyhole.reviews.settings import ScenarioSettings
-from keyhole.reviews.source import SCENARIO, Problem, ReviewSource, named_scenario
+from keyhole.reviews.source import SCENARIO, ReviewSource, ValuePath, named_scenario
 
 Values = Mapping[str, Any]
-Where = tuple[str | int, ...]
-
-
-@dataclass(slots=True)
-class _Check:
-    """A check under way: what was found wrong so far."""
-
-    source: ReviewSource
-    problems: list[Problem]
-
-    def say(self, where: Where, text: str) -> None:
-        """Add a problem, on its line."""
-        self.problems.append(self.source.problem(where, text))
-
-    def tell(self, where: Where, error: InputError) -> None:
-        """Add the problems of an error, on their line."""
-        self.problems += [self.source.problem(where, text) for text in error.problems]
 
 
 def check_scenarios(
     source: ReviewSource, sections: Mapping[str, Values], reviewed: ReviewFile
-) -> tuple[ScenarioSettings | None, dict[str, ReviewFile], list[Problem]]:
+) -> tuple[ScenarioSettings | None, dict[str, ReviewFile]]:
     """Read the environment and derive the key of each scenario.
 
-    Returns
-    -------
-    tuple
-        The settings (None without an environment), the file recoded to each key under
-        ``scenario:NAME``, to the review's own under ``keyed`` and to a study's under ``linked``,
-        and what is wrong.
+    Returned are the settings (None without an environment), and the file recoded to each key under
+    ``scenario:NAME``, to the review's own under ``keyed`` and to a study's under ``linked``.
     """
-    check = _Check(source, [])
-    wanted = _wanted(sections)
-    given, stories = sections.get("environment"), sections.get("scenario", {})
-    if given is None or "store" not in given:
-        if given is None and (stories or wanted):
-            where = ("scenario",) if stories else next(iter(wanted.values())).where
-            check.say(where, "[environment] is missing: scenarios need its store. Add it.")
-        return None, {}, check.problems
-    environment = _environment(check, given["store"])
-    if environment is None:
-        return None, {}, check.problems
-    scenarios = _scenarios(check, environment, given, stories)
-    for one in wanted.values():
-        if one.name not in scenarios:
-            _add(check, environment, one.name, scenarios, one.where)
-    files = _files(check, environment, scenarios, given, reviewed)
-    for part, one in wanted.items():
-        if f"{SCENARIO}{one.name}" in files:
-            files[part] = files[f"{SCENARIO}{one.name}"]
-            key = scenario_key_of(files, part)
-            if key is not None and not key.keys:
-                _tell_empty(check, one)
-    chosen = wanted[KEYED].name if KEYED in wanted else None
-    settings = ScenarioSettings(given["store"], given.get("target"), tuple(scenarios), chosen)
-    return settings, files, check.problems
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A scenario whose key something is to be measured on, and where the review says so."""
-
-    name: str
-    where: Where
-
-
-def _wanted(sections: Mapping[str, Values]) -> dict[str, _Wanted]:
-    """Return the scenarios that the review and its study are about, by the part they make."""
-    asked = (
+    asked: tuple[tuple[str, Any, ValuePath], ...] = (
         (KEYED, sections[""].get("keys"), ("keys",)),
         (LINKED, sections.get("study", {}).get("link"), ("study", "link")),
     )
-    named = ((part, named_scenario(value), where) for part, value, where in asked)
-    return {part: _Wanted(name, where) for part, name, where in named if name is not None}
+    wanted = {
+        part: (name, where)
+        for part, value, where in asked
+        if (name := named_scenario(value)) is not None
+    }
+    given, stories = sections.get("environment"), sections.get("scenario", {})
+    if given is None or "store" not in given:
+        if given is None and (stories or wanted):
+            where = ("scenario",) if stories else next(iter(wanted.values()))[1]
+            source.say(where, "[environment] is missing: scenarios need its store. Add it.")
+        return None, {}
+    environment = None
+    with source.telling(("environment", "store")):
+        environment = _environment(source, given["store"])
+    if environment is None:
+        return None, {}
+    scenarios = _scenarios(source, environment, given, stories)
+    for name, where in wanted.values():
+        if name not in scenarios:
+            _add(source, environment, name, scenarios, where)
+    files = _files(source, environment, scenarios, given, reviewed)
+    for part, (name, where) in wanted.items():
+        if f"{SCENARIO}{name}" in files:
+            files[part] = files[f"{SCENARIO}{name}"]
+            key = scenario_key_of(files, part)
+            if key is not None and not key.keys:
+                text = f"the key of scenario {name!r} is empty; nothing can be measured on it."
+                source.say(where, f"{where[-1]}: {text}")
+    chosen = wanted[KEYED][0] if KEYED in wanted else None
+    settings = ScenarioSettings(given["store"], given.get("target"), tuple(scenarios), chosen)
+    return settings, files
 
 
-def _tell_empty(check: _Check, wanted: _Wanted) -> None:
-    what = wanted.where[-1]
-    text = f"{what}: the key of scenario {wanted.name!r} is empty; nothing can be measured on it."
-    check.say(wanted.where, text)
-
-
-def _environment(check: _Check, store: str) -> Environment | None:
-    try:
-        if "://" in store:
-            return read_place(store)
-        return read_again(check.source.path.parent / store, read_place)
-    except InputError as error:
-        check.tell(("environment", "store"), error)
-        return None
+def _environment(source: ReviewSource, store: str) -> Environment:
+    if "://" in store:
+        return read_place(store)
+    return read_again(source.path.parent / store, read_place)
 
 
 def _scenarios(
-    check: _Check, environment: Environment, given: Values, stories: Values
+    source: ReviewSource, environment: Environment, given: Values, stories: Values
 ) -> dict[str, Scenario]:
     """Return the scenarios: those the review tells, and those of the environment it names."""
     found: dict[str, Scenario] = {}
@@ -135,26 +95,22 @@ def _scenarios(
             found[name] = scenario_from_dict(plain, name=name)
         except InputError as error:
             for text in error.problems:
-                check.say(("scenario", name, *_setting(text)), text)
+                # The setting that a problem is about has a line of its own.
+                setting = re.match(r"scenario .*?: '?(\w+)", text)
+                source.say(("scenario", name, *(setting.groups() if setting else ())), text)
     known = given.get("scenarios", [] if stories else [s.name for s in environment.scenarios])
     for i, name in enumerate(known):
         if name not in found:
-            _add(check, environment, name, found, ("environment", "scenarios", i))
+            _add(source, environment, name, found, ("environment", "scenarios", i))
     return found
 
 
-def _setting(text: str) -> tuple[str, ...]:
-    """Return the setting that a problem of a scenario is about, which has a line of its own."""
-    found = re.match(r"scenario .*?: '?(\w+)", text)
-    return (found[1],) if found else ()
-
-
 def _add(
-    check: _Check,
+    source: ReviewSource,
     environment: Environment,
     name: str,
     found: dict[str, Scenario],
-    where: Where,
+    where: ValuePath,
 ) -> None:
     """Take a scenario of the environment, or say that it has none of this name."""
     known = {one.name: one for one in environment.scenarios}
@@ -163,40 +119,33 @@ def _add(
         return
     near = nearest(name, list(known), most=1)
     hint = f"Did you mean {quoted(near)}?" if near else f"There are {quoted(known) or 'none'}."
-    check.say(where, f"scenario {name!r} is neither in the review nor in the environment. {hint}")
+    source.say(where, f"scenario {name!r} is neither in the review nor in the environment. {hint}")
 
 
 def _files(
-    check: _Check,
+    source: ReviewSource,
     environment: Environment,
     scenarios: Mapping[str, Scenario],
     given: Values,
     reviewed: ReviewFile,
 ) -> dict[str, ReviewFile]:
-    """Derive the key of each scenario and recode the file to it."""
     files: dict[str, ReviewFile] = {}
-    try:
+    store: ValuePath = ("environment", "store")
+    with source.telling(store):
         graph, digest = remembered("the environment", (environment,), lambda: _graph(environment))
-    except InputError as error:
-        check.tell(("environment", "store"), error)
-        return files
-    for name, scenario in scenarios.items():
-        try:
-            key = _key(graph, scenario, reviewed.data, given.get("target"))
-        except InputError as error:
-            told_here = ("scenario", name) in check.source.lines
-            check.tell(("scenario", name) if told_here else ("environment", "store"), error)
-            continue
-        read = {"target": key.target.name, "scenario": scenario_to_toml(scenario)}
-        shown = given["store"] if "://" not in given["store"] else "the environment"
-        files[f"{SCENARIO}{name}"] = ScenarioFile(
-            Path(shown).as_posix(), key.microdata, digest, read, key
-        )
+        for name, scenario in scenarios.items():
+            at: ValuePath = ("scenario", name)
+            with source.telling(at if at in source.lines else store):
+                key = _key(graph, scenario, reviewed.data, given.get("target"))
+                read = {"target": key.target.name, "scenario": scenario_to_toml(scenario)}
+                shown = given["store"] if "://" not in given["store"] else "the environment"
+                files[f"{SCENARIO}{name}"] = ScenarioFile(
+                    Path(shown).as_posix(), key.microdata, digest, read, key
+                )
     return files
 
 
 def _graph(environment: Environment) -> tuple[CodingGraph, str]:
-    """Return the graph of an environment, and the hash of all that it holds."""
     graph = CodingGraph(dataclasses.replace(environment, scenarios=()))
     return graph, hashlib.sha256(environment_to_json(environment).encode()).hexdigest()
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from keyhole.core.kinds import Choice, File, Kind, Memory, Number, Place, Several, Text, Whole
 from keyhole.core.kinds import Columns as ColumnNames
 from keyhole.core.names import quoted, repeated
 from keyhole.core.options import (
+    REQUIRED,
     Option,
     Parameter,
     Question,
     parameters_of,
     value_problems,
 )
-from keyhole.core.shared import KeyColumns, Limit
 from keyhole.core.verbs import VERBS
 from keyhole.data.reading import load
 from keyhole.reviews.source import named_scenario
@@ -31,23 +31,13 @@ STEPS = ("solve", "selection", "protection", "synthesis")
 
 
 def section_of(
-    verb: str, own: Callable[..., Any] | None = None, without: Iterable[str] = ()
+    verb: str, own: Mapping[str, Parameter] | None = None, without: Iterable[str] = ()
 ) -> dict[str, Parameter]:
-    """Return the settings of a verb's section: its options, and those of the review alone.
-
-    Parameters
-    ----------
-    verb
-        The verb that the section asks for.
-    own
-        A function whose signature declares what the review has besides.
-    without
-        Options that other parts of the review give.
-    """
+    """Return a verb's options, but for those that other parts give, and the review's `own`."""
     known = parameters_of(VERBS[verb].function())
     left_out = set(without)
     found = {n: p for n, p in known.items() if "r" in p.option.surfaces and n not in left_out}
-    return {**found, **({} if own is None else parameters_of(own))}
+    return {**found, **(own or {})}
 
 
 def question_of(section: str, values: Mapping[str, Any]) -> Question:
@@ -63,56 +53,6 @@ def question_of(section: str, values: Mapping[str, Any]) -> Question:
     return Question(section, settled, known)
 
 
-NamedGroups = Annotated[
-    tuple[str, ...],
-    Option(
-        "Categories of `by` that the report names even where they are small.",
-        kind=Several(Text("the name of a group")),
-    ),
-]
-
-
-def _exposure(*, named_groups: NamedGroups = ()) -> None:
-    """Declare what the section of exposure has besides the options of `risk`."""
-
-
-def _selection(
-    *,
-    limit: Limit,
-    limits: Annotated[
-        tuple[float, ...],
-        Option(
-            "Further limits, compared with it in one table.", kind=Several(Number(low=0, high=1))
-        ),
-    ] = (),
-    cutoffs: Annotated[
-        tuple[int, ...],
-        Option(
-            "Further cutoffs, compared with the one of `[exposure]`.", kind=Several(Whole(low=1))
-        ),
-    ] = (),
-    methods: Annotated[
-        tuple[str, ...],
-        Option(
-            "Another name of `method`. The first of several makes the proposal.",
-            kind=Several(Choice(METHODS)),
-        ),
-    ] = (),
-    named_groups: NamedGroups = (),
-) -> None:
-    """Declare what the section of selection has besides the options of `select`."""
-
-
-def _frontier(
-    *,
-    limit: Annotated[
-        float | None,
-        Option("The highest acceptable RP; the one of `[selection]` if left out.", low=0, high=1),
-    ] = None,
-) -> None:
-    """Declare what the section of the frontier has besides the options of `frontier`."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Steps(Kind):
     """The steps of a plan; what each must be is its method's to say."""
@@ -125,158 +65,24 @@ class _Steps(Kind):
         return {"type": "array", "items": {"type": "object"}}
 
 
-def _protection(
-    *,
-    plan: Annotated[
-        str | None,
-        Option(
-            "A TOML file with the plan, seen from the review file; or write its steps here.",
-            kind=Text(),
-            metavar="PLAN.toml",
-        ),
-    ] = None,
-    step: Annotated[
-        Any, Option("The steps of the plan, as `[[protection.step]]` tables.", kind=_Steps())
-    ] = None,
-) -> None:
-    """Declare what the section of protection has besides the options of `protect`."""
-
-
-def _synthesis(
-    *,
-    keys: KeyColumns = None,
-    rules_file: Annotated[
-        str | None, Option("A TOML file with the rules, seen from the review file.", kind=File())
-    ] = None,
-) -> None:
-    """Declare what the section of a synthesis has besides the options of `synthesise`."""
-
-
-_READ_SO = ("missing_codes", "encoding", "delimiter", "sheet")
-"""How the files that only the study has are read."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Linking(ColumnNames):
     """The linking variables, or the scenario whose key they are."""
 
     def fault(self, value: Any) -> str | None:
-        """Accept a list of names, or ``scenario:NAME``."""
         fault = None if named_scenario(value) else ColumnNames.fault(self, value)
         return fault and f'{fault}, or "scenario:NAME"'
 
 
 @dataclass(frozen=True, slots=True)
-class _FilesByName(Kind):
-    """Files by name."""
+class _Keys(_Linking):
+    """A list of columns, or the scenario whose key is meant; its columns are known later."""
 
     def fault(self, value: Any) -> str | None:
-        """Accept a table of paths."""
-        fit = isinstance(value, Mapping) and not any(map(File().fault, value.values()))
-        return None if fit else "a table that gives for each name a file"
-
-    def schema(self) -> dict[str, Any]:
-        """Describe a table of paths."""
-        return {"type": "object", "additionalProperties": {"type": "string"}}
-
-
-def _study(
-    *,
-    puf: Annotated[
-        str | None, Option("The public use file; the file under review if left out.", kind=File())
-    ] = None,
-    eif: Annotated[str, Option("The external intruder file.", kind=File())],
-    iuf: Annotated[
-        str,
-        Option(
-            "The internal file: the ids of both, a row for each pair that is one person.",
-            kind=File(),
-        ),
-    ],
-    link: Annotated[
-        Any,
-        Option(
-            'The linking variables, columns of both files, or `"scenario:NAME"` for the key of a '
-            "scenario.",
-            kind=_Linking("linking variable"),
-        ),
-    ],
-    metrics: Annotated[
-        tuple[str, ...],
-        Option(
-            "Several metrics, compared in one table; the first leads.",
-            kind=Several(Choice(METRICS), least=1),
-        ),
-    ] = ("unicity",),
-    named_groups: Annotated[
-        tuple[str, ...],
-        Option(
-            "Strata that the report names even where they are small.",
-            kind=Several(Text("the name of a group")),
-        ),
-    ] = (),
-    limit: Annotated[
-        float | None,
-        Option("The highest conditional rate that is acceptable.", low=0, high=1),
-    ] = None,
-    candidates: Annotated[
-        Mapping[str, str] | None,
-        Option(
-            "By name, files of other releases that could go out instead; they are attacked too.",
-            kind=_FilesByName(),
-        ),
-    ] = None,
-) -> None:
-    """Declare what the section of a study has besides the options of `study`."""
-
-
-def _solve(
-    *,
-    keys: KeyColumns = None,
-    limit: Annotated[
-        float | None,
-        Option("The highest acceptable RP; the one of `[exposure]` if left out.", low=0, high=1),
-    ] = None,
-) -> None:
-    """Declare what the section of the best release has besides the options of `solve`."""
-
-
-def _found_of_study(
-    *,
-    scenario: Annotated[str | None, Option("The scenario whose key is linked on.")] = None,
-    scores_file: Annotated[str | None, Option("The file that the scores were read from.")] = None,
-) -> None:
-    """Declare what is found out of a study's settings."""
-
-
-def _found_of_protection(
-    *,
-    plan_file: Annotated[str | None, Option("The file that the plan was read from.")] = None,
-) -> None:
-    """Declare what is found out of a protection's settings; its plan becomes the text of it."""
-
-
-FOUND = {
-    "study": parameters_of(_found_of_study),
-    "protection": parameters_of(_found_of_protection),
-}
-"""By section what is kept with its settings without being one."""
-OTHER_NAMES = {"study": {"metric": "metrics"}, "protection": {"step": "plan"}}
-"""By section settings that another name stands for, where it is given."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Keys(ColumnNames):
-    """A list of columns, or the scenario whose key is meant."""
-
-    def fault(self, value: Any) -> str | None:
-        if named_scenario(value):
-            return None
-        fault = ColumnNames.fault(self, value if isinstance(value, list) else None)
-        return fault and f'{fault}, or "scenario:NAME"'
+        fit = isinstance(value, list) or named_scenario(value)
+        return _Linking.fault(self, value if fit else None)
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
-        """Yield the columns; those of a scenario's key are known later."""
         return iter(()) if isinstance(value, str) else ColumnNames.columns(self, value)
 
 
@@ -300,181 +106,213 @@ class _Texts(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class _Reasons(Kind):
-    """Reasons by column."""
+class _TextsByName(Kind):
+    """A table of texts, of a kind, by name."""
 
-    purpose: str = "column"
+    wanted: str
+    text: Kind = field(default_factory=Text)
 
     def fault(self, value: Any) -> str | None:
-        fit = isinstance(value, Mapping) and not any(map(Text().fault, value.values()))
-        return None if fit else "a table that gives for each column a reason"
+        fit = isinstance(value, Mapping) and not any(map(self.text.fault, value.values()))
+        return None if fit else f"a table that gives for each {self.wanted}"
 
     def schema(self) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": {"type": "string"}}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reasons(_TextsByName):
+    """Reasons by column."""
+
+    purpose: str = "column"
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         for name in value:
             yield (name,), name
 
 
-def _top(
-    *,
-    title: Annotated[
-        str | None, Option("What the review is called, at the head of the report.")
-    ] = None,
-    keys: Annotated[
-        Any,
-        Option(
-            'The columns an intruder could know, or `"scenario:NAME"` for the key of a scenario.',
-            kind=_Keys("key"),
-        ),
-    ] = None,
-) -> None:
-    """Declare what stands above all sections."""
+def _own(**settings: tuple[Kind, Any, str]) -> dict[str, Parameter]:
+    """Return settings that no verb has: of each its kind, its default and what it means."""
+    return {
+        name: Parameter(name, Option(words, kind=kind), kind, default, default is None)
+        for name, (kind, default, words) in settings.items()
+    }
 
 
-def _release(
-    *,
-    product: Annotated[
-        str | None,
-        Option(
+_SHARE = Number(low=0, high=1)
+_KEYS = (ColumnNames("key"), None, "The columns an intruder is assumed to know.")
+_GROUPS = Several(Text("the name of a group"))
+_NAMED_GROUPS = (_GROUPS, (), "Categories of `by` that the report names even where they are small.")
+_READ_SO = ("missing_codes", "encoding", "delimiter", "sheet")
+"""How the files that only the study has are read."""
+
+FOUND = {
+    "study": _own(
+        scenario=(Text(), None, "The scenario whose key is linked on."),
+        scores_file=(Text(), None, "The file that the scores were read from."),
+    ),
+    # The plan becomes the text of it.
+    "protection": _own(plan_file=(Text(), None, "The file that the plan was read from.")),
+}
+"""By section what is kept with its settings without being one."""
+OTHER_NAMES = {"study": {"metric": "metrics"}, "protection": {"step": "plan"}}
+"""By section settings that another name stands for, where it is given."""
+
+TOP: Mapping[str, Parameter] = _own(
+    title=(Text(), None, "What the review is called, at the head of the report."),
+    keys=(
+        _Keys("key"),
+        None,
+        'The columns an intruder could know, or `"scenario:NAME"` for the key of a scenario.',
+    ),
+)
+
+SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
+    "release": _own(
+        product=(
+            Choice(PRODUCTS), None,
             "One product by itself: the `file` as it is, the variables of the `selection`, or what "
             "the `protection` or the `synthesis` makes of the file as it is. Use `steps` to have "
             "each start from what the one before left.",
-            kind=Choice(PRODUCTS),
         ),
-    ] = None,
-    steps: Annotated[
-        tuple[str, ...] | None,
-        Option(
+        steps=(
+            Several(Choice(STEPS)), None,
             "The sections that make the release, each starting from what the one before left: "
             "`solve` or `selection`, `protection`, `synthesis`. By default all that the review "
             "has; with `solve`, without `selection`.",
-            kind=Several(Choice(STEPS)),
         ),
-    ] = None,
-    take: Annotated[
-        tuple[str, ...] | None,
-        Option(
+        take=(
+            ColumnNames("variable to release"), None,
             "The variables of the selection that are released; by default the set it proposes.",
-            kind=ColumnNames("variable to release"),
         ),
-    ] = None,
-    drop: Annotated[
-        tuple[str, ...],
-        Option("Columns to drop from the release.", kind=ColumnNames("column to drop", least=0)),
-    ] = (),
-    not_knowable: Annotated[
-        Mapping[str, str] | None,
-        Option(
+        drop=(ColumnNames("column to drop", least=0), (), "Columns to drop from the release."),
+        not_knowable=(
+            _Reasons("column a reason"), None,
             "Columns that are released and in no key, each with the reason why no intruder could "
             "know its values.",
-            kind=_Reasons(),
         ),
-    ] = None,
-    to: Annotated[str | None, Option("To whom it goes.")] = None,
-    purpose: Annotated[str | None, Option("What for.")] = None,
-    version: Annotated[str | None, Option("Which version of the release this is.")] = None,
-    contact: Annotated[str | None, Option("Whom users may ask.")] = None,
-    conditions: Annotated[
-        tuple[str, ...], Option("Under which conditions it goes out.", kind=_Texts())
-    ] = (),
-    notes: Annotated[
-        tuple[str, ...],
-        Option(
-            "What users should know besides; in the public note as it stands here.",
-            kind=_Texts(),
+        to=(Text(), None, "To whom it goes."),
+        purpose=(Text(), None, "What for."),
+        version=(Text(), None, "Which version of the release this is."),
+        contact=(Text(), None, "Whom users may ask."),
+        conditions=(_Texts(), (), "Under which conditions it goes out."),
+        notes=(
+            _Texts(), (), "What users should know besides; in the public note as it stands here."
         ),
-    ] = (),
-    board: Annotated[
-        tuple[str, ...],
-        Option(
-            "Who decides: names or offices, one line each on the page for signatures.",
-            kind=_Texts(),
+        board=(
+            _Texts(), (), "Who decides: names or offices, one line each on the page for signatures."
         ),
-    ] = (),
-) -> None:
-    """Declare what is said of the release."""
-
-
-def _data(
-    *,
-    file: Annotated[str, Option("The file under review, seen from the review file.")],
-    engine: Annotated[
-        str,
-        Option(
-            "Where the file is counted: `memory`, `disk` or `auto` (in memory while it fits).",
-            kind=Choice(("auto", "memory", "disk")),
-        ),
-    ] = "auto",
-    memory: Annotated[
-        str | None, Option("What counting on disk may use, like `1GB`.", kind=Memory())
-    ] = None,
-) -> None:
-    """Declare what the section of the data has besides the options of `load`."""
-
-
-def _keys(
-    *,
-    columns: Annotated[
-        tuple[str, ...],
-        Option("The columns an intruder could know.", kind=ColumnNames("key")),
-    ],
-) -> None:
-    """Declare the keys as a section of their own."""
-
-
-def _environment(
-    *,
-    store: Annotated[
-        str,
-        Option(
-            "The data environment: a store (`env.db`, or a PostgreSQL URL) or an exported `.json` "
-            "file, seen from the review file."
-        ),
-    ],
-    target: Annotated[
-        str | None, Option("The target that describes the file; by default the only one.")
-    ] = None,
-    scenarios: Annotated[
-        tuple[str, ...] | None,
-        Option(
-            "Scenarios of the environment to look at, `[]` for none; by default all of them, "
-            "unless the review tells some.",
-            kind=_Texts("names of scenarios"),
-        ),
-    ] = None,
-) -> None:
-    """Declare where scenarios come from."""
-
-
-TOP: Mapping[str, Parameter] = parameters_of(_top)
-
-SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
-    "release": parameters_of(_release),
+    ),
     "data": {
-        **parameters_of(_data),
+        **_own(
+            file=(Text(), REQUIRED, "The file under review, seen from the review file."),
+            engine=(
+                Choice(("auto", "memory", "disk")), "auto",
+                "Where the file is counted: `memory`, `disk` or `auto` (in memory while it fits).",
+            ),
+            memory=(Memory(), None, "What counting on disk may use, like `1GB`."),
+        ),
         **{name: p for name, p in parameters_of(load).items() if name != DERIVE},
     },
-    "keys": parameters_of(_keys),
-    "environment": parameters_of(_environment),
+    "keys": _own(columns=(ColumnNames("key"), REQUIRED, "The columns an intruder could know.")),
+    "environment": _own(
+        store=(
+            Text(), REQUIRED,
+            "The data environment: a store (`env.db`, or a PostgreSQL URL) or an exported `.json` "
+            "file, seen from the review file.",
+        ),
+        target=(Text(), None, "The target that describes the file; by default the only one."),
+        scenarios=(
+            _Texts("names of scenarios"), None,
+            "Scenarios of the environment to look at, `[]` for none; by default all of them, "
+            "unless the review tells some.",
+        ),
+    ),
     "screen": section_of("screen", without=("keys",)),
-    "exposure": section_of("risk", _exposure, without=("keys",)),
+    "exposure": section_of("risk", _own(named_groups=_NAMED_GROUPS), without=("keys",)),
     "uniques": section_of("uniques", without=("keys", "cutoff")),
     "drivers": section_of("drivers", without=("keys", "cutoff")),
     "solve": section_of(
-        "solve", _solve, without=("cutoff", "weight", "progress")
+        "solve",
+        _own(
+            keys=_KEYS,
+            limit=(_SHARE, None, "The highest acceptable RP; the one of `[exposure]` if left out."),
+        ),
+        without=("cutoff", "weight", "progress"),
     ),
-    "selection": section_of("select", _selection, without=("cutoff",)),
+    "selection": section_of(
+        "select",
+        _own(
+            limit=(_SHARE, REQUIRED, "The highest acceptable RP, from 0 to 1."),
+            limits=(Several(_SHARE), (), "Further limits, compared with it in one table."),
+            cutoffs=(
+                Several(Whole(low=1)), (), "Further cutoffs, compared with the one of `[exposure]`."
+            ),
+            methods=(
+                Several(Choice(METHODS)), (),
+                "Another name of `method`. The first of several makes the proposal.",
+            ),
+            named_groups=_NAMED_GROUPS,
+        ),
+        without=("cutoff",),
+    ),
     "frontier": section_of(
-        "frontier", _frontier, without=("keep", "candidates", "cutoff", "values")
+        "frontier",
+        _own(limit=(
+            _SHARE, None, "The highest acceptable RP; the one of `[selection]` if left out."
+        )),
+        without=("keep", "candidates", "cutoff", "values"),
     ),
     "study": {
-        **section_of("study", _study),
+        **section_of(
+            "study",
+            _own(
+                puf=(File(), None, "The public use file; the file under review if left out."),
+                eif=(File(), REQUIRED, "The external intruder file."),
+                iuf=(
+                    File(), REQUIRED,
+                    "The internal file: the ids of both, a row for each pair that is one person.",
+                ),
+                link=(
+                    _Linking("linking variable"), REQUIRED,
+                    'The linking variables, columns of both files, or `"scenario:NAME"` for the '
+                    "key of a scenario.",
+                ),
+                metrics=(
+                    Several(Choice(METRICS), least=1), ("unicity",),
+                    "Several metrics, compared in one table; the first leads.",
+                ),
+                named_groups=(
+                    _GROUPS, (), "Strata that the report names even where they are small."
+                ),
+                limit=(_SHARE, None, "The highest conditional rate that is acceptable."),
+                candidates=(
+                    _TextsByName("name a file", File()), None,
+                    "By name, files of other releases that could go out instead; they are "
+                    "attacked too.",
+                ),
+            ),
+        ),
         **{name: p for name, p in parameters_of(load).items() if name in _READ_SO},
     },
-    "protection": section_of("protect", _protection, without=("cutoff", "weight", "fraction")),
-    "synthesis": section_of("synthesise", _synthesis),
+    "protection": section_of(
+        "protect",
+        _own(
+            plan=(
+                Text(), None,
+                "A TOML file with the plan, seen from the review file; or write its steps here.",
+            ),
+            step=(_Steps(), None, "The steps of the plan, as `[[protection.step]]` tables."),
+        ),
+        without=("cutoff", "weight", "fraction"),
+    ),
+    "synthesis": section_of(
+        "synthesise",
+        _own(
+            keys=_KEYS,
+            rules_file=(File(), None, "A TOML file with the rules, seen from the review file."),
+        ),
+    ),
     "table": section_of("table"),
     "tabulate": section_of("tabulate"),
 }  # fmt: skip
@@ -485,13 +323,7 @@ REPEATED = ("table", "tabulate")
 
 
 def review_schema() -> dict[str, Any]:
-    """Describe review files as JSON Schema, for editors that check and complete TOML.
-
-    Examples
-    --------
-    >>> review_schema()["properties"]["exposure"]["properties"]["cutoff"]["minimum"]
-    1
-    """
+    """Describe review files as JSON Schema, for editors that check and complete TOML."""
     sections = {name: _section_schema(settings) for name, settings in SECTIONS.items()}
     sections[DERIVE] = {
         "description": parameters_of(load)[DERIVE].help,

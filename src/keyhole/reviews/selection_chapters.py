@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
@@ -26,33 +26,8 @@ Results = Mapping[str, Any]
 SHOWN = 15
 
 
-@dataclass(frozen=True, slots=True)
-class PathStep:
-    """A row of a path: the variables with the one that changed, and the figures as text."""
-
-    step: str
-    variables: Sequence[str]
-    entered: str | None
-    removed: str | None
-    figures: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """A method's way: its steps, where it stopped, and all candidates of each step."""
-
-    method: str
-    heads: Sequence[str]
-    steps: Sequence[PathStep]
-    stopped: str
-    within: Sequence[str] | None
-    warnings: Sequence[str]
-    candidates: Sequence[Table]
-    groups: Table | None
-
-
-def selection_paths(review: Review, results: Results, sheet: CountSheet) -> list[Path]:
-    """Return the path of each method, in the order the review names them."""
+def selection_paths(review: Review, results: Results, sheet: CountSheet) -> list[dict[str, Any]]:
+    """Return the path of each method: its steps, and all candidates of each."""
     if review.selection is None:
         return []
     named = review.selection.named_groups
@@ -60,17 +35,14 @@ def selection_paths(review: Review, results: Results, sheet: CountSheet) -> list
     return [_path(found, named, sheet) for found in chosen]
 
 
-def _path(found: Selection, named: Sequence[str], sheet: CountSheet) -> Path:
+def _path(found: Selection, named: Sequence[str], sheet: CountSheet) -> dict[str, Any]:
     criterion = "α" if found.criterion == "ratio" else found.criterion.upper()
     heads = [criterion, "RP", "CR", "RP/CR"]
-    return Path(
-        method=found.method,
-        heads=heads,
-        steps=[_step(step) for step in found.steps],
-        stopped=found.stopped_in_words,
-        within=found.within_limit,
-        warnings=found.warnings,
-        candidates=[
+    return {
+        "found": found,
+        "heads": heads,
+        "steps": [_step(step) for step in found.steps],
+        "candidates": [
             Table(
                 f"Step {table.step}",
                 ["added" if table.step.startswith("F") else "removed", *heads],
@@ -78,16 +50,16 @@ def _path(found: Selection, named: Sequence[str], sheet: CountSheet) -> Path:
             )
             for table in found.step_tables
         ],
-        groups=_groups(found, named, sheet) if found.groups else None,
-    )
+        "groups": _groups(found, named, sheet) if found.groups else None,
+    }
 
 
-def _step(step: Step) -> PathStep:
-    if step.step.startswith("F"):
-        return PathStep(step.step, step.variables, step.variable, None, _figures(step))
+def _step(step: Step) -> dict[str, Any]:
+    """Return a row of a path: the step, what it let in and took out, and its figures."""
     # A removal may put a coarser alternative in the place of a variable: "age → age10".
     old, _, new = step.variable.partition(" → ")
-    return PathStep(step.step, step.variables, new or None, old, _figures(step))
+    entered, removed = (step.variable, None) if step.step.startswith("F") else (new or None, old)
+    return {"step": step, "entered": entered, "removed": removed, "figures": _figures(step)}
 
 
 def _figures(row: CandidateRow | Step) -> list[str]:
@@ -106,13 +78,9 @@ def _groups(found: Selection, named: Sequence[str], sheet: CountSheet) -> Table:
 
 def ends_table(found: Paths) -> Table:
     """Return the sets within the limit side by side."""
-    rows = [
-        [e.found_by, str(len(e.variables or ())), share(e.rp), share(e.cr),
-         " ".join(e.variables or ["nothing"])]
-        for e in found.ends
-    ]  # fmt: skip
     columns = ["found by", "variables", "RP", "CR", "which"]
-    return Table("Sets within the limit, side by side", columns, rows)
+    title = "Sets within the limit, side by side"
+    return replace(found.tables()[0], title=title, columns=columns)
 
 
 def frontier_table(found: Frontier) -> Table:
@@ -139,24 +107,21 @@ def before_after(results: Results) -> Table | None:
     chosen = {name: found for name, found in sets.items() if found is not None}
     if len(chosen) == 1:
         return None
-    figures: list[tuple[str, Callable[[Exposure], str]]] = [
-        ("variables", lambda found: str(len(found.keys))),
-        ("cells", lambda found: f"{found.cells:,}"),
-        ("uniques", lambda found: f"{found.uniques:,}"),
-        (f"RP({on_keys.cutoff})", lambda found: share(found.rp)),
-        ("CR", lambda found: share(found.cr)),
+    found = chosen.values()
+    rows = [
+        ["variables", *(str(len(one.keys)) for one in found)],
+        ["cells", *(f"{one.cells:,}" for one in found)],
+        ["uniques", *(f"{one.uniques:,}" for one in found)],
+        [f"RP({on_keys.cutoff})", *(share(one.rp) for one in found)],
+        ["CR", *(share(one.cr) for one in found)],
     ]
     if on_keys.population is not None:
-        figures.append(("global risk", _global_risk))
-    rows = [[name, *map(text, chosen.values())] for name, text in figures]
+        risks = [None if one.population is None else one.population.global_risk for one in found]
+        rows.append(["global risk", *map(share, risks)])
     notes = []
     if on_keys.missing != "own":
         notes.append("The sets count a missing value as a category of its own.")
     return Table("Exposure, side by side", ["", *chosen], rows, notes)
-
-
-def _global_risk(found: Exposure) -> str:
-    return share(None if found.population is None else found.population.global_risk)
 
 
 def solve_tables(found: Solution) -> list[Table]:

@@ -163,6 +163,11 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
     """
     top = sections[""]
     keys = top.get("keys") or sections.get("keys", {}).get("columns") or data.role("key")
+    exposure = sections.get("exposure", {})
+
+    def asked(section: str, **given: Any) -> Question | None:
+        return question_of(section, {**given, **sections[section]}) if section in sections else None
+
     selection = None
     if "selection" in sections:
         selection = resolve_selection(sections["selection"], tuple(keys))
@@ -172,13 +177,13 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
         sha256=source.sha256,
         data=DataSettings(**sections["data"], derive=sections.get(DERIVE, {})),
         keys=tuple(keys),
-        exposure=_exposure(sections.get("exposure", {}), data),
-        uniques=question_of("uniques", sections["uniques"]) if "uniques" in sections else None,
-        drivers=question_of("drivers", sections["drivers"]) if "drivers" in sections else None,
-        solve=_solve(sections, tuple(keys)),
+        exposure=_exposure(exposure, data),
+        uniques=asked("uniques"),
+        drivers=asked("drivers"),
+        solve=asked("solve", keys=tuple(keys), limit=exposure.get("limit")),
         selection=selection,
-        frontier=_frontier(sections, selection),
-        screen=question_of("screen", sections["screen"]) if "screen" in sections else None,
+        frontier=None if selection is None else asked("frontier", limit=selection.limit),
+        screen=asked("screen"),
         release=_release(sections),
     )
 
@@ -195,26 +200,13 @@ def _release(sections: Mapping[str, Values]) -> ReleaseSettings:
     made = [name for name in STEPS if name in sections]
     made = [name for name in made if name != "selection" or "solve" not in made]
     if "release" not in sections or found["product"] is not None:
-        return ReleaseSettings(
-            **{
-                **found,
-                "product": found["product"]
-                or ["file", *(name for name in made if name != "solve")][-1],
-            }
-        )
+        last = ["file", *(name for name in made if name != "solve")][-1]
+        return ReleaseSettings(**{**found, "product": found["product"] or last})
     named = made if found["steps"] is None else found["steps"]
     steps = tuple(name for name in STEPS if name in named)
     release = ReleaseSettings(**{**found, "product": "file", "steps": steps})
     product = "synthesis" if "synthesis" in steps else "protection" if release.protects else "file"
     return dataclasses.replace(release, product=product)
-
-
-def _solve(sections: Mapping[str, Values], keys: tuple[str, ...]) -> Question | None:
-    """Build the question of the best release; keys and limit are the review's if left out."""
-    if "solve" not in sections:
-        return None
-    limit = sections.get("exposure", {}).get("limit")
-    return question_of("solve", {"keys": keys, "limit": limit, **sections["solve"]})
 
 
 def _exposure(given: Values, data: Microdata) -> Question:
@@ -239,12 +231,6 @@ def resolve_selection(given: Values, keys: tuple[str, ...]) -> Question:
         candidates = tuple((name,) for name in keys if name not in found.keep)
     worth = found.values["values"] or {}
     return found.replace(method=methods, methods=methods, candidates=candidates, values=worth)
-
-
-def _frontier(sections: Mapping[str, Values], selection: Question | None) -> Question | None:
-    if "frontier" not in sections or selection is None:
-        return None
-    return question_of("frontier", {"limit": selection.limit, **sections["frontier"]})
 
 
 def resolve_study(given: Values) -> Question:

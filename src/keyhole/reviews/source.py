@@ -7,11 +7,12 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keyhole.errors import FileError
+from keyhole.errors import FileError, InputError
 from keyhole.protection.methods import METHODS
 
 ValuePath = tuple[str | int, ...]
@@ -24,14 +25,11 @@ SECRETS = (("synthesis", "seed"), ("protection", "seed"), ("table", "seed"))
 DEEPEST = 20
 LARGEST = 5_000_000
 SCENARIO = "scenario:"
-Problem = tuple[int, str]
-
-"""The line of a problem, and what to say of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewSource:
-    """A review file: where it is, what it holds, and on which lines.
+    """A review file: where it is, what it holds, on which lines, and what checks found wrong.
 
     `sha256` is of the file's bytes; with secrets in it (seeds, and how steps of a protection drew),
     of the text without their lines.
@@ -41,29 +39,27 @@ class ReviewSource:
     values: Mapping[str, Any]
     lines: Mapping[ValuePath, int]
     sha256: str
+    problems: list[tuple[int, str]] = field(default_factory=list)
 
-    def problem(self, where: ValuePath, text: str) -> Problem:
-        """Put the file and the line before what is wrong; the nearest line that is known."""
+    def say(self, where: ValuePath, *texts: str) -> None:
+        """Note what is wrong, with the file and the nearest line that is known before it."""
         found = next((where[:n] for n in range(len(where), 0, -1) if where[:n] in self.lines), ())
         line = self.lines.get(found, 1)
-        return line, f"{self.path.name}, line {line}: {text}"
+        self.problems.extend((line, f"{self.path.name}, line {line}: {text}") for text in texts)
+
+    @contextmanager
+    def telling(self, where: ValuePath, before: str = "") -> Iterator[None]:
+        """Note the problems of an input that are raised inside, and go on."""
+        try:
+            yield
+        except InputError as error:
+            self.say(where, *(f"{before}{text}" for text in error.problems))
 
 
 def read_source(path: str | os.PathLike[str], content: bytes | None = None) -> ReviewSource:
-    r"""Read a review file, or say where its TOML is broken.
+    """Read a review file, or say where its TOML is broken.
 
     With `content` given, that is what the file is taken to hold: it may be about to.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "review.toml"
-    >>> _ = file.write_text('keys = ["age"]\nlimit = = 3')
-    >>> read_source(file)
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.FileError: review.toml, line 2, column 9: this is not TOML (invalid value).
-    Correct it there: text stands in quotes, lists in [ ], each setting on its own line.
     """
     file = Path(path)
     content = _bytes(file) if content is None else content
@@ -96,21 +92,17 @@ def read_source(path: str | os.PathLike[str], content: bytes | None = None) -> R
 
 def _without_seed(content: bytes, text: str, lines: Mapping[ValuePath, int]) -> bytes:
     """Leave out the lines of secrets: the hash of a file but for a number tells the number."""
-    secret = {line for path, line in lines.items() if _is_secret(path) or _is_drawn_by(path)}
+    drawn_by = {name for method in METHODS.values() for name in method.secret}
+    secret = {
+        line
+        for path, line in lines.items()
+        if tuple(part for part in path if isinstance(part, str)) in SECRETS
+        or (path[:2] == ("protection", "step") and len(path) > 3 and path[3] in drawn_by)
+    }
     if not secret:
         return content
     kept = [one for number, one in enumerate(text.split("\n"), 1) if number not in secret]
     return "\n".join(kept).encode()
-
-
-def _is_secret(path: ValuePath) -> bool:
-    return tuple(part for part in path if isinstance(part, str)) in SECRETS
-
-
-def _is_drawn_by(path: ValuePath) -> bool:
-    """Tell whether a value is an option of a step that says how it drew."""
-    names = {name for method in METHODS.values() for name in method.secret}
-    return path[:2] == ("protection", "step") and len(path) > 3 and path[3] in names
 
 
 def is_deep(values: Any) -> bool:
@@ -287,31 +279,24 @@ class _Walk:
 
     def _value(self, path: ValuePath) -> None:
         token = self._take().text
-        if token == "[":
-            self._list(path)
-        elif token == "{":
-            self._inline(path)
+        if token in ("[", "{"):
+            self._items(path, "]" if token == "[" else "}")
         else:
             while self._peek() not in (",", "\n", "]", "}", ""):
                 self._at += 1
 
-    def _list(self, path: ValuePath) -> None:
+    def _items(self, path: ValuePath, end: str) -> None:
+        """Read what a list or an inline table holds, and the sign that ends it."""
         number = 0
-        while self._skip_breaks() and self._peek() != "]":
+        while self._skip_breaks() and self._peek() != end:
             if self._peek() == ",":
                 self._at += 1
-                continue
-            self._note((*path, number), self._tokens[self._at].line)
-            self._value((*path, number))
-            number += 1
-        self._at += 1
-
-    def _inline(self, path: ValuePath) -> None:
-        while self._skip_breaks() and self._peek() != "}":
-            if self._peek() == ",":
-                self._at += 1
-                continue
-            self._pair(path)
+            elif end == "}":
+                self._pair(path)
+            else:
+                self._note((*path, number), self._tokens[self._at].line)
+                self._value((*path, number))
+                number += 1
         self._at += 1
 
 
@@ -319,10 +304,7 @@ def _plain(name: str) -> str:
     """Take the quotes off a name, and read its escapes."""
     if name[:1] not in ("'", '"'):
         return name
-    import tomllib
-
-    parsed: str = tomllib.loads(f"name = {name}")["name"]
-    return parsed
+    return str(tomllib.loads(f"name = {name}")["name"])
 
 
 def named_scenario(keys: Any) -> str | None:

@@ -34,7 +34,7 @@ from keyhole.reviews.dossier_format import (
     out_of_place,
     read_json,
 )
-from keyhole.reviews.files import hash_file, hash_or_none
+from keyhole.reviews.files import hash_file, hash_or_none, seen_from
 from keyhole.reviews.folders import own_folder
 
 _PARTS = ("release", "internal")
@@ -55,13 +55,7 @@ def _encoded(content: str) -> bytes:
 
 
 def digest(value: Any) -> str:
-    """Return the hash of plain values, whatever the order of their names.
-
-    Examples
-    --------
-    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
-    True
-    """
+    """Return the hash of plain values, whatever the order of their names."""
     text = json.dumps(plain_values(value), sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -157,7 +151,6 @@ class ResultStore:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the parts of a folder that a stage wrote; what else is there stays."""
     for part in _PARTS:
         shutil.rmtree(folder / part, ignore_errors=True)
     with suppress(OSError):
@@ -173,17 +166,7 @@ def is_unaltered(record: Mapping[str, Any]) -> bool:
 def open_results(
     out: str | os.PathLike[str], review: Path, *, force: bool
 ) -> Iterator[ResultStore]:
-    """Open the folder of a review, or make it; another's folder is not taken without force.
-
-    Parameters
-    ----------
-    out
-        The folder. It may be new, empty, or of an earlier run of the same review file.
-    review
-        The review file.
-    force
-        Write into any folder; files of other names stay.
-    """
+    """Open the folder of a review, or make it; another's folder is not taken without force."""
     folder = Path(out)
     check = partial(_check, folder, review, force)
     with own_folder(folder, check, parts=_FOLDERS):
@@ -223,15 +206,7 @@ def _content(folder: Path) -> Iterator[Path]:
 
 
 def _mark(folder: Path, review: Path) -> dict[str, str]:
-    return {"keyhole": "review", "file": _seen_from(folder, review)}
-
-
-def _seen_from(folder: Path, review: Path) -> str:
-    """Write the review file's path from the folder, so that both can be moved together."""
-    try:
-        return Path(os.path.relpath(review, folder.resolve())).as_posix()
-    except ValueError:  # another drive
-        return review.as_posix()
+    return {"keyhole": "review", "file": seen_from(folder.resolve(), review)}
 
 
 _PACKAGES = ("keyhole", "numpy", "numba", "polars", "scipy", "altair", "vl-convert-python")
@@ -256,12 +231,6 @@ def version_parts(text: str) -> tuple[float, ...]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of keyhole, of Python and of what the figures depend on.
-
-    Examples
-    --------
-    >>> list(versions())[:3]
-    ['keyhole', 'python', 'numpy']
-    """
+    """Return the versions of keyhole, of Python and of what the figures depend on."""
     found = {name: version(name) for name in _PACKAGES}
     return {"keyhole": found.pop("keyhole"), "python": platform.python_version(), **found}

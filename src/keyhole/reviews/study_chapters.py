@@ -100,7 +100,6 @@ def _bounds(interval: Interval | None) -> str:
 
 
 def _perturbation(study: Study, smallest: int) -> Table | None:
-    """Set the rates with and without the perturbation side by side."""
     found = study.perturbation
     if found is None:
         return None
@@ -231,7 +230,6 @@ def metrics_table(review: Review, results: Results) -> Table | None:
 
 
 def _cells(rates: Rates) -> list[str]:
-    """Write the three rates by record, and the interval of the last."""
     shares = (rates.putative_rate, rates.confirmed_rate, rates.conditional_rate)
     return [*map(share, shares), _bounds(rates.intervals["conditional_rate"])]
 
@@ -263,7 +261,7 @@ def releases_chapter(review: Review, results: Results) -> ReleasesChapter | None
         cells.append([release, metric, *_cells(rates), *within])
     return ReleasesChapter(
         Table("The same attack on each release", columns, cells),
-        _said(review, results),
+        [*_of_protection(review, results), *_of_synthesis(review, results)],
         list(dict.fromkeys(f"{row.release}: {text}." for row in rows for text in row.warnings)),
     )
 
@@ -293,15 +291,12 @@ def protected_rates(
     ]
 
 
-def _said(review: Review, results: Results) -> list[str]:
-    """Say what was done against this attack, and why no more."""
-    return [*_of_protection(review, results), *_of_synthesis(review, results)]
-
-
 def _moves(found: Sequence[tuple[str, float | None, float | None]], what: str) -> str:
-    moves = "; ".join(
-        f"by {metric} {_rate(a)} before and {_rate(b)} after" for metric, a, b in found
-    )
+    words = [
+        (metric, *("nobody suspected" if rate is None else percentage(rate) for rate in rates))
+        for metric, *rates in found
+    ]
+    moves = "; ".join(f"by {metric} {a} before and {b} after" for metric, a, b in words)
     return f"Of the records an intruder suspects, truly found: {moves} the {what}."
 
 
@@ -337,8 +332,8 @@ def _of_synthesis(review: Review, results: Results) -> list[str]:
     said.append(
         f"The synthesis protects records that stand out on {', '.join(review.synthesis.keys)}, by "
         f"other values of {', '.join(review.synthesis.targets)}. This attack links on "
-        f"{', '.join(link)}; of these {_listed(changed, 'none')} may change, in the records at "
-        f"risk, and {_listed(kept, 'none')} go out as they are."
+        f"{', '.join(link)}; of these {', '.join(changed) or 'none'} may change, in the records at "
+        f"risk, and {', '.join(kept) or 'none'} go out as they are."
     )
     limit = review.study.limit
     if limit is not None and any((after or 0.0) > limit for _, _, after in found):
@@ -347,11 +342,3 @@ def _of_synthesis(review: Review, results: Results) -> list[str]:
             "the linking variables among the keys and targets, coarser ones, or fewer of them."
         )
     return said
-
-
-def _rate(value: float | None) -> str:
-    return "nobody suspected" if value is None else percentage(value)
-
-
-def _listed(names: Sequence[str], nothing: str) -> str:
-    return ", ".join(names) or nothing

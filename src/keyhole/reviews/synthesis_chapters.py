@@ -17,7 +17,7 @@ from keyhole.charts import percentage
 from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.results import share
-from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, ShownRate
+from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, ShownRate, hide_counts
 from keyhole.reviews.limits import VERDICTS
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
@@ -75,7 +75,7 @@ def synthesis_chapter(
     heats = _heats(found, sheet)
     exposed = true_exposures(found.exposure, made.at_risk, sheet)
     goals = [
-        _goal(goal, goal.goal.code, found, heats[0], exposed, sheet)
+        _goal(goal, _measured(goal, goal.goal.code, found, heats[0], exposed, sheet))
         for goal in found.goals
         if isinstance(goal.goal, Note)
     ]
@@ -109,16 +109,13 @@ def _attack_goals(review: Review, results: Mapping[str, Any]) -> list[GoalShown]
         # A truth without pairs confirms nobody, and says nothing.
         judged = after is None or results[study_stage(metric)].overlap.records
         state, verdict = VERDICTS[met if judged else None]
-        measured = f"{_suspected(after)} (before the synthesis {_suspected(before)})"
+        then, now = ("nobody is suspected" if x is None else share(x) for x in (before, after))
+        measured = f"{now} (before the synthesis {then})"
         name = f"Conditional rate of the study by {metric}, on implicate 1"
         advice = "" if met else "See the study’s own chapter for what it links on."
         wanted = f"{percentage(limit)} or less"
         found.append(GoalShown(name, measured, wanted, state, verdict, advice))
     return found
-
-
-def _suspected(rate: float | None) -> str:
-    return "nobody is suspected" if rate is None else share(rate)
 
 
 def _done(made: Synthesis) -> str:
@@ -145,22 +142,14 @@ def _heats(found: Evaluation, sheet: CountSheet) -> list[Heat]:
     ]
 
 
-def _goal(
-    goal: Goal,
-    code: str,
-    found: Evaluation,
-    heat: Heat,
-    exposed: Sequence[ExposureShown],
-    sheet: CountSheet,
-) -> GoalShown:
-    measured = _measured(goal, code, found, heat, exposed, sheet)
+def _goal(goal: Goal, measured: object) -> GoalShown:
     advice: object = goal.advice
-    if code == "goal.unique" and isinstance(measured, ShownRate) and goal.met is False:
+    unique = isinstance(goal.goal, Note) and goal.goal.code == "goal.unique"
+    if unique and isinstance(measured, ShownRate) and goal.met is False:
         # How many would tell what is hidden.
         advice = IfExact([measured], goal.advice, "Ask for more decoys.")
-    state, verdict = VERDICTS[goal.met]
     name = goal.goal[0].upper() + goal.goal[1:]
-    return GoalShown(name, measured, goal.wanted, state, verdict, advice)
+    return GoalShown(name, measured, goal.wanted, *VERDICTS[goal.met], advice)
 
 
 def _measured(
@@ -199,7 +188,6 @@ class _Listed:
 
 
 def _share(count: int, total: int, sheet: CountSheet) -> ShownRate:
-    """Return the share of a count in a total that is shown."""
     whole = sheet.total(total)
     return sheet.rate(sheet.unshown(count, of=whole), whole)
 
@@ -216,7 +204,6 @@ def _exposure_table(exposed: Sequence[ExposureShown]) -> Table:
 
 
 def _matches(found: SelfMatch, sheet: CountSheet) -> Table:
-    """Return the self-match rates, or say why there are none."""
     rows: list[list[object]] = []
     for one in found.metrics:
         tried, before, bounds = one.records, one.baseline.unchanged or 0.0, one.interval
@@ -234,7 +221,6 @@ def _matches(found: SelfMatch, sheet: CountSheet) -> Table:
 
 
 def _visible(found: VisibleChanges, sheet: CountSheet) -> Table:
-    """Return what differences between the implicates give away."""
     rows: list[list[object]] = [["records replaced", f"{found.replaced:,}"]]
     if found.records is not None:
         seen = sheet.count(found.records, of=sheet.total(found.replaced))
@@ -248,8 +234,7 @@ def _visible(found: VisibleChanges, sheet: CountSheet) -> Table:
 
 def _sentences(notes: Sequence[str], smallest: int) -> list[str]:
     """Write notes as sentences, small counts in them hidden."""
-    told = [note.hiding(smallest) if isinstance(note, Note) else note for note in notes]
-    return [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in told]
+    return [f"{t[:1].upper()}{t[1:].rstrip('.')}." for t in hide_counts(notes, smallest)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,15 +273,7 @@ class Heat:
 def heat_map(
     caption: str, levels: Sequence[LevelChanges], variables: int, files: int, sheet: CountSheet
 ) -> Heat:
-    """Lay out changes by level; shares are over so many files.
-
-    Examples
-    --------
-    >>> rows = [LevelChanges("low", 400, 1.0, (0.0025, 0.5, 0.4975), 1.495)]
-    >>> row = heat_map("", rows, 2, 1, CountSheet(3)).rows[0]
-    >>> [str(cell.text) for cell in row.cells], str(row.mean)
-    (['0.00–0.02', '0.50–0.52', '0.4975'], '1.50')
-    """
+    """Lay out changes by level; shares are over so many files."""
     sizes = [sheet.count(level.records) for level in levels]
     sheet.add_up(sizes, sum(size.value for size in sizes))
     rows = [
@@ -376,7 +353,6 @@ def utility_tables(found: Evaluation) -> tuple[list[Table], list[Table]]:
 
 
 def _coefficients(fit: Coefficients) -> Table:
-    """Return the regression on the original beside the one combined over the implicates."""
     rows = [
         [one.name, amount(one.original), _interval(one.original_low, one.original_high),
          amount(one.estimate), _interval(one.low, one.high), share(one.overlap, 2)]
@@ -395,7 +371,6 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def _homogeneity(found: Distributions) -> Table:
-    """Return of each variable the test that is worst."""
     tests: dict[str, list[VariableTest]] = {}
     for test in found.tests:
         tests.setdefault(test.name, []).append(test)
@@ -436,7 +411,6 @@ def _measures(moments: Moments) -> Table:
 
 
 def _relations(found: Evaluation) -> Table:
-    """Return how far relations between variables moved, in a figure each."""
     rows = [_widest(found.correlations.pairs, kind) for kind in KINDS]
     ratio = found.propensity.ratio
     rows.append(["propensity score, ratio to the expected", "", share(ratio)])
@@ -452,7 +426,6 @@ def _relations(found: Evaluation) -> Table:
 
 
 def _widest(pairs: Sequence[Correlation], kind: str) -> list[str]:
-    """Return the pair of a kind whose figure moved most."""
     moves = [(one.difference, one) for one in pairs if one.kind == kind]
     known = [(move, one) for move, one in moves if move is not None]
     if not known:

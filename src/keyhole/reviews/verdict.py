@@ -92,7 +92,6 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
 
 
 def _answer(reasons: list[Reason]) -> tuple[Answer, str]:
-    """Return the answer for all, and its sentence."""
     unmet = [one.what for one in reasons if one.answer == "not_met"]
     unjudged = [one.what for one in reasons if one.answer == "not_judged"]
     of = f"{len(reasons)} conditions"
@@ -225,7 +224,6 @@ _RELEASE_OF = {"protection": PROTECTED, "synthesis": IMPLICATE_1}
 
 
 def _attacks(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
-    """Judge the conditional rates of the attacks on what is released."""
     study, product = review.study, released_product(review, results)
     if study is None:
         return

@@ -109,11 +109,12 @@ class Verification(Result):
 
     def tables(self) -> list[Table]:
         """Return the inputs, then the parts, then what differs."""
-        inputs = [[part.name, _yes(part.same)] for part in self.inputs]
+        inputs = [[part.name, _YES[part.same]] for part in self.inputs]
         tables = [Table("Inputs", ["file", "same"], inputs)]
         if self.parts:
             rows = [
-                [part.title, f"{part.compared.figures:,}", _sameness(part)] for part in self.parts
+                [p.title, f"{p.compared.figures:,}", (p.same and p.remark) or _YES[p.same]]
+                for p in self.parts
             ]
             tables.append(Table("Computed anew", ["stage", "figures compared", "same"], rows))
         said = [_verdict(self), *self.differences[:SHOWN]]
@@ -122,12 +123,7 @@ class Verification(Result):
         return [*tables, Table("Verdict", [], [], [*said, *self.notes])]
 
 
-def _yes(same: bool) -> str:
-    return "yes" if same else "NO"
-
-
-def _sameness(part: Part) -> str:
-    return part.remark if part.same and part.remark else _yes(part.same)
+_YES = {True: "yes", False: "NO"}
 
 
 def _verdict(found: Verification) -> str:
@@ -165,19 +161,9 @@ class Compared:
 
 
 def compare_values(stored: Any, computed: Any, at: str = "", *, older: bool = False) -> Compared:
-    """Compare plain values leaf by leaf.
+    """Compare plain values leaf by leaf; `at` is put before the paths that are told.
 
-    Parameters
-    ----------
-    stored
-        What was found in a file.
-    computed
-        What it should be.
-    at
-        The path of both, put before the paths that are told.
-    older
-        Whether an older version wrote what is stored: members may have been added since, and a
-        sentence may have other words around its numbers.
+    An `older` version may lack members, and have other words around the numbers of a sentence.
 
     Examples
     --------
@@ -210,15 +196,12 @@ def _leaves(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
 
 def _means_same(stored: Any, computed: Any) -> bool:
     """Tell whether two numbers are as good as equal, or two sentences have the same numbers."""
-    if isinstance(stored, str) and isinstance(computed, str):
-        return " " in stored and sorted(_NUMBER.findall(stored)) == sorted(
-            _NUMBER.findall(computed)
-        )
-    if any(
-        isinstance(side, bool) or not isinstance(side, int | float) for side in (stored, computed)
-    ):
-        return False
-    return math.isclose(stored, computed, rel_tol=1e-9)
+    sides = (stored, computed)
+    if all(isinstance(side, str) for side in sides):
+        one, other = (sorted(_NUMBER.findall(side)) for side in sides)
+        return " " in stored and one == other
+    numbers = all(isinstance(s, int | float) and not isinstance(s, bool) for s in sides)
+    return numbers and math.isclose(stored, computed, rel_tol=1e-9)
 
 
 def _part(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
@@ -243,17 +226,7 @@ def compare_outputs(
     kept: Mapping[str, Any],
     record: Mapping[str, Any],
 ) -> Compared:
-    """Compare what a stage wrote besides its record.
-
-    Parameters
-    ----------
-    old, new
-        The dossier's folder, and the one computed anew.
-    stage
-        The name of the stage.
-    kept, record
-        The stage's record in each.
-    """
+    """Compare what a stage wrote besides its record, in the dossier's folder and the one anew."""
     compared = Compared(0)
     for name, digest in record["charts"].items():
         drawn = kept["charts"].get(name) == digest == hash_or_none(old.chart(name))

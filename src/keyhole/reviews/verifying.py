@@ -141,7 +141,6 @@ def _inputs(stored: Content, path: Path) -> Iterator[Input]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text that a review file holds."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -163,9 +162,8 @@ def _read_inputs(stored: Content, settings: Review, files: Files) -> Iterator[In
         mine = [part for part in told if told[part]["file"] == place]
         yield _input(place, all(stored["files"].get(part) == told[part] for part in mine))
     now = plain_values(settings.to_dict())
-    beside = {"plan": ("protection", "plan"), "rules": ("synthesis", "rules"),
-              "scores": ("study", "scores")}  # fmt: skip
-    for section, name in beside.values():
+    beside = (("protection", "plan"), ("synthesis", "rules"), ("study", "scores"))
+    for section, name in beside:
         one, other = (_setting(side, section, name) for side in (stored["settings"], now))
         file = _setting(now, section, f"{name}_file")
         if file is not None:
@@ -188,12 +186,9 @@ def _computed(
         anew = temporary / "anew"
         kept = _year(settings, place)
         found = run_review(settings, files, out=anew, progress=tell, stored=kept)
-        pages = make_pages(
-            ResultStore(anew), dataclasses.replace(found, versions=stored["versions"])
-        )
-        found = dataclasses.replace(
-            found, versions=stored["versions"], pages=page_hashes(pages)
-        )  # told as it was made
+        found = dataclasses.replace(found, versions=stored["versions"])  # told as it was made
+        pages = make_pages(ResultStore(anew), found)
+        found = dataclasses.replace(found, pages=page_hashes(pages))
         tell("comparing the figures")
         yield from _stages(place, stored, found)
         yield from _rest(stored, found)
@@ -213,7 +208,6 @@ def _year(settings: Review, place: Path) -> dict[str, dict[str, Any]]:
 def _recounted(
     place: Path, stored: Content, settings: Review, files: Files, tell: Progress
 ) -> Iterator[Part]:
-    """Compute the review anew with the options of an older dossier, and compare its figures."""
     from keyhole.reviews.older_dossiers import compare_older, stored_options
     from keyhole.reviews.runner import run_review
 
@@ -226,7 +220,6 @@ def _recounted(
 
 
 def _stages(place: Path, stored: Content, found: ReviewResult) -> Iterator[Part]:
-    """Compare each stage: its figures in both files, its pictures and what it released."""
     old, new = ResultStore(place), ResultStore(found.folder)
     for name, record in found.records.items():
         file = plain_values(record)
@@ -234,9 +227,8 @@ def _stages(place: Path, stored: Content, found: ReviewResult) -> Iterator[Part]
         compared = compare_values(figures, file["result"], f"{RESULTS}: stages.{name}")
         compared += _kept(old, new, name, file)
         yield Part(name, record["title"], compared)
-    known = {*found.records}
-    more = {path.stem for path in (place / "stages").glob("*.json")} | set(stored["stages"])
-    for name in map(short_name, sorted(more - known)):
+    there = {path.stem for path in (place / "stages").glob("*.json")} | set(stored["stages"])
+    for name in map(short_name, sorted(there.difference(found.records))):
         told = f"stages/{name}.json (should not be there)"
         yield Part(name, name, Compared(1, (told,)))
     charts = compare_charts(old, new)
@@ -245,20 +237,16 @@ def _stages(place: Path, stored: Content, found: ReviewResult) -> Iterator[Part]
 
 
 def _kept(old: ResultStore, new: ResultStore, name: str, record: Mapping[str, Any]) -> Compared:
-    """Compare the file of a stage, and what the stage wrote besides."""
     kept = old.record(name)
     if kept is None:
         return Compared(1, (f"stages/{name}.json is not there, or cannot be read",))
-    one, other = (
-        {key: value for key, value in side.items() if key not in ("files", "charts")}
-        for side in (kept, record)
-    )
+    apart = ("files", "charts")
+    one, other = ({k: v for k, v in side.items() if k not in apart} for side in (kept, record))
     compared = compare_values(one, other, f"stages/{name}.json: ")
     return compared + compare_outputs(old, new, name, kept, record)
 
 
 def _rest(stored: Content, found: ReviewResult) -> Iterator[Part]:
-    """Compare the limits, the settings and what else results.json tells."""
     content = json.loads(json.dumps(found.content()))
     limits = compare_values(stored["limits"], content["limits"], f"{RESULTS}: limits")
     yield Part("limits", "Limits", limits)
@@ -268,7 +256,6 @@ def _rest(stored: Content, found: ReviewResult) -> Iterator[Part]:
 
 
 def _pages(place: Path, pages: Mapping[str, str]) -> Iterator[Part]:
-    """Compare the pages, written anew from the new figures, letter by letter."""
     for name, text in pages.items():
         same = ResultStore(place).holds(name, text)
         told = f"{name} is not what the figures give"
@@ -276,7 +263,6 @@ def _pages(place: Path, pages: Mapping[str, str]) -> Iterator[Part]:
 
 
 def _notes(stored: Content) -> Iterator[str]:
-    """Say what may explain a difference."""
     from keyhole.reviews.store import versions
 
     made, here = stored["versions"], versions()

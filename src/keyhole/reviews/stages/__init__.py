@@ -10,7 +10,7 @@ from typing import Any
 from keyhole.reviews.stages.exposure import DRIVERS_STAGE, EXPOSURE_STAGES, SCREEN_STAGE
 from keyhole.reviews.stages.outgoing import OUTGOING_STAGE
 from keyhole.reviews.stages.protection import PROTECTION_STAGE
-from keyhole.reviews.stages.releases import RELEASES_STAGE
+from keyhole.reviews.stages.releases import RELEASES_STAGE, STUDY_STAGES, study_stage
 from keyhole.reviews.stages.remaining import REMAINING_STAGE
 from keyhole.reviews.stages.scenarios import SCENARIO_STAGE
 from keyhole.reviews.stages.selection import (
@@ -21,7 +21,6 @@ from keyhole.reviews.stages.selection import (
     selection_stage,
 )
 from keyhole.reviews.stages.stage import Asked, Stage
-from keyhole.reviews.stages.study import STUDY_STAGES, study_stage
 from keyhole.reviews.stages.synthesis import SYNTHESIS_STAGE
 from keyhole.reviews.stages.tables import TABLE_STAGES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import COUNT
@@ -23,11 +23,11 @@ from keyhole.reviews.stages.stage import (
     counted,
     measured,
     own_picture,
+    runs,
 )
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
     from keyhole.exposure.cells import Exposure
     from keyhole.exposure.drivers import Driver, Drivers
@@ -54,12 +54,6 @@ class Description(Result):
     columns: int
     described: tuple[ColumnDescription, ...]
 
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a column described."""
-        import polars as pl
-
-        return pl.DataFrame([asdict(column) for column in self.described])
-
     def tables(self) -> list[Table]:
         """Return the columns described."""
         rows = [
@@ -72,18 +66,7 @@ class Description(Result):
 
 
 def describe_columns(data: Microdata, names: tuple[str, ...]) -> Description:
-    """Describe the columns named, without showing a value.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> people = load(pl.DataFrame({"age": [30, 30, None], "id": [1, 2, 3]}))
-    >>> describe_columns(people, ("age",))
-    data: 3 records, 2 columns
-      column  kind     role  categories  missing  label
-      age     category                1        1
-    """
+    """Describe the columns named, without showing a value."""
     described = []
     for name in names:
         variable, codes = data.variable(name), data.codes(name)
@@ -123,25 +106,14 @@ def ask_exposure(review: Review, _: Earlier) -> Asked:
     return {"keys": list(review.keys), **asked}
 
 
-def run_exposure(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    """Measure how exposed the file is on any key."""
-    from keyhole.exposure.cells import risk
-
-    return risk(measured(files), **asked)
+run_exposure = runs("keyhole.exposure.cells.risk")
 
 
 def _ask_fix(review: Review, earlier: Earlier) -> Asked | None:
-    """Ask for a fix only where the limit is exceeded."""
     limit = review.exposure.limit
     if limit is None or earlier["exposure"].rp <= limit:
         return None
     return {"keys": list(review.keys), "limit": limit, "cutoff": review.exposure.cutoff}
-
-
-def _run_fix(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    from keyhole.exposure.fix import cheapest_fix
-
-    return cheapest_fix(measured(files), **asked)
 
 
 def ask_uniques(review: Review, earlier: Earlier) -> Asked | None:
@@ -190,12 +162,6 @@ def _ask_screen(review: Review, _: Earlier) -> Asked | None:
     # Named, so that in another year the question is another one.
     year = datetime.date.today().year if given.year is None else given.year
     return {"keys": list(keys), **given.values, "year": year}
-
-
-def _run_screen(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    from keyhole.screening.screen import screen
-
-    return screen(files["data"].data, **asked)
 
 
 def ask_drivers(review: Review, _: Earlier) -> Asked | None:
@@ -265,7 +231,7 @@ EXPOSURE_STAGES: tuple[Stage, ...] = (
         "exposure", "Exposure", ask_exposure, run_exposure, draw=draw_exposure, returns=EXPOSURE
     ),
     Stage(
-        "fix", "Cheapest fix", _ask_fix, _run_fix, ("exposure",),
+        "fix", "Cheapest fix", _ask_fix, runs("keyhole.exposure.fix.cheapest_fix"), ("exposure",),
         returns="keyhole.exposure.fix.Fixes",
     ),
     Stage(
@@ -274,8 +240,8 @@ EXPOSURE_STAGES: tuple[Stage, ...] = (
     ),
 )  # fmt: skip
 SCREEN_STAGE = Stage(
-    "screen", "Screening", _ask_screen, _run_screen, reads=("data",), draw=own_picture,
-    returns="keyhole.screening.screen.Screening",
+    "screen", "Screening", _ask_screen, runs("keyhole.screening.screen.screen", whole=True),
+    reads=("data",), draw=own_picture, returns="keyhole.screening.screen.Screening",
 )  # fmt: skip
 DRIVERS_STAGE = Stage(
     "drivers", "What drives exposure", ask_drivers, _run_drivers, draw=own_picture,

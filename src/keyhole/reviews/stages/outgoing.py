@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from keyhole.core.marks import COUNT, Share
 from keyhole.core.tables import Table
@@ -35,10 +35,6 @@ from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
 from keyhole.reviews.stages.synthesis import RELEASE, ReleaseFolder
 from keyhole.screening.screen import identifying
 from keyhole.synthesis.associations import NEVER_RELEASED
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 OUTGOING = "outgoing"
 ALL_KNOWN = "the keys and every variable selected"
@@ -101,17 +97,6 @@ class ReleasedFiles(Result):
     identifiers: tuple[Identified, ...]
     keys: tuple[OnKey, ...]
     not_counted: tuple[UncountedColumn, ...]
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a key."""
-        import polars as pl
-
-        rows = [
-            {"knows": k.knows, "columns": " ".join(k.columns), "at_risk": k.at_risk, "rp": k.rp,
-             "rp_wildcard": k.rp_wildcard, "rp_true": k.rp_true, "original": k.original}
-            for k in self.keys
-        ]  # fmt: skip
-        return pl.DataFrame(rows, infer_schema_length=None)
 
     def tables(self) -> list[Table]:
         """Return one row a key, and one a column that is in none."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -25,16 +25,14 @@ from keyhole.engines.opening import column_problems
 from keyhole.errors import FileError, InputError, KeyholeError
 from keyhole.protection.apply import draws, plan_problems
 from keyhole.protection.methods import METHODS
-from keyhole.protection.options import raised
 from keyhole.protection.plan import Plan, toml_of
 from keyhole.protection.recoverable import rows_after
 from keyhole.protection.results import Protection
-from keyhole.results import Result
 from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
 from keyhole.reviews.settings import Review
-from keyhole.reviews.source import Problem, ReviewSource, ValuePath
+from keyhole.reviews.source import ReviewSource, ValuePath
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
-from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
+from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Stage, own_picture, runs
 from keyhole.selection.solution import Solution
 from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.release import dropped_columns, new_release, require_free
@@ -168,12 +166,6 @@ def _unselected(review: Review, earlier: Earlier) -> list[str]:
     return [name for group in chosen.candidates for name in group if name not in taken]
 
 
-def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    from keyhole.protection.ledger import ledger
-
-    return ledger(files["data"].data, **asked)
-
-
 def _figures(found: Any) -> Asked:
     return {**found.protection.to_dict(), "ledger": found.to_dict()}
 
@@ -182,10 +174,14 @@ def _save(found: Any, folder: Path) -> None:
     write_protected(found.protection, found.seed, folder, found.plan)
 
 
-def hash_release(folder: Path) -> dict[str, str]:
-    """Hash what goes out; from a hash of what does not, a secret in it could be guessed."""
-    found = sorted(path for path in (folder / "release").rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): hash_file(path) for path in found}
+def hash_files(folder: Path, part: str = "") -> dict[str, str]:
+    """Hash what was written, or a part of it; none of the file with the seed, to guess it by."""
+    found = sorted(path for path in (folder / part).rglob("*") if path.is_file())
+    named = {path.relative_to(folder).as_posix(): path for path in found}
+    return {name: hash_file(path) for name, path in named.items() if name != PARAMETERS}
+
+
+hash_release = partial(hash_files, part="release")
 
 
 def _parts(folder: Path, review: Review, __: Files) -> Files:
@@ -202,33 +198,39 @@ def _parts(folder: Path, review: Review, __: Files) -> Files:
 
 
 def read_release(review: Review, plan: Plan | None, path: Path) -> Microdata:
-    """Read a file made of the file under review like it; what a step recoded may be another kind.
-
-    What is said of columns that are not there is left out.
-    """
+    """Read a file made of the one under review like it; what a step recoded may be another kind."""
     given = review.data.declared() | {"name": path.stem}
     how = {name: given.pop(name) for name in ("encoding", "delimiter", "sheet")}
     data = load(path, **how)
     changed = {name for step in (plan.steps if plan else ()) for name in step.columns}
+    return load(data, **told_of(given, data.names, changed))
+
+
+def told_of(
+    declared: Mapping[str, Any], names: Iterable[str], changed: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return how a file is read, without what is said of columns that are not there."""
+    found, there = dict(declared), {*names, "*"}
     for name in ("missing_codes", "roles", "kinds", "labels"):
-        if isinstance(given[name], Mapping):
-            gone = changed if name == "kinds" else ()
-            there = {*data.names, "*"}.difference(gone)
-            given[name] = {n: value for n, value in given[name].items() if n in there}
-    return load(data, **given)
+        if isinstance(found[name], Mapping):
+            left = there.difference(changed) if name == "kinds" else there
+            found[name] = {n: value for n, value in found[name].items() if n in left}
+    return found
 
 
-def _answers(folder: Path, asked: Asked) -> bool:
-    """Tell whether the file was made by the plan and drawn with the seed asked for."""
+def read_parameters(folder: Path) -> Mapping[str, Any]:
+    """Return the secrets that the files of a folder were made with; nothing if there are none."""
     try:
         made = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
+        return {}
+    return made if isinstance(made, dict) else {}
+
+
+def _answers(folder: Path, asked: Asked) -> bool:
+    made = read_parameters(folder)
+    if made.get("seed", -1) != asked["seed"] or made.get("plan") != asked["plan"]:
         return False
-    same = isinstance(made, dict) and made.get("seed", -1) == asked["seed"]
-    return same and made.get("plan") == asked["plan"] and _is_whole(folder)
-
-
-def _is_whole(folder: Path) -> bool:
     try:
         Plan.read(folder / FITTED)
         return len(read_rows(folder / ROWS)) > 0
@@ -240,7 +242,7 @@ PROTECTION_STAGE = Stage(
     PROTECTION,
     "Protection",
     _ask,
-    _run,
+    runs("keyhole.protection.ledger.ledger", whole=True),
     ("solve", *SELECTIONS),
     reads=("data",),
     draw=own_picture,
@@ -257,81 +259,68 @@ PROTECTION_STAGE = Stage(
 )
 
 
-Found = list[tuple[ValuePath, str]]
-"""Where in the section a problem is, and what to say of it."""
-
 NEEDS_SEED = "needs a seed: the plan draws, and a review must give the same file again."
 _STEP = re.compile(r"step (\d+)(?: \([\w-]+\))?: '?(\w+)")
 
 
-def check_protection(
-    source: ReviewSource, given: Question, data: Microdata
-) -> tuple[Question, list[Problem]]:
+def check_protection(source: ReviewSource, given: Question, data: Microdata) -> Question:
     """Say everything that is wrong with a protection, absent columns of its own settings aside.
 
-    Returns the settings with the plan in place, and the problems.
+    Returned are the settings with the plan in place.
     """
     if "protection" not in source.values:
-        return given, []  # only columns that the release drops
-    plan, found = _plan(source, given)
-    if plan is not None:
-        given = given.replace(plan=plan.to_toml())
-        found += _unfit(plan, given, data)
-    elif given.plan_file is None:
-        found += _absent(source.values["protection"].get("step"), data)
-    if given.formula is not None:
-        problems = raised(lambda: formula_columns(given.formula, data.names))
-        found += [(("formula",), text) for text in problems]
-    return given, [
-        source.problem(("protection", *at), f"[protection] {text}") for at, text in found
-    ]
-
-
-def _plan(source: ReviewSource, given: Question) -> tuple[Plan | None, Found]:
-    """Read the plan from its file, or from the review file itself."""
-    steps = source.values["protection"].get("step")
+        return given  # only columns that the release drops
+    at, steps = ("protection",), source.values["protection"].get("step")
     if (given.plan_file is None) == (steps is None):
         both = "plan and [[protection.step]] both give it" if steps else "none is given"
-        return None, [((), f"must have one plan: {both}. Name a file, or write its steps here.")]
-    try:
-        if given.plan_file is not None:
-            file = source.path.parent / given.plan_file
-            return read_steadily(file, Plan.read)[0], []
-        return Plan.parse({"step": steps}), []
-    except InputError as error:
-        return None, [(_place(given, text), text) for text in error.problems]
+        text = f"must have one plan: {both}. Name a file, or write its steps here."
+        source.say(at, f"[protection] {text}")
+    else:
+        try:
+            plan = _plan(source, given, steps)
+            given = given.replace(plan=plan.to_toml())
+            texts = _unfit(source, plan, given, data)
+        except InputError as error:
+            texts = error.problems
+        for text in texts:
+            source.say((*at, *_place(given, text)), f"[protection] {text}")
+    if not given.plan and given.plan_file is None:
+        _say_absent(source, steps, data)
+    if given.formula is not None:
+        with source.telling((*at, "formula"), "[protection] "):
+            formula_columns(given.formula, data.names)
+    return given
+
+
+def _plan(source: ReviewSource, given: Question, steps: Any) -> Plan:
+    if given.plan_file is None:
+        return Plan.parse({"step": steps})
+    return read_steadily(source.path.parent / given.plan_file, Plan.read)[0]
 
 
 def _place(given: Question, text: str) -> ValuePath:
-    """Return where in the section a problem of the plan is."""
     number = _STEP.match(text)
     if given.plan_file is not None or number is None:
         return ("plan",) if given.plan_file is not None else ("step",)
     return ("step", int(number[1]) - 1, number[2])
 
 
-def _absent(steps: Any, data: Microdata) -> Found:
+def _say_absent(source: ReviewSource, steps: Any, data: Microdata) -> None:
     """Say which columns the steps of a plan that cannot be read name in vain."""
-    return [
-        (("step", place), f"step {place + 1} ({raw['method']}): {text}")
-        for place, raw in enumerate(steps if isinstance(steps, list) else ())
-        if isinstance(raw, Mapping) and raw.get("method") in METHODS
-        for text in column_problems(data, _named(raw), "column")
-    ]
+    for place, raw in enumerate(steps if isinstance(steps, list) else ()):
+        if not isinstance(raw, Mapping) or raw.get("method") not in METHODS:
+            continue
+        texts = {name: value for name, value in raw.items() if isinstance(value, str | list)}
+        named = [n for n in METHODS[raw["method"]].columns(texts) if isinstance(n, str)]
+        step = f"[protection] step {place + 1} ({raw['method']}): "
+        for text in column_problems(data, named, "column"):
+            source.say(("protection", "step", place), f"{step}{text}")
 
 
-def _named(raw: Mapping[str, Any]) -> list[str]:
-    """Return the columns that a step names, as far as they are names."""
-    texts = {name: value for name, value in raw.items() if isinstance(value, str | list)}
-    named = METHODS[raw["method"]].columns(texts)
-    return [name for name in named if isinstance(name, str)]
-
-
-def _unfit(plan: Plan, given: Question, data: Microdata) -> Found:
+def _unfit(source: ReviewSource, plan: Plan, given: Question, data: Microdata) -> Sequence[str]:
     """Check the plan against the file; keys that are absent are told of by others."""
-    found: Found = []
     if draws(plan) and given.seed is None:
-        found.append(((), NEEDS_SEED))
+        source.say(("protection",), f"[protection] {NEEDS_SEED}")
     if not data.records or not given.keys or not set(given.keys) <= set(data.names):
-        return found
-    return [*found, *((_place(given, text), text) for text in plan_problems(data, plan))]
+        return ()
+    return plan_problems(data, plan)

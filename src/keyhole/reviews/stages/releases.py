@@ -1,4 +1,4 @@
-"""The stage that attacks other releases than the file under review: candidates, what was made.
+"""The stages that attack a file as an intruder would: the one under review, and other releases.
 
 A protection lowers the risk on a key, and a synthesis protects the key it was told of. Whether the
 attack of this very review still succeeds is another question, and the one a board asks: so the
@@ -7,33 +7,30 @@ attack is made on the protected file and on the first implicate too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from keyhole.core.marks import SPREAD, Named
-from keyhole.core.options import parameters_of
+from keyhole.core.options import Question, parameters_of
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.errors import InputError
-from keyhole.protection.plan import Plan, PlanStep
+from keyhole.protection.plan import Plan
 from keyhole.protection.release import reordered
 from keyhole.reidentification.compare import StudyComparison
 from keyhole.reidentification.files import attach_ids
+from keyhole.reidentification.question import OPTIONS_OF_METRIC
 from keyhole.reidentification.truth import find_truth
 from keyhole.results import Result
 from keyhole.reviews.files import LINKED, Files, ReviewFile, scenario_key_of
+from keyhole.reviews.schema import METRICS
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, SYNTHESIS, ProtectedFile
-from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
-from keyhole.reviews.stages.study import asked_scenario
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
 from keyhole.reviews.stages.synthesis import IMPLICATE
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 RELEASES = "releases"
 CANDIDATE = "candidate"
@@ -42,19 +39,76 @@ PROTECTED, IMPLICATE_1 = "the protected file", "synthesis, implicate 1"
 _COLUMNS = ("coded", "uncoded")
 
 
-def attacks_implicate(review: Review, earlier: Earlier) -> bool:
-    """Tell whether the attack is made on an implicate: if the file it was made from is attacked."""
-    return SYNTHESIS in earlier and review.study is not None and review.study.puf is None
+def study_stage(metric: str) -> str:
+    """Return the name of the stage that runs a metric."""
+    return f"study-{metric}"
 
 
-def attacks_protected(review: Review, earlier: Earlier) -> bool:
-    """Tell whether the attack is made on a protected file, in the same case."""
-    return PROTECTION in earlier and review.study is not None and review.study.puf is None
+def asked_scenario(given: Question) -> Asked:
+    """Name the scenario whose key is linked on, if it is one's."""
+    return {} if given.scenario is None else {"scenario": given.scenario}
+
+
+def _ask_study(metric: str) -> Callable[[Review, Earlier], Asked | None]:
+    def ask(review: Review, _: Earlier) -> Asked | None:
+        given = review.study
+        if given is None or metric not in given.metrics:
+            return None
+        lists = ("puf_id", "eif_id", "link", "numeric", "strata")
+        chosen = {name: given.values[name] for name in OPTIONS_OF_METRIC[metric]}
+        return {
+            "metric": metric,
+            **{name: list(given.values[name]) for name in lists},
+            **chosen,
+            "permutations": given.permutations,
+            "seed": given.seed,
+            **asked_scenario(given),
+        }
+
+    return ask
+
+
+def _run_study(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
+    from keyhole.reidentification.study import study
+
+    puf, eif, iuf = (files[part].data for part in ("puf", "eif", "iuf"))
+    options = {**asked, "scenario": scenario_key_of(files, LINKED)}
+    return study(puf=puf, eif=eif, iuf=iuf, **options, progress=_told(progress))
+
+
+def _told(progress: Progress) -> Callable[..., None]:
+    """Pass on what is being done, and its share in whole percents, each told once."""
+    last: list[Any] = ["", -1]
+
+    def tell(done: Any, most: float | None = None) -> None:
+        if isinstance(done, str):
+            last[:] = [done, -1]
+            progress(done)
+        elif most and (percent := int(100 * done // most)) > last[1]:
+            last[1] = percent
+            progress(f"{last[0]}: {percent}%")
+
+    return tell
+
+
+STUDY_STAGES: tuple[Stage, ...] = tuple(
+    Stage(
+        study_stage(metric), f"Study, {metric}", _ask_study(metric), _run_study,
+        reads=("puf", "eif", "iuf", LINKED), draw=own_picture,
+        returns="keyhole.reidentification.result.Study",
+    )
+    for metric in METRICS
+)  # fmt: skip
 
 
 def _ask(review: Review, earlier: Earlier) -> Asked | None:
-    given, protected = review.study, attacks_protected(review, earlier)
-    if given is None or not (given.candidates or protected or attacks_implicate(review, earlier)):
+    given = review.study
+    if given is None:
+        return None
+    # What was made of the file is attacked if the file itself is.
+    own = given.puf is None
+    protected, implicate = own and PROTECTION in earlier, own and SYNTHESIS in earlier
+    if not (given.candidates or protected or implicate):
         return None
     from keyhole.reidentification.study import study
 
@@ -62,7 +116,7 @@ def _ask(review: Review, earlier: Earlier) -> Asked | None:
     return {
         "candidates": sorted(given.candidates),
         "protected": protected,
-        "implicate": attacks_implicate(review, earlier),
+        "implicate": implicate,
         **{name: list(given.values[name]) for name in lists},
         **{
             name: given.values[name]
@@ -126,10 +180,15 @@ def _protected(name: str, made: ReviewFile, files: Files, asked: Asked) -> _Targ
     source = files["data"].data
     assert isinstance(made, ProtectedFile)
     assert made.plan is not None
+    assert made.rows is not None
     eif, iuf = files["eif"].data, files["iuf"].data
-    iuf = known_to(made, source, eif, iuf, (asked["puf_id"], asked["eif_id"]))
+    if len(made.rows) < source.records:  # records that the protected file leaves out
+        ids = {name: asked[name] for name in ("puf_id", "eif_id")}
+        named = find_truth(source, eif, iuf, **ids).rows
+        iuf = iuf.filter((named < 0) | np.isin(named, made.rows))
     eif, coded, unfit = code_alike(eif, made.plan, [*asked["link"], *asked["strata"]])
-    puf = identify(made, source, asked["puf_id"])
+    # Its records get their ids from the rows that they had.
+    puf = attach_ids(made.data, reordered(source, made.rows), asked["puf_id"])
     puf = puf.select([name for name in puf.names if name not in unfit])
     derived = tuple(
         one
@@ -151,7 +210,9 @@ def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress
         kept.pop("scores")
     link = kept["link"] = [*asked["link"], *target.derived]
     if target.own:
-        kept["numeric"] = [name for name in asked["numeric"] if _is_number(puf, name)]
+        # A column that is gone is missing; one that is text now is no number.
+        text = {n for n in puf.names if not puf.column(n).dtype.is_numeric()}
+        kept["numeric"] = [name for name in asked["numeric"] if name not in text]
     return compare_studies(
         {target.name: puf},
         **target.files,
@@ -161,11 +222,6 @@ def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress
         progress=lambda step, *_: progress(str(step)),
         **{**kept, "scenario": scenario_key_of(files, LINKED)},
     )
-
-
-def _is_number(puf: Microdata, name: str) -> bool:
-    """Tell whether a column can still be linked as numbers; one that is gone is missing."""
-    return name not in puf.names or puf.column(name).dtype.is_numeric()
 
 
 RELEASES_STAGE = Stage(
@@ -201,10 +257,6 @@ class Attacked(Result):
     coded: Annotated[tuple[str, ...], Named("coded_alike")] = ()
     uncoded: Annotated[tuple[str, ...], Named("not_coded_alike")] = ()
 
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a study."""
-        return self.found.to_frame()
-
     def tables(self) -> list[Table]:
         """Return one row a study, and what could not be attacked."""
         notes = [f"{one.release}, {one.metric}: {one.reason}" for one in self.unfit]
@@ -212,55 +264,12 @@ class Attacked(Result):
         return [*tables, *([Table("Not attacked", [], [], notes)] if notes else [])]
 
 
-def identify(made: ProtectedFile, source: Microdata, ids: Sequence[str]) -> Microdata:
-    """Give the records of a protected file their ids, from the rows that they had."""
-    assert made.rows is not None
-    return attach_ids(made.data, reordered(source, made.rows), ids)
-
-
-def known_to(
-    made: ProtectedFile,
-    source: Microdata,
-    eif: Microdata,
-    iuf: Microdata,
-    ids: tuple[Sequence[str], Sequence[str]],
-) -> Microdata:
-    """Return the internal file without the records that the protected file leaves out."""
-    assert made.rows is not None
-    if len(made.rows) == source.records:
-        return iuf
-    named = find_truth(source, eif, iuf, puf_id=ids[0], eif_id=ids[1]).rows
-    return iuf.filter((named < 0) | np.isin(named, made.rows))
-
-
 def code_alike(
     eif: Microdata, plan: Plan, link: Sequence[str]
 ) -> tuple[Microdata, list[str], list[str]]:
     """Code an intruder's file as a plan codes the released one.
 
-    Parameters
-    ----------
-    eif
-        The intruder's file.
-    plan
-        The plan, with what was found in the data.
-    link
-        The columns that matter.
-
-    Returns
-    -------
-    tuple
-        The file, the columns in which that was done, and those in which it cannot be: their
-        values do not fit.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> plan = Plan.parse([{"method": "top-code", "column": "age", "value": 80},
-    ...                    {"method": "suppress", "keys": ["age"], "k": 3}])
-    >>> file, coded, unfit = code_alike(load({"age": [30, 91]}), plan, ["age"])
-    >>> file.column("age").to_list(), coded, unfit
-    ([30, 80], ['age'], [])
+    Returned are the file, the columns in which that was done, and those whose values do not fit.
     """
     done: list[str] = []
     unfit: list[str] = []
@@ -271,7 +280,10 @@ def code_alike(
             named = [step.options["name"]] if there and step.options["name"] in link else []
         else:
             named = [name for name in step.columns if name in link and name in eif.names]
-        if not named or not _codes(step):
+        known = step.definition
+        drawn = known.is_random and known.draws(step.options)
+        # Only what codes a value by itself can be done to another file.
+        if not named or drawn or known.effect not in ("codes", "derives"):
             continue
         try:
             eif = step.definition(eif, **step.effective).data
@@ -280,11 +292,3 @@ def code_alike(
             unfit += named
     left = list(dict.fromkeys(unfit))
     return eif, [name for name in dict.fromkeys(done) if name not in left], left
-
-
-def _codes(step: PlanStep) -> bool:
-    """Tell whether a value is coded by itself, so that the same can be done to another file."""
-    known = step.definition
-    return known.effect in ("codes", "derives") and not (
-        known.is_random and known.draws(step.options)
-    )

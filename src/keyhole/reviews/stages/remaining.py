@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -157,10 +157,6 @@ class Remaining(Result):
     cutoff: int
     rows: tuple[KeyOnProduct, ...]
 
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a key and product."""
-        return pl.DataFrame([asdict(row) for row in self.rows], infer_schema_length=None)
-
     def tables(self) -> list[Table]:
         """Return one row a key and product."""
         columns = ["an intruder knows", "product", "variables", "uniques", f"RP({self.cutoff})",
@@ -176,27 +172,7 @@ class Remaining(Result):
 def find_remaining(
     products: Sequence[Product], intruders: Sequence[Intruder], *, cutoff: int
 ) -> Remaining:
-    """Measure every product on the key of every intruder.
-
-    Parameters
-    ----------
-    products
-        The files; the first is the file as it is.
-    intruders
-        Who knows what of the first file.
-    cutoff
-        Records in cells smaller than this are at risk.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> people = load(pl.DataFrame({"sex": ["f", "f", "f", "m"], "age": [30, 30, 41, 41]}))
-    >>> banded = load(pl.DataFrame({"sex": ["f", "f", "f", "m"]}))
-    >>> products = [Product("as it is", people), Product("protected", banded)]
-    >>> found = find_remaining(products, [Intruder("the keys", ("sex", "age"))], cutoff=3)
-    >>> [(row.uniques, row.columns, row.left_out) for row in found.rows]
-    [(2, ('sex', 'age'), ()), (1, ('sex',), ('age',))]
-    """
+    """Measure every product on the key of every intruder; the first is the file as it is."""
     rows: list[KeyOnProduct] = []
     for who in intruders:
         seen = {product.name: seen_by(product.data, who) for product in products}

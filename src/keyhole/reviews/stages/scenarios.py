@@ -12,17 +12,10 @@ from keyhole.results import Result
 from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
-from keyhole.reviews.stages.stage import (
-    Asked,
-    Earlier,
-    Progress,
-    Stage,
-    own_picture,
-)
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +37,6 @@ class ScenarioStories(Result):
     def tables(self) -> list[Table]:
         """Return the scenarios side by side."""
         return self.comparison.tables()
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a scenario."""
-        return self.comparison.to_frame()
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the scenarios side by side."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.marks import HIDDEN
 from keyhole.core.options import Question
 from keyhole.core.tables import Table
-from keyhole.data import Microdata
 from keyhole.engines.choose import engine_of
 from keyhole.results import Result, share
 from keyhole.reviews.files import Files
@@ -24,6 +23,7 @@ from keyhole.reviews.stages.stage import (
     counted,
     measured,
     own_picture,
+    runs,
 )
 from keyhole.reviews.store import digest
 from keyhole.selection.frontier import Frontier, FrontierSet
@@ -32,7 +32,6 @@ from keyhole.selection.search import METHODS
 
 if TYPE_CHECKING:
     import altair
-    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +52,6 @@ class Paths(Result):
     selections: Annotated[tuple[Selection, ...], HIDDEN]
     frontier: Annotated[Frontier | None, HIDDEN]
 
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a set."""
-        import polars as pl
-
-        return pl.DataFrame([asdict(end) for end in self.ends], infer_schema_length=None)
-
     def tables(self) -> list[Table]:
         """Return one row a set."""
         rows = [
@@ -76,32 +69,22 @@ class Paths(Result):
         return path_chart(list(self.selections), frontier=self.frontier)
 
 
-def gather_paths(data: Microdata, earlier: Mapping[str, Any]) -> Paths:
-    """Set the ends of the selections, and the frontier's best, side by side.
-
-    The data is there to measure the sets; `earlier` has the selections and the frontier by stage.
-    """
+def gather_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Paths:
+    """Set the ends of the selections, measured on the file, beside the frontier's best."""
+    data = measured(files)
     selections = tuple(found for name, found in earlier.items() if name != "frontier")
     found: Frontier | None = earlier.get("frontier")
-    ends = [_end(data, selection) for selection in selections]
+    ends = []
+    for one in selections:
+        names = one.within_limit
+        tally = engine_of(data, names).tally(names, cutoff=one.cutoff or 3) if names else None
+        ends.append(End(one.method, names, *((tally.rp, tally.cr) if tally else (None, None))))
     if found is not None:
         named = {"cr": "frontier, largest CR", "size": "frontier, most variables"}
-        ends += [_best(name, found.best[which]) for which, name in named.items()]
+        for which, name in named.items():
+            best = found.best[which]
+            ends.append(End(name, *((best.variables, best.rp, best.cr) if best else (None,) * 3)))
     return Paths(tuple(ends), selections, found)
-
-
-def _end(data: Microdata, selection: Selection) -> End:
-    names = selection.within_limit
-    if not names:
-        return End(selection.method, names, None, None)
-    tally = engine_of(data, names).tally(names, cutoff=selection.cutoff or 3)
-    return End(selection.method, names, tally.rp, tally.cr)
-
-
-def _best(name: str, best: FrontierSet | None) -> End:
-    if best is None:
-        return End(name, None, None, None)
-    return End(name, best.variables, best.rp, best.cr)
 
 
 def selection_stage(method: str) -> str:
@@ -115,7 +98,6 @@ SELECTIONS = tuple(selection_stage(method) for method in METHODS)
 
 
 def _searched(review: Review, chosen: Question) -> Asked:
-    """Return what all searches of a review are asked."""
     return {
         "keep": list(chosen.keep),
         "candidates": [list(group) for group in chosen.candidates],
@@ -138,10 +120,7 @@ def _ask_selection(method: str) -> Callable[[Review, Earlier], Asked | None]:
     return ask
 
 
-def _run_selection(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
-    from keyhole.selection.select import select
-
-    return select(measured(files), **asked, progress=progress)
+_run_selection = runs("keyhole.selection.select.select", progress=lambda tell: tell)
 
 
 def _ask_comparison(review: Review, _: Earlier) -> Asked | None:
@@ -188,13 +167,15 @@ def proposed_set(review: Review, earlier: Earlier) -> list[str] | None:
     return list(found) if found else None
 
 
-def _ask_proposal(review: Review, earlier: Earlier) -> Asked | None:
-    """Ask how exposed the file is if the set proposed goes out."""
-    proposed = proposed_set(review, earlier)
-    if proposed is None:
+def _ask_set(review: Review, earlier: Earlier, keys: Sequence[str] | None) -> Asked | None:
+    if keys is None:
         return None
     # Selection counts a missing value as a category of its own, and its limit holds for that.
-    return {**ask_exposure(review, earlier), "keys": proposed, "missing": "own", "by": None}
+    return {**ask_exposure(review, earlier), "keys": list(keys), "missing": "own", "by": None}
+
+
+def _ask_proposal(review: Review, earlier: Earlier) -> Asked | None:
+    return _ask_set(review, earlier, proposed_set(review, earlier))
 
 
 def better_set(review: Review, earlier: Earlier) -> FrontierSet | None:
@@ -214,12 +195,8 @@ def better_set(review: Review, earlier: Earlier) -> FrontierSet | None:
 
 
 def _ask_alternative(review: Review, earlier: Earlier) -> Asked | None:
-    """Ask how exposed the file is if the better set goes out in place of the one proposed."""
     better = better_set(review, earlier)
-    if better is None:
-        return None
-    keys = list(better.variables)
-    return {**ask_exposure(review, earlier), "keys": keys, "missing": "own", "by": None}
+    return _ask_set(review, earlier, None if better is None else better.variables)
 
 
 def _ask_paths(review: Review, earlier: Earlier) -> Asked | None:
@@ -227,10 +204,6 @@ def _ask_paths(review: Review, earlier: Earlier) -> Asked | None:
     if review.selection is None:
         return None
     return {"results": {name: digest(result.to_dict()) for name, result in earlier.items()}}
-
-
-def _run_paths(files: Files, _: Asked, earlier: Earlier, __: Progress) -> Result:
-    return gather_paths(measured(files), earlier)
 
 
 def _ask_solve(review: Review, _: Earlier) -> Asked | None:
@@ -279,7 +252,7 @@ SELECTION_STAGES: tuple[Stage, ...] = (
         ("frontier", "proposal"), returns=EXPOSURE,
     ),
     Stage(
-        "paths", "Paths", _ask_paths, _run_paths, (*SELECTIONS, "frontier"), draw=own_picture,
+        "paths", "Paths", _ask_paths, gather_paths, (*SELECTIONS, "frontier"), draw=own_picture,
         returns="keyhole.reviews.stages.selection.Paths",
     ),
 )  # fmt: skip

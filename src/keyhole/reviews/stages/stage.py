@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -35,33 +36,18 @@ class NothingToDoError(Exception):
     """What earlier stages left has nothing for a stage to do: it has no result."""
 
 
-def _figures(result: Result) -> Asked:
-    return result.to_dict()
-
-
-def _no_parts(folder: Path, review: Review, files: Files) -> Files:  # noqa: ARG001
-    return {}
+own_picture = methodcaller("plot")
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """Files that a stage writes besides its record, into a folder of its name.
 
-    Parameters
-    ----------
-    problems
-        What stands in the way of writing the folder, known before the work.
-    save
-        Writes the files of a result, whole or not at all, in place of older ones.
-    hashes
-        The hashes of the files, to be kept in the record; none from which a secret is guessed.
-    answers
-        Whether the folder was made with the secrets asked.
-    secrets
-        What is asked and kept nowhere but in the folder: in no record and no key, for whoever
-        has the hash of a number can try numbers until it fits.
-    parts
-        The files of the folder that later stages read, by their part in the review.
+    `problems` says what stands in the way before the work; `save` writes the files of a result,
+    whole or not at all; `hashes` are kept in the record, none from which a secret is guessed;
+    `answers` tells whether the folder was made with the secrets asked. `secrets` are kept nowhere
+    but in the folder: whoever has the hash of a number can try numbers until it fits. `parts` are
+    the files that later stages read.
     """
 
     problems: Callable[[Path], list[str]]
@@ -69,7 +55,7 @@ class Outputs:
     hashes: Callable[[Path], dict[str, str]]
     answers: Callable[[Path, Asked], bool]
     secrets: tuple[str, ...] = ()
-    parts: Callable[[Path, Review, Files], Files] = _no_parts
+    parts: Callable[[Path, Review, Files], Files] = lambda *_: {}
 
     def told(self, asked: Asked) -> Asked:
         """Return what is asked without the secrets."""
@@ -84,29 +70,11 @@ class Outputs:
 class Stage:
     """One stage of a review.
 
-    Parameters
-    ----------
-    name, title
-        What it is called in files, and to a reader.
-    ask
-        From the review and its inputs to what is asked, or None where nothing is.
-    run
-        From the files, what is asked, its inputs and a way to tell progress, to the result.
-    inputs
-        The earlier stages whose results it may see.
-    reads
-        The files it reads, by their part in the review; `candidate` stands for all of them.
-    draw
-        From the result to its picture, or to several by name, if it has any.
-    figures
-        From the result to what is kept of it.
-    outputs
-        The files it writes besides, if any.
-    since
-        The version that first gave the figures of now: what an earlier one found is not comparable.
-    returns
-        The class of its result, ``package.module.Class``: what chapters, limits, pages and later
-        stages read. Without one they read the figures as plain values.
+    `ask` turns the review and the results of the `inputs` into what is asked, or None; `run` the
+    files that it `reads` and what is asked into the result, of which `figures` are kept. `draw`
+    gives its picture, or several by name. What a version before `since` found is not comparable.
+    `returns` is the class of the result (``package.module.Class``), which chapters, limits, pages
+    and later stages read; without one they read plain figures.
     """
 
     name: str
@@ -116,7 +84,7 @@ class Stage:
     inputs: tuple[str, ...] = ()
     reads: tuple[str, ...] = ("data", KEYED)
     draw: Callable[[Any], Pictures] | None = None
-    figures: Callable[[Any], Asked] = _figures
+    figures: Callable[[Any], Asked] = methodcaller("to_dict")
     outputs: Outputs | None = None
     since: str = "0.1"
     returns: str = ""
@@ -152,6 +120,16 @@ def counted(progress: Progress) -> Callable[[int, int], None]:
     return tell
 
 
-def own_picture(found: Result) -> altair.TopLevelMixin:
-    """Return the picture that a result has of itself."""
-    return found.plot()
+def runs(
+    verb: str, *, whole: bool = False, progress: Callable[[Progress], Any] | None = None
+) -> Callable[[Files, Asked, Earlier, Progress], Result]:
+    """Return how to ask a verb of the file under review: as a `whole`, or as its key sees it."""
+
+    def run(files: Files, asked: Asked, _: Earlier, tell: Progress) -> Result:
+        data = files["data"].data if whole else measured(files)
+        found: Result = imported(verb)(
+            data, **asked, **({} if progress is None else {"progress": progress(tell)})
+        )
+        return found
+
+    return run

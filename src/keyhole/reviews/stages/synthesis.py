@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from keyhole.core.kinds import Place
-from keyhole.core.options import Problem as OptionProblem
-from keyhole.core.options import Question, parameters_of, without_columns
+from keyhole.core.options import Question, parameters_of, without_columns, worded
 from keyhole.data import Microdata, load
-from keyhole.errors import InputError
 from keyhole.exposure.cells import risk
+from keyhole.kernels.arrays import Floats
 from keyhole.results import Result
-from keyhole.reviews.files import KEYED, Files, ReviewFile, hash_file, read_steadily
+from keyhole.reviews.files import KEYED, Files, ReviewFile, read_steadily
 from keyhole.reviews.settings import Review
-from keyhole.reviews.source import Problem, ReviewSource
+from keyhole.reviews.source import ReviewSource
 from keyhole.reviews.stages.protection import (
     STARTED,
     SYNTHESIS,
     ProtectedFile,
+    hash_files,
+    read_parameters,
     read_release,
+    told_of,
 )
 from keyhole.reviews.stages.stage import (
     Asked,
@@ -37,14 +42,19 @@ from keyhole.reviews.stages.stage import (
     counted,
 )
 from keyhole.synthesis.planning import data_problems
+from keyhole.synthesis.release import require_free
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import synthesise_problems
 from keyhole.utility.formulas import formula_columns
 
+if TYPE_CHECKING:
+    from keyhole.synthesis.comparisons import TargetBars
+
 # The parts of the review that its first implicate is, and all of them.
 IMPLICATE, RELEASE = "implicate", "release"
-# Holds the seed, in the part of the folder that is the producer's alone.
-PARAMETERS = "internal/parameters.json"
+# The least records of a bar: more than any count that a report hides, for the usual cutoffs.
+LEAST = 10
+SIDES = ("original", "synthetic", "lowest", "highest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +84,7 @@ def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
 
 
 def _left(asked: Asked, names: Sequence[str], data: Microdata) -> Asked:
-    """Return what is asked of the columns that the earlier steps of the release left.
-
-    Raises
-    ------
-    NothingToDoError
-        If no target or nobody at risk is left.
-    """
+    """Return what is asked of the columns that the earlier steps of the release left."""
     from keyhole.synthesis.synthesise import synthesise
 
     gone = set(names).difference(data.names)
@@ -97,21 +101,8 @@ def _left(asked: Asked, names: Sequence[str], data: Microdata) -> Asked:
     return found
 
 
-def _problems(folder: Path) -> list[str]:
-    from keyhole.synthesis.release import require_free
-
-    return require_free(folder, force=True)
-
-
 def _save(made: Any, folder: Path) -> None:
     made.save(folder, force=True)
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    """Hash what was written, but for the file with the seed."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    named = {path.relative_to(folder).as_posix(): path for path in found}
-    return {name: hash_file(path) for name, path in named.items() if name != PARAMETERS}
 
 
 def _parts(folder: Path, review: Review, files: Files) -> Files:
@@ -130,7 +121,7 @@ def _parts(folder: Path, review: Review, files: Files) -> Files:
     first = ReviewFile(name, data, digest)
     if started is not None:
         first = ProtectedFile(name, data, digest, plan=plan, rows=started.rows)
-    whole = hashlib.sha256(str(sorted(_hashes(folder).items())).encode()).hexdigest()
+    whole = hashlib.sha256(str(sorted(hash_files(folder).items())).encode()).hexdigest()
     reading = release_reading(review, place)
     every = ReleaseFolder(name, data, whole, folder=place, reading=reading, paths=paths, load=how)
     return {IMPLICATE: first, RELEASE: every}
@@ -139,30 +130,61 @@ def _parts(folder: Path, review: Review, files: Files) -> Files:
 def release_reading(review: Review, release: Path) -> dict[str, Any]:
     """Return how the file under review is read, without what is said of columns left out."""
     book = json.loads((release / "codebook.json").read_text(encoding="utf-8"))
-    there = {variable["name"] for variable in book["variables"]} | {"*"}
     declared = {k: v for k, v in review.data.declared().items() if k != "name"}
-    for name in ("missing_codes", "roles", "kinds", "labels"):
-        if isinstance(declared[name], Mapping):
-            declared[name] = {n: v for n, v in declared[name].items() if n in there}
-    return declared
+    return told_of(declared, (variable["name"] for variable in book["variables"]))
 
 
 def _answers(folder: Path, asked: Asked) -> bool:
-    """Tell whether a release was drawn with the seed asked for."""
-    try:
-        made = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(made, dict) and made.get("seed") == asked["seed"]
+    return bool(read_parameters(folder).get("seed", -1) == asked["seed"])
 
 
 def _draw(made: Any) -> Pictures:
     """Draw the distributions and, with a formula, the coefficients; changes are a table."""
-    from keyhole.reviews.stages.bars import without_small
     from keyhole.synthesis.charts import evaluation_charts
 
-    charts = evaluation_charts(without_small(made.evaluation, made.designation.records))
+    found = made.evaluation
+    bars = tuple(pool_bars(one, made.designation.records) for one in found.bars)
+    charts = evaluation_charts(dataclasses.replace(found, bars=bars))
     return {name: chart for name, chart in charts.items() if name != "changes"}
+
+
+def pool_bars(bars: TargetBars, records: int) -> TargetBars:
+    """Put small bars together with another: a bin with its neighbour, a category with the rarest.
+
+    Ranges of implicates are added up as well, so that they are never too narrow.
+    """
+    while len(bars.labels) > 1:
+        counts = np.rint(np.array(bars.original) * records)
+        small = np.flatnonzero(counts < LEAST)
+        if not len(small):
+            break
+        bars = _joined(bars, int(small[0]), counts)
+    return bars
+
+
+def _joined(bars: TargetBars, place: int, counts: Floats) -> TargetBars:
+    labels = list(bars.labels)
+    if bars.ordered:
+        at = place - 1 if place else 1
+        first = min(place, at)
+        label = labels[first]
+        if not first and len(labels) > 2:
+            label = f"below {labels[2]}"
+    else:
+        others = np.where(np.arange(len(counts)) == place, np.inf, counts)
+        at = int(np.argmin(others))
+        first = min(place, at)
+        label = labels[at] if labels[at].endswith("others") else f"{labels[at]} and others"
+    labels[first] = label
+    gone = max(place, at)
+    del labels[gone]
+    columns: dict[str, Any] = {}
+    for side in SIDES:
+        values = list(getattr(bars, side))
+        values[first] = values[place] + values[at]
+        del values[gone]
+        columns[side] = tuple(values)
+    return dataclasses.replace(bars, labels=tuple(labels), **columns)
 
 
 SYNTHESIS_STAGE = Stage(
@@ -173,30 +195,30 @@ SYNTHESIS_STAGE = Stage(
     reads=("data", KEYED, STARTED),
     draw=_draw,
     returns="keyhole.synthesis.result.Synthesis",
-    outputs=Outputs(_problems, _save, _hashes, _answers, secrets=("seed",), parts=_parts),
+    outputs=Outputs(
+        partial(require_free, force=True),
+        _save,
+        hash_files,
+        _answers,
+        secrets=("seed",),
+        parts=_parts,
+    ),
 )
 
 
-def check_synthesis(
-    source: ReviewSource, given: Question, data: Microdata
-) -> tuple[Question, list[Problem]]:
-    """Return the settings with the rules in place, and all that is wrong but absent columns."""
-    found: list[tuple[Place, str]] = []
+def check_synthesis(source: ReviewSource, given: Question, data: Microdata) -> Question:
+    """Say all that is wrong but absent columns; return the settings with the rules in place."""
     if given.rules_file is not None:
-        try:
+        with source.telling(("synthesis", "rules"), "[synthesis] "):
             read, _ = read_steadily(source.path.parent / given.rules_file, EditRules.read)
             given = given.replace(rules={rule.name: rule.text for rule in read.rules})
-        except InputError as error:
-            found += [(("rules",), text) for text in error.problems]
-    found += [((problem.options[0],), problem) for problem in synthesise_problems(given)]
+    found: list[tuple[Place, str]] = [((p.options[0],), p) for p in synthesise_problems(given)]
     named = {name for p, v in given.values.items() for _, name in given.parameters[p].columns(v)}
     gone = named.difference(data.names)
     left = without_columns(given.parameters, given.values, gone) if gone else given.values
-    found += data_problems(given.replace(**left), data)
-    return given, [source.problem(("synthesis", *at), _told_at(text)) for at, text in found]
-
-
-def _told_at(problem: str) -> str:
-    if isinstance(problem, OptionProblem) and problem.options:
-        return problem.named(lambda name: f"[synthesis] {name}")
-    return f"[synthesis] {problem}"
+    for at, text in [*found, *data_problems(given.replace(**left), data)]:
+        told = worded(text, lambda name: f"[synthesis] {name}")
+        source.say(
+            ("synthesis", *at), told if getattr(text, "options", ()) else f"[synthesis] {text}"
+        )
+    return given

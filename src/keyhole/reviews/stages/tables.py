@@ -19,7 +19,7 @@ from keyhole.protection.tables.result import AuditFigures, ProtectedTable
 from keyhole.results import Result
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.protection import PARAMETERS, SYNTHESIS, hash_release
+from keyhole.reviews.stages.protection import PARAMETERS, SYNTHESIS, hash_release, read_parameters
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage
 from keyhole.reviews.stages.synthesis import RELEASE, ReleaseFolder
 from keyhole.synthesis.release import new_release, require_free
@@ -87,16 +87,10 @@ def _save(found: Any, folder: Path) -> None:
 
 
 def _answers(folder: Path, asked: Asked) -> bool:
-    """Tell whether the tables were rounded with the seeds asked for."""
-    try:
-        made = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(made, dict) and made.get("seeds") == asked["seeds"]
+    return bool(read_parameters(folder).get("seeds") == asked["seeds"])
 
 
 def _draw_tables(found: Any) -> dict[str, altair.TopLevelMixin]:
-    """Draw the tables that are protected."""
     return {
         f"{number}": one.published.plot()
         for number, one in enumerate(found.made, 1)

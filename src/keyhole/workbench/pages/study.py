@@ -21,8 +21,7 @@ from keyhole.reidentification.question import OPTIONS_OF_METRIC
 from keyhole.reviews.schema import METRICS, SECTIONS, question_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored
-from keyhole.reviews.stages.releases import RELEASES
-from keyhole.reviews.stages.study import study_stage
+from keyhole.reviews.stages.releases import RELEASES, study_stage
 from keyhole.reviews.study_chapters import metrics_table, releases_chapter
 from keyhole.workbench import editing
 from keyhole.workbench.editing import in_former_order, put_changed
