@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.expressions import derive_line, drop_line
 from keyhole.core.marks import Share, figure
 from keyhole.core.options import bind, documented
-from keyhole.core.remedies import derive_line, drop_line
 from keyhole.core.shared import (
     Cutoff,
     EngineOption,
