@@ -182,7 +182,6 @@ EngineOption = Annotated[
     CommandOption(
         "Where to compute. auto: memory if the file fits in half of it, otherwise disk.",
         kind=_Engine(get_args(EngineName)),
-        metavar="auto|memory|disk|spark",
     ),
 ]
 EngineInMemory = Annotated[
@@ -193,7 +192,6 @@ TaskEngine = Annotated[
     CommandOption(
         "Where to compute: memory, as auto does, or spark.",
         kind=_Engine(("auto", "memory", "spark")),
-        metavar="auto|memory|spark",
     ),
 ]
 MemorySize = Annotated[
