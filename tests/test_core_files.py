@@ -20,7 +20,7 @@ import json, os, shutil, signal, sys
 from contextlib import suppress
 from pathlib import Path
 from keyhole.core.files import sweep, write_folder, write_whole
-from keyhole.core.signals import ending_cleanly
+from keyhole.core.files import ending_cleanly
 
 STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.scandir"}
 

@@ -4,7 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.core.kinds import Amounts, Candidates, Columns, MissingCodes, Number, Several, Whole
+from keyhole.core.kinds import (
+    Amounts,
+    Candidates,
+    Choice,
+    ColumnOrSeveral,
+    Columns,
+    ColumnsByColumn,
+    MissingCodes,
+    Number,
+    Releases,
+    Several,
+    Whole,
+    WordsByColumn,
+)
 
 NAMES = st.lists(st.text(min_size=1), min_size=1)
 
@@ -75,3 +88,45 @@ def test_values_must_be_names_with_a_number_each(text):
 
 def test_a_value_must_be_a_number():
     assert "a number above 0" in Amounts().fault(Amounts().read("age=x"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "fault"),
+    [
+        (Number(above=0, high=1), 2, "a number above 0 and at most 1"),
+        (Number(low=0), 5, None),
+        (Whole(low=1), 0, "a whole number of at least 1"),
+        (Whole(low=1), 2.0, "a whole number of at least 1"),
+        (Whole(low=1), 3, None),
+        (Choice(("own", "drop")), "onw", "one of 'own', 'drop'"),
+        (Columns(), 3, "a list of column names"),
+        (Columns(), ["a", "a"], "a list that names each column once ('a' is repeated)"),
+        (Columns(), [], "a list of at least one column name"),
+        (Several(Whole(low=1)), [3, 5], None),
+        (Several(Whole(low=1)), [0], "a whole number of at least 1, or several"),
+    ],
+)
+def test_what_a_value_must_be(kind, value, fault):
+    assert kind.fault(value) == fault
+
+
+def test_what_is_typed_is_read():
+    assert Amounts().read("homstate=3,ms=2") == {"homstate": 3.0, "ms": 2.0}
+    words = WordsByColumn(("category", "measure")).read("age=measure,zip=category")
+    assert words == {"age": "measure", "zip": "category"}
+    lists = ColumnsByColumn().read("age:sex|race,income:age")
+    assert lists == {"age": ("sex", "race"), "income": ("age",)}
+    assert Columns().read('sex, age,"born, year"') == ("sex", "age", "born, year")
+    assert Candidates().read("sex,age|age10") == (("sex",), ("age", "age10"))
+    assert Releases().read_all(["A=a.csv", "b.csv"]) == {"A": "a.csv", "b": "b.csv"}
+
+
+def test_values_are_settled_and_shortened():
+    assert ColumnOrSeveral().settle(["sex"]) == "sex"
+    assert ColumnOrSeveral().settle(["sex", "age"]) == ("sex", "age")
+    settled = Candidates().settle(["sex", "age|age10", ["a|b", "c"]])
+    assert settled == (("sex",), ("age", "age10"), ("a|b", "c"))
+    shortest = Candidates().shortest((("sex",), ("age", "age10"), ("a|b",)))
+    assert shortest == ["sex", "age|age10", ["a|b"]]
+    assert Releases().settle("data/puf.csv.gz") == {"puf": "data/puf.csv.gz"}
+    assert list(Releases().settle({"age": [31, 47]})) == ["PUF"]

@@ -45,10 +45,6 @@ class Box(NamedTuple):
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 
-    def moved(self, right: float) -> Box:
-        """Return the box further to the right."""
-        return self._replace(left=self.left + right, right=self.right + right)
-
     def nearest(self, point: Point) -> Point:
         """Return the place in the box nearest to a point."""
         x, y = point
@@ -86,12 +82,6 @@ def merge_near(
 
     `steps` are the sign, the name and the point of each step. Points closer than `near` pixels to
     the first of them share a label, with `a_line` names in a line.
-
-    Examples
-    --------
-    >>> steps = [("+", "a", (0, 0)), ("+", "b", (3, 0)), ("+", "c", (90, 0))]
-    >>> [label.lines for label in merge_near(steps, colour="black")]
-    [('+ a, b',), ('+ c',)]
     """
     runs: list[list[tuple[str, str, Point]]] = []
     for step in steps:
@@ -100,20 +90,14 @@ def merge_near(
             runs[-1].append(step)
         else:
             runs.append([step])
-    return [
-        Label(
-            tuple(_lines(run[0][0], [name for _, name, _ in run], a_line)),
-            run[len(run) // 2][2],
-            colour,
-        )
-        for run in runs
-    ]
-
-
-def _lines(sign: str, names: Sequence[str], a_line: int) -> Iterable[str]:
-    for start in range(0, len(names), a_line):
-        end = "," if start + a_line < len(names) else ""
-        yield f"{'' if start else sign + ' '}{', '.join(names[start : start + a_line])}{end}"
+    found = []
+    for run in runs:
+        names = [name for _, name, _ in run]
+        lines = [", ".join(names[k : k + a_line]) for k in range(0, len(names), a_line)]
+        lines = [*(f"{line}," for line in lines[:-1]), lines[-1]]
+        lines[0] = f"{run[0][0]} {lines[0]}"
+        found.append(Label(tuple(lines), run[len(run) // 2][2], colour))
+    return found
 
 
 def place_labels(
@@ -128,12 +112,6 @@ def place_labels(
 
     The same text at the same point is placed once. Labels stay in the plane, and off points, lines
     and boxes of other text that are `taken`.
-
-    Examples
-    --------
-    >>> label = Label(("age",), (50, 50), "black")
-    >>> place_labels([label], plane=Box(0, 0, 100, 100), points=[(50, 50)], lines=[])[0].align
-    'left'
     """
     held = list(taken)
     obstacles = _sampled(points, lines)
@@ -200,13 +178,7 @@ def _inside(
 
 
 def round_ticks(top: float, *, length: float, apart: float) -> list[float]:
-    """Choose round figures from 0 to the top that stand apart on an axis of square roots.
-
-    Examples
-    --------
-    >>> round_ticks(0.3, length=300, apart=50)
-    [0.0, 0.01, 0.05, 0.1, 0.2, 0.3]
-    """
+    """Choose round figures from 0 to the top that stand apart on an axis of square roots."""
     chosen = {0.0: 0.0}
     for mantissa in MANTISSAS:
         for power in range(SMALLEST_POWER):
@@ -285,7 +257,7 @@ def name_limits(plane: RiskPlane, asked: Iterable[tuple[str, float, bool]]) -> l
         top = plane.pixels(0, value)[1] + (2.0 if dotted else -LINE - 3)
         box = Box(2, top, 2 + len(text) * LETTER, top + LINE)
         while any(box.meets(other.box) for other in named):
-            box = box.moved(100)
+            box = box._replace(left=box.left + 100, right=box.right + 100)
         named.append(LimitLine(text, value, dotted, box))
     return named
 

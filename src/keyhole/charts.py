@@ -106,38 +106,20 @@ switched off. Save the chart as SVG or PNG instead.</noscript></main>
 
 
 def plain(name: str, longest: int = 40) -> str:
-    """Make a name fit to be drawn: no control characters, not too long.
-
-    Examples
-    --------
-    >>> plain("a" * 20, longest=8), plain("age[0].<b>")
-    ('aaaaaaa…', 'age[0].<b>')
-    """
+    """Make a name fit to be drawn: no control characters, not too long."""
     drawn = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
     return drawn if len(drawn) <= longest else drawn[: longest - 1] + "…"
 
 
 def listed(names: Iterable[str], most: int = 12) -> str:
-    """Write names one after the other, the first few of very many.
-
-    Examples
-    --------
-    >>> listed(["sex", "age", "state", "race"], most=2)
-    'sex, age and 2 more'
-    """
+    """Write names one after the other, the first few of very many."""
     drawn = [plain(name) for name in names]
     rest = f" and {len(drawn) - most} more" if len(drawn) > most else ""
     return ", ".join(drawn[:most]) + rest
 
 
 def percentage(value: float) -> str:
-    """Write a share for reading; nothing and everything are said only where exact.
-
-    Examples
-    --------
-    >>> [percentage(v) for v in (0, 0.00001, 0.00213, 0.05, 0.058, 0.64401, 0.9996, 1)]
-    ['0%', 'less than 0.01%', '0.21%', '5%', '5.8%', '64%', '99.96%', '100%']
-    """
+    """Write a share for reading; nothing and everything are said only where exact."""
     if 0 < value < 1e-4:
         return "less than 0.01%"
     if 1 - 1e-4 < value < 1:
@@ -149,13 +131,7 @@ def percentage(value: float) -> str:
 
 
 def short_percentage(value: float) -> str:
-    """Write a share where there is little room.
-
-    Examples
-    --------
-    >>> short_percentage(0.00001), short_percentage(0.05)
-    ('<0.01%', '5%')
-    """
+    """Write a share where there is little room."""
     return percentage(value).replace("less than ", "<").replace("more than ", ">")
 
 
@@ -173,13 +149,6 @@ def house_style(
 
     Each sentence of the subtitle starts a line. `width` is the number of characters in a line of
     the title; a line of the smaller subtitle has more.
-
-    Examples
-    --------
-    >>> import altair
-    >>> dots = altair.Chart(inline([{"x": 1}])).mark_point().encode(x="x:Q")
-    >>> house_style(dots, title="One dot").to_dict()["title"]["text"]
-    ['One dot']
     """
     import altair
 
@@ -203,13 +172,6 @@ def legend(
     """Lay out a legend so that no label runs into the next symbol, whatever font is there.
 
     As many columns stand beside each other as fit into the width of the drawing, in pixels.
-
-    Examples
-    --------
-    >>> legend(["in small cells: at risk", "in other cells"], width=420).to_dict()["columns"]
-    2
-    >>> legend(["in small cells: at risk", "in other cells"], width=200).to_dict()["columns"]
-    1
     """
     import altair
 
@@ -221,14 +183,9 @@ def legend(
         fitting = len(labels)
     if symbol is not None:
         options["symbolType"] = symbol
-    return altair.Legend(
-        orient=orient,
-        direction="horizontal",
-        title=title,
-        columns=max(1, min(len(labels), fitting)),
-        columnPadding=padding,
-        **options,
-    )
+    columns = max(1, min(len(labels), fitting))
+    options |= {"orient": orient, "direction": "horizontal", "title": title}
+    return altair.Legend(columns=columns, columnPadding=padding, **options)
 
 
 def own_colour(field: str = "colour") -> altair.Color:
@@ -354,32 +311,19 @@ def chart_html(chart: altair.TopLevelMixin) -> str:
     The spec stands in the page as data, not as code, and the page's policy lets only the
     script run that was written here: a name cannot become markup or a script.
     """
-    spec = chart.to_dict()
-    return PAGE.format(
-        policy=_policy(_script()),
-        title=html.escape(_heading(spec)),
-        fonts=FONTS,
-        spec=_harmless_json(spec),
-        script=_script(),
-    )
-
-
-def _policy(script: str) -> str:
+    spec, script = chart.to_dict(), _script()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    styles = "style-src 'unsafe-inline'; img-src data: blob:"
-    return f"default-src 'none'; script-src 'sha256-{digest}'; {styles}; base-uri 'none'"
-
-
-def _heading(spec: dict[str, Any]) -> str:
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        f"img-src data: blob:; base-uri 'none'"
+    )
     title = spec.get("title", "")
     text = title.get("text", "") if isinstance(title, dict) else title
-    return " ".join(text) if isinstance(text, list) else str(text)
-
-
-def _harmless_json(spec: dict[str, Any]) -> str:
-    """Write JSON in which nothing can end the script element it stands in."""
-    text = json.dumps(spec)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    heading = html.escape(" ".join(text) if isinstance(text, list) else str(text))
+    # Nothing in the JSON can end the script element it stands in.
+    plain = json.dumps(spec).replace("&", "\\u0026").replace("<", "\\u003c")
+    harmless = plain.replace(">", "\\u003e")
+    return PAGE.format(policy=policy, title=heading, fonts=FONTS, spec=harmless, script=script)
 
 
 def browser_bundle(script: str) -> str:

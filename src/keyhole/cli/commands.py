@@ -8,6 +8,7 @@ and its problems are worded with the names of flags.
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ from keyhole.cli.output import (
     tell_written,
     writing_problems,
 )
-from keyhole.cli.progress import be_quiet, tell_of_compiling, working
+from keyhole.cli.progress import tell_of_compiling, working
 from keyhole.core.expressions import Derivations
 from keyhole.core.kinds import Data, File, Flag, TableOrFile
 from keyhole.core.options import (
@@ -41,16 +42,10 @@ from keyhole.core.options import (
 )
 from keyhole.core.verbs import Output, Verb, imported
 
+# A path holds no address: its slashes are one by now.
+_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/[^/]")
 READ = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "derive")
 """The options of `keyhole.load` that commands have."""
-
-
-def reading_parameters() -> dict[str, Parameter]:
-    """Return the options with which a command reads its file."""
-    from keyhole.data.reading import load
-
-    known = parameters_of(load)
-    return {name: known[name] for name in READ}
 
 
 def command_of(verb: Verb) -> Callable[..., None]:
@@ -89,9 +84,12 @@ class _Command:
         offered = {n: p for n, p in parameters_of(function).items() if "c" in p.option.surfaces}
         has_file = "data" in inspect.signature(function).parameters
         has_data_options = any(isinstance(p.kind, Data) for p in offered.values())
-        reading = reading_parameters() if has_file or has_data_options else {}
-        if has_data_options:  # the options themselves say what a column is for
-            reading.pop("roles", None)
+        reading = {}
+        if has_file or has_data_options:
+            known = parameters_of(imported("keyhole.data.reading.load"))
+            # Where options name data, they say themselves what a column is for.
+            names = [name for name in READ if not (has_data_options and name == "roles")]
+            reading = {name: known[name] for name in names}
         return cls(verb, function, offered, reading, has_file)
 
     def run(self, words: Mapping[str, Any]) -> None:
@@ -116,11 +114,15 @@ class _Command:
             if "progress" in inspect.signature(self.function).parameters:
                 values["progress"] = report
             if words.get("engine") == "spark":
-                be_quiet()
+                # Libraries log to nobody in particular, as Py4J does if stopped.
+                logging.getLogger().addHandler(logging.NullHandler())
             problems += self._output_problems(words, values, outputs, written)
             for name, parameter in self.offered.items():
-                if isinstance(parameter.kind, Data):
-                    values[name] = _read_so(values.get(name), how)
+                value = values.get(name)
+                if isinstance(parameter.kind, Data) and isinstance(value, Mapping):
+                    values[name] = {n: _source(path, how) for n, path in value.items()}
+                elif isinstance(parameter.kind, Data) and value is not None:
+                    values[name] = _source(value, how)
             tell_of_compiling()
             source = (_source(words["file"], how),) if self.has_file else ()
             with told_with(dict.fromkeys(problems)):
@@ -148,7 +150,11 @@ class _Command:
             problems.append(Problem(template))
         if self.has_file:
             file = inputs["the data"] = words["file"]
-            problems += _address_problems(file)
+            if _ADDRESS.match(str(file)):
+                problems.append(
+                    "FILE must be a path here. Got an address instead: ask for it in Python, as in "
+                    'keyhole.risk("hdfs://...", engine="spark").'
+                )
             more = (c for n, columns in verb.more_records.items() if words[n] for c in columns)
             problems += outputs.problems(file, [*dict.fromkeys((*verb.records, *more))])
             if outputs.records and words.get("engine") == "spark":
@@ -168,22 +174,9 @@ class _Command:
 
 def _tell_aside(verb: Verb, result: Any) -> None:
     """Print what is told apart from the result."""
-    told = getattr(result, verb.aside)() if verb.aside else ""
+    told = getattr(result, verb.aside, str)()
     if told and sys.stderr is not None:
         print(told, file=sys.stderr)
-
-
-_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/[^/]")
-
-
-def _address_problems(file: Path) -> list[str]:
-    """Say what an address is for, which a path cannot hold: its slashes are one by now."""
-    if not _ADDRESS.match(str(file)):
-        return []
-    return [
-        "FILE must be a path here. Got an address instead: ask for it in Python, as in "
-        'keyhole.risk("hdfs://...", engine="spark").'
-    ]
 
 
 def _writing(
@@ -205,19 +198,18 @@ def _writing(
     return [*problems, *one_file_problems(targets, inputs)]
 
 
+def _described(name: str, kind: Any, option: Any, default: Any = None) -> inspect.Parameter:
+    """Describe a parameter of a command as Typer wants it."""
+    annotation = Annotated[kind, option]
+    only = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, only, default=default, annotation=annotation)
+
+
 def _secret_file(parameter: Parameter) -> inspect.Parameter:
     """Describe the option that names a file with a secret, which then is in no list of commands."""
-    option = typer.Option(
-        name_as_flag(parameter.name) + "-file",
-        metavar="PATH",
-        help=f"A file that holds the {parameter.name}, so that no command shows it.",
-    )
-    return inspect.Parameter(
-        f"{parameter.name}_file",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[Path | None, option],
-    )
+    words = f"A file that holds the {parameter.name}, so that no command shows it."
+    option = typer.Option(name_as_flag(parameter.name) + "-file", metavar="PATH", help=words)
+    return _described(f"{parameter.name}_file", Path | None, option)
 
 
 def _read_secrets(
@@ -248,21 +240,13 @@ def _inputs(offered: Mapping[str, Parameter], values: Mapping[str, Any]) -> dict
     found: dict[str, Path] = {}
     for name, parameter in offered.items():
         if isinstance(parameter.kind, File | Data | TableOrFile):
-            value = values.get(name)
-            several = value if isinstance(value, dict | list) else [value]
-            paths = several.values() if isinstance(several, dict) else several
-            flag = name_as_flag(name)
+            value, flag = values.get(name), name_as_flag(name)
+            paths = list(value.values()) if isinstance(value, dict) else value
+            paths = paths if isinstance(paths, list) else [paths]
             for path in paths:
                 if isinstance(path, str):
-                    found[flag if len(several) == 1 else f"{flag} {path}"] = Path(path)
+                    found[flag if len(paths) == 1 else f"{flag} {path}"] = Path(path)
     return found
-
-
-def _read_so(value: Any, reading: Mapping[str, Any]) -> Any:
-    """Return a file, or several by name, with how they are read."""
-    if isinstance(value, Mapping):
-        return {name: _source(path, reading) for name, path in value.items()}
-    return value if value is None else _source(value, reading)
 
 
 def _source(file: Path, reading: Mapping[str, Any]) -> Any:
@@ -301,77 +285,60 @@ def _file(source: DataSource | None) -> inspect.Parameter:
         metavar=source.metavar if source else "FILE",
         help=source.help.replace("`", "") if source else words,
     )
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter("file", kind, annotation=Annotated[Path, argument])
+    return _described("file", Path, argument, inspect.Parameter.empty)
 
 
 def _parameter(parameter: Parameter) -> inspect.Parameter:
     """Describe an option as Typer wants it: a word, or a flag."""
     flag = name_as_flag(parameter.name)
-    words = parameter.help.replace("`", "")
+    names = [flag, *filter(None, [parameter.option.also])]
+    default: Any = _default(parameter)
     if isinstance(parameter.kind, Flag):
         off = parameter.option.off or f"--no-{flag[2:]}"
         names = [flag if parameter.default is False else f"{flag}/{off}"]
         kind: Any = bool
-        default: Any = parameter.default
+        default = parameter.default
     else:
         one: Any = list[str] if parameter.kind.repeatable else str
-        needed = parameter.required and not parameter.option.secret
-        names = [flag, parameter.option.also] if parameter.option.also else [flag]
-        kind = one if needed else one | None
-        default = _default(parameter)
-        if parameter.required and not needed:
-            default = None  # the secret may be in a file
-    metavar = None if isinstance(parameter.kind, Flag) else parameter.metavar
+        kind = one if default is inspect.Parameter.empty else one | None
+    words = parameter.help.replace("`", "")
+    metavar = None if kind is bool else parameter.metavar
     if parameter.option.argument:
         option: Any = typer.Argument(metavar=metavar, help=words, show_default=False)
     else:
         shown = default not in (None, False, inspect.Parameter.empty)
         option = typer.Option(*names, metavar=metavar, help=words, show_default=shown)
-    return inspect.Parameter(
-        parameter.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[kind, option],
-    )
+    return _described(parameter.name, kind, option, default)
 
 
 def _default(parameter: Parameter) -> Any:
-    """Return the default as it would be typed; none, where it is nothing."""
-    value = parameter.default
-    if parameter.required:
+    """Return the default as it would be typed; none, where it is nothing, or may be in a file."""
+    if parameter.required and not parameter.option.secret:
         return inspect.Parameter.empty
-    if value is None or value == () or value == {}:
-        return None
-    return parameter.kind.write(parameter.settle(value))
+    value = parameter.settled_default
+    return None if value in (None, (), {}) else parameter.kind.write(value)
 
 
 def _outputs(verb: Verb) -> list[inspect.Parameter]:
     """Describe what a command gives back, and where."""
-    found: list[tuple[str, Any, Any]] = [
-        (one.name, Path if one.required else Path | None,
-         typer.Option(metavar=one.metavar, help=one.help))
-        for one in verb.outputs
-    ]  # fmt: skip
+    found = []
+    for one in verb.outputs:
+        option = typer.Option(metavar=one.metavar, help=one.help)
+        needed = one.required
+        kind, default = (Path, inspect.Parameter.empty) if needed else (Path | None, None)
+        found.append(_described(one.name, kind, option, default))
     if verb.records:
         words = (
             "Write one row per record, in the file's order, to a .csv, .parquet, .sav and so on."
         )
-        found.append(("records", Path | None, typer.Option(metavar="OUT", help=words)))
+        found.append(_described("records", Path | None, typer.Option(metavar="OUT", help=words)))
     if verb.picture:
         words = "Draw the result into a .svg, .png or .html."
-        found.append(("plot", Path | None, typer.Option(metavar="OUT", help=words)))
+        found.append(_described("plot", Path | None, typer.Option(metavar="OUT", help=words)))
     if verb.returns:
         words = "Print one JSON object, nothing else."
-        found.append(("json", bool, typer.Option("--json", help=words)))
+        found.append(_described("json", bool, typer.Option("--json", help=words), False))
     if verb.records or verb.picture or verb.outputs:
-        found.append(("force", bool, typer.Option("--force", help="Replace files that exist.")))
-    return [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if kind is Path else False if kind is bool else None,
-            annotation=Annotated[kind, option],
-        )
-        for name, kind, option in found
-    ]
+        words = "Replace files that exist."
+        found.append(_described("force", bool, typer.Option("--force", help=words), False))
+    return found

@@ -47,14 +47,9 @@ def _message(error: BaseException) -> str:
         return "keyhole: " + "\n".join(worded(p, name_as_flag) for p in error.problems)
     if isinstance(error, KeyholeError):
         return f"keyhole: {worded(error.args[0], name_as_flag)}"
-    if isinstance(error, typer.TyperException):
-        return _usage(error)
-    return f"keyhole: {_unexpected(error)}"
-
-
-def _usage(error: typer.TyperException) -> str:
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "keyhole"
+    if not isinstance(error, typer.TyperException):
+        return f"keyhole: {_unexpected(error)}"
+    command = getattr(getattr(error, "ctx", None), "command_path", "keyhole")
     said = error.format_message().rstrip(". ")
     return f"keyhole: {said}{'' if said.endswith('?') else '.'} See '{command} --help'."
 
@@ -67,22 +62,16 @@ def _unexpected(error: BaseException) -> str:
             "the run failed: the memory is used up. Give fewer columns, count on disk "
             "(--engine disk --memory 1GB) where the verb can, or use a larger machine."
         )
-    if _passed(error, "numba/core/caching.py") and not isinstance(error, OSError):
+    passed = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
+    cached = any(file.as_posix().endswith("numba/core/caching.py") for file in passed)
+    if cached and not isinstance(error, OSError):
         return _damaged_cache()
-    if isinstance(error, OSError) and error.errno:
-        reason = f"{os.strerror(error.errno)}"
-    else:
-        reason = f"{type(error).__name__} {_place(error)}"
+    known = isinstance(error, OSError) and error.errno
+    reason = os.strerror(known) if known else f"{type(error).__name__} {_place(error)}"
     return (
         f"the run failed unexpectedly ({reason.strip()}). This is a fault of keyhole; please "
         f"report it. KEYHOLE_DEBUG=1 shows the details, which may quote the data."
     )
-
-
-def _passed(error: BaseException, file: str) -> bool:
-    """Tell whether the error went through a file."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return any(Path(frame.filename).as_posix().endswith(file) for frame in frames)
 
 
 def _damaged_cache() -> str:

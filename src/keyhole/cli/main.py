@@ -12,8 +12,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from keyhole.cli import failures
+from keyhole.core.files import ending_cleanly
 from keyhole.core.names import nearest
-from keyhole.core.signals import ending_cleanly
 from keyhole.core.verbs import VERBS, Verb
 from keyhole.errors import InputError
 
@@ -64,8 +64,7 @@ def _version(asked: bool) -> None:
 def _begin(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001
-        bool,
-        typer.Option("--version", help="Print the version.", is_eager=True, callback=_version),
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
     ] = False,
 ) -> None:
     """Decide whether a file of people's records may be released.

@@ -37,10 +37,14 @@ class Destinations:
         that the records will have.
         """
         records = partial(check_data_file, columns=columns)
-        return [
-            *_problems_of("--records", self.records, records, self.force, source),
-            *_problems_of("--plot", self.plot, _check_picture, self.force, source),
-        ]
+        asked = (("--records", self.records, records), ("--plot", self.plot, _check_picture))
+        found: list[str] = []
+        for option, path, check in asked:
+            blocked = writing_problems(option, path, check, self.force)
+            if path and source and not blocked and _are_one(path, source):
+                blocked = [f"{option}: {str(path)!r} is the file that is read. Give another name."]
+            found += blocked
+        return found
 
     def give(self, result: Result, derived: Mapping[str, str] | None = None) -> None:
         """Write the files, then print the result, and the columns that were derived for it."""
@@ -99,25 +103,16 @@ def writing_problems(
 
 
 def one_file_problems(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path]) -> list[str]:
-    """Say of files to be written that are one, or are read, so; whatever may be replaced.
-
-    Examples
-    --------
-    >>> one_file_problems({"--out": Path("a.csv"), "--plot": Path("b/../a.csv")}, {})
-    ["--plot: 'b/../a.csv' is the file of --out too. Give another name."]
-    """
+    """Say of files to be written that are one, or are read, so; whatever may be replaced."""
     found, seen = [], dict[str, Path]()
     for option, path in outputs.items():
         if path is None:
             continue
+        others = [(one, f"is a file that is read ({name})") for name, one in inputs.items()]
+        others += [(one, f"is the file of {name} too") for name, one in seen.items()]
         found += [
-            f"{option}: {str(path)!r} is a file that is read ({name}). Give another name."
-            for name, other in inputs.items()
-            if _are_one(path, other)
-        ]
-        found += [
-            f"{option}: {str(path)!r} is the file of {name} too. Give another name."
-            for name, other in seen.items()
+            f"{option}: {str(path)!r} {words}. Give another name."
+            for other, words in others
             if _are_one(path, other)
         ]
         seen[option] = path
@@ -130,21 +125,6 @@ def _are_one(path: Path, other: Path) -> bool:
             return True
         return os.path.samefile(path, other)
     return False
-
-
-def _problems_of(
-    option: str,
-    path: Path | None,
-    check_format: Callable[[Path], None],
-    force: bool,
-    source: Path | None,
-) -> list[str]:
-    found = writing_problems(option, path, check_format, force)
-    if found or path is None:
-        return found
-    if source is None or not _are_one(path, source):
-        return []
-    return [f"{option}: {str(path)!r} is the file that is read. Give another name."]
 
 
 class _OnlyCheckingError(Exception):

@@ -18,18 +18,7 @@ class Report(Protocol):
 
 @contextmanager
 def working(doing: str) -> Iterator[Report]:
-    """Show a bar while a job runs, and take it away at the end.
-
-    Parameters
-    ----------
-    doing
-        What is being done, in a word or two.
-
-    Yields
-    ------
-    Report
-        To be called as the job goes on.
-    """
+    """Show a bar while a job runs, and take it away; give what to call as the job goes on."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield _say_nothing
         return
@@ -52,13 +41,6 @@ def working(doing: str) -> Iterator[Report]:
 
 def _say_nothing(done: object = "", most: float | None = None, /) -> None:  # noqa: ARG001
     return None
-
-
-def be_quiet() -> None:
-    """Keep off the screen what libraries log to nobody in particular, as Py4J does if stopped."""
-    import logging
-
-    logging.getLogger().addHandler(logging.NullHandler())
 
 
 @cache

@@ -56,10 +56,7 @@ def is_everything_apart() -> bool:
 
 
 def memory_for(path: Path, most: int | None = None) -> int:
-    """Return how many bytes of memory the reading of a file may take, by its size.
-
-    `most` bounds it further.
-    """
+    """Return how many bytes the reading of a file may take, by its size, and `most` at most."""
     wanted = max(_LEAST_MEMORY, _TIMES * path.stat().st_size)
     with suppress(AttributeError, OSError, ValueError):  # not every system tells
         wanted = min(wanted, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -69,19 +66,9 @@ def memory_for(path: Path, most: int | None = None) -> int:
 def ask_apart(function: str, given: Mapping[str, Any], *, memory: int | None = None) -> bytes:
     """Call a function, as ``module:name``, in a new process, and return the bytes it returns.
 
-    Parameters
-    ----------
-    function
-        It takes `given` as one dictionary, which must be plain enough for JSON.
-    memory
-        How many bytes it may take beyond what the process takes at first.
-
-    Raises
-    ------
-    BrokenOffError
-        If the process died, ran out of memory, or failed in a way that keyhole did not foresee.
-    KeyholeError
-        What the function raised, if it is one.
+    It takes `given` as one dictionary, which must be plain enough for JSON, and may take `memory`
+    bytes beyond what the process takes at first. A `KeyholeError` that it raises is raised here; a
+    `BrokenOffError` if the process died, or failed in a way that keyhole did not foresee.
     """
     root = str(Path(__file__).parents[2])
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]

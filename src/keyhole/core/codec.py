@@ -9,19 +9,11 @@ from __future__ import annotations
 import datetime
 import math
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    Self,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Self, Union, get_args, get_origin, get_type_hints
 
 from keyhole.core.marks import HIDDEN, LEFT_OUT, PUBLIC, SPREAD, WHEN_SET, Named, When
 
@@ -53,20 +45,17 @@ def members_of(kind: type) -> dict[str, Member]:
     >>> [(name, member.has(WHEN_SET)) for name, member in members_of(Cells).items()]
     [('uniques', True)]
     """
-    return _by_name(kind)
+    return _members(kind)
 
 
 @cache
-def _by_name(kind: type) -> dict[str, Member]:
-    return {member.name: member for member in _members(kind)}
-
-
-def _members(kind: type[Any]) -> Iterator[Member]:
+def _members(kind: type[Any]) -> dict[str, Member]:
+    found = []
     hints = get_type_hints(kind, include_extras=True)
     for one in fields(kind):
         hint, marks = unmarked(hints[one.name])
         if HIDDEN not in marks:
-            yield Member(_name(one.name, marks), one.name, hint, marks, True)
+            found.append(Member(_name(one.name, marks), one.name, hint, marks, True))
     getters = {
         name: value.fget
         for base in reversed(kind.__mro__)
@@ -76,7 +65,8 @@ def _members(kind: type[Any]) -> Iterator[Member]:
     for name, getter in getters.items():
         hint, marks = unmarked(get_type_hints(getter, include_extras=True).get("return", Any))
         marks = (*marks, *getattr(getter, "_figure", ()))
-        yield Member(_name(name, marks), name, hint, marks, False)
+        found.append(Member(_name(name, marks), name, hint, marks, False))
+    return {member.name: member for member in found}
 
 
 def _name(attribute: str, marks: tuple[Any, ...]) -> str:
@@ -91,13 +81,7 @@ def unmarked(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def to_plain(value: Any) -> Any:
-    """Return a result, or whatever it holds, as JSON has it; what is not finite is null.
-
-    Examples
-    --------
-    >>> to_plain({"rp": float("nan"), "cells": (1, 2), 3: float("inf")})
-    {'rp': None, 'cells': [1, 2], '3': None}
-    """
+    """Return a result, or whatever it holds, as JSON has it; what is not finite is null."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if hasattr(value, "to_dicts"):  # a frame
@@ -126,7 +110,9 @@ def members_to_plain(value: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for member in members_of(type(value)).values():
         item = getattr(value, member.attribute)
-        if item is LEFT_OUT or _is_unset(item, member) or not _is_told(value, member):
+        empty = item is None or (isinstance(item, str | Sequence | Mapping) and not item)
+        told = all(getattr(value, m.attribute) for m in member.marks if isinstance(m, When))
+        if item is LEFT_OUT or (empty and member.has(WHEN_SET)) or not told:
             continue
         if member.has(SPREAD):
             found |= to_plain(item)
@@ -181,15 +167,6 @@ class PublicView:
         if any(m.attribute == name and m.has(PUBLIC) for m in members_of(kind).values()):
             return getattr(self._result, name)
         raise AttributeError(f"{name!r} of {kind.__name__} is not public")
-
-
-def _is_told(value: Any, member: Member) -> bool:
-    return all(getattr(value, mark.attribute) for mark in member.marks if isinstance(mark, When))
-
-
-def _is_unset(item: Any, member: Member) -> bool:
-    empty = item is None or (isinstance(item, str | Sequence | Mapping) and not item)
-    return empty and member.has(WHEN_SET)
 
 
 def from_plain(hint: Any, value: Any) -> Any:

@@ -33,19 +33,9 @@ def equivalent(
 ) -> Equivalent:
     """Write a verb with those of its options that differ from their defaults.
 
-    Parameters
-    ----------
-    verb
-        The name of the verb; of one in a group, both names.
-    values
-        Its options by name; what is no option of it is passed over. A secret is never shown: it
-        is read from a file.
-    source
-        The file that is read, if the verb reads one.
-    reading
-        How the file is read: options of `keyhole.load`.
-    out
-        Where the first of the verb's outputs goes, if it has any.
+    A verb of a group has both names. What is no option of the verb is passed over, and a secret is
+    never shown: it is read from a file. `reading` are options of `keyhole.load` for the `source`,
+    and `out` is where the first of the verb's outputs goes.
 
     Examples
     --------
@@ -100,8 +90,7 @@ def _given(
     found = []
     for name, parameter in known.items():
         value = parameter.settle(values.get(name))
-        default = None if parameter.required else parameter.settle(parameter.default)
-        if value is not None and value != default and value not in ((), {}):
+        if value is not None and value not in (parameter.settled_default, (), {}):
             found.append((parameter, value))
     return found
 
@@ -137,13 +126,7 @@ def _argument(parameter: Parameter, value: Any) -> str:
 
 
 def python_literal(value: Any) -> str:
-    """Write a value as Python does, texts in double quotes.
-
-    Examples
-    --------
-    >>> print(python_literal({"a": ("x", 2)}))
-    {"a": ["x", 2]}
-    """
+    """Write a value as Python does, texts in double quotes."""
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, list | tuple):

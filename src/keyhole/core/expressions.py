@@ -16,12 +16,13 @@ Python.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 from keyhole.core.kinds import File, Kind, Number, Place, Text, Whole
 from keyhole.core.names import nearest, quoted, repeated, shown
@@ -37,7 +38,6 @@ LOW_POPULATION = (
     "036", "059", "063", "102", "203", "556", "692", "790", "821", "823", "830", "831", "878",
     "879", "884", "890", "893",
 )  # fmt: skip
-_SIGNS = r"[-=+(),{}:;]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class _NumberOrDate(Number):
         return None if fits else "a number or a date"
 
 
-@dataclass(frozen=True, slots=True)
 class _Coding(Kind):
     """A file with a coding, or the coding itself."""
 
-    def fault(self, value: Any) -> str | None:
-        fits = isinstance(value, str | dict) and bool(value)
-        return None if fits else 'a file in quotes, or a coding such as {"a": "x"}'
+    what = 'a file in quotes, or a coding such as {"a": "x"}'
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, str | dict) and bool(value)
 
 
 _ANY = Number(high=float("inf"))
@@ -177,7 +177,7 @@ def parse_expression(text: str) -> Call:
     ...
     keyhole.core.tokens.SyntaxProblem: character 1: 'bnad' is not a function. Did you mean 'band'?
     """
-    parser = _Parser(_limited(text), _SIGNS, "expression")
+    parser = _Parser(text)
     tree = parser.call()
     if parser.token.kind != "end":
         problem = f"the expression should end here, not go on with {parser.token.shown}."
@@ -186,14 +186,8 @@ def parse_expression(text: str) -> Call:
 
 
 def read_definitions(text: str) -> list[tuple[str, str]]:
-    """Read ``NAME = EXPRESSION``, once or several times, as names and expressions.
-
-    Examples
-    --------
-    >>> read_definitions('age10 = band(age,10); "zip 3" = prefix(zip, 3)')
-    [('age10', 'band(age, 10)'), ('zip 3', 'prefix(zip, 3)')]
-    """
-    parser = _Parser(_limited(text), _SIGNS, "expression")
+    """Read ``NAME = EXPRESSION``, once or several times, as names and expressions."""
+    parser = _Parser(text)
     found = []
     while parser.token.kind != "end":
         name = parser.name()
@@ -204,46 +198,31 @@ def read_definitions(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def _limited(text: str) -> str:
-    if len(text) > MOST_CHARACTERS:
-        got = f"Got {len(text):,} instead: put a long coding into a file."
-        problem = f"an expression must be at most {MOST_CHARACTERS:,} characters. {got}"
-        raise SyntaxProblem(MOST_CHARACTERS + 1, problem)
-    return text
-
-
 def write_definition(name: str, expression: str) -> str:
-    """Write a derived column as `read_definitions` reads it.
-
-    Examples
-    --------
-    >>> write_definition("zip 3", "prefix(zip, 3)")
-    '"zip 3" = prefix(zip, 3)'
-    """
+    """Write a derived column as `read_definitions` reads it."""
     return f"{ColumnName(name)} = {expression}"
 
 
-def source_columns(tree: Expression) -> tuple[str, ...]:
-    """Return the columns that an expression reads, each once.
+def derive_line(column: str, suffix: str, expression: str) -> str:
+    """Write the line of ``--derive`` or ``[derive]`` that makes a coarser column, ``{}``."""
+    made = expression.replace("{}", str(ColumnName(column)), 1)
+    return write_definition(f"{column}_{suffix}", made)
 
-    Examples
-    --------
-    >>> source_columns(parse_expression("join(sex, band(age, 10), sex)"))
-    ('sex', 'age')
-    """
+
+def drop_line(column: str) -> str:
+    """Write the line of a plan that leaves a column out of the release."""
+    return f'step = [{{ method = "drop", columns = [{json.dumps(column, ensure_ascii=False)}] }}]'
+
+
+def source_columns(tree: Expression) -> tuple[str, ...]:
+    """Return the columns that an expression reads, each once."""
     if isinstance(tree, ColumnName):
         return (tree.name,)
     return tuple(dict.fromkeys(name for part in tree.columns for name in source_columns(part)))
 
 
 def coding_files(tree: Expression) -> tuple[str, ...]:
-    """Return the files that an expression reads, each once.
-
-    Examples
-    --------
-    >>> coding_files(parse_expression('pool(map(job, "jobs.csv"), 10)'))
-    ('jobs.csv',)
-    """
+    """Return the files that an expression reads, each once."""
     found: list[str] = []
     map_files(tree, lambda file: found.append(file) or file)  # type: ignore[func-returns-value]
     return tuple(dict.fromkeys(found))
@@ -266,8 +245,14 @@ def map_files(tree: Expression, change: Callable[[str], str]) -> Expression:
 class _Parser(TokenReader):
     """Recursive descent: a call, what it is applied to, values, options."""
 
+    def __init__(self, text: str) -> None:
+        if len(text) > MOST_CHARACTERS:
+            got = f"Got {len(text):,} instead: put a long coding into a file."
+            problem = f"an expression must be at most {MOST_CHARACTERS:,} characters. {got}"
+            raise SyntaxProblem(MOST_CHARACTERS + 1, problem)
+        super().__init__(text, r"[-=+(),{}:;]", "expression")
+
     def name(self) -> str:
-        """Read the name of a column."""
         token = self.token
         if token.kind not in ("word", "text", "name") or not token.plain:
             raise SyntaxProblem(token.at, f"the name of a column is expected, not {token.shown}.")
@@ -275,11 +260,12 @@ class _Parser(TokenReader):
         return token.plain
 
     def call(self) -> Call:
-        """Read a function with its arguments."""
         token = self.token
         known = FUNCTIONS.get(token.word) if token.kind == "word" else None
         if known is None:
-            raise SyntaxProblem(token.at, _no_function(token.shown, token.text))
+            near = nearest(token.text, list(FUNCTIONS), most=1)
+            remedy = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(FUNCTIONS)}."
+            raise SyntaxProblem(token.at, f"{token.shown} is not a function. {remedy}")
         self.place += 1
         self.deeper()
         self.expect("(")
@@ -297,7 +283,6 @@ class _Parser(TokenReader):
         return Call(token.word, tuple(columns), tuple(values), options)
 
     def arguments(self, known: Function) -> tuple[list[Expression], list[Any]]:
-        """Read columns and values, until an option or the end."""
         columns, values = [self.column()], list[Any]()
         while self.token.word == "," and not self.at_option(1):
             self.place += 1
@@ -308,12 +293,10 @@ class _Parser(TokenReader):
         return columns, values
 
     def at_option(self, ahead: int) -> bool:
-        """Tell whether an option stands so many tokens ahead."""
         pair = self.tokens[self.place + ahead : self.place + ahead + 2]
         return len(pair) == 2 and pair[0].kind == "word" and pair[1].text == "="
 
     def options(self, function: str, known: Function) -> dict[str, Any]:
-        """Read what is given by name."""
         found: dict[str, Any] = {}
         while self.token.word == "," and self.at_option(1):
             self.place += 1
@@ -321,9 +304,8 @@ class _Parser(TokenReader):
             self.place += 2
             if token.word not in known.options or token.word in found:
                 names = " or ".join(f"{name}=" for name in known.options if name not in found)
-                what = (
-                    "is given twice" if token.word in found else "is not an option of " + function
-                )
+                twice = token.word in found
+                what = "is given twice" if twice else f"is not an option of {function}"
                 remedy = f"It takes {names}." if names else "It takes no further ones."
                 raise SyntaxProblem(token.at, f"{token.text}= {what}. {remedy}")
             found[token.word] = self.value()
@@ -368,12 +350,6 @@ class _Parser(TokenReader):
                 break
         self.expect("}")
         return found
-
-
-def _no_function(seen: str, text: str) -> str:
-    near = nearest(text, list(FUNCTIONS), most=1)
-    remedy = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(FUNCTIONS)}."
-    return f"{seen} is not a function. {remedy}"
 
 
 def _value_faults(known: Function, values: list[Any]) -> Iterator[str]:
@@ -427,20 +403,20 @@ def _definitions(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def definition_problems(value: Any) -> list[str]:
-    """Return everything that is wrong with derived columns, whatever their file holds.
-
-    Examples
-    --------
-    >>> definition_problems({"age": "band(age, 10)"})
-    ["derived column 'age' must not be made from itself. Give it another name, such as 'age_2'."]
-    """
-    items = list(value.items()) if isinstance(value, Mapping) else None
+    """Return everything that is wrong with derived columns, whatever their file holds."""
+    if isinstance(value, Mapping):
+        parts: list[Any] = [{name: text} for name, text in value.items()]
+    else:
+        parts = [value] if isinstance(value, str) else list(value)
     problems, found = [], list[tuple[str, str]]()
-    for one in items if items is not None else [value] if isinstance(value, str) else value:
+    for part in parts:
         try:
-            found += _definitions({one[0]: one[1]} if items is not None else one)
+            found += _definitions(part)
         except SyntaxProblem as problem:
-            problems.append(_worded(problem, one))
+            (called,) = part if isinstance(part, Mapping) else [part]
+            problems.append(
+                f"derived column {shown(called)}, character {problem.at}: {problem.text}"
+            )
     names = [name for name, _ in found]
     problems += [f"derived column {shown(name)} is defined twice." for name in repeated(names)]
     for place, (name, text) in enumerate(found):
@@ -459,38 +435,26 @@ def definition_problems(value: Any) -> list[str]:
     return problems
 
 
-def _worded(problem: SyntaxProblem, one: Any) -> str:
-    if isinstance(one, tuple):
-        return f"derived column {shown(one[0])}, character {problem.at}: {problem.text}"
-    return f"derived column {shown(one)}, character {problem.at}: {problem.text}"
-
-
 @dataclass(frozen=True, slots=True)
 class Derivations(Kind):
     """Derived columns: a table of expressions by name, or lines ``NAME = EXPRESSION``."""
 
     purpose: str = "column"
 
-    metavar: ClassVar[str] = "'NAME = EXPRESSION'"
-    widget: ClassVar[str] = "lines"
-    repeatable: ClassVar[bool] = True
+    metavar = "'NAME = EXPRESSION'"
+    widget = "lines"
+    repeatable = True
+    what = "lines such as 'age10 = band(age, 10)', or a table of expressions by name"
 
     def fault(self, value: Any) -> str | None:
         """Say what is wrong, all of it."""
-        what = "lines such as 'age10 = band(age, 10)', or a table of expressions by name"
-        problems = definition_problems(value) if self.is_shaped(value) else []
-        if problems:
-            return f"{what} ({' '.join(problems)})"
-        return None if self.is_shaped(value) else what
+        if not self.is_shaped(value):
+            return self.what
+        problems = definition_problems(value)
+        return f"{self.what} ({' '.join(problems)})" if problems else None
 
     def settle(self, value: Any) -> dict[str, str]:
-        """Return expressions by name, as they are written.
-
-        Examples
-        --------
-        >>> Derivations().settle(["age10 = band(age,10)"])
-        {'age10': 'band(age, 10)'}
-        """
+        """Return expressions by name, as they are written."""
         return dict(_definitions(value))
 
     def read(self, text: str) -> list[str]:
@@ -511,9 +475,8 @@ class Derivations(Kind):
         """Yield the columns that expressions read and that are not derived themselves."""
         made = self.settle(value)
         for name, text in made.items():
-            for column in source_columns(parse_expression(text)):
-                if column not in made:
-                    yield (name,), column
+            columns = source_columns(parse_expression(text))
+            yield from (((name,), column) for column in columns if column not in made)
 
     @staticmethod
     def is_shaped(value: Any) -> bool:

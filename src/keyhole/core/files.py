@@ -3,7 +3,7 @@
 Everything is written inside a hidden folder beside its target, which only its owner can enter,
 and renamed into place. The folder holds a lock for as long as its run lives. Whoever writes next
 to it removes the folders that nobody holds any more; an older release that was set aside and
-whose successor never came is put back.
+whose successor never came is put back. SIGTERM and SIGHUP clean up as Ctrl-C does.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 from keyhole.core.options import Problem
 from keyhole.errors import FileError, OptionError, RunError
@@ -25,6 +28,8 @@ _ROOM = 1 << 16
 _UNFINISHED = re.compile(r"\.keyhole-[0-9a-f]{8}")
 # Inside such a folder: the lock, what is being written, and what it replaces.
 _LOCK, _NEW, _OLD = "lock", "new", "old"
+# A terminal that is closed sends SIGHUP, which Windows does not know.
+_ENDING = [s for s in (signal.SIGTERM, getattr(signal, "SIGHUP", None)) if s is not None]
 
 
 @contextmanager
@@ -36,30 +41,8 @@ def write_whole(
     Whatever goes wrong, an interrupt included, the temporary file is removed and the target
     is as it was. A target that exists stays unless `force` is given. A link, also one to
     nothing, is such a target: it is replaced and not followed, so that nothing is written
-    where the name does not say.
-
-    Parameters
-    ----------
-    path
-        The file to be written.
-    force
-        Replace the file if it exists.
-    private
-        Let only its owner read and write the file; else the umask decides.
-
-    Yields
-    ------
-    Path
-        Where to write; it has the same name as the target.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with write_whole(folder / "out.txt") as temporary:
-    ...     _ = temporary.write_text("all of it")
-    >>> [file.name for file in folder.iterdir()]
-    ['out.txt']
+    where the name does not say. A `private` file only its owner may read and write; else the
+    umask decides.
     """
     target = Path(path)
     place = _new_place(target.parent)
@@ -70,7 +53,8 @@ def write_whole(
         yield temporary
         if private:
             temporary.chmod(0o600)
-        _settle(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
         if not force:
             _check(target, force)
         os.replace(temporary, target)
@@ -93,25 +77,6 @@ def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     An older folder of that name is replaced: it goes only when the new one is there, and is
     put back by the next run if this one is killed in between.
-
-    Parameters
-    ----------
-    path
-        The folder to be written.
-
-    Yields
-    ------
-    Path
-        The folder to fill.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> parent = Path(tempfile.mkdtemp())
-    >>> with write_folder(parent / "release") as temporary:
-    ...     _ = (temporary / "people.csv").write_text("sex")
-    >>> [str(file.relative_to(parent)) for file in parent.glob("*/*")]
-    ['release/people.csv']
     """
     target = Path(path)
     place = _new_place(target.parent)
@@ -202,12 +167,6 @@ def _let_go(place: Path) -> None:
         os.close(lock)
 
 
-def remove_unfinished() -> None:
-    """Remove what this process was writing when it was interrupted, also while it cleaned up."""
-    for place in list(_HELD):
-        _remove(place)
-
-
 def _remove(place: Path) -> None:
     """Remove an unfinished folder; what it had set aside is put back if nothing has replaced it."""
     with suppress(OSError, ValueError):
@@ -223,10 +182,7 @@ def _remove(place: Path) -> None:
 def lock_file(file: int, *, wait: bool = False) -> None:
     """Hold an open file until it is closed or the process ends.
 
-    Raises
-    ------
-    OSError
-        If another holds it and this does not wait, or the file system has no locks.
+    An `OSError` says that another holds it, if this does not wait, or that there are no locks.
     """
     if sys.platform == "win32":
         import msvcrt
@@ -236,6 +192,32 @@ def lock_file(file: int, *, wait: bool = False) -> None:
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+@contextmanager
+def ending_cleanly() -> Iterator[None]:
+    """Let a signal that would end the process interrupt it instead, so that nothing is left behind.
+
+    A signal that is ignored (``nohup``) or has its own function stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    taken = [one for one in _ENDING if signal.getsignal(one) is signal.SIG_DFL]
+    for one in taken:
+        signal.signal(one, _interrupt)
+    try:
+        yield
+    finally:
+        # What was being written when it was interrupted, also while it cleaned up.
+        for place in list(_HELD):
+            _remove(place)
+        for one in taken:
+            signal.signal(one, signal.SIG_DFL)
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _refused(target: Path, error: OSError) -> RunError:
@@ -293,11 +275,6 @@ def _problem(target: Path, force: bool) -> str:
             template = "{0!r} exists. Give another name, or ask for it to be replaced ({force})."
             return Problem(template, str(target))
     return ""
-
-
-def _settle(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
 
 
 def _settle_folder(folder: Path) -> None:

@@ -11,24 +11,12 @@ LONGEST_SOUGHT = 500
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:
-    """Write a number of things.
-
-    Examples
-    --------
-    >>> plural(1, "record"), plural(2_000, "record"), plural(2, "category", "categories")
-    ('1 record', '2,000 records', '2 categories')
-    """
+    """Write a number of things."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def were(count: int) -> str:
-    """Return the verb of a number of things.
-
-    Examples
-    --------
-    >>> were(1), were(2)
-    ('was', 'were')
-    """
+    """Return the verb of a number of things."""
     return "was" if count == 1 else "were"
 
 
@@ -48,13 +36,7 @@ def shown(name: object) -> str:
 
 
 def quoted(names: Iterable[str], most: int = 10) -> str:
-    """Write names for a message; a long list is cut and the rest counted.
-
-    Examples
-    --------
-    >>> quoted(["age", "sex"]), quoted("abc", most=2)
-    ("'age', 'sex'", "'a', 'b' and 1 more")
-    """
+    """Write names for a message; a long list is cut and the rest counted."""
     listed = list(names)
     rest = len(listed) - most
     text = ", ".join(map(shown, listed[:most]))
@@ -62,15 +44,7 @@ def quoted(names: Iterable[str], most: int = 10) -> str:
 
 
 def nearest(name: str, names: Sequence[str], most: int = 3) -> list[str]:
-    """Return the names that come near a mistyped one, the nearest first.
-
-    Examples
-    --------
-    >>> nearest("agee", ["sex", "age", "AGE"])
-    ['age', 'AGE']
-    >>> nearest("zzz", ["sex", "age"])
-    []
-    """
+    """Return the names that come near a mistyped one, the nearest first."""
     from rapidfuzz import fuzz, process
 
     if len(name) > LONGEST_SOUGHT:
@@ -85,13 +59,7 @@ def nearest(name: str, names: Sequence[str], most: int = 3) -> list[str]:
 def absent(
     wanted: Iterable[str], names: Sequence[str], *, purpose: str = "", where: str = "the data"
 ) -> list[str]:
-    """Say of each wanted column that is not there so, with the names that come near.
-
-    Examples
-    --------
-    >>> absent(["agee"], ["age", "sex"], purpose="key")
-    ["key 'agee' is not a column of the data. Did you mean 'age'?"]
-    """
+    """Say of each wanted column that is not there so, with the names that come near."""
     asked, known = list(wanted), set(names)
     vouched = are_vouched(asked, names)
     return [
@@ -106,11 +74,6 @@ def are_vouched(asked: Iterable[str], names: Iterable[str]) -> bool:
     """Tell whether the names may be shown, since one that was asked for is among them.
 
     Else the first line may be no header, and what stands for names a record's values.
-
-    Examples
-    --------
-    >>> are_vouched(["age", "sexx"], ["age", "sex"]), are_vouched(["age"], ["Jane", "Doe"])
-    (True, False)
     """
     return not set(names).isdisjoint(asked)
 
@@ -127,24 +90,12 @@ def _remedy(name: str, names: Sequence[str], vouched: bool) -> str:
 
 
 def repeated(names: Iterable[str]) -> list[str]:
-    """Return the names that come more than once, in order.
-
-    Examples
-    --------
-    >>> repeated(["a", "b", "a"])
-    ['a']
-    """
+    """Return the names that come more than once, in order."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 
 def repeated_places(names: Sequence[str], most: int = 10) -> str:
-    """Say which columns share a name, by their places and not by the name.
-
-    Examples
-    --------
-    >>> repeated_places(["a", "b", "a", "c", "b", "a"])
-    'columns 1, 3 and 6; columns 2 and 5'
-    """
+    """Say which columns share a name, by their places and not by the name."""
     groups = []
     for name in repeated(names):
         *places, last = (str(place) for place, one in enumerate(names, 1) if one == name)

@@ -7,7 +7,7 @@ is about reads its code, and whoever must not tell a small count has it worded a
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 WORDS: dict[str, str] = {
@@ -123,13 +123,7 @@ class _Words(string.Formatter):
 
 
 def collect_notes(*values: Any) -> list[dict[str, Any]]:
-    """Return the notes in plain values as a record keeps them beside their words.
-
-    Examples
-    --------
-    >>> collect_notes({"notes": [Note("sample.kept", records=20)], "rows": [["a"]]})
-    [{'text': '20 records were kept', 'code': 'sample.kept', 'values': {'records': 20}}]
-    """
+    """Return the notes in plain values as a record keeps them beside their words."""
     found = {str(note): note for note in _notes_in(values)}
     return [
         {"text": text, "code": note.code, "values": dict(note.values)}
@@ -148,31 +142,22 @@ def _notes_in(value: Any) -> Iterator[Note]:
 
 
 def words_only(value: Any) -> Any:
-    """Return plain values with notes as plain text, as a stored record gives them back.
+    """Return plain values with notes as plain text, as a stored record gives them back."""
+    return _with_texts(value, str)
 
-    Examples
-    --------
-    >>> type(words_only({"notes": [Note("sample.kept", records=2)]})["notes"][0])
-    <class 'str'>
-    """
-    if isinstance(value, Note):
-        return str(value)
+
+def _with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
     if isinstance(value, Mapping):
-        return {name: words_only(item) for name, item in value.items()}
+        return {name: _with_texts(item, change) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [words_only(item) for item in value]
+        return [_with_texts(item, change) for item in value]
     return value
 
 
 def restore_notes(record: Mapping[str, Any]) -> dict[str, Note]:
-    """Return the notes of a stored record by their words.
-
-    Examples
-    --------
-    >>> kept = collect_notes([Note("sample.kept", records=2)])
-    >>> restore_notes({"notes": kept})["2 records were kept"].hiding(3)
-    'fewer than 3 records were kept'
-    """
+    """Return the notes of a stored record by their words."""
     return {
         note["text"]: Note(note["code"], **note["values"])
         for note in record.get("notes", ())
@@ -181,18 +166,5 @@ def restore_notes(record: Mapping[str, Any]) -> dict[str, Note]:
 
 
 def with_notes(value: Any, notes: Mapping[str, Note]) -> Any:
-    """Return plain values with the texts that are notes as notes.
-
-    Examples
-    --------
-    >>> note = Note("sample.kept", records=2)
-    >>> with_notes({"notes": [str(note), "else"]}, {str(note): note})["notes"][0].code
-    'sample.kept'
-    """
-    if isinstance(value, str):
-        return notes.get(value, value)
-    if isinstance(value, Mapping):
-        return {name: with_notes(item, notes) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [with_notes(item, notes) for item in value]
-    return value
+    """Return plain values with the texts that are notes as notes."""
+    return _with_texts(value, lambda text: notes.get(text, text))

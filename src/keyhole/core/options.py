@@ -36,58 +36,26 @@ REQUIRED = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What an option means, and what it may be where its type does not say it.
+    """What an option means, and what it may be where its type does not say it."""
 
-    Parameters
-    ----------
-    help
-        A sentence or two, in plain English.
-    low, high, above, below
-        Bounds of a number; `above` and `below` exclude the bound itself.
-    column
-        What a text names: the purpose of a column, like ``weight``.
-    kind
-        The kind of value, where the type does not tell.
-    metavar
-        What stands for the value in help.
-    secret
-        Whether the value is shown in no message, record or command.
-    argument
-        Whether the command line takes it by its place, without a flag.
-    off
-        What turns a flag off on the command line, if not ``--no-`` before its name.
-    also
-        Another name that the command line knows the option by.
-    surfaces
-        Where the option is offered: on the command line (``c``), in a review file (``r``).
-    """
-
-    help: str
+    help: str  # a sentence or two, in plain English
     low: float | None = None
     high: float | None = None
-    above: float | None = None
+    above: float | None = None  # the bound itself is excluded
     below: float | None = None
-    column: str = ""
-    kind: Kind | None = None
-    metavar: str = ""
-    secret: bool = False
-    argument: bool = False
-    off: str = ""
-    also: str = ""
-    surfaces: str = "cr"
+    column: str = ""  # what a text names: the purpose of a column, like `weight`
+    kind: Kind | None = None  # where the type does not tell it
+    metavar: str = ""  # what stands for the value in help
+    secret: bool = False  # the value is shown in no message, record or command
+    argument: bool = False  # the command line takes it by its place, without a flag
+    off: str = ""  # what turns a flag off on the command line, if not `--no-` before its name
+    also: str = ""  # another name that the command line knows the option by
+    surfaces: str = "cr"  # where it is offered: on the command line, in a review file
 
 
 @dataclass(frozen=True, slots=True)
 class DataSource:
-    """What a verb reads as its data, where that is not a file of records.
-
-    Parameters
-    ----------
-    help
-        What it is.
-    metavar
-        What stands for it in help.
-    """
+    """What a verb reads as its data, where that is not a file of records."""
 
     help: str
     metavar: str
@@ -124,6 +92,11 @@ class Parameter:
         fit = value is None and (self.optional or self.default == ())
         return None if fit else self.kind.fault(value)
 
+    @property
+    def settled_default(self) -> Any:
+        """The default in the form in which it is kept; None without one."""
+        return None if self.required else self.settle(self.default)
+
     def settle(self, value: Any) -> Any:
         """Return a fit value in the form in which it is kept; none of a list is an empty one."""
         if value is None:
@@ -144,7 +117,8 @@ class Parameter:
         """Describe the option as JSON Schema, with its meaning and default."""
         found = {"description": self.help, **self.kind.schema()}
         if not self.required and self.default is not None and not self.option.secret:
-            found["default"] = _plain(self.default)
+            is_list = isinstance(self.default, tuple)
+            found["default"] = list(self.default) if is_list else self.default
         return found
 
 
@@ -169,15 +143,15 @@ class Problem(str):
 
     def __new__(cls, template: str, *values: Any) -> Problem:
         """Word the problem with options under their own names."""
-        made = super().__new__(cls, _worded(template, values, str))
-        made.template, made.values = template, values
         fields = (name for _, name, _, _ in string.Formatter().parse(template) if name)
-        made.options = tuple(dict.fromkeys(name for name in fields if not name.isdigit()))
+        options = tuple(dict.fromkeys(name for name in fields if not name.isdigit()))
+        made = super().__new__(cls, template.format(*values, **{one: one for one in options}))
+        made.template, made.values, made.options = template, values, options
         return made
 
     def named(self, name: Callable[[str], str]) -> str:
         """Word the problem with options named by a function."""
-        return _worded(self.template, self.values, name)
+        return self.template.format(*self.values, **{one: name(one) for one in self.options})
 
 
 def worded(problem: str, name: Callable[[str], str]) -> str:
@@ -186,27 +160,8 @@ def worded(problem: str, name: Callable[[str], str]) -> str:
 
 
 def name_as_flag(name: str) -> str:
-    """Name an option as the command line does; what is a word of Python ends in a bar there.
-
-    Examples
-    --------
-    >>> name_as_flag("max_size"), name_as_flag("class_")
-    ('--max-size', '--class')
-    """
+    """Name an option as the command line does; what is a word of Python ends in a bar there."""
     return "--" + name.rstrip("_").replace("_", "-")
-
-
-class _Naming(dict[str, str]):
-    def __init__(self, name: Callable[[str], str]) -> None:
-        super().__init__()
-        self._name = name
-
-    def __missing__(self, key: str) -> str:
-        return self._name(key)
-
-
-def _worded(template: str, values: tuple[Any, ...], name: Callable[[str], str]) -> str:
-    return string.Formatter().vformat(template, values, _Naming(name))
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
@@ -231,13 +186,8 @@ def _parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
         hint, nullable = _without_none(hints.get(name))
         option = next((x for x in _extras(hints.get(name)) if isinstance(x, Option)), None)
         if option is not None:
-            found[name] = Parameter(
-                name,
-                option,
-                option.kind or _kind(hint, option, name),
-                given.default,
-                nullable or given.default is None,
-            )
+            kind, optional = option.kind or _kind(hint, option, name), given.default is None
+            found[name] = Parameter(name, option, kind, given.default, nullable or optional)
     return found
 
 
@@ -303,27 +253,18 @@ class Question:
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, without secrets."""
-        return {
-            name: value
-            for name, value in self.values.items()
-            if not self.parameters[name].option.secret and value != self._default(name)
-        }
+        known = self.parameters
+        return {name: v for name, v in self.public().items() if v != known[name].settled_default}
 
     def public(self) -> dict[str, Any]:
         """Return all options without secrets."""
-        return {
-            name: value
-            for name, value in self.values.items()
-            if not self.parameters[name].option.secret
-        }
+        secret = {name for name, one in self.parameters.items() if one.option.secret}
+        return {name: value for name, value in self.values.items() if name not in secret}
 
     def columns(self) -> tuple[str, ...]:
         """Return the columns that the options name, each once."""
-        named = (
-            name
-            for key, value in self.values.items()
-            for _, name in self.parameters[key].columns(value)
-        )
+        values = self.values.items()
+        named = (name for key, one in values for _, name in self.parameters[key].columns(one))
         return tuple(dict.fromkeys(named))
 
     def column_problems(self, names: tuple[str, ...] | list[str], called: str) -> list[str]:
@@ -344,10 +285,6 @@ class Question:
         """Raise everything that is wrong with the options, if anything is."""
         if self.problems:
             raise OptionError(self.problems)
-
-    def _default(self, name: str) -> Any:
-        default = self.parameters[name].default
-        return None if default is REQUIRED else self.parameters[name].settle(default)
 
 
 _FOUND_BEFORE: ContextVar[tuple[str, ...]] = ContextVar("found_before", default=())
@@ -374,16 +311,9 @@ def told_with(problems: Iterable[str]) -> Iterator[None]:
 def bind(function: Callable[..., Any], values: Mapping[str, Any]) -> Question:
     """Bind values to the options of a verb, and find all that is wrong with them.
 
-    Inside a verb ``bind(risk, locals())`` is its first line. Where a value is unfit, its default
-    stands in the question, so that whatever looks further never meets it.
-
-    Parameters
-    ----------
-    function
-        The verb.
-    values
-        Values by name; what is no option of the verb is passed over, what is absent has its
-        default.
+    Inside a verb ``bind(risk, locals())`` is its first line. What is no option of the verb is
+    passed over. Where a value is unfit, its default stands in the question, so that whatever looks
+    further never meets it.
 
     Examples
     --------
@@ -397,19 +327,13 @@ def bind(function: Callable[..., Any], values: Mapping[str, Any]) -> Question:
     before = _FOUND_BEFORE.get()
     unfit = {name for one in before if isinstance(one, Problem) for name in one.options}
     fit, problems = value_problems({n: p for n, p in known.items() if n not in unfit}, values)
-    settled = {name: _settled(parameter, fit) for name, parameter in known.items()}
+    settled = {name: p.settled_default for name, p in known.items()} | fit
     question = Question(function.__name__, settled, known)
     together = getattr(sys.modules[function.__module__], f"{function.__name__}_problems", None)
     if together is not None:
         unfit |= {problem.options[0] for problem in problems}
         problems += [one for one in together(question) if unfit.isdisjoint(one.options)]
     return replace(question, problems=(*problems, *before))
-
-
-def _settled(parameter: Parameter, fit: Mapping[str, Any]) -> Any:
-    if parameter.name in fit:
-        return fit[parameter.name]
-    return None if parameter.required else parameter.settle(parameter.default)
 
 
 def value_problems(
@@ -421,8 +345,8 @@ def value_problems(
     for name, parameter in known.items():
         if name not in values:
             continue
-        value = values[name]
-        value = list(value) if isinstance(value, Iterator) else value
+        given = values[name]
+        value = list(given) if isinstance(given, Iterator) else given
         if fault := parameter.fault(value):
             template = f"{{{name}}} must be {{0}}. Got {{1}} instead.{{2}}"
             shown = parameter.shown(value)
@@ -470,8 +394,7 @@ def documented(function: Verbal) -> Verbal:
         told = {"data": source.help if source else "A file, a frame or `Microdata`.", **told}
     lines = ["Parameters", "----------"]
     for name, text in told.items():
-        lines += [name, *textwrap.wrap(text, 88, initial_indent="    ",
-                                       subsequent_indent="    ")]  # fmt: skip
+        lines += [name, *(f"    {line}" for line in textwrap.wrap(text, 84))]
     head, rest = split_docstring(function)
     function.__doc__ = "\n".join([head, "", *lines]) + rest
     return function
@@ -486,32 +409,19 @@ def split_docstring(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 def unknown_problems(known: Mapping[str, Any], given: Mapping[str, Any], where: str) -> list[str]:
-    """Say of each name that is no option so, with the names that come near.
-
-    Examples
-    --------
-    >>> unknown_problems({"cutoff": 3}, {"cutof": 5}, "[exposure]")
-    ["[exposure] cutof is not a setting. Did you mean 'cutoff'?"]
-    """
+    """Say of each name that is no option so, with the names that come near."""
     found = []
     for name in given:
         if name not in known:
             near = nearest(name, list(known))
-            listed = ", ".join(map(repr, known))
-            remedy = f"Did you mean {' or '.join(map(repr, near))}?" if near else (
-                f"Its settings are {listed}.")  # fmt: skip
+            remedy = f"Its settings are {', '.join(map(repr, known))}."
+            remedy = f"Did you mean {' or '.join(map(repr, near))}?" if near else remedy
             found.append(f"{where} {name} is not a setting. {remedy}")
     return found
 
 
 def shown_value(value: Any) -> str:
-    """Describe a value that somebody gave for an option, in a few words.
-
-    Examples
-    --------
-    >>> shown_value("own"), shown_value([]), shown_value({"a": 1}), shown_value(None)
-    ("'own'", 'an empty list', 'a table', 'none')
-    """
+    """Describe a value that somebody gave for an option, in a few words."""
     if value is None:
         return "none"
     if isinstance(value, Mapping):
@@ -526,7 +436,3 @@ def shown_value(value: Any) -> str:
         return "a number of more than 60 digits"
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else text[:59] + "…"
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

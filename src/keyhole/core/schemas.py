@@ -25,13 +25,7 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 
 
 def output_schema(verb: str) -> dict[str, Any]:
-    """Return the JSON Schema of what `--json` of a verb prints.
-
-    Examples
-    --------
-    >>> output_schema("risk")["$defs"]["Exposure"]["properties"]["uniques"]
-    {'type': 'integer', 'minimum': 0, 'description': 'Records alone in their cell.'}
-    """
+    """Return the JSON Schema of what `--json` of a verb prints."""
     registered = VERBS[verb]
     found: dict[str, Any] = {}
     hints = get_type_hints(registered.function(), include_extras=True)
@@ -63,22 +57,10 @@ def _moved(schema: Any, top: str) -> Any:
 def schema_of(
     hint: Any, found: dict[str, Any] | None = None, marks: tuple[Any, ...] = ()
 ) -> dict[str, Any]:
-    """Return the JSON Schema of a result or of any of its members.
+    """Return the JSON Schema of a result, or of a member with its marks.
 
-    Parameters
-    ----------
-    hint
-        The type.
-    found
-        Filled with the schemas of dataclasses by their names, to which the schema refers;
-        without it they are not looked into.
-    marks
-        The marks of a member of that type.
-
-    Examples
-    --------
-    >>> schema_of(tuple[int, ...])
-    {'type': 'array', 'items': {'type': 'integer'}}
+    `found` is filled with the schemas of dataclasses by their names, to which the schema refers;
+    without it they are not looked into.
     """
     hint, own = unmarked(hint)
     marks = (*own, *marks)
@@ -146,18 +128,16 @@ def _object(kind: type[Any], found: dict[str, Any]) -> dict[str, Any]:
                     properties |= inner["properties"]
                     required += inner["required"]
             continue
-        properties[member.name] = {**_bounded(member, found), **_described(member)}
-        if not _is_optional(member):
+        words = " ".join(mark for mark in member.marks if isinstance(mark, str))
+        described = {"description": words} if words else {}
+        properties[member.name] = {**_bounded(member, found), **described}
+        # A figure that may be left out has no type.
+        conditional = any(mark is WHEN_SET or isinstance(mark, When) for mark in member.marks)
+        if not (conditional or (not member.is_field and member.hint is Any)):
             required.append(member.name)
     needed = list(dict.fromkeys(required))
     schema = {"type": "object", "required": needed, "properties": properties}
     return {**schema, "allOf": beside} if beside else schema
-
-
-def _is_optional(member: Member) -> bool:
-    """Tell whether a member may be absent; a figure that may be left out has no type."""
-    conditional = any(mark is WHEN_SET or isinstance(mark, When) for mark in member.marks)
-    return conditional or (not member.is_field and member.hint is Any)
 
 
 def _bounded(member: Member, found: dict[str, Any]) -> dict[str, Any]:
@@ -170,8 +150,3 @@ def _bounded(member: Member, found: dict[str, Any]) -> dict[str, Any]:
         if bounds and isinstance(schema.get(inner), dict):
             return {**schema, inner: {**schema[inner], **bounds}}
     return {**schema, **bounds}
-
-
-def _described(member: Member) -> dict[str, str]:
-    words = [mark for mark in member.marks if isinstance(mark, str)]
-    return {"description": " ".join(words)} if words else {}

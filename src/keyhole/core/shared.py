@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from keyhole.core.kinds import (
     Amounts,
@@ -17,7 +18,6 @@ from keyhole.core.kinds import (
     File,
     Kind,
     Memory,
-    Text,
     Whole,
 )
 from keyhole.core.names import repeated
@@ -35,7 +35,6 @@ class _Engine(Choice):
     """An engine by name; in Python also a Spark session to use."""
 
     def fault(self, value: Any) -> str | None:
-        """Accept a name, or what is no text."""
         is_session = value is not None and not isinstance(value, str | int | float | list | dict)
         return None if is_session else Choice.fault(self, value)
 
@@ -44,32 +43,31 @@ class _Engine(Choice):
 class _Scenario(Kind):
     """The names of scenarios; in Python also keys made of scenarios."""
 
-    repeatable: ClassVar[bool] = True
+    repeatable = True
+    what = "the name of a scenario, or the key of one"
 
-    def fault(self, value: Any) -> str | None:
-        """Accept names, and keys that recode a file."""
+    def fits(self, value: Any) -> bool:
         given = [value] if isinstance(value, str) or hasattr(value, "recode") else value
-        fit = isinstance(given, Sequence) and bool(given)
-        fit = fit and all(hasattr(x, "recode") or (isinstance(x, str) and x) for x in given)
-        return None if fit else "the name of a scenario, or the key of one"
+        return (isinstance(given, Sequence) and bool(given)) and all(
+            hasattr(one, "recode") or (isinstance(one, str) and bool(one)) for one in given
+        )
 
     def settle(self, value: Any) -> tuple[Any, ...]:
-        """Return a tuple; one alone is a tuple of one."""
         alone = isinstance(value, str) or hasattr(value, "recode")
         return (value,) if alone else tuple(value)
 
     def read(self, text: str) -> tuple[str, ...]:
-        """Read names as they are typed."""
         return Columns().read(text)
 
     def write(self, value: Any) -> str:
-        """Write the names."""
         return Columns().write([getattr(one, "name", one) for one in value])
 
     def schema(self) -> dict[str, Any]:
-        """Describe names."""
         return Columns().schema()
 
+
+CommandOption = functools.partial(Option, surfaces="c")
+"""An option that only the command line and Python have."""
 
 _KEYS = Option("The columns an intruder is assumed to know.", kind=Columns("key"))
 KeyColumns = Annotated[Names | None, _KEYS]
@@ -116,9 +114,8 @@ By = Annotated[
 ]
 NameSmallGroups = Annotated[
     bool,
-    Option(
-        "With `by`: also name groups with fewer records than the cutoff. They may be individuals.",
-        surfaces="c",
+    CommandOption(
+        "With `by`: also name groups with fewer records than the cutoff. They may be individuals."
     ),
 ]
 Limit = Annotated[float, Option("The highest acceptable RP, from 0 to 1.", low=0, high=1)]
@@ -158,91 +155,75 @@ Formula = Annotated[
 ]
 ScenarioOption = Annotated[
     Any,
-    Option(
+    CommandOption(
         "A scenario of the data environment: its key is used, and the file is recoded to its "
         "detail. Several are compared where the verb can.",
         kind=_Scenario(),
         metavar="NAME",
-        surfaces="c",
     ),
 ]
 StoreOption = Annotated[
     str | None,
-    Option(
+    CommandOption(
         "The data environment that holds the scenario: an SQLite or .json file, or a PostgreSQL "
         "URL.",
-        kind=Text(),
         metavar="ENV.db",
-        surfaces="c",
     ),
 ]
 TargetOption = Annotated[
     str | None,
-    Option(
+    CommandOption(
         "The target of the data environment that describes the file, if there are several.",
-        kind=Text(),
         metavar="T",
-        surfaces="c",
     ),
 ]
 EngineOption = Annotated[
     Any,
-    Option(
+    CommandOption(
         "Where to compute. auto: memory if the file fits in half of it, otherwise disk.",
         kind=_Engine(get_args(EngineName)),
-        metavar="auto|memory|disk|spark",
-        surfaces="c",
     ),
 ]
 EngineInMemory = Annotated[
-    Literal["auto", "memory"],
-    Option("Where to compute: only memory is supported.", surfaces="c"),
+    Literal["auto", "memory"], CommandOption("Where to compute: only memory is supported.")
 ]
 TaskEngine = Annotated[
     Any,
-    Option(
+    CommandOption(
         "Where to compute: memory, as auto does, or spark.",
         kind=_Engine(("auto", "memory", "spark")),
-        metavar="auto|memory|spark",
-        surfaces="c",
     ),
 ]
 MemorySize = Annotated[
     str | int | None,
-    Option(
+    CommandOption(
         "How much memory the disk engine may use, like 1GB; by default half of what is free.",
         kind=Memory(),
-        surfaces="c",
     ),
 ]
 WorkFolder = Annotated[
     Any,
-    Option(
+    CommandOption(
         "Where the disk engine keeps its files; by default the system's temporary folder.",
         kind=File(),
         metavar="DIR",
-        surfaces="c",
     ),
 ]
 Master = Annotated[
     str | None,
-    Option(
+    CommandOption(
         "Where Spark runs: local[*], spark://host:7077, yarn; by default as Spark is set up.",
-        kind=Text(),
         metavar="URL",
-        surfaces="c",
     ),
 ]
-ForceOption = Annotated[bool, Option("Replace files that exist.", surfaces="c")]
+ForceOption = Annotated[bool, CommandOption("Replace files that exist.")]
 FolderOption = Annotated[
     str | os.PathLike[str],
-    Option("The folder to write into; it is made.", kind=File(), metavar="DIR", surfaces="c"),
+    CommandOption("The folder to write into; it is made.", kind=File(), metavar="DIR"),
 ]
 DossierFolder = Annotated[
     str | os.PathLike[str],
-    Option(
-        "The folder that a review wrote.", kind=File(), metavar="DIR", argument=True, surfaces="c"
-    ),
+    CommandOption("The folder that a review wrote.", kind=File(), metavar="DIR", argument=True),
 ]
 
 

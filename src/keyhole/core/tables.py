@@ -31,13 +31,7 @@ class Table:
         return cls(named, values["columns"], values["rows"], values["notes"])
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the table as a record keeps it.
-
-        Examples
-        --------
-        >>> Table.from_plain(Table("Risk", ["step"], [["F1"]]).to_plain()).rows
-        [['F1']]
-        """
+        """Return the table as a record keeps it."""
         return {
             "title": self.title,
             "columns": list(self.columns),
@@ -86,19 +80,9 @@ class Table:
     def to_html(self, *, caption: bool = True, notes: bool = True, inline: bool = False) -> str:
         """Lay the table out in HTML; every cell is escaped.
 
-        Parameters
-        ----------
-        caption, notes
-            Whether the title is the caption, and whether the notes follow; a page may have
-            another place for them.
-        inline
-            Align by style attributes: for notebooks, which have no style sheet. Otherwise cells
-            have the class `figure` or `words`.
-
-        Examples
-        --------
-        >>> Table("", ["step", "rp"], [["F1", "0.011"]]).to_html()[-77:]
-        '<tr><th scope="row">F1</th><td class="figure">0.011</td></tr></tbody></table>'
+        A page may have another place for caption and notes. `inline` aligns by style attributes:
+        for notebooks, which have no style sheet. Otherwise cells have the class `figure` or
+        `words`.
         """
         right = self.figures
 

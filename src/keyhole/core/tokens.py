@@ -80,20 +80,8 @@ class Token:
 class TokenReader:
     """What a parser by recursive descent reads its tokens with, as deep as `DEEPEST`.
 
-    Parameters
-    ----------
-    text
-        What was typed.
-    signs
-        A regular expression of the signs of the language.
-    what
-        What the language calls such a text: ``rule``.
-
-    Examples
-    --------
-    >>> reader = TokenReader("age >= 65", ">=|<=", "rule")
-    >>> [token.text for token in reader.tokens]
-    ['age', '>=', '65', '']
+    `signs` is a regular expression of the signs of the language, and `what` is what the language
+    calls such a text: ``rule``.
     """
 
     def __init__(self, text: str, signs: str, what: str) -> None:

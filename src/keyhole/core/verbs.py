@@ -14,96 +14,41 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A file or folder that a verb writes on the command line.
-
-    Parameters
-    ----------
-    name, metavar, help
-        Its option.
-    method
-        The method of the result that writes it, called with the path and `force`.
-    what
-        What is written, in a word or two for "Wrote the … to".
-    required
-        Whether it must be given.
-    problems
-        The function that says what stands in the way of writing, from the path and `force`:
-        ``package.module.function``. Without one it is a file of any name.
-    is_data
-        Whether it is a file of records, in a format that its extension names.
-    needs
-        The function that says of a question why it cannot be written:
-        ``package.module.function``.
-    """
+    """A file or folder that a verb writes on the command line; functions are dotted paths."""
 
     name: str
     metavar: str
     help: str
-    method: str
-    what: str
+    method: str  # of the result, called with the path and `force`
+    what: str  # is written, in a word or two for "Wrote the … to"
     required: bool = False
-    problems: str = ""
-    is_data: bool = False
-    needs: str = ""
+    problems: str = ""  # what stands in the way, from the path and `force`; else any file will do
+    is_data: bool = False  # a file of records, in a format that its extension names
+    needs: str = ""  # why it cannot be written, from the question
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb.
+    """One verb."""
 
-    Parameters
-    ----------
-    path
-        Where its function is: ``package.module.function``.
-    summary
-        What it does, in a line of `keyhole --help`.
-    example
-        A command that can be typed.
-    stage
-        The section of a review file that asks for it, if there is one.
-    engines
-        The engines that can run it.
-    method
-        The page of the documentation that states its method.
-    records
-        The columns that ``--records`` writes, a row for each record; none if it has no such.
-    more_records
-        By option, the columns that are written besides where it is given.
-    picture
-        Whether its result can be drawn.
-    outputs
-        What else it writes.
-    verdict
-        The attribute of its result that decides the exit code: `failing` if it is false.
-    returns
-        Whether it returns a result to be printed.
-    aside
-        The method of its result that says what is printed apart from it, on standard error.
-    called
-        What the command line calls it, where that is not the name of its function.
-    instead
-        The option with which the result is printed as another text, and not as JSON.
-    verbs
-        The verbs of a group, which has no function of its own.
-    """
-
-    path: str
-    summary: str
-    example: str
-    stage: str = ""
+    path: str  # where its function is: `package.module.function`
+    summary: str  # what it does, in a line of `keyhole --help`
+    example: str  # a command that can be typed
+    stage: str = ""  # the section of a review file that asks for it
     engines: tuple[str, ...] = ("memory",)
-    method: str = ""
-    records: tuple[str, ...] = ()
+    method: str = ""  # the page of the documentation that states its method
+    records: tuple[str, ...] = ()  # the columns that `--records` writes, a row for each record
+    # By option, the columns that are written besides where it is given.
     more_records: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    picture: bool = True
-    outputs: tuple[Output, ...] = ()
-    verdict: str = ""
-    failing: int = 1
-    returns: bool = True
-    aside: str = ""
-    called: str = ""
-    instead: str = ""
-    verbs: tuple[Verb, ...] = ()
+    picture: bool = True  # its result can be drawn
+    outputs: tuple[Output, ...] = ()  # what else it writes
+    verdict: str = ""  # the attribute of its result that decides the exit code:
+    failing: int = 1  # this, if it is false
+    returns: bool = True  # it returns a result to be printed
+    aside: str = "aside"  # the method of its result, if any, for what is told on standard error
+    called: str = ""  # on the command line, where that is not the name of its function
+    instead: str = ""  # the option with which another text is printed, and not JSON
+    verbs: tuple[Verb, ...] = ()  # those of a group, which has no function of its own
 
     @property
     def name(self) -> str:
@@ -117,13 +62,7 @@ class Verb:
 
 
 def imported(path: str) -> Any:
-    """Import what a dotted path names.
-
-    Examples
-    --------
-    >>> imported("keyhole.errors.OptionError").__name__
-    'OptionError'
-    """
+    """Import what a dotted path names."""
     module, _, name = path.rpartition(".")
     return getattr(import_module(module), name)
 
@@ -131,109 +70,84 @@ def imported(path: str) -> Any:
 HERE = ("memory", "disk")
 EVERYWHERE = ("memory", "disk", "spark")
 
+
+def _part(path: str, summary: str, example: str, picture: bool = False, **facts: Any) -> Verb:
+    """Return a verb of the environment; its example begins with what it is called."""
+    shown, called = f"keyhole environment {example}", example.partition(" ")[0]
+    path = f"keyhole.environment.{path}"
+    return Verb(path, summary, shown, picture=picture, called=called, **facts)
+
+
 _ENVIRONMENT = (
-    Verb(
-        "keyhole.environment.store_verbs.init_store",
+    _part(
+        "store_verbs.init_store",
         "Make a store, empty or with something to begin with.",
-        "keyhole environment init --store ENV.db --example",
-        picture=False,
-        aside="aside",
-        called="init",
+        "init --store ENV.db --example",
     ),
-    Verb(
-        "keyhole.environment.adding.importing.import_files",
+    _part(
+        "adding.importing.import_files",
         "Add forms, a public source, a target or scenarios; or resolve pending fields.",
-        "keyhole environment import --store ENV.db form.json --sector banking",
-        picture=False,
-        aside="aside",
-        called="import",
+        "import --store ENV.db form.json --sector banking",
     ),
-    Verb(
-        "keyhole.environment.store_verbs.export_environment",
+    _part(
+        "store_verbs.export_environment",
         "Write the whole environment as one JSON file, or its forms as a table.",
-        "keyhole environment export --store ENV.db ENV.json",
-        picture=False,
+        "export --store ENV.db ENV.json",
         returns=False,
-        aside="aside",
-        called="export",
     ),
-    Verb(
-        "keyhole.environment.listing.list_environment",
+    _part(
+        "listing.list_environment",
         "List what the environment holds.",
-        "keyhole environment list --store ENV.db forms",
-        called="list",
+        "list --store ENV.db forms",
+        picture=True,
     ),
-    Verb(
-        "keyhole.environment.listing.show",
+    _part(
+        "listing.show",
         "Show one thing of the environment.",
-        "keyhole environment show --store ENV.db AG --plot codings.svg",
-        picture=False,
-        aside="aside",
+        "show --store ENV.db AG --plot codings.svg",
         instead="toml",
     ),
-    Verb(
-        "keyhole.environment.store_verbs.tie",
+    _part(
+        "store_verbs.tie",
         "Say by hand how the categories of two codings go together, and show their join.",
-        "keyhole environment tie --store ENV.db AG5.001 AG7.001 pairs.toml",
-        picture=False,
-        aside="aside",
+        "tie --store ENV.db AG5.001 AG7.001 pairs.toml",
     ),
-    Verb(
-        "keyhole.environment.store_verbs.remove_thing",
+    _part(
+        "store_verbs.remove_thing",
         "Remove a thing from the store, unless something uses it.",
-        "keyhole environment remove --store ENV.db form 'Membership form'",
-        picture=False,
-        aside="aside",
-        called="remove",
+        "remove --store ENV.db form 'Membership form'",
     ),
-    Verb(
-        "keyhole.environment.listing.history",
-        "List who changed what, and when.",
-        "keyhole environment history --store ENV.db",
-        picture=False,
-    ),
-    Verb(
-        "keyhole.environment.key_verbs.map_target",
+    _part("listing.history", "List who changed what, and when.", "history --store ENV.db"),
+    _part(
+        "key_verbs.map_target",
         "Find the key variables of a target that forms or public sources hold.",
-        "keyhole environment map --store ENV.db --target FILE --sector banking",
-        picture=False,
-        aside="aside",
-        called="map",
+        "map --store ENV.db --target FILE --sector banking",
     ),
-    Verb(
-        "keyhole.environment.key_verbs.find_join",
+    _part(
+        "key_verbs.find_join",
         "Find the finest coding to which two codings both lead.",
-        "keyhole environment join --store ENV.db AG5.001 AG7.001",
-        picture=False,
-        aside="aside",
-        called="join",
+        "join --store ENV.db AG5.001 AG7.001",
     ),
-    Verb(
-        "keyhole.environment.coding_ladder.coding_ladder",
+    _part(
+        "coding_ladder.coding_ladder",
         "List where the categories of a coding fall in coarser ones.",
-        "keyhole environment ladder --store ENV.db GE54.001 --out states.csv",
-        picture=False,
-        aside="aside",
-        called="ladder",
+        "ladder --store ENV.db GE54.001 --out states.csv",
     ),
-    Verb(
-        "keyhole.environment.key_verbs.find_key",
+    _part(
+        "key_verbs.find_key",
         "Find the key of a scenario, and recode the target's file to it.",
-        "keyhole environment key --store ENV.db journalist --target FILE",
-        picture=False,
-        aside="aside",
-        called="key",
+        "key --store ENV.db journalist --target FILE",
     ),
-    Verb(
-        "keyhole.environment.mapping.enhancement.enhance",
+    _part(
+        "mapping.enhancement.enhance",
         "Find what public sources would add to what a form or class of forms holds.",
-        "keyhole environment enhance --store ENV.db --target FILE --resources 6",
-        picture=False,
+        "enhance --store ENV.db --target FILE --resources 6",
     ),
-    Verb(
-        "keyhole.environment.mapping.trends.trend",
+    _part(
+        "mapping.trends.trend",
         "Count, for each year, the share of its forms that ask each construct and coding.",
-        "keyhole environment trend --store ENV.db --sector banking",
+        "trend --store ENV.db --sector banking",
+        picture=True,
     ),
 )
 
@@ -482,12 +396,6 @@ VERBS: dict[str, Verb] = {verb.name: verb for verb in _REGISTERED}
 
 
 def verb_named(name: str) -> Verb:
-    """Return a verb by its name; one of a group by both names.
-
-    Examples
-    --------
-    >>> verb_named("risk").name, verb_named("environment list").name
-    ('risk', 'list')
-    """
+    """Return a verb by its name; one of a group by both names."""
     head, _, part = name.partition(" ")
     return {one.name: one for one in VERBS[head].verbs}[part] if part else VERBS[head]

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.core import shared
+from keyhole.core.expressions import derive_line, drop_line
 from keyhole.core.marks import Share, figure
 from keyhole.core.options import bind, documented
-from keyhole.core.remedies import derive_line, drop_line
 from keyhole.core.tables import Table
 from keyhole.data.columns import Codes
 from keyhole.engines import Records, Tally

@@ -29,18 +29,18 @@ POSITIVE = Number(above=0, high=math.inf)
 class TomlValue(Kind):
     """A value that a function checks, typed as a plan writes it.
 
-    `what` says what a value must be, `fits` whether it is, and `named` which columns it names.
+    `what` says what a value must be, `check` whether it is, and `named` which columns it names.
     """
 
     what: str
-    fits: Callable[[Any], Any]
+    check: Callable[[Any], Any]
     named: Callable[[Any], Iterable[str]] = lambda _: ()
 
     widget: ClassVar[str] = "lines"
 
-    def fault(self, value: Any) -> str | None:
-        """Say what a value must be."""
-        return None if self.fits(value) else self.what
+    def fits(self, value: Any) -> bool:
+        """Tell whether the function accepts a value."""
+        return bool(self.check(value))
 
     def read(self, text: str) -> Any:
         r"""Read a list or a table as TOML writes it, or a line for each entry; else it is text."""

@@ -22,12 +22,7 @@ from keyhole.core.marks import figure
 from keyhole.core.tables import Table
 from keyhole.exposure.cells import risk
 from keyhole.exposure.uniques import uniques
-from keyhole.published.figures import (
-    LIN_GARIN_VARIABLES,
-    PublishedEvaluator,
-    figures,
-    summary_rows,
-)
+from keyhole.published.figures import LIN_GARIN_VARIABLES, PublishedEvaluator, figures, summary_rows
 from keyhole.results import Result
 from keyhole.reviews.store import versions
 from keyhole.selection import backward, forward, stepwise
@@ -72,21 +67,12 @@ class Certificate(Result):
 
     def tables(self) -> list[Table]:
         """Return the figures by example, and whether all agree."""
-        tables = [
-            Table(
-                example,
-                ["", "expected", "ours", "agrees"],
-                [
-                    [r.what, r.published, r.ours, "yes" if r.agrees else "NO"]
-                    for r in self.rows
-                    if r.example == example
-                ],
-            )
-            for example in dict.fromkeys(row.example for row in self.rows)
-        ]
-        return [*tables, self._ending()]
-
-    def _ending(self) -> Table:
+        by_example: dict[str, list[list[str]]] = {}
+        for row in self.rows:
+            cells = [row.what, row.published, row.ours, "yes" if row.agrees else "NO"]
+            by_example.setdefault(row.example, []).append(cells)
+        columns = ["", "expected", "ours", "agrees"]
+        tables = [Table(example, columns, rows) for example, rows in by_example.items()]
         wrong = sum(not row.agrees for row in self.rows)
         end = f"all {len(self.rows)} figures agree"
         if not self.passed:
@@ -97,7 +83,7 @@ class Certificate(Result):
             "Printed ratios have three decimals; α, a quotient of two, agrees within 0.005.",
             f"Made with {made}.",
         ]
-        return Table("Certificate", ["", ""], rows, notes)
+        return [*tables, Table("Certificate", ["", ""], rows, notes)]
 
 
 def selftest() -> Certificate:
@@ -137,11 +123,7 @@ Figures = Iterator[tuple[str, str, str, bool]]
 
 # Printed ratios have three decimals, so that a quotient of two is good to about this.
 ALPHA_ROUNDING, RATIO_ROUNDING = 0.005, 0.0005
-STOPS = {
-    "forward": "F9 source limit",
-    "backward": "B12 ms limit",
-    "stepwise": "F11 cp reentry",
-}
+STOPS = {"forward": "F9 source limit", "backward": "B12 ms limit", "stepwise": "F11 cp reentry"}
 KEYS = ("residence", "gender", "education", "labor")
 SEED = 20_260
 

@@ -24,13 +24,7 @@ class Figure:
 
 
 def figures(name: str) -> list[dict[str, str]]:
-    """Return the rows of a published table, as text.
-
-    Examples
-    --------
-    >>> figures("lin_garin_summaries")[0]["variables"]
-    'sex ag8r pow'
-    """
+    """Return the rows of a published table, as text."""
     path = resources.files("keyhole.published") / "tables" / f"{name}.csv"
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 

@@ -16,10 +16,9 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from keyhole.core.expressions import CENSUS
+from keyhole.core.expressions import CENSUS, derive_line, drop_line
 from keyhole.core.marks import COUNT
 from keyhole.core.names import plural
-from keyhole.core.remedies import derive_line, drop_line
 from keyhole.data.columns import Variable
 from keyhole.screening.contents import WITHIN, by_contents, is_hash, sample_values
 from keyhole.screening.identifiers import KINDS, Identifier, recognise

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import polars as pl
 
-from keyhole.core.expressions import CENSUS
+from keyhole.core.expressions import CENSUS, drop_line
 from keyhole.core.kinds import Columns
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Also, figure
 from keyhole.core.names import plural
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.remedies import drop_line
 from keyhole.core.shared import EngineOption, Master, MemorySize, Names, WorkFolder
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +20,7 @@ from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.projects import Project, Projects, plain_problem
 from keyhole.workbench.rendering import STATIC, gauges, render
-from keyhole.workbench.safety import (
-    UPLOAD_LIMIT,
-    Guard,
-    TooLargeError,
-    own_hosts,
-    too_large,
-)
+from keyhole.workbench.safety import UPLOAD_LIMIT, Guard, TooLargeError, own_hosts, too_large
 from keyhole.workbench.start_folder import files_below, open_example, open_named, seen_from
 from keyhole.workbench.state import WorkbenchState
 
@@ -95,10 +90,9 @@ def _add_start(app: FastAPI, bench: Bench) -> None:
     @app.post("/open")
     def open_file(request: Request, form: Sent) -> Response:
         try:
-            project = open_named(bench.projects, form)
+            return _to(f"/project/{open_named(bench.projects, form).number}/data")
         except KeyholeError as error:
             return _start(request, bench, _problems(error))
-        return _to(f"/project/{project.number}/data")
 
     @app.post("/example")
     def example(request: Request) -> Response:
@@ -159,8 +153,7 @@ def _done(bench: Bench, project: Project, page: Page, what: str) -> Response:
         getattr(project, what)()
         _start_stages(bench, project, page.stages)
     elif what == "cancel":
-        job = bench.jobs.current(number)
-        if job is not None:
+        if (job := bench.jobs.current(number)) is not None:
             bench.jobs.cancel(job.number)
     elif what == "run":
         _start_stages(bench, project, page.stages)
@@ -188,10 +181,9 @@ def _add_pages(app: FastAPI, bench: Bench) -> None:
             return _missing()
         try:
             to = _acted(bench, project, page, action, request, form)
-        except ConflictError as error:
-            return _page(request, bench, project, page, _problems(error), status=409)
-        except InputError as error:
-            return _page(request, bench, project, page, _problems(error), status=422)
+        except (ConflictError, InputError) as error:
+            status = 409 if isinstance(error, ConflictError) else 422
+            return _page(request, bench, project, page, _problems(error), status)
         return _to(f"/project/{number}/{to}")
 
 
@@ -229,7 +221,7 @@ def _page(
     bench: Bench,
     project: Project,
     page: Page,
-    problems: list[str] | None = None,
+    problems: Sequence[str] = (),
     status: int = 200,
 ) -> HTMLResponse:
     view = bench.view(project, request)
@@ -248,33 +240,28 @@ def _page(
         undo=undo,
         redo=redo,
         job=view.job,
-        problems=problems or [],
+        problems=problems,
         **context,
     )
     return HTMLResponse(text, status_code=status)
 
 
-def _start(request: Request, bench: Bench, problems: list[str] | None = None) -> HTMLResponse:
+def _start(request: Request, bench: Bench, problems: Sequence[str] = ()) -> HTMLResponse:
     text = render(
         "start.html",
         **_common(request),
         folder=bench.folder,
         found=files_below(bench.folder),
-        recent=[
-            (project, seen_from(bench.folder, project.path)) for project in bench.projects.recent()
-        ],
-        problems=problems or [],
+        recent=[(one, seen_from(bench.folder, one.path)) for one in bench.projects.recent()],
+        problems=problems,
     )
     return HTMLResponse(text, status_code=422 if problems else 200)
 
 
 def _common(request: Request) -> dict[str, Any]:
-    theme = request.cookies.get("keyhole-theme", "auto")
-    return {
-        "theme": theme if theme in THEMES else "auto",
-        "themes": THEMES,
-        "here": request.url.path,
-    }
+    theme = request.cookies.get("keyhole-theme")
+    known = theme if theme in THEMES else "auto"
+    return {"theme": known, "themes": THEMES, "here": request.url.path}
 
 
 def _problems(error: KeyholeError) -> list[str]:
@@ -286,8 +273,7 @@ def _to(path: str) -> RedirectResponse:
 
 
 def _notice(title: str, text: str, status: int) -> HTMLResponse:
-    page = render("missing.html", theme="auto", title=title, text=text)
-    return HTMLResponse(page, status)
+    return HTMLResponse(render("missing.html", theme="auto", title=title, text=text), status)
 
 
 def _missing() -> HTMLResponse:
@@ -295,11 +281,9 @@ def _missing() -> HTMLResponse:
 
 
 def _not_found(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
-    if getattr(error, "status_code", 404) == 400:
-        return _notice(
-            "That cannot be read", "What was sent has too many parts, or is cut off.", 400
-        )
-    return _missing()
+    if getattr(error, "status_code", 404) != 400:
+        return _missing()
+    return _notice("That cannot be read", "What was sent has too many parts, or is cut off.", 400)
 
 
 def _failed(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001

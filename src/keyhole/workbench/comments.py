@@ -24,31 +24,16 @@ _Place = tuple[list[Any], int]
 
 
 def tie_leads(document: TOMLDocument) -> None:
-    r"""Tie the lines above each header to it, and those at the end to the whole file.
-
-    Examples
-    --------
-    >>> review = tomlkit.parse('[exposure]\ncutoff = 3\n\n# What is singled out.\n[uniques]\n')
-    >>> tie_leads(review)
-    >>> review["exposure"]["limit"] = 0.1
-    >>> print(review.as_string().strip())
-    [exposure]
-    cutoff = 3
-    limit = 0.1
-    <BLANKLINE>
-    # What is singled out.
-    [uniques]
-    """
+    """Tie the lines above each header to it, and those at the end to the whole file."""
     run: list[_Place] = []
     for place, header in list(_walk(document.body)):
         if header is not None:
             header.trivia.indent = _taken(_lead(run)) + header.trivia.indent
             run = []
-        elif _is_remark(place):
-            run.append(place)
         else:
-            run = []
-    end = _lead(run) if _has_empty(run) else []
+            is_remark = isinstance(place[0][place[1]][1], Comment | Whitespace)
+            run = [*run, place] if is_remark else []
+    end = _lead(run) if any(map(_is_empty, run)) else []
     if end and end[0][0] is not document.body:
         text = _taken(end)
         document.body.append((None, tomlkit.ws(text)))
@@ -67,19 +52,10 @@ def _walk(within: list[Any]) -> Iterator[tuple[_Place, Any]]:
             yield from _walk(table.value.body)
 
 
-def _is_remark(place: _Place) -> bool:
-    body, at = place
-    return isinstance(body[at][1], Comment | Whitespace)
-
-
 def _is_empty(place: _Place) -> bool:
     body, at = place
     text = body[at][1].as_string()
     return "\n" in text and not text.strip()
-
-
-def _has_empty(run: list[_Place]) -> bool:
-    return any(map(_is_empty, run))
 
 
 def _lead(run: list[_Place]) -> list[_Place]:
@@ -97,25 +73,10 @@ def _taken(run: list[_Place]) -> str:
 
 
 def leave_lead(document: TOMLDocument, section: str) -> None:
-    r"""Leave what stands above a section that goes, but for the comment right at its header.
-
-    Examples
-    --------
-    >>> review = tomlkit.parse('[a]\nx = 1\n\n# a sketch\n\n# of b\n[b]\ny = 2\n\n# of c\n[c]\n')
-    >>> tie_leads(review)
-    >>> leave_lead(review, "b")
-    >>> del review["b"]
-    >>> print(review.as_string().strip())
-    [a]
-    x = 1
-    <BLANKLINE>
-    # a sketch
-    <BLANKLINE>
-    # of c
-    [c]
-    """
+    """Leave what stands above a section that goes, but for the comment right at its header."""
     headers = list(_headers(document.body))
-    own = list(_headers([part for part in document.body if _is_named(part, section)]))
+    parts = [part for part in document.body if part[0] is not None and part[0].key == section]
+    own = list(_headers(parts))
     if not own:
         return
     paragraphs = own[0].trivia.indent.rpartition("\n\n")
@@ -133,29 +94,11 @@ def _headers(body: list[Any]) -> Iterator[Any]:
     yield from (table for _, table in _walk(body) if table is not None)
 
 
-def _is_named(part: Any, section: str) -> bool:
-    return part[0] is not None and part[0].key == section
-
-
 def place_sections(before: str, after: str) -> str:
     r"""Put each section that a change has added at the end where a reader looks for it.
 
     That is below the sketch that the review has of it, else below the section that comes before
     it in the order of the work.
-
-    Examples
-    --------
-    >>> before = '[data]\n\n# [release]\n# to = "all"\n\n# [study]\n'
-    >>> print(place_sections(before, before + '\n[release]\nto = "us"\n').strip())
-    [data]
-    <BLANKLINE>
-    # [release]
-    # to = "all"
-    <BLANKLINE>
-    [release]
-    to = "us"
-    <BLANKLINE>
-    # [study]
     """
     old = {path[0] for path, _ in header_lines(before)}
     names = [str(path[0]) for path, _ in header_lines(after) if path[0] not in old]

@@ -1,8 +1,8 @@
-"""Edits of a review file that leave the rest of it, comments included, as it stands."""
+"""Edits of a review file and its plan that leave the rest, comments included, as it stands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import tomlkit
@@ -30,27 +30,21 @@ def changed_text(text: str, edit: Callable[[TOMLDocument], None]) -> str:
 
 
 def put_setting(document: TOMLDocument, section: str, name: str, value: Any) -> None:
-    r"""Set a setting of a section (`""` is the top); None, or nothing in a list, removes it.
-
-    Examples
-    --------
-    >>> review = parse_review('[exposure]\ncutoff = 3   # as agreed\n')
-    >>> put_setting(review, "exposure", "limit", 0.1)
-    >>> put_setting(review, "exposure", "cutoff", 5)
-    >>> print(review.as_string().strip())
-    [exposure]
-    cutoff = 5   # as agreed
-    limit = 0.1
-    """
+    """Set a setting of a section (`""` is the top); None, or nothing in a list, removes it."""
     if _is_nothing(value):
         remove_setting(document, section, name)
         return
-    table: Any = document if not section else _section(document, section)
+    table: Any = document if not section else section_of(document, section)
     now = table.get(name)
     if isinstance(value, Mapping) and isinstance(now, Mapping):
-        _merge(now, value)
+        for gone in [one for one in now if one not in value]:
+            del table[name][gone]
+        for one, entry in value.items():
+            table[name][one] = _item(entry)
     elif isinstance(now, Array) and _grows_from(now, value):
-        _regrow(now, value)
+        for gone in [one for one in now if one not in value]:
+            now.remove(gone)  # those that stay keep the comments beside them
+        now.extend(value[len(now) :])
     else:
         table[name] = _item(value)
 
@@ -73,44 +67,14 @@ def set_keys(document: TOMLDocument, keys: Sequence[str] | str) -> None:
     put_setting(document, "", "keys", list(keys) if not isinstance(keys, str) else keys)
 
 
-def take_section(document: TOMLDocument, section: str, values: Mapping[str, Any]) -> None:
-    """Set several settings of a section, and remove those that are None."""
-    _section(document, section)
-    for name, value in values.items():
-        put_setting(document, section, name, value)
-
-
 def add_step(document: TOMLDocument, step: Mapping[str, Any]) -> None:
-    r"""Add a step to the plan of protection, above what stands there for the section below.
-
-    Examples
-    --------
-    >>> review = parse_review('[[protection.step]]\nmethod = "drop"\n\n# of the study\n[study]\n')
-    >>> add_step(review, {"method": "round"})
-    >>> print(review.as_string().strip())
-    [[protection.step]]
-    method = "drop"
-    <BLANKLINE>
-    [[protection.step]]
-    method = "round"
-    <BLANKLINE>
-    # of the study
-    [study]
-    """
-    section = _section(document, "protection")
+    """Add a step to the plan of protection, above what stands there for the section below."""
+    section = section_of(document, "protection")
     if "step" not in section:
         section["step"] = tomlkit.aot()
     table = _table(step)
     table.trivia.indent = "\n"
     section["step"].append(table)
-
-
-def replace_step(document: TOMLDocument, number: int, step: Mapping[str, Any]) -> None:
-    """Put another step in the place of one, counted from 0."""
-    steps: Any = document["protection"]["step"]
-    table = _table(step)
-    table.trivia.indent = steps[number].trivia.indent
-    steps[number] = table
 
 
 def remove_step(document: TOMLDocument, number: int) -> None:
@@ -123,7 +87,59 @@ def remove_step(document: TOMLDocument, number: int) -> None:
             remove_setting(document, "protection")
 
 
-def _section(document: TOMLDocument, name: str) -> Any:
+def bring_in(document: TOMLDocument, steps: Sequence[Mapping[str, Any]]) -> None:
+    """Write the steps of a plan that has a file of its own into the review, which then has it.
+
+    The file stays as it is: others may use it.
+    """
+    section: Any = document.get("protection", {})
+    if "plan" not in section:
+        return
+    remove_setting(document, "protection", "plan")
+    for step in steps:
+        add_step(document, step)
+
+
+def move_step(document: TOMLDocument, number: int, to: int) -> None:
+    """Move a step, counted from 0; the comments between steps stay where they are."""
+    protection: Any = document["protection"]
+    steps = protection["step"]
+    leads = [step.trivia.indent for step in steps]
+    moved = steps[number]
+    del steps[number]
+    steps.insert(to, moved)
+    for step, lead in zip(steps, leads, strict=True):
+        step.trivia.indent = lead
+
+
+def drop_candidates(
+    document: TOMLDocument, left: Sequence[str], candidates: Collection[str]
+) -> None:
+    """Have the plan drop the candidates that are left, in place of what it dropped of them.
+
+    A step that drops nothing but candidates is the one to be replaced.
+    """
+    section: Any = document.get("protection", {})
+    steps = section.get("step", [])
+    old = [i for i, step in enumerate(steps) if _drops_only(step, candidates)]
+    for place in reversed(old[1:] if left else old):
+        remove_step(document, place)
+    step = {"method": "drop", "columns": list(left)}
+    if left and old:
+        table = _table(step)
+        table.trivia.indent = steps[old[0]].trivia.indent
+        steps[old[0]] = table
+    elif left:
+        add_step(document, step)
+
+
+def _drops_only(step: Mapping[str, Any], candidates: Collection[str]) -> bool:
+    named = step.get("columns", step.get("column", []))
+    listed = [named] if isinstance(named, str) else list(named)
+    return step.get("method") == "drop" and bool(listed) and set(listed) <= set(candidates)
+
+
+def section_of(document: TOMLDocument, name: str) -> Any:
     """Return a section; a new one is set off by an empty line."""
     if name not in document:
         table = tomlkit.table()
@@ -138,22 +154,6 @@ def _grows_from(now: Array, value: Any) -> bool:
         return False
     stay = [one for one in now if one in value]
     return bool(stay) and value[: len(stay)] == stay
-
-
-def _regrow(now: Array, value: Sequence[str]) -> None:
-    """Leave out and add texts; those that stay keep the comments beside them."""
-    for one in [one for one in now if one not in value]:
-        now.remove(one)
-    for one in value[len(now) :]:
-        now.append(one)
-
-
-def _merge(table: Any, values: Mapping[str, Any]) -> None:
-    """Make a table hold just these values, and leave those that stay where they are."""
-    for name in [name for name in table if name not in values]:
-        del table[name]
-    for name, value in values.items():
-        table[name] = _item(value)
 
 
 def _is_nothing(value: Any) -> bool:
@@ -187,11 +187,6 @@ def in_former_order(chosen: Iterable[str], now: Iterable[str]) -> list[str]:
     """Return the names chosen, those that stay in their order of before, and the new ones last.
 
     Boxes are sent in the order of the columns, which says nothing.
-
-    Examples
-    --------
-    >>> in_former_order(["age", "ms", "sex"], ["sex", "age"])
-    ['sex', 'age', 'ms']
     """
     wanted = list(dict.fromkeys(chosen))
     stay = [name for name in now if name in wanted]
@@ -216,12 +211,6 @@ def put_changed(
 
 
 def numbered_lines(text: str | None) -> list[tuple[int, str]]:
-    r"""Return the lines of a text that hold something, each with its number.
-
-    Examples
-    --------
-    >>> numbered_lines("first\n\n  third ")
-    [(1, 'first'), (3, 'third')]
-    """
+    """Return the lines of a text that hold something, each with its number."""
     lines = enumerate((text or "").splitlines(), 1)
     return [(number, line.strip()) for number, line in lines if line.strip()]

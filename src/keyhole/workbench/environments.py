@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,14 +16,15 @@ from keyhole.errors import FileError, InputError
 from keyhole.reviews.files import Memory, read_again, remembered, remembering
 from keyhole.workbench.page import View
 from keyhole.workbench.projects import Project
-from keyhole.workbench.start_folder import inside, seen_from
+from keyhole.workbench.start_folder import inside, seen_from, walk
 
 if TYPE_CHECKING:
     from keyhole.environment.store import Change, Snapshot, Store
 
 
 STORE = "environment.db"
-DEEPEST, MOST_FILES, MOST_LOOKED_AT = 3, 100, 5_000
+SUFFIXES = (".json", ".db", ".sqlite")
+MOST_FILES, MOST_LOOKED_AT = 100, 5_000
 _MARK = b'"keyhole_environment"'
 # "KEYH" at byte 68 of an SQLite file: a store of ours.
 _HEADER, _OURS = b"SQLite format 3\0", b"KEYH"
@@ -30,24 +32,12 @@ _HEADER, _OURS = b"SQLite format 3\0", b"KEYH"
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentPlace:
-    """Where an environment is kept.
+    """Where an environment is kept: a JSON file is only read, a store is written to as well."""
 
-    Parameters
-    ----------
-    name
-        The place for reading, without a password.
-    place
-        The path or the URL by which it is opened.
-    kind
-        A JSON file is only read; a store, in a file or on a server, is written to.
-    memory
-        What the review remembers of files that it read.
-    """
-
-    name: str
-    place: str
+    name: str  # for reading, without a password
+    place: str  # the path or the URL by which it is opened
     kind: Literal["json", "store", "server"]
-    memory: Memory = field(default_factory=dict, repr=False, compare=False)
+    memory: Memory = field(default_factory=dict, repr=False, compare=False)  # of files read
 
     @property
     def writable(self) -> bool:
@@ -99,11 +89,10 @@ def _summary(changes: Sequence[Change]) -> str:
     kinds: dict[tuple[str, str], list[str]] = {}
     for change in changes:
         kinds.setdefault((change.action, change.kind), []).append(change.name)
-    parts = [
+    return ", ".join(
         f"{action} {kind} {names[0]}" if len(names) == 1 else f"{action} {len(names):,} {kind}s"
         for (action, kind), names in kinds.items()
-    ]
-    return ", ".join(parts)
+    )
 
 
 def environment_place(project: Project, store: str) -> EnvironmentPlace:
@@ -126,30 +115,12 @@ def review_environment(view: View) -> Environment:
     return environment_place(view.project, settings.store).read()[0]
 
 
-def require_inside(project: Project, found: EnvironmentPlace) -> None:
-    """Refuse to write to a file above the start folder, wherever the review points."""
-    if found.kind != "server":
-        inside(project.state.folder, found.place)
-
-
 def environments_below(folder: Path) -> list[str]:
     """List the environments below a folder, as seen from it: stores and exported files."""
-    found = (path for path in _files(folder) if _is_environment(path))
-    return sorted(seen_from(folder, path) for path in found)[:MOST_FILES]
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    seen = 0
-    for place, folders, names in os.walk(folder):
-        here = Path(place)
-        deep = len(here.relative_to(folder).parts)
-        folders[:] = [n for n in sorted(folders) if not n.startswith(".") and deep + 1 < DEEPEST]
-        for name in names:
-            seen += 1
-            if seen > MOST_LOOKED_AT:
-                return
-            if name.lower().endswith((".json", ".db", ".sqlite")) and not name.startswith("."):
-                yield here / name
+    named = (
+        path for path in islice(walk(folder), MOST_LOOKED_AT) if path.suffix.lower() in SUFFIXES
+    )
+    return sorted(seen_from(folder, path) for path in named if _is_environment(path))[:MOST_FILES]
 
 
 def _is_environment(path: Path) -> bool:

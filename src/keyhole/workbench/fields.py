@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.kinds import Choice, Flag, Number, Several, Whole
+from keyhole.core.kinds import Choice, Flag, Number, Several
 from keyhole.core.options import Parameter, Question
 from keyhole.workbench import editing
 from keyhole.workbench.editing import in_former_order
@@ -51,11 +51,6 @@ class FormField:
         return "percent" if is_percentage(self.parameter) else self.parameter.kind.widget
 
     @property
-    def step(self) -> str:
-        """By how much a number goes up and down."""
-        return "1" if isinstance(self.parameter.kind, Whole) else "any"
-
-    @property
     def low(self) -> float | None:
         """The smallest number that is accepted."""
         return self.parameter.kind.low if isinstance(self.parameter.kind, Number) else None
@@ -84,15 +79,15 @@ class FormField:
 
 
 def form_fields(
-    question: Question, names: Iterable[str] | None = None, prefix: str = ""
+    question: Question,
+    names: Iterable[str] | None = None,
+    prefix: str = "",
+    but: Collection[str] = (),
 ) -> list[FormField]:
     """Return the fields of a section's options, or of some of them."""
-    wanted = set(question.parameters if names is None else names)
-    return [
-        FormField(parameter, question.values[name], prefix)
-        for name, parameter in question.parameters.items()
-        if name in wanted
-    ]
+    wanted = set(question.parameters if names is None else names) - set(but)
+    known = question.parameters.items()
+    return [FormField(one, question.values[n], prefix) for n, one in known if n in wanted]
 
 
 def read_fields(known: Mapping[str, Parameter], form: SentForm, prefix: str = "") -> dict[str, Any]:
@@ -119,8 +114,7 @@ def take_fields(
     A default is written only where the file states it already, and a value that the option has
     `now`, wherever it comes from, stays as it stands.
     """
-    editing.take_section(document, section, {})
-    stated: Any = document[section]
+    stated = editing.section_of(document, section)
     for name, value in read_fields(known, form, prefix).items():
         before = stated.get(name) if now is None else now[name]
         if isinstance(value, list) and known[name].kind.widget == "columns":
@@ -128,14 +122,10 @@ def take_fields(
         fit = not known[name].fault(value)
         if (known[name].settle(value) if fit else value) == before:
             continue
-        if name in stated or not _is_default(known[name], value):
+        may_be_default = not (known[name].required or known[name].kind.fault(value))
+        is_default = may_be_default and known[name].settle(value) == known[name].settled_default
+        if name in stated or not is_default:
             editing.put_setting(document, section, name, value)
-
-
-def _is_default(parameter: Parameter, value: Any) -> bool:
-    if parameter.required or parameter.kind.fault(value):
-        return False
-    return bool(parameter.settle(value) == parameter.settle(parameter.default))
 
 
 def _read(parameter: Parameter, form: SentForm, name: str) -> Any:

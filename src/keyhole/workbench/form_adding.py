@@ -1,12 +1,26 @@
-"""Adding a form to the environment: send it, review the proposals, decide, store it."""
+"""Adding a form to the environment: send it, review the proposals, decide, store it.
+
+A form that was sent waits as a draft for a person to decide on its fields. A draft is a folder of
+the workbench's own memory: the file as it was sent, and what was proposed when the environment was
+at a certain number. It goes when it is decided, or after some days. Category codes stay out of it:
+for a decision the proposals are made again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import json
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from keyhole.core.codec import Figures
+from keyhole.core.files import write_whole
+from keyhole.core.marks import HIDDEN
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Decision, Tie
@@ -14,30 +28,171 @@ from keyhole.environment.adding.matching_categories import answers_of
 from keyhole.environment.adding.placing import Placer
 from keyhole.environment.adding.proposals import FieldProposals, Proposals
 from keyhole.environment.adding.ranking import ties_of
-from keyhole.environment.adding.waiting import OWNERS, find_owner, waiting_fields
+from keyhole.environment.adding.waiting import OWNERS, captured_again, find_owner, waiting_fields
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import CapturedField, CapturedForm, Environment
-from keyhole.errors import ConflictError, InputError
+from keyhole.errors import ConflictError, FileError, InputError
 from keyhole.workbench import editing
-from keyhole.workbench.environments import EnvironmentPlace, environment_place, require_inside
-from keyhole.workbench.form_drafts import (
-    PASTED,
-    FormDraft,
-    What,
-    draft_named,
-    form_at,
-    looked_at,
-    new_draft,
-    proposals_of,
-)
+from keyhole.workbench.environments import EnvironmentPlace, environment_place, review_environment
 from keyhole.workbench.page import Go, ReviewChange, Run, SentForm, View
-from keyhole.workbench.projects import ChangedElsewhereError
+from keyhole.workbench.projects import Project
+from keyhole.workbench.start_folder import inside
 
+What = Literal["form", "source", "target"]
+SOURCE_ATTRIBUTES = ("mode", "scope", "cost", "origin", "formality", "compulsion", "coverage")
+FOLDER, NOTE, PASTED = "forms", "draft.json", "pasted.csv"
+_DAYS = 7 * 86_400.0
+_NAME = re.compile(r"[0-9a-f]{16}")
+_TEXTS = ("action", "construct", "name", "coding", "identifier", "reason")
 SURE = 0.8
 """Proposals of this score or more are chosen to begin with, as on the command line."""
 _WHATS: Mapping[str, What] = {"form": "form", "source": "source", "target": "target"}
 _SAID = ("name", "organisation", "sector", "purpose", "collected")
 _RANKS = ("mode", "scope", "cost")
+
+
+@dataclass(frozen=True, slots=True)
+class FormDraft(Figures):
+    """A form, public source or target that waits to be decided on."""
+
+    folder: Annotated[Path, HIDDEN]  # where it is kept; its name is the draft's
+    what: What  # it is to become
+    file: str = ""  # as it was sent; empty for the columns of the file under review
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # what was said of it
+    names: tuple[str, ...] = ()  # of the forms in it
+    done: tuple[int, ...] = ()  # the places of those that were decided already
+    held: str = ""  # what holds the waiting fields, if they are of the environment itself
+    # The environment's number when it was last looked at, and what was proposed then by the place
+    # of the form in the file.
+    number: int = -1
+    shown: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The draft's name in addresses."""
+        return self.folder.name
+
+    @property
+    def title(self) -> str:
+        """What it is, for a list of drafts."""
+        if self.held:
+            return f"the waiting fields of {self.held}"
+        return self.file or "the columns of the file under review"
+
+    def captured(self, view: View) -> list[CapturedForm]:
+        """Read the forms of the draft again."""
+        if self.held:
+            return [captured_again(review_environment(view), self.held, self.what, waiting=True)]
+        from keyhole.environment.importers import capture_microdata, read_forms
+
+        if self.what == "target" and not self.file:
+            return [capture_microdata(view.data)]
+        said = {k: v for k, v in self.attributes.items() if k not in SOURCE_ATTRIBUTES}
+        return list(read_forms(self.folder / "sent" / self.file, **said))
+
+    @property
+    def waiting(self) -> list[int]:
+        """The places of the forms that are not decided yet."""
+        return [place for place in range(len(self.names)) if place not in self.done]
+
+    def keep(self) -> None:
+        """Write the draft down."""
+        with write_whole(self.folder / NOTE, force=True) as temporary:
+            temporary.write_text(json.dumps(self.to_dict()), encoding="utf-8")
+
+    def discard(self) -> None:
+        """Forget the draft."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _drafts_folder(project: Project) -> Path:
+    return project.state.path.parent / FOLDER / str(project.number)
+
+
+def new_draft(
+    project: Project, what: What, sent: tuple[str, bytes] | None, attributes: Mapping[str, Any]
+) -> FormDraft:
+    """Begin a draft, with a file that was sent or of the file under review; old ones go."""
+    for old in drafts_of(project):
+        if time.time() - old.folder.stat().st_mtime > _DAYS:
+            old.discard()
+    folder = _drafts_folder(project) / secrets.token_hex(8)
+    (folder / "sent").mkdir(parents=True, mode=0o700)
+    name = ""
+    if sent is not None:
+        plain = re.sub(r"[^\w. -]", "_", Path(sent[0].replace("\\", "/")).name).strip(". ")[:100]
+        name = plain or PASTED
+        (folder / "sent" / name).write_bytes(sent[1])
+    return FormDraft(folder, what, name, dict(attributes))
+
+
+def drafts_of(project: Project) -> list[FormDraft]:
+    """Return the drafts of a review that wait, the last first."""
+    home = _drafts_folder(project)
+    names = [path.name for path in home.iterdir()] if home.is_dir() else []
+    found = [draft for name in names if (draft := draft_named(project, name)) is not None]
+    return sorted(found, key=lambda draft: -draft.folder.stat().st_mtime)
+
+
+def draft_named(project: Project, name: str | None) -> FormDraft | None:
+    """Return a draft of a review by its name, if it still waits."""
+    if name is None or not _NAME.fullmatch(name):
+        return None
+    folder = _drafts_folder(project) / name
+    try:
+        said = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+        return replace(FormDraft.from_dict(said), folder=folder)
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def proposals_of(draft: FormDraft, form: CapturedForm, environment: Environment) -> Proposals:
+    """Propose for each field of a form what to do with it."""
+    from keyhole.environment.adding.proposals import propose
+
+    return propose(environment, form, exact_codes=draft.what == "target")
+
+
+def looked_at(
+    draft: FormDraft, view: View, place: int, known: tuple[Environment, int]
+) -> FormDraft:
+    """Return a draft with what is proposed for one of its forms, of the environment as it is."""
+    environment, number = known
+    if draft.number == number and str(place) in draft.shown:
+        return draft
+    form = form_at(draft.captured(view), place)
+    shown = _shown(form, proposals_of(draft, form, environment))
+    before = draft.shown if draft.number == number else {}
+    found = replace(draft, number=number, shown={**before, str(place): shown})
+    found.keep()
+    return found
+
+
+def _shown(form: CapturedForm, found: Proposals) -> dict[str, Any]:
+    """Return what the page shows of a form with its proposals: no categories, no codes."""
+    fields = [
+        {
+            "field": one.field,
+            "label": one.label if one.label != one.field else "",
+            "proposals": [
+                {name: getattr(p, name) for name in _TEXTS}
+                | {"score": p.score, "harmonised": list(p.harmonised)}
+                for p in one.proposals
+            ],
+        }
+        for one in found.fields
+    ]
+    return {"name": form.form.name, "fields": fields, "notes": list(form.notes)}
+
+
+def form_at(forms: Iterable[CapturedForm], place: int) -> CapturedForm:
+    """Return the form at a place of its file."""
+    found = list(forms)
+    if not found:
+        raise FileError("there is no form in this file. Send another one.")
+    if not 0 <= place < len(found):
+        raise InputError("there is no such form in this file. Choose one of the list.")
+    return found[place]
 
 
 def draft_context(
@@ -72,7 +227,8 @@ def _store(view: View) -> EnvironmentPlace:
             "an environment in a JSON file is only read. Make a store of it first: then forms "
             "can be added."
         )
-    require_inside(view.project, place)
+    if place.kind != "server":  # nothing above the start folder is written to
+        inside(view.project.state.folder, place.place)
     return place
 
 
@@ -167,7 +323,7 @@ def confirm_form(view: View, form: SentForm) -> ReviewChange | Run | Go:
     A new target becomes the review's; with scenarios to compare, these are computed anew.
     """
     if form.text("version") != view.look.version:
-        raise ChangedElsewhereError(
+        raise ConflictError(
             "the review was changed in another tab or program since this page was shown. Look at "
             "it again; nothing was written to the environment."
         )
@@ -244,23 +400,14 @@ def _added(
 
 
 def known_places(environment: Environment) -> list[tuple[str, str]]:
-    """Return what can be typed for a field, each with what it means: constructs, then codings.
-
-    Examples
-    --------
-    >>> from keyhole.environment.model import Category, Coding, Construct
-    >>> coding = Coding("SX2.001", "SX", (Category("f"), Category("m")), label="Sex")
-    >>> known_places(Environment((Construct("SX", "sex"),), (coding,)))
-    [('SX', 'sex'), ('SX2.001', 'a coding of sex, 2 categories: Sex')]
-    """
+    """Return what can be typed for a field, each with what it means: constructs, then codings."""
     from keyhole.environment.codings.categories import size_of
 
     names = {one.letters: one.name or one.letters for one in environment.constructs}
-    places = [(one.letters, names[one.letters]) for one in environment.constructs]
+    places = list(names.items())
     for one in environment.codings:
-        words = (
-            f"a coding of {names.get(one.construct, one.construct)}, {size_of(one):,} categories"
-        )
+        of = names.get(one.construct, one.construct)
+        words = f"a coding of {of}, {size_of(one):,} categories"
         places.append((one.name, f"{words}: {one.label}" if one.label else words))
     return places
 
@@ -270,32 +417,8 @@ def place_manually(
 ) -> Decision:
     """Return the decision for a field whose construct or coding a person typed.
 
-    Parameters
-    ----------
-    text
-        A construct, by its letters or its name, or the name of a coding.
-    field
-        The field, with its categories.
-    environment
-        Where these are.
-    exact_codes
-        Whether a coding is the same only if its codes are, as for the columns of a file.
-
-    Raises
-    ------
-    InputError
-        If there is nothing of that name.
-
-    Examples
-    --------
-    >>> from keyhole.environment.model import Category, Coding, Construct
-    >>> coding = Coding("SX2.001", "SX", (Category("1", "Male"), Category("2", "Female")))
-    >>> known = Environment((Construct("SX", "sex"),), (coding,))
-    >>> asked = CapturedField("q7", "", (Category("1"), Category("2")))
-    >>> place_manually("SX2.001", asked, known, exact_codes=True).action
-    'assimilate'
-    >>> place_manually("sex", asked, known, exact_codes=True).action
-    'accommodate'
+    A construct is typed by its letters or its name. With `exact_codes` a coding is the same only if
+    its codes are, as for the columns of a file.
     """
     catalogue = Catalogue(environment)
     coding = catalogue.names.get(text)
@@ -315,23 +438,12 @@ def place_manually(
             f"field {shown(field.name)}: {shown(text)} is neither a construct nor a coding of the "
             f"environment. Take one of the list.{hint}"
         )
-    return _in_construct(catalogue, environment, field, letters, exact_codes=exact_codes)
-
-
-def _in_construct(
-    catalogue: Catalogue,
-    environment: Environment,
-    field: CapturedField,
-    letters: str,
-    *,
-    exact_codes: bool,
-) -> Decision:
-    """Take a coding with the same answers, else make one, tied to those that it falls against."""
+    # A coding with the same answers is taken, else one is made, tied to those it falls against.
     answers = answers_of(field.categories, field.intervals)
     codes = {one.code for one in field.categories}
-    for coding in [] if answers.bare else catalogue.same_answers(letters, answers):
-        if not exact_codes or {one.code for one in coding.categories} == codes:
-            return Decision(field.name, "assimilate", letters, coding=coding.name)
+    for same in [] if answers.bare else catalogue.same_answers(letters, answers):
+        if not exact_codes or {one.code for one in same.categories} == codes:
+            return Decision(field.name, "assimilate", letters, coding=same.name)
     ties = ties_of(catalogue, letters, answers, known=True)
     wanted = Decision(field.name, "accommodate", letters, ties=ties)
     # A tie that contradicts what is stored is left out, as where it is proposed.

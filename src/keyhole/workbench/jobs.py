@@ -73,22 +73,22 @@ class Jobs:
         running = self.current(project)
         if running is not None and running.running:
             self.cancel(running.number)
-        with self.state.changing() as database:
-            number = database.execute(
-                "INSERT INTO jobs (project, kind, asked, state, step, started, problem) "
-                "VALUES (?, ?, ?, 'running', 'starting', ?, '')",
-                [project, kind, json.dumps(asked), time.time()],
-            ).lastrowid
+        number = self.state.do(
+            "INSERT INTO jobs (project, kind, asked, state, step, started, problem) "
+            "VALUES (?, ?, ?, 'running', 'starting', ?, '')",
+            project,
+            kind,
+            json.dumps(asked),
+            time.time(),
+        )
         assert number is not None
-        command = [sys.executable, "-m", "keyhole.workbench.worker", str(self.state.path),
-                   str(number), str(path)]  # fmt: skip
+        module = [sys.executable, "-m", "keyhole.workbench.worker"]
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True,
+            [*module, str(self.state.path), str(number), str(path)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self._children[number] = child
-        with self.state.changing() as database:
-            database.execute("UPDATE jobs SET process = ? WHERE id = ?", [child.pid, number])
+        self.state.do("UPDATE jobs SET process = ? WHERE id = ?", child.pid, number)
         found = self.find(number)
         assert found is not None
         return found
@@ -106,11 +106,10 @@ class Jobs:
         job = self.find(number)
         if job is None or not job.running:
             return
-        with self.state.reading() as database:
-            row = database.execute("SELECT process FROM jobs WHERE id = ?", [number]).fetchone()
-        if row["process"]:
+        ((process,),) = self.state.rows("SELECT process FROM jobs WHERE id = ?", number)
+        if process:
             with suppress(OSError):
-                os.killpg(row["process"], signal.SIGTERM)
+                os.killpg(process, signal.SIGTERM)
         child = self._children.pop(number, None)
         if child is not None:
             try:
@@ -121,17 +120,18 @@ class Jobs:
         self._end(number, "cancelled")
 
     def _one(self, query: str, value: int) -> Job | None:
-        self._reap()
-        with self.state.reading() as database:
-            row = database.execute(query, [value]).fetchone()
-        if row is None:
+        for child in list(self._children.values()):  # those that have ended are let go of
+            child.poll()
+        rows = self.state.rows(query, value)
+        if not rows:
             return None
-        state: JobState = row["state"]
-        if state == "running" and not self._lives(row["id"], row["started"]):
-            self._end(row["id"], "interrupted")
+        row = dict(rows[0])
+        number, asked = row.pop("id"), json.loads(row.pop("asked"))
+        row.pop("process")
+        if row["state"] == "running" and not self._lives(number, row["started"]):
+            self._end(number, "interrupted")
             return self._one(query, value)
-        return Job(row["id"], row["project"], row["kind"], json.loads(row["asked"]), state,
-                   row["step"], row["started"], row["ended"], row["problem"])  # fmt: skip
+        return Job(number=number, asked=asked, **row)
 
     def _lives(self, number: int, started: float) -> bool:
         child = self._children.get(number)
@@ -141,18 +141,14 @@ class Jobs:
             return True
         return time.time() - started < _STARTING and not lock_path(self.state, number).exists()
 
-    def _reap(self) -> None:
-        """Let go of processes that have ended."""
-        for child in list(self._children.values()):
-            child.poll()
-
     def _end(self, number: int, state: JobState) -> None:
         """Note that a job ended, unless it noted so itself in the meantime."""
-        with self.state.changing() as database:
-            database.execute(
-                "UPDATE jobs SET state = ?, ended = ? WHERE id = ? AND state = 'running'",
-                [state, time.time(), number],
-            )
+        self.state.do(
+            "UPDATE jobs SET state = ?, ended = ? WHERE id = ? AND state = 'running'",
+            state,
+            time.time(),
+            number,
+        )
         lock_path(self.state, number).unlink(missing_ok=True)
 
 

@@ -33,8 +33,7 @@ class SentForm:
 
     def text(self, name: str) -> str | None:
         """Return a field's text."""
-        found = self.values.get(name, [""])[-1].strip()
-        return found or None
+        return self.values.get(name, [""])[-1].strip() or None
 
     def texts(self, name: str) -> list[str]:
         """Return all values of a field that may be there several times, such as check boxes."""
@@ -102,6 +101,15 @@ class View:
         project = self.project
         return equivalent("review", {"path": project.path.name, "out": project.results.name})
 
+    def verb_lines(self, verb: str, asked: Mapping[str, Any], out: str | None = None) -> Equivalent:
+        """Return how a verb is run on the file under review."""
+        data = self.review.data
+        return equivalent(verb, asked, data.file, data.reading(), out)
+
+    def is_current(self, stage: str) -> bool:
+        """Tell whether the result of a stage is of the review as it is now."""
+        return self.standing(stage).state == "current"
+
     def standing(self, stage: str) -> Standing:
         """Return how the result of a stage stands."""
         return self.look.standings.get(stage, Standing("unasked"))
@@ -159,16 +167,9 @@ Action = Callable[[View, SentForm], ReviewChange | Run | Go]
 class Page:
     """One page.
 
-    Parameters
-    ----------
-    name, title
-        As its address and its heading have it; its template is `NAME.html`.
-    stages
-        The stages whose results it shows, and which are computed after a change on it.
-    context
-        From the view to what the template needs besides the view itself.
-    actions
-        By name what its forms ask for: `POST …/PAGE/ACTION`.
+    `stages` are those whose results it shows, and which are computed after a change on it.
+    `context` gives what its template, `NAME.html`, needs besides the view, and `actions` are by
+    name what its forms ask for: `POST …/PAGE/ACTION`.
     """
 
     name: str

@@ -81,29 +81,24 @@ class StepPrice(Figures):
         found: dict[str, Any] = tomllib.loads(self.toml)["step"][0]
         return found
 
-    def save(self, path: Path) -> None:
-        """Keep it."""
-        _write(path, self)
 
-
-def draft_path(project: Project) -> Path:
-    """Return where what was typed is kept."""
-    return project.state.path.parent / f"draft-{project.number}.json"
+def _path(project: Project, what: str) -> Path:
+    return project.state.path.parent / f"{what}-{project.number}.json"
 
 
 def price_path(project: Project) -> Path:
     """Return where the price is kept."""
-    return project.state.path.parent / f"price-{project.number}.json"
+    return _path(project, "price")
 
 
 def keep_draft(project: Project, draft: StepDraft) -> None:
     """Keep what was typed, so that nothing is lost if it is refused."""
-    _write(draft_path(project), draft)
+    _write(_path(project, "draft"), draft)
 
 
 def draft_of(project: Project) -> StepDraft | None:
     """Return what was typed last."""
-    return _read(draft_path(project), StepDraft)
+    return _read(_path(project, "draft"), StepDraft)
 
 
 def price_of(project: Project) -> StepPrice | None:
@@ -113,8 +108,8 @@ def price_of(project: Project) -> StepPrice | None:
 
 def discard_step(project: Project) -> None:
     """Forget the step and its price."""
-    for path in (draft_path(project), price_path(project)):
-        path.unlink(missing_ok=True)
+    for what in ("draft", "price"):
+        _path(project, what).unlink(missing_ok=True)
 
 
 def _write(path: Path, content: Figures) -> None:
@@ -164,15 +159,8 @@ def require_fit(review: Review, data: Microdata, step: Mapping[str, Any]) -> Non
 def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]) -> None:
     """Compute the price of a step, and keep it in a file.
 
-    Parameters
-    ----------
-    path
-        The review file.
-    asked
-        `step` as TOML, or `next`: the words of one of the ledger's next steps; `version`, that of
-        the review it is asked for; `into`, the file for the price.
-    tell
-        Called with a few words as the work goes on.
+    It is asked for by `step` as TOML, or `next`, the words of one of the ledger's next steps; with
+    `version`, that of the review, and `into`, the file for the price.
     """
     tell("checking the review file")
     review, files = read_review(path)
@@ -189,7 +177,26 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
     found = _ledger(review, data, plan, seed)
     planned = planned_steps(review)
     before = _ledger(review, data, Plan.parse(planned), seed).rp if planned else None
-    _price(found, before, step, asked["version"], drawn).save(Path(asked["into"]))
+    lines = found.lines
+    assert found.protection is not None
+    notes = [f"{note}." for note in found.protection.steps[-1].notes]
+    if found.missing == "wildcard":
+        notes.append("A missing key matches every value, both ways, before and after.")
+    price = StepPrice(
+        version=asked["version"],
+        toml=toml_of([step]),
+        words=lines[-1].words,
+        lines=(lines[0], lines[-2], lines[-1]),
+        changed=lines[-1].changed,
+        left_out=lines[-1].left_out,
+        limit=found.limit,
+        cutoff=found.cutoff,
+        read_off=(before, found.rp),
+        notes=(*notes, *(f"{text}." for text in found.warnings)),
+        targets=found.targets,
+        seed=drawn,
+    )
+    _write(Path(asked["into"]), price)
 
 
 def _ledger(review: Review, data: Microdata, plan: Plan, seed: int | None) -> Ledger:
@@ -213,59 +220,31 @@ def _next_step(
     raise RunError("That step is no longer among the cheapest. Choose one that is listed now.")
 
 
-def _price(
-    found: Ledger, rp: float | None, step: Mapping[str, Any], version: str, seed: int | None
-) -> StepPrice:
-    first, before, last = found.lines[0], found.lines[-2], found.lines[-1]
-    return StepPrice(
-        version=version,
-        toml=toml_of([step]),
-        words=last.words,
-        lines=(first, before, last),
-        changed=last.changed,
-        left_out=last.left_out,
-        limit=found.limit,
-        cutoff=found.cutoff,
-        read_off=(rp, found.rp),
-        notes=tuple(_notes(found)),
-        targets=found.targets,
-        seed=seed,
-    )
-
-
-def _notes(found: Ledger) -> Sequence[str]:
-    assert found.protection is not None
-    own = [f"{note}." for note in found.protection.steps[-1].notes]
-    reading = (
-        ["A missing key matches every value, both ways, before and after."]
-        if found.missing == "wildcard"
-        else []
-    )
-    return [*own, *reading, *(f"{text}." for text in found.warnings)]
-
-
 def price_table(price: StepPrice) -> Table:
     """Set the file as it is, the plan and the plan with the step side by side."""
     rows = [
         [f"RP({price.cutoff})", *_rates([line.rp for line in price.lines], price.limit)],
         *_read_off(price),
         ["CR", *_rates([line.cr for line in price.lines])],
-        ["uniques", *(_count(line.uniques) for line in price.lines)],
+        ["uniques", *("" if x.uniques is None else f"{x.uniques:,}" for x in price.lines)],
     ]
-    names = [
-        n for n in HEADS if any(getattr(line.price, n) is not None for line in price.lines[1:])
-    ]
-    rows += [[_head(n), *_figures(n, [getattr(x.price, n) for x in price.lines])] for n in names]
+    notes = list(price.notes)
+    for name in HEADS:
+        values = [getattr(line.price, name) for line in price.lines]
+        if name == "lost" and any(value is not None for value in values):
+            notes.append(f"Information lost: {meaning('lost', price.targets)}.")
+        if all(value is None for value in values[1:]):
+            continue
+        if name == "lost":  # a share, as on the rest of the page
+            rows.append(["information lost", *_rates(values)])
+        else:
+            figures = [utility_figure(name, value) for value in values]
+            rows.append([f"{HEADS[name]}: {FIGURES[name]}", *figures])
     columns = ["figure", "the file as it is", "after the plan", "with this step"]
     if price.lines[1].step == 0:  # there is no plan yet
         columns.pop(2)
         rows = [[*row[:2], row[3]] for row in rows]
-    return Table(f"The price of {price.words}", columns, rows, [*price.notes, *_lost(price)])
-
-
-def _lost(price: StepPrice) -> list[str]:
-    there = any(line.price.lost is not None for line in price.lines)
-    return [f"Information lost: {meaning('lost', price.targets)}."] if there else []
+    return Table(f"The price of {price.words}", columns, rows, notes)
 
 
 def _read_off(price: StepPrice) -> list[list[str]]:
@@ -279,16 +258,3 @@ def _read_off(price: StepPrice) -> list[list[str]]:
 
 def _rates(values: Sequence[float | None], limit: float | None = None) -> list[str]:
     return ["not estimable" if one is None else rate(one, limit) for one in values]
-
-
-def _figures(name: str, values: Sequence[float | None]) -> list[str]:
-    """Write a figure of the ledger; what is lost is a share, as on the rest of the page."""
-    return _rates(values) if name == "lost" else [utility_figure(name, one) for one in values]
-
-
-def _head(name: str) -> str:
-    return "information lost" if name == "lost" else f"{HEADS[name]}: {FIGURES[name]}"
-
-
-def _count(number: int | None) -> str:
-    return "" if number is None else f"{number:,}"

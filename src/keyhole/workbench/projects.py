@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
@@ -31,18 +32,8 @@ _MOST = 2**31
 _WHERE = re.compile(r"^\S.*?, line \d+(, column \d+)?: ")
 
 
-class ChangedElsewhereError(ConflictError):
-    """The review file is not as the page showed it: another tab or program changed it."""
-
-
 def plain_problem(text: str) -> str:
-    """Leave out file and line, which somebody who fills in a form never sees.
-
-    Examples
-    --------
-    >>> plain_problem("review.toml, line 4: [exposure] limit must be a share.")
-    '[exposure] limit must be a share.'
-    """
+    """Leave out file and line, which somebody who fills in a form never sees."""
     return _WHERE.sub("", text)
 
 
@@ -122,16 +113,12 @@ class Project:
     def change(self, label: str, edit: Edit, version: str) -> None:
         """Change the review file if it is as the page showed it, and can be run afterwards.
 
-        Raises
-        ------
-        ChangedElsewhereError
-            If it is another version now.
-        InputError
-            With all that would be wrong with it; nothing is changed then.
+        Otherwise nothing is changed: it is a `ConflictError` or an `InputError` with all
+        that would be wrong with it.
         """
         text = self.text()
         if _version_of(text) != version:
-            raise ChangedElsewhereError(
+            raise ConflictError(
                 "the review was changed in another tab or program since this page was shown. "
                 "This page now shows it as it is; make your change again if it is still wanted."
             )
@@ -152,27 +139,21 @@ class Project:
 
     def steps(self) -> tuple[str | None, str | None]:
         """Return what could be undone and what could be done again, in words."""
-        with self.state.reading() as database:
-            rows = dict(
-                database.execute(
-                    "SELECT number, label FROM versions WHERE project = ?", [self.number]
-                ).fetchall()
-            )
-            here = self._cursor(database)
-        back = rows.get(here) if here - 1 in rows else None
-        return back, rows.get(here + 1)
+        versions = self.history()
+        labels = {version.number: version.label for version in versions}
+        here = next((version.number for version in versions if version.now), 0)
+        return labels.get(here) if here - 1 in labels else None, labels.get(here + 1)
 
     def history(self) -> list[Version]:
         """Return the versions of the review file, the last one first."""
+        query = "SELECT number, label, at FROM versions WHERE project = ? ORDER BY number DESC"
         with self.state.reading() as database:
-            rows = database.execute(
-                "SELECT number, label, at FROM versions WHERE project = ? ORDER BY number DESC",
-                [self.number],
-            ).fetchall()
+            rows = database.execute(query, [self.number]).fetchall()
             here = self._cursor(database)
+        times = (datetime.fromtimestamp(at, UTC).astimezone() for _, _, at in rows)
         return [
-            Version(number, label, _local_time(at), number == here, number > here)
-            for number, label, at in rows
+            Version(number, label, f"{when:%Y-%m-%d %H:%M}", number == here, number > here)
+            for (number, label, _), when in zip(rows, times, strict=True)
         ]
 
     def go_to(self, number: int) -> None:
@@ -189,30 +170,26 @@ class Project:
         self._note(self.text(), "edited outside the workbench")
         with self.state.changing() as database:
             here = self._cursor(database)
-            row = database.execute(
-                "SELECT text FROM versions WHERE project = ? AND number = ?",
-                [self.number, here + by],
-            ).fetchone()
-            if row is None:
+            there = self._version(database, here + by)
+            if there is None:
                 return None
             database.execute(
                 "UPDATE cursors SET number = ? WHERE project = ?", [here + by, self.number]
             )
-            label: str = database.execute(
-                "SELECT label FROM versions WHERE project = ? AND number = ?",
-                [self.number, max(here, here + by)],
-            ).fetchone()[0]
-            self._write(row["text"])
+            label: str = self._version(database, max(here, here + by))["label"]
+            self._write(there["text"])
         return label
+
+    def _version(self, database: sqlite3.Connection, number: int) -> Any:
+        query = "SELECT text, label FROM versions WHERE project = ? AND number = ?"
+        return database.execute(query, [self.number, number]).fetchone()
 
     def _note(self, text: str, label: str) -> None:
         """Keep a version after the one where we are; what had been undone is gone then."""
         with self.state.changing() as database:
             here = self._cursor(database)
-            row = database.execute(
-                "SELECT text FROM versions WHERE project = ? AND number = ?", [self.number, here]
-            ).fetchone()
-            if row is not None and row["text"] == text:
+            now = self._version(database, here)
+            if now is not None and now["text"] == text:
                 return
             database.execute(
                 "DELETE FROM versions WHERE project = ? AND (number > ? OR number <= ?)",
@@ -229,18 +206,13 @@ class Project:
             )
 
     def _cursor(self, database: sqlite3.Connection) -> int:
-        row = database.execute(
-            "SELECT number FROM cursors WHERE project = ?", [self.number]
-        ).fetchone()
+        query = "SELECT number FROM cursors WHERE project = ?"
+        row = database.execute(query, [self.number]).fetchone()
         return int(row["number"]) if row else 0
 
     def _write(self, text: str) -> None:
         with write_whole(self.path, force=True) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="\n")
-
-
-def _local_time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,32 +226,30 @@ class Projects:
     def open(self, path: Path) -> Project:
         """Open a review file, or find it opened."""
         name = path.resolve().relative_to(self.folder.resolve()).as_posix()
-        with self.state.changing() as database:
-            database.execute(
-                "INSERT INTO projects (path, opened) VALUES (?, ?) "
-                "ON CONFLICT (path) DO UPDATE SET opened = excluded.opened",
-                [name, time.time()],
-            )
-            row = database.execute("SELECT id FROM projects WHERE path = ?", [name]).fetchone()
-        return self._project(row["id"], name)
+        self.state.do(
+            "INSERT INTO projects (path, opened) VALUES (?, ?) "
+            "ON CONFLICT (path) DO UPDATE SET opened = excluded.opened",
+            name,
+            time.time(),
+        )
+        ((number,),) = self.state.rows("SELECT id FROM projects WHERE path = ?", name)
+        return self._project(number, name)
 
     def find(self, number: int) -> Project | None:
         """Return a review that was opened, by its number."""
         if not 0 < number < _MOST:
             return None
-        with self.state.reading() as database:
-            row = database.execute("SELECT path FROM projects WHERE id = ?", [number]).fetchone()
-        found = None if row is None else self._project(number, row["path"])
-        return found if found is not None and self._is_inside(found) else None
+        paths = self.state.rows("SELECT path FROM projects WHERE id = ?", number)
+        found = [self._project(number, path) for (path,) in paths]
+        return found[0] if found and self._is_inside(found[0]) else None
 
     def _is_inside(self, project: Project) -> bool:
         return project.path.resolve().is_relative_to(self.folder.resolve())
 
     def recent(self) -> list[Project]:
         """Return the reviews that are still there, the last opened first."""
-        with self.state.reading() as database:
-            rows = database.execute("SELECT id, path FROM projects ORDER BY opened DESC").fetchall()
-        found = [self._project(row["id"], row["path"]) for row in rows]
+        rows = self.state.rows("SELECT id, path FROM projects ORDER BY opened DESC")
+        found = [self._project(number, path) for number, path in rows]
         return [one for one in found if self._is_inside(one) and one.path.is_file()]
 
     def _project(self, number: int, name: str) -> Project:

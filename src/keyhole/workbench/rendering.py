@@ -61,27 +61,27 @@ def gauges(view: View) -> list[Gauge]:
     review = view.review
     cutoff, limit = review.exposure.cutoff, review.exposure.limit
     on_keys = f"RP({cutoff}) on {len(review.keys)} keys"
-    found = [_gauge(view, "exposure", "Original", on_keys, ("rp",), limit)]
+    asked: list[tuple[Any, ...]] = [("exposure", "Original", on_keys, ("rp",), limit)]
     if review.selection is not None:
-        found.append(_gauge(view, "proposal", "Variables proposed", f"RP({cutoff})", ("rp",),
-                            review.selection.limit))  # fmt: skip
+        words = ("Variables proposed", f"RP({cutoff})")
+        asked.append(("proposal", *words, ("rp",), review.selection.limit))
     if review.protection is not None:
-        found.append(_gauge(view, "protection", "After protection", on_keys + _missing_policy(view),
-                            ("ledger", "rp"), review.protection.limit))  # fmt: skip
+        words = ("After protection", on_keys + _missing_words(view.result("protection")))
+        asked.append(("protection", *words, ("ledger", "rp"), review.protection.limit))
     if review.scenarios is not None:
-        found.append(_worst_scenario(view, limit))
+        found = view.result("scenarios")
+        worst = None if found is None else found.comparison.worst
+        words = ("Worst scenario", "RP on its key" if worst is None else worst.name)
+        asked.append(("scenarios", *words, ("comparison", "worst", "exposure", "rp"), limit))
     if review.study is not None:
-        stage = f"study-{review.study.metrics[0]}"
-        detail = f"found of those suspected, {review.study.metrics[0]}"
-        found.append(
-            _gauge(view, stage, "Attack", detail, ("conditional_rate",), review.study.limit)
-        )
-    return found
+        metric = review.study.metrics[0]
+        words = ("Attack", f"found of those suspected, {metric}")
+        asked.append((f"study-{metric}", *words, ("conditional_rate",), review.study.limit))
+    return [_gauge(view, *one) for one in asked]
 
 
-def _missing_policy(view: View) -> str:
+def _missing_words(found: Any) -> str:
     """Say how missing values are counted after protection, where it is not as in the original."""
-    found = view.result("protection")
     if found is None or found.ledger.missing != "wildcard":
         return ""
     own = found.ledger.last.rp_own
@@ -96,11 +96,3 @@ def _gauge(
         value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
     shown = float(value) if isinstance(value, int | float) else None
     return Gauge(title, detail, shown, limit, view.standing(stage).state)
-
-
-def _worst_scenario(view: View, limit: float | None) -> Gauge:
-    found, state = view.result("scenarios"), view.standing("scenarios").state
-    worst = None if found is None else found.comparison.worst
-    if worst is not None:
-        return Gauge("Worst scenario", worst.name, worst.exposure.rp, limit, state)
-    return Gauge("Worst scenario", "RP on its key", None, limit, state)

@@ -50,13 +50,7 @@ _REFUSAL = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>
 
 
 def own_hosts(port: int) -> frozenset[str]:
-    """Return the Host headers that mean this server.
-
-    Examples
-    --------
-    >>> sorted(own_hosts(8000))
-    ['127.0.0.1:8000', '[::1]:8000', 'localhost:8000']
-    """
+    """Return the Host headers that mean this server."""
     return frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
 
 
@@ -66,27 +60,13 @@ class TooLargeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Let through what the owner of the launch token sends from our own pages.
-
-    Parameters
-    ----------
-    app
-        What stands behind.
-    state
-        Where the hashes of the cookies are kept, so that a restart turns nobody out.
-    token
-        The launch token.
-    hosts
-        The Host headers that are ours.
-    upload_limit
-        The most bytes that one request may send.
-    """
+    """Let through what the owner of the launch token sends from our own pages."""
 
     app: ASGIApp
-    state: WorkbenchState
+    state: WorkbenchState  # keeps the hashes of the cookies, so that a restart turns nobody out
     token: str
-    hosts: frozenset[str]
-    upload_limit: int = UPLOAD_LIMIT
+    hosts: frozenset[str]  # the Host headers that are ours
+    upload_limit: int = UPLOAD_LIMIT  # the most bytes that one request may send
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer or refuse one request; every answer gets the headers that keep a page in."""
@@ -127,9 +107,8 @@ class Guard:
             return _page(403, "Please come in by the link", "The token in this link is not the "
                          "one that <code>keyhole serve</code> printed.")  # fmt: skip
         session = secrets.token_urlsafe(32)
-        with self.state.changing() as database:
-            database.execute("DELETE FROM sessions WHERE made < ?", [_oldest()])
-            database.execute("INSERT INTO sessions VALUES (?, ?)", [_hash(session), time.time()])
+        self.state.do("DELETE FROM sessions WHERE made < ?", _oldest())
+        self.state.do("INSERT INTO sessions VALUES (?, ?)", _hash(session), time.time())
         answer = RedirectResponse("/", status_code=303)
         answer.set_cookie(self.cookie, session, httponly=True, samesite="strict", path="/")
         return answer
@@ -146,12 +125,8 @@ class Guard:
             found = None
         if found is None:
             return False
-        with self.state.reading() as database:
-            row = database.execute(
-                "SELECT 1 FROM sessions WHERE hash = ? AND made >= ?",
-                [_hash(found.value), _oldest()],
-            ).fetchone()
-        return row is not None
+        query = "SELECT 1 FROM sessions WHERE hash = ? AND made >= ?"
+        return bool(self.state.rows(query, _hash(found.value), _oldest()))
 
     def _is_ours(self, headers: Headers) -> bool:
         """Tell whether the browser says that our own page sent this; without a word it did not."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tomlkit
@@ -14,20 +14,14 @@ from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.model import Environment
 from keyhole.environment.scenarios.files import scenario_to_toml
 from keyhole.environment.scenarios.recoding import scenario_key
-from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
+from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.errors import InputError
 from keyhole.reviews.settings import Review
 from keyhole.workbench import editing
 
 
 def stories_of(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the scenarios that a review tells itself.
-
-    Examples
-    --------
-    >>> stories_of({"scenario": {"a friend": {"columns": ["age"]}}})
-    ('a friend',)
-    """
+    """Return the names of the scenarios that a review tells itself."""
     told = document.get("scenario", {})
     return tuple(str(name) for name in told) if isinstance(told, Mapping) else ()
 
@@ -56,12 +50,15 @@ def hold_scenarios(document: TOMLDocument, review: Review) -> None:
 
 def put_story(document: TOMLDocument, scenario: Scenario) -> None:
     """Write a scenario into the review, every point of it, in place of one of its name."""
-    text = scenario_to_toml(scenario)
-    told: Any = tomlkit.parse(text)["scenario"]
     if "scenario" not in document:
         document["scenario"] = tomlkit.table(is_super_table=True)
     section: Any = document["scenario"]
-    section[scenario.name] = told[scenario.name]
+    section[scenario.name] = _told(scenario)
+
+
+def _told(scenario: Scenario) -> Any:
+    section: Any = tomlkit.parse(scenario_to_toml(scenario))["scenario"]
+    return section[scenario.name]
 
 
 def change_story(document: TOMLDocument, before: Scenario, changes: Mapping[str, Any]) -> None:
@@ -70,16 +67,18 @@ def change_story(document: TOMLDocument, before: Scenario, changes: Mapping[str,
     names = [name for name in changes if getattr(after, name) != getattr(before, name)]
     section: Any = document["scenario"]
     story: Any = section[before.name]
-    gone = [name for name in names if _is_nothing(getattr(after, name))]
+    # A stage may have gone; text may be empty, and says so.
+    gone = [name for name in names if getattr(after, name) in (None, (), {})]
     if "preset" in story and gone:
         # What a preset says can only be taken away by telling the whole.
         put_story(document, after)
         return
-    for name in gone:
-        story.pop(name, None)
+    told = _told(after)
     for name in names:
-        if name not in gone:
-            story[name] = _plain(getattr(after, name))
+        if name in gone:
+            story.pop(name, None)
+        else:
+            story[name] = told[name].unwrap() if name == "public" else told[name]
 
 
 def remove_story(document: TOMLDocument, name: str) -> None:
@@ -88,41 +87,6 @@ def remove_story(document: TOMLDocument, name: str) -> None:
     del section[name]
     if not section:
         document.pop("scenario")
-
-
-def _is_nothing(value: Any) -> bool:
-    """Tell a stage that went; text may be empty, and says so."""
-    return value is None or (isinstance(value, tuple | Mapping) and not value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, PublicStage):
-        return _inline({"resources": value.resources, "origins": list(value.origins)})
-    if isinstance(value, tuple) and value and isinstance(value[0], RestrictedStage):
-        return _stages(value)
-    if isinstance(value, Mapping):
-        return _inline(value)
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _inline(values: Mapping[str, Any]) -> Any:
-    table = tomlkit.inline_table()
-    table.update(values)
-    return table
-
-
-def _stages(stages: Iterable[RestrictedStage]) -> Any:
-    tables = tomlkit.aot()
-    for stage in stages:
-        table = tomlkit.table()
-        said = {"form": stage.form, "sector": stage.sector, "purpose": stage.purpose}
-        table.update({name: text for name, text in said.items() if text})
-        if stage.classifications:
-            table["classifications"] = _inline(stage.classifications)
-        if not stage.form:
-            table["threshold"] = float(stage.threshold)
-        tables.append(table)
-    return tables
 
 
 def fit_environment(document: TOMLDocument, environment: Environment, data: Microdata) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from keyhole.core.apart import BrokenOffError, ask_apart
@@ -21,21 +23,7 @@ LONGEST = 250
 
 
 def inside(folder: Path, name: str) -> Path:
-    """Return the file that a name means, if it is below a folder; links are followed first.
-
-    Raises
-    ------
-    FileError
-        If it is above the folder or beside it, whatever way is taken there.
-
-    Examples
-    --------
-    >>> inside(Path("/data"), "../etc/passwd")
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.FileError: that file is not below the folder the workbench was started in.
-    Copy it there, or start the workbench in a folder above both.
-    """
+    """Return the file that a name means, if it is below a folder; links are followed first."""
     try:
         found = (folder / name).resolve()
         known = found.is_relative_to(folder.resolve()) and "\0" not in name
@@ -56,43 +44,42 @@ def seen_from(folder: Path, path: Path) -> str:
 
 
 def files_below(folder: Path) -> dict[str, list[str]]:
-    """List the review files and the data files below a folder, a few levels down."""
+    """List the review files and the data files below a folder."""
+    found: dict[str, list[str]] = {"reviews": [], "data": []}
+    for path in walk(folder):
+        if path.suffix == ".toml" and _is_review(path):
+            found["reviews"].append(seen_from(folder, path))
+        elif path.suffix.lower() in READABLE:
+            found["data"].append(seen_from(folder, path))
+    return {kind: sorted(names)[:MOST_FILES] for kind, names in found.items()}
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, a few levels down: no links, hidden ones or dossiers."""
     from keyhole.reviews.dossier_format import MARK
 
-    found: dict[str, list[str]] = {"reviews": [], "data": []}
     level = [folder]
     for _ in range(DEEPEST):
         inner: list[Path] = []
         for place in level:
-            for path in _entries(place):
-                if path.is_dir():
-                    inner.append(path)
-                elif path.suffix == ".toml" and _is_review(path):
-                    found["reviews"].append(seen_from(folder, path))
-                elif path.suffix.lower() in READABLE:
-                    found["data"].append(seen_from(folder, path))
+            with suppress(OSError):
+                for path in sorted(place.iterdir()):
+                    if path.name.startswith(".") or path.is_symlink():
+                        continue
+                    if path.is_dir():
+                        inner.append(path)
+                    else:
+                        yield path
         level = [place for place in inner if not (place / MARK).exists()]
-    return {kind: sorted(names)[:MOST_FILES] for kind, names in found.items()}
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError:
-        return []
-    return [path for path in entries if not path.name.startswith(".") and not path.is_symlink()]
 
 
 def _is_review(path: Path) -> bool:
     """Tell whether a TOML file looks like a review: it has a section for the data."""
     try:
-        return (
-            path.stat().st_size < 1_000_000
-            and re.search(r"^\s*\[data\]", path.read_text(encoding="utf-8"), re.MULTILINE)
-            is not None
-        )
+        text = path.read_text(encoding="utf-8") if path.stat().st_size < 1_000_000 else ""
     except (OSError, UnicodeDecodeError):
         return False
+    return re.search(r"^\s*\[data\]", text, re.MULTILINE) is not None
 
 
 def open_named(projects: Projects, form: SentForm) -> Project:

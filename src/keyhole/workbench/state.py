@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from keyhole.errors import FileError
 
@@ -117,3 +118,13 @@ class WorkbenchState:
                 database.execute("ROLLBACK")
                 raise
             database.execute("COMMIT")
+
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        """Return what a query finds."""
+        with self.reading() as database:
+            return database.execute(query, values).fetchall()
+
+    def do(self, statement: str, *values: Any) -> int | None:
+        """Make one change; return the number of a new row."""
+        with self.changing() as database:
+            return database.execute(statement, values).lastrowid

@@ -108,13 +108,7 @@ def verify_and_keep(folder: Path, tell: Callable[[str], None]) -> None:
 
 
 def last_verification(folder: Path) -> dict[str, Any] | None:
-    """Return what was found, if it is of the results that are there now.
-
-    Raises
-    ------
-    FileError
-        If what is kept is not what a verification keeps.
-    """
+    """Return what was found, if it is of the results that are there now."""
     path = folder / VERIFICATION
     if not os.path.lexists(path):
         return None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from keyhole.core.signals import ending_cleanly
+from keyhole.core.files import ending_cleanly, lock_file
 from keyhole.errors import KeyholeError
 from keyhole.reviews.files import confined
 from keyhole.workbench.jobs import Job, Jobs, lock_path
@@ -61,16 +61,20 @@ def work(state: WorkbenchState, number: int, path: Path) -> None:
     job = Jobs(state, {}).find(number)
     if job is None or not job.running:
         return
-    with _locked(lock_path(state, number)):
+    lock = os.open(lock_path(state, number), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        lock_file(lock, wait=True)  # held for as long as the process lives
         with confined(state.folder):
             problem = _problem_of(job, path, _progress_into(state, number))
-        ended = "failed" if problem else "done"
-        with state.changing() as database:
-            database.execute(
-                "UPDATE jobs SET state = ?, ended = ?, problem = ? "
-                "WHERE id = ? AND state = 'running'",
-                [ended, time.time(), problem, number],
-            )
+        state.do(
+            "UPDATE jobs SET state = ?, ended = ?, problem = ? WHERE id = ? AND state = 'running'",
+            "failed" if problem else "done",
+            time.time(),
+            problem,
+            number,
+        )
+    finally:
+        os.close(lock)
     lock_path(state, number).unlink(missing_ok=True)
 
 
@@ -95,26 +99,9 @@ def _progress_into(state: WorkbenchState, number: int) -> Progress:
         if time.monotonic() - last < _EVERY:
             return
         last = time.monotonic()
-        with state.changing() as database:
-            database.execute("UPDATE jobs SET step = ? WHERE id = ?", [step[:200], number])
+        state.do("UPDATE jobs SET step = ? WHERE id = ?", step[:200], number)
 
     return write
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock for as long as the process lives."""
-    number = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        import fcntl
-
-        fcntl.flock(number, fcntl.LOCK_EX)
-    except ImportError:
-        pass
-    try:
-        yield
-    finally:
-        os.close(number)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.equivalents import equivalent
 from keyhole.core.expressions import definition_problems, read_definitions, write_definition
 from keyhole.data.columns import KINDS, ROLES, Variable
 from keyhole.errors import OptionError
@@ -44,7 +44,6 @@ def _context(view: View) -> dict[str, Any]:
     review = view.review
     codes = review.data.missing_codes
     screen = review.screen or question_of("screen", {})
-    asked = {**screen.values, "keys": review.keys}
     return {
         "columns": [_column(view, one) for one in view.data.variables],
         "roles": [("", "–"), *((role, role) for role in ROLES)],
@@ -54,7 +53,7 @@ def _context(view: View) -> dict[str, Any]:
         "derive_lines": "\n".join(starmap(write_definition, review.data.derive.items())),
         "remedies": _remedies(view),
         "screen_fields": form_fields(screen),
-        "equivalents": [equivalent("screen", asked, review.data.file, review.data.reading())],
+        "equivalents": [view.verb_lines("screen", {**screen.values, "keys": review.keys})],
     }
 
 
@@ -116,20 +115,18 @@ def _remedies(view: View) -> list[tuple[str, str]]:
     lines = {one.line: one.column for one in found if one.line is not None}
     given = tomllib.loads(view.look.text)
     planned = given.get("protection", {}).get("step", [])
-    return [
-        (column, line)
-        for line, column in lines.items()
-        if not (_step(line) in planned if _step(line) else _is_derived(view, line))
-    ]
+    derived = dict(view.review.data.derive).items()
+
+    def is_done(line: str) -> bool:
+        step = _step(line)
+        return step in planned if step else dict(read_definitions(line)).items() <= derived
+
+    return [(column, line) for line, column in lines.items() if not is_done(line)]
 
 
 def _step(line: str) -> dict[str, Any] | None:
     """Return the step of a plan that a line holds, if it does."""
     return tomllib.loads(line)["step"][0] if line.startswith("step = [") else None
-
-
-def _is_derived(view: View, line: str) -> bool:
-    return dict(read_definitions(line)).items() <= dict(view.review.data.derive).items()
 
 
 def _remedy(view: View, form: SentForm) -> ReviewChange:
@@ -203,13 +200,9 @@ def _say(said: dict[str, str], name: str, given: str | None, now: str | None) ->
 
 def _codes(text: str | None) -> list[Any]:
     """Read missing codes as they are typed: numbers as numbers, the rest as text."""
-    codes: list[Any] = []
-    for word in (text or "").split(","):
-        plain = word.strip()
-        if plain:
-            whole = plain.isascii() and plain.lstrip("-").isdigit() and len(plain) < _LONGEST
-            codes.append(int(plain) if whole else plain)
-    return codes
+    words = filter(None, (word.strip() for word in (text or "").split(",")))
+    whole = re.compile(r"-?[0-9]+")
+    return [int(w) if whole.fullmatch(w) and len(w) < _LONGEST else w for w in words]
 
 
 def _screen(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001

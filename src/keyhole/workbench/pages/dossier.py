@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from keyhole.reviews.source import SECRETS
 from keyhole.reviews.stages import STAGES
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines, put_changed
-from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
+from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.stored_results import last_verification, stored_limits
 
 SECTION = "release"
@@ -38,31 +37,32 @@ _PRODUCTS = {
 _STATES = {"current": "up to date", "stale": "of before a change", "absent": "not computed yet"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """A stage of the review, and how its result stands."""
-
-    title: str
-    state: str
-    words: str
-
-
 def _context(view: View) -> dict[str, Any]:
     work = _work(view)
+    to_do = [one for one in work if one["state"] != "current"]
     written, verified, unread = _written(view.project.results)
     return {
         "unread": unread,
         "limits": stored_limits(view),
         "work": work,
-        "to_do": [one for one in work if one.state != "current"],
+        "to_do": to_do,
         "report": (view.project.results / REPORT).is_file(),
         "note": (view.project.results / NOTE).is_file(),
-        "outdated": written is not None and not _is_of_now(view, written),
+        # The dossier is of another review file, or of results that do not all answer any more.
+        "outdated": written is not None
+        and (bool(to_do) or written["review"]["sha256"] != view.review.sha256),
         "written": written,
         "hashes": _hashes(written),
         "verified": verified,
         "release": view.review.release,
-        "products": _products(view),
+        "products": [
+            ("", "what the last of the work makes"),
+            *(
+                (name, _PRODUCTS[name])
+                for name in PRODUCTS
+                if name == "file" or getattr(view.review, name) is not None
+            ),
+        ],
         "product": _said_product(view),
         "lines": masked(view.look.text).splitlines(),
         "history": view.project.history(),
@@ -73,15 +73,13 @@ def _context(view: View) -> dict[str, Any]:
     }
 
 
-def _work(view: View) -> list[_Work]:
-    """Return the stages that the review asks for."""
+def _work(view: View) -> list[dict[str, str]]:
+    """Return the stages that the review asks for, and how their results stand."""
     states = [(stage.title, view.standing(stage.name).state) for stage in STAGES]
-    return [_Work(title, s, _STATES[s]) for title, s in states if s != "unasked"]
+    return [{"title": t, "state": s, "words": _STATES[s]} for t, s in states if s != "unasked"]
 
 
-def _written(
-    results: Path,
-) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, list[str]]:
+def _written(results: Path) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, list[str]]:
     """Return the finished results and what a verification found of them, or what is wrong there."""
     written = verified = None
     problems: list[str] = []
@@ -95,12 +93,6 @@ def _written(
     return written, verified, [one.replace(str(results), results.name) for one in problems]
 
 
-def _is_of_now(view: View, written: Mapping[str, Any]) -> bool:
-    """Tell whether the dossier is of this review file and of results that all still answer."""
-    same = written["review"]["sha256"] == view.review.sha256
-    return same and all(one.state == "current" for one in _work(view))
-
-
 def _hashes(written: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Return the hashes of the review file, of the files it names, and of the results."""
     if written is None:
@@ -111,12 +103,6 @@ def _hashes(written: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         *files.items(),
         (f"{RESULTS}, what it holds", written["sha256"]),
     ]
-
-
-def _products(view: View) -> list[tuple[str, str]]:
-    """Return what could go out: the file, and what the review makes of it."""
-    made = [name for name in PRODUCTS if name == "file" or getattr(view.review, name) is not None]
-    return [("", "what the last of the work makes"), *((name, _PRODUCTS[name]) for name in made)]
 
 
 def _said_product(view: View) -> str:
@@ -192,10 +178,5 @@ def masked(text: str) -> str:
     return shown
 
 
-DOSSIER = Page(
-    "dossier",
-    "Dossier",
-    (),
-    _context,
-    {"release": _release, "verify": _verify, "back": _back},
-)
+_ACTIONS: dict[str, Action] = {"release": _release, "verify": _verify, "back": _back}
+DOSSIER = Page("dossier", "Dossier", (), _context, _ACTIONS)

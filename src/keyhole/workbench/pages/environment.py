@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +28,17 @@ from keyhole.workbench.environments import (
     review_environment,
 )
 from keyhole.workbench.form_adding import (
+    FormDraft,
     again,
     confirm_form,
     discard,
     draft_context,
+    draft_named,
+    drafts_of,
     send,
     undecided,
 )
-from keyhole.workbench.form_drafts import FormDraft, draft_named, drafts_of
-from keyhole.workbench.page import Page, ReviewChange, SentForm, View
+from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
 from keyhole.workbench.scenario_editing import fit_environment
 from keyhole.workbench.start_folder import seen_from
 
@@ -53,11 +56,15 @@ def _context(view: View) -> dict[str, Any]:
         return {**found, "equivalents": _equivalents(view, None, None)}
     place = environment_place(view.project, settings.store)
     environment, number = place.read()
-    draft = draft_named(view.project, view.query.get("form"))
+    graph, letters = place.graph(environment), view.query.get("construct") or ""
+    find = (view.query.get("find") or "").strip()[:100] or None
+    draft, chosen = draft_named(view.project, view.query.get("form")), ""
+    with suppress(ValueError):  # the environment as the list of files names it
+        chosen = seen_from(view.project.state.folder, Path(place.place))
     return {
         **found,
         "place": place,
-        "chosen": _seen(view, place),
+        "chosen": chosen,
         "target": settings.target,
         "environment": environment,
         "waiting": drafts_of(view.project) if place.writable else [],
@@ -67,30 +74,14 @@ def _context(view: View) -> dict[str, Any]:
             ["when (UTC)", "who", "what", "note"],
             place.history(MOST_CHANGES),
         ),
-        **_pictures(view, environment, place.graph(environment)),
-        **draft_context(view, draft, (environment, number)),
-        "equivalents": _equivalents(view, place, draft),
-    }
-
-
-def _seen(view: View, place: EnvironmentPlace) -> str:
-    """Return the environment as the list of files names it."""
-    try:
-        return seen_from(view.project.state.folder, Path(place.place))
-    except ValueError:
-        return ""
-
-
-def _pictures(view: View, environment: Environment, graph: CodingGraph) -> dict[str, Any]:
-    find = (view.query.get("find") or "").strip()[:100] or None
-    letters = view.query.get("construct") or ""
-    return {
         "find": find,
         "lists": _lists(environment, find),
         "heat": prevalence_map(graph),
         "letters": letters,
         "graph": _graph_picture(graph, letters, tooltips=view.shows_values) if letters else None,
         "shown": _shown_fields(environment, view.query.get("show")),
+        **draft_context(view, draft, (environment, number)),
+        "equivalents": _equivalents(view, place, draft),
     }
 
 
@@ -136,17 +127,7 @@ def _target(view: View, form: SentForm) -> ReviewChange:
 
 
 def _lists(environment: Environment, find: str | None) -> list[dict[str, Any]]:
-    """Return forms by sector, sources, targets and constructs; those with a word in them.
-
-    Examples
-    --------
-    >>> from keyhole.environment.model import Form
-    >>> known = Environment(forms=(Form("Loan"), Form("Claim"), Form("Card", sector="bank")))
-    >>> [row[0] for row in _lists(known, None)[0]["table"].rows]
-    ['Claim', 'Loan', 'Card']
-    >>> [row[0] for row in _lists(known, "BANK")[0]["table"].rows]
-    ['Card']
-    """
+    """Return forms by sector, sources, targets and constructs; those with a word in them."""
     from keyhole.environment.listing import list_environment
 
     found = []
@@ -182,14 +163,10 @@ def prevalence_map(graph: CodingGraph) -> dict[str, Any] | None:
     names = {one.letters: one.name for one in graph.environment.constructs}
     totals = {letters: sum(found[letters, s][0] for s in sectors) for letters in names}
     order = sorted(names, key=lambda letters: (-totals[letters], letters))
-    rows = [
-        {
-            "letters": letters,
-            "name": names[letters],
-            "cells": [_cell(*found[letters, sector]) for sector in sectors],
-        }
-        for letters in order[:MOST_CONSTRUCTS]
-    ]
+    rows = []
+    for letters in order[:MOST_CONSTRUCTS]:
+        cells = [_cell(*found[letters, sector]) for sector in sectors]
+        rows.append({"letters": letters, "name": names[letters], "cells": cells})
     return {"sectors": sectors, "rows": rows, "more": max(0, len(order) - MOST_CONSTRUCTS)}
 
 
@@ -246,18 +223,13 @@ def _equivalents(
     return found
 
 
-ENVIRONMENT = Page(
-    "environment",
-    "Environment",
-    ("scenarios",),
-    _context,
-    {
-        "choose": _choose,
-        "make": _make,
-        "target": _target,
-        "send": send,
-        "again": again,
-        "confirm": confirm_form,
-        "discard": discard,
-    },
-)
+_ACTIONS: dict[str, Action] = {
+    "choose": _choose,
+    "make": _make,
+    "target": _target,
+    "send": send,
+    "again": again,
+    "confirm": confirm_form,
+    "discard": discard,
+}
+ENVIRONMENT = Page("environment", "Environment", ("scenarios",), _context, _ACTIONS)

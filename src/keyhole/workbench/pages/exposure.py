@@ -6,8 +6,6 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.equivalents import equivalent
-from keyhole.core.tables import Table
 from keyhole.exposure.uniques import FACTORS
 from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.stages.exposure import ask_drivers, ask_exposure, ask_uniques
@@ -21,9 +19,7 @@ MAIN = ("cutoff", "limit", "by")
 
 
 def _context(view: View) -> dict[str, Any]:
-    review = view.review
-    file, reading = review.data.file, review.data.reading()
-    earlier = {"exposure": view.result("exposure")}
+    review, earlier = view.review, {"exposure": view.result("exposure")}
     uniques = ask_uniques(review, earlier)
     if uniques is not None and review.uniques is not None:
         uniques |= {name: review.uniques.values[name] for name in FACTORS}  # by key, to be read
@@ -32,32 +28,23 @@ def _context(view: View) -> dict[str, Any]:
         "uniques": uniques,
         "drivers": ask_drivers(review, earlier),
     }
-    told = view.tables("exposure")
+    # A table of groups has a row a category of the column that groups records.
+    told, by_group = view.tables("exposure"), review.exposure.by is not None
+    shown = [t for t in told if view.shows_values or not (by_group and t.columns[0] == "group")]
     return {
         "equivalents": [
-            equivalent(verb, values, file, reading)
-            for verb, values in asked.items()
-            if values is not None
+            view.verb_lines(v, values) for v, values in asked.items() if values is not None
         ],
         "columns": view.data.variables,
         "main_fields": form_fields(review.exposure, MAIN),
-        "other_fields": form_fields(
-            review.exposure, [n for n in SECTIONS["exposure"] if n not in MAIN]
-        ),
-        "uniques_fields": form_fields(
-            review.uniques or question_of("uniques", {}), prefix="uniques."
-        ),
-        "drivers_fields": form_fields(
-            review.drivers or question_of("drivers", {}), prefix="drivers."
-        ),
-        "figures": told if view.shows_values else [t for t in told if not _names_groups(view, t)],
-        "hidden": not view.shows_values and any(_names_groups(view, t) for t in told),
+        "other_fields": form_fields(review.exposure, but=MAIN),
+        **{
+            f"{name}_fields": form_fields(given or question_of(name, {}), prefix=f"{name}.")
+            for name, given in (("uniques", review.uniques), ("drivers", review.drivers))
+        },
+        "figures": shown,
+        "hidden": len(shown) < len(told),
     }
-
-
-def _names_groups(view: View, table: Table) -> bool:
-    """Tell whether a table has a row a category of the column that groups records."""
-    return view.review.exposure.by is not None and table.columns[0] == "group"
 
 
 def _measure(view: View, form: SentForm) -> ReviewChange:
@@ -77,10 +64,5 @@ def _measure(view: View, form: SentForm) -> ReviewChange:
     return ReviewChange("keys and limits of exposure", edit)
 
 
-EXPOSURE = Page(
-    "exposure",
-    "Exposure",
-    ("exposure", "fix", "uniques", "drivers"),
-    _context,
-    {"measure": _measure},
-)
+_STAGES = ("exposure", "fix", "uniques", "drivers")
+EXPOSURE = Page("exposure", "Exposure", _STAGES, _context, {"measure": _measure})

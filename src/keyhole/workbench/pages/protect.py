@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.equivalents import Equivalent, equivalent
+from keyhole.core.equivalents import Equivalent
+from keyhole.core.names import plural
 from keyhole.errors import OptionError
 from keyhole.protection.methods import METHODS
 from keyhole.protection.next_steps import NextStep
@@ -16,10 +17,9 @@ from keyhole.protection.plan import toml_of
 from keyhole.protection.results import meaning
 from keyhole.reviews.digits import limit_percentage
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_former_order
+from keyhole.workbench.editing import bring_in, in_former_order, move_step
 from keyhole.workbench.fields import FormField, form_fields, is_percentage, read_fields, take_fields
-from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
-from keyhole.workbench.plan_editing import bring_in, move_step
+from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pricing import (
     StepDraft,
     columns_of_step,
@@ -42,59 +42,51 @@ MEASURED = ("limit", "missing", "formula", "targets")
 """The options of the section that say how its ledger is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A step of the plan as the page lists it, with its line of the ledger."""
-
-    number: int
-    words: str
-    options: str
-    changed: int | None = None
-    before: float | None = None
-    after: float | None = None
-    lost: float | None = None
-
-
 def _context(view: View) -> dict[str, Any]:
     draft, price = draft_of(view.project), price_of(view.project)
     method = view.query.get("method") or (draft.method if draft else "")
     method = method if method in METHODS else next(iter(METHODS))
     typed = draft.form if draft is not None and draft.method == method else None
-    keys = [key for key in protection_of(view.review).keys if key not in _dropped(view)]
+    given, dropped, result = protection_of(view.review), _dropped(view), view.result("protection")
+    keys = [key for key in given.keys if key not in dropped]
+    home = view.project.path.parent
+    made = (view.project.results / "protection" / "release").glob("protected.*")
     return {
         "lines": _lines(view),
-        "given": protection_of(view.review),
-        "lost_over": _lost_over(view),
+        "given": given,
+        "lost_over": None if result is None else meaning("lost", result.ledger.targets),
         "method": method,
         "summary": METHODS[method].summary,
         "methods": [(name, name) for name in METHODS],
         "fields": step_fields(method, typed, keys),
-        "measure_fields": form_fields(protection_of(view.review), MEASURED),
+        "measure_fields": form_fields(given, MEASURED),
         "every_column": view.data.variables,
-        "columns": [one for one in view.data.variables if one.name not in _dropped(view)],
+        "columns": [one for one in view.data.variables if one.name not in dropped],
         "price": price,
         "price_table": None if price is None else price_table(price),
         "price_current": price is not None and price.version == view.look.version,
         "pricing": view.job is not None and view.job.running and view.job.kind == "price",
         "next_steps": _next_steps(view),
-        "released_file": _released_file(view),
+        # The protected file, as seen from the review file.
+        "released_file": next((f.relative_to(home).as_posix() for f in sorted(made)), None),
         "equivalents": _equivalents(view),
     }
 
 
-def _lines(view: View) -> list[_Line]:
+def _lines(view: View) -> list[dict[str, Any]]:
     """Return the steps; the ledger's lines are told only if they are of this very plan."""
     steps = planned_steps(view.review)
-    result = view.result("protection") if view.standing("protection").state == "current" else None
+    result = view.result("protection") if view.is_current("protection") else None
     lines = () if result is None else result.ledger.lines
     found = []
     for number, step in enumerate(steps, 1):
-        told = _Line(number, step["method"], _options(view, step))
+        told = dict.fromkeys(("changed", "before", "after", "lost"))
         if len(lines) == len(steps) + 1:
-            line = lines[number]
-            told = _Line(number, told.words, told.options, line.changed,
-                         lines[number - 1].rp, line.rp, line.price.lost)  # fmt: skip
-        found.append(told)
+            line, before = lines[number], lines[number - 1].rp
+            told |= {"changed": line.changed, "before": before, "after": line.rp}
+            told["lost"] = line.price.lost
+        words = {"words": step["method"], "options": _options(view, step)}
+        found.append({"number": number, **words, **told})
     return found
 
 
@@ -105,8 +97,11 @@ def _options(view: View, step: Mapping[str, Any]) -> str:
         if name in ("method", "fitted"):
             continue
         text = _written(step["method"], name, value)
-        hidden = _has_table(value) or len(text) > MOST_LETTERS
-        parts.append(text if view.shows_values or not hidden else f"{name}: {_many(value)}")
+        if (_has_table(value) or len(text) > MOST_LETTERS) and not view.shows_values:
+            several = isinstance(value, list | Mapping)
+            many = plural(len(value), "entry", "entries") if several else "a long text"
+            text = f"{name}: {many}"
+        parts.append(text)
     return "; ".join(parts)
 
 
@@ -124,12 +119,6 @@ def _has_table(value: Any) -> bool:
     )
 
 
-def _many(value: Any) -> str:
-    if not isinstance(value, list | Mapping):
-        return "a long text"
-    return f"{len(value):,} {'entry' if len(value) == 1 else 'entries'}"
-
-
 def step_fields(
     method: str, typed: SentForm | None = None, keys: Sequence[str] = ()
 ) -> list[FormField]:
@@ -139,29 +128,15 @@ def step_fields(
     """
     declared = METHODS[method]
     known = {n: p for n, p in declared.parameters.items() if n not in declared.not_typed}
-    if typed is None:
-        held = {"keys": list(keys), **declared.suggested}
-    else:
-        held = read_fields(known, typed)
+    new = {"keys": list(keys), **declared.suggested}
+    held = new if typed is None else read_fields(known, typed)
     return [FormField(parameter, held.get(name)) for name, parameter in known.items()]
 
 
 def read_step(method: str | None, form: SentForm) -> dict[str, Any]:
-    """Read a step from its form, and refuse what its method does not accept.
+    """Read a step from its form, and refuse what its method does not accept, all of it.
 
     Shares are typed in percent, as everywhere on the pages; the plan has them as fractions.
-
-    Raises
-    ------
-    OptionError
-        With everything that is wrong.
-
-    Examples
-    --------
-    >>> read_step("round", SentForm({"column": ["age"], "base": ["5"]}))
-    {'method': 'round', 'column': 'age', 'base': 5}
-    >>> read_step("sample", SentForm({"fraction": ["12.5"]}))
-    {'method': 'sample', 'fraction': 0.125}
     """
     if method not in METHODS:
         raise OptionError("method must be one of those offered. Choose one of them.")
@@ -175,9 +150,8 @@ def read_step(method: str | None, form: SentForm) -> dict[str, Any]:
 
 def _dropped(view: View) -> set[str]:
     """Return the columns that the plan leaves out: no step after it can name them."""
-    drops = [
-        step for step in planned_steps(view.review) if METHODS[step["method"]].effect == "drops"
-    ]
+    steps = planned_steps(view.review)
+    drops = [step for step in steps if METHODS[step["method"]].effect == "drops"]
     return {name for step in drops for name in columns_of_step(step)}
 
 
@@ -186,28 +160,14 @@ def _next_steps(view: View) -> Sequence[NextStep]:
     return () if result is None else result.ledger.next_steps
 
 
-def _lost_over(view: View) -> str | None:
-    """Say what is lost, and over which columns."""
-    result = view.result("protection")
-    return None if result is None else meaning("lost", result.ledger.targets)
-
-
-def _released_file(view: View) -> str | None:
-    """Return where the protected file is, seen from the review file."""
-    folder = view.project.results / "protection" / "release"
-    found = sorted(folder.glob("protected.*")) if folder.is_dir() else []
-    return found[0].relative_to(view.project.path.parent).as_posix() if found else None
-
-
 def _equivalents(view: View) -> list[Equivalent]:
     """Write how the review is run; a plan of its own file can be carried out by itself."""
-    review, given = view.review, view.review.protection
-    found = [view.review_lines()]
+    given, found = view.review.protection, [view.review_lines()]
     if given is not None and given.plan_file is not None:
         measured = ("cutoff", "weight", "fraction")
-        asked = {name: review.exposure.values[name] for name in measured}
+        asked = {name: view.review.exposure.values[name] for name in measured}
         asked |= {**given.values, "plan": given.plan_file, "ledger": True}
-        alone = equivalent("protect", asked, review.data.file, review.data.reading())
+        alone = view.verb_lines("protect", asked)
         found.append(replace(alone, command=f"{alone.command} --out protected.csv"))
     return found
 
@@ -305,18 +265,13 @@ def _arrange(view: View, form: SentForm) -> ReviewChange:
     return ReviewChange(f"{words} step {number}: {steps[number - 1]['method']}", edit)
 
 
-PROTECT = Page(
-    "protect",
-    "Protect",
-    ("protection",),
-    _context,
-    {
-        "price": _see_price,
-        "next": _see_next,
-        "again": _see_again,
-        "accept": _accept,
-        "discard": _discard,
-        "measure": _measure,
-        "arrange": _arrange,
-    },
-)
+_ACTIONS: dict[str, Action] = {
+    "price": _see_price,
+    "next": _see_next,
+    "again": _see_again,
+    "accept": _accept,
+    "discard": _discard,
+    "measure": _measure,
+    "arrange": _arrange,
+}
+PROTECT = Page("protect", "Protect", ("protection",), _context, _ACTIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import tomllib
 from typing import Any
 from urllib.parse import urlencode
@@ -10,7 +11,7 @@ from urllib.parse import urlencode
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.charts import percentage
-from keyhole.core.equivalents import Equivalent, equivalent
+from keyhole.core.equivalents import Equivalent
 from keyhole.environment.model import Environment
 from keyhole.environment.scenarios.presets import PRESETS
 from keyhole.environment.scenarios.recoding import ScenarioKey
@@ -23,7 +24,6 @@ from keyhole.environment.scenarios.scenarios import (
     interval_text,
 )
 from keyhole.errors import InputError
-from keyhole.exposure.scenarios import ScenarioExposure
 from keyhole.reviews.files import scenario_key_of
 from keyhole.reviews.source import SCENARIO as NAMED
 from keyhole.workbench import editing
@@ -54,7 +54,7 @@ def _context(view: View) -> dict[str, Any]:
     known = {one.name: one for one in environment.scenarios} | _compared(view)
     rows = _comparison(view, own)
     name = _chosen(view, list(known), rows)
-    key = scenario_key_of(view.look.files, f"{NAMED}{name}")
+    key = _key(view, name)
     return {
         "settings": settings,
         "theirs": [one for one in environment.scenarios if one.name not in own],
@@ -71,22 +71,21 @@ def _context(view: View) -> dict[str, Any]:
     }
 
 
+def _key(view: View, name: str) -> ScenarioKey | None:
+    return scenario_key_of(view.look.files, f"{NAMED}{name}")
+
+
 def _compared(view: View) -> dict[str, Scenario]:
     settings = view.review.scenarios
-    keys = {
-        n: scenario_key_of(view.look.files, f"{NAMED}{n}")
-        for n in (settings.names if settings else ())
-    }
+    keys = {name: _key(view, name) for name in (settings.names if settings else ())}
     return {name: key.scenario for name, key in keys.items() if key is not None}
 
 
 def _chosen(view: View, known: list[str], rows: list[dict[str, Any]]) -> str:
     """Return the scenario to show: the one asked for, the worst, or the first."""
-    asked = view.query.get("scenario")
-    if asked in known:
-        return asked
+    asked = [name for name in known if name == view.query.get("scenario")]
     worst = [row["name"] for row in rows if row["worst"]]
-    return next((name for name in [*worst, *known]), "")
+    return next((name for name in [*asked, *worst, *known]), "")
 
 
 def _copied(environment: Environment, own: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -164,8 +163,7 @@ def _remove(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
 def _use(view: View, form: SentForm) -> ReviewChange:
     """Measure everything on the key of a scenario; a plan of protection keeps plain columns."""
     name, plain = form.text("scenario") or "", list(view.review.keys)
-    settings = view.review.scenarios
-    is_plain = settings is None or settings.chosen is None
+    is_plain = view.review.scenarios is None or view.review.scenarios.chosen is None
 
     def edit(document: TOMLDocument) -> None:
         editing.set_keys(document, f"{NAMED}{name}")
@@ -220,32 +218,21 @@ def _codings(
 
 def _sent_changes(view: View, before: Scenario, form: SentForm) -> dict[str, Any]:
     """Return by attribute what the form says of a scenario; what it does not show is not in it."""
-    texts = {name: _text(form, name) for name in ("label", *POINTS) if name in form.values}
-    public = None
-    if (resources := form.number("resources")) is not None:
-        public = PublicStage(resources, tuple(form.texts("origins")))
+    texts = {name: form.text(name) or "" for name in ("label", *POINTS) if name in form.values}
+    resources, origins = form.number("resources"), tuple(form.texts("origins"))
+    ends = [form.number(f"attempt-{end}") for end in ("low", "high")]
+    ends = [one for one in ends if one is not None] or [1.0]
+    if not all(isinstance(one, int | float) for one in ends):
+        raise InputError("p(attempt) must be numbers from 0 to 1. Got other text instead.")
     return {
-        **texts,
-        "p_attempt": _attempt(form),
+        **{name: re.sub(r"\r\n?", "\n", text) for name, text in texts.items()},
+        "p_attempt": (ends[0], ends[-1]),
         "reasons": tuple(line for _, line in numbered_lines(form.text("reasons"))),
         "example": form.flag("example"),
-        "public": public,
+        "public": None if resources is None else PublicStage(resources, origins),
         "restricted": tuple(_stages(before, form)),
         "columns": _columns(view, before, form),
     }
-
-
-def _text(form: SentForm, name: str) -> str:
-    return (form.text(name) or "").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _attempt(form: SentForm) -> tuple[Any, Any]:
-    low, high = form.number("attempt-low"), form.number("attempt-high")
-    given = [one for one in (low, high) if one is not None]
-    if not all(isinstance(one, int | float) for one in given):
-        raise InputError("p(attempt) must be numbers from 0 to 1. Got other text instead.")
-    ends = given or [1.0]
-    return ends[0], ends[-1]
 
 
 def _stages(before: Scenario, form: SentForm) -> list[RestrictedStage]:
@@ -259,9 +246,8 @@ def _stages(before: Scenario, form: SentForm) -> list[RestrictedStage]:
         if sort == "form":
             name = form.text(f"form-{place}")
             if name is None:
-                raise InputError(
-                    "choose the form behind which the database is, or a class of forms."
-                )
+                problem = "choose the form behind which the database is, or a class of forms."
+                raise InputError(problem)
             found.append(RestrictedStage(form=name))
         elif sort == "class":
             found.append(
@@ -282,11 +268,8 @@ def _columns(view: View, before: Scenario, form: SentForm) -> dict[str, str]:
     # Columns that the file does not have are not shown, so they stay.
     names = [c for c in known if c in ticked or c not in view.data.names]
     names += [c for c in ticked if c not in names]
-    chosen = {
-        column: (form.text(f"coding-{place}") or "")
-        for place, column in enumerate(known)
-        if f"coding-{place}" in form.values
-    }
+    fields = {column: f"coding-{place}" for place, column in enumerate(known)}
+    chosen = {c: form.text(name) or "" for c, name in fields.items() if name in form.values}
     return {column: chosen.get(column, before.columns.get(column, "")) for column in names}
 
 
@@ -295,9 +278,11 @@ def _comparison(view: View, own: tuple[str, ...]) -> list[dict[str, Any]]:
     settings, found = view.review.scenarios, view.result("scenarios")
     figures = {} if found is None else {one.name: one for one in found.comparison.parts}
     worst = None if found is None else found.comparison.worst
-    rows = []
+    limit, rows = view.review.exposure.limit, []
     for name in settings.names if settings is not None else ():
-        key = scenario_key_of(view.look.files, f"{NAMED}{name}")
+        key, one = _key(view, name), figures.get(name)
+        exposure = None if one is None else one.exposure
+        bounds = one and one.identification and one.identification.probability
         rows.append(
             {
                 "name": name,
@@ -308,53 +293,36 @@ def _comparison(view: View, own: tuple[str, ...]) -> list[dict[str, Any]]:
                 "worst": worst is not None and worst.name == name,
                 "keys": len(key.keys) if key is not None else 0,
                 "attempt": interval_text(key.scenario.p_attempt) if key is not None else "",
-                **_figures(view, figures.get(name)),
+                **{n: getattr(exposure, n, None) for n in ("rp", "cr", "uniques")},
+                "over": exposure is not None and limit is not None and exposure.rp > limit,
+                "identification": " to ".join(dict.fromkeys(map(percentage, bounds or ()))),
             }
         )
     return rows
 
 
-def _figures(view: View, one: ScenarioExposure | None) -> dict[str, Any]:
-    exposure = None if one is None else one.exposure
-    found = None if one is None else one.identification
-    bounds = None if found is None else found.probability
-    limit = view.review.exposure.limit
-    return {
-        "rp": None if exposure is None else exposure.rp,
-        "cr": None if exposure is None else exposure.cr,
-        "uniques": None if exposure is None else exposure.uniques,
-        "over": exposure is not None and limit is not None and exposure.rp > limit,
-        "identification": " to ".join(dict.fromkeys(map(percentage, bounds))) if bounds else None,
-    }
-
-
 def _key_rows(view: View, key: ScenarioKey) -> list[dict[str, Any]]:
     """Return a row a column of a key: its coding, what is left of its detail, and why."""
-    return [
-        {
-            "column": one.column,
-            "coding": one.coding,
-            "stored": one.stored,
-            "left": _categories(len(one.labels), len(key.microdata.codes(one.column).levels)),
-            "file": f"{len(view.data.codes(one.column).levels):,}",
-            "bits": f"{one.entropy:.2f}",
-            "lost": f"{one.lost:.2f}",
-            "why": _reasons(view, one.explanation),
-        }
-        for one in key.mapping.key
-    ]
-
-
-def _categories(groups: int, occurring: int) -> str:
-    """Write how many categories a key tells apart; where some have no record, how many occur."""
-    return f"{groups:,}" if occurring == groups else f"{groups:,}, {occurring:,} occur"
-
-
-def _reasons(view: View, lines: tuple[str, ...]) -> list[str]:
-    """Leave out which categories merge, unless values may be shown: a rare one is a value."""
-    if view.shows_values:
-        return list(lines)
-    return [line.split("; '")[0] for line in lines if " become " not in line]
+    rows = []
+    for one in key.mapping.key:
+        # How many categories the key tells apart; where some have no record, how many occur.
+        groups, occurring = len(one.labels), len(key.microdata.codes(one.column).levels)
+        why = list(one.explanation)
+        if not view.shows_values:  # a rare category that merges is a value
+            why = [line.split("; '")[0] for line in why if " become " not in line]
+        rows.append(
+            {
+                "column": one.column,
+                "coding": one.coding,
+                "stored": one.stored,
+                "left": f"{groups:,}" + ("" if occurring == groups else f", {occurring:,} occur"),
+                "file": f"{len(view.data.codes(one.column).levels):,}",
+                "bits": f"{one.entropy:.2f}",
+                "lost": f"{one.lost:.2f}",
+                "why": why,
+            }
+        )
+    return rows
 
 
 def scenario_lines(view: View, own: tuple[str, ...]) -> list[Equivalent]:
@@ -363,22 +331,14 @@ def scenario_lines(view: View, own: tuple[str, ...]) -> list[Equivalent]:
     if settings is None:
         return []
     stored = [name for name in settings.names if name not in own]
-    same = [_measured(view, stored)] if stored else []
-    if own or not stored:
-        same.append(view.review_lines())
-    return same
-
-
-def _measured(view: View, names: list[str]) -> Equivalent:
-    settings = view.review.scenarios
-    assert settings is not None
-    place = environment_place(view.project, settings.store)
-    review = view.review
     asked = {
-        "scenario": names, "store": place.name, "target": settings.target,
-        "cutoff": review.exposure.cutoff,
-    }  # fmt: skip
-    return equivalent("risk", asked, review.data.file, review.data.reading())
+        "scenario": stored,
+        "store": environment_place(view.project, settings.store).name,
+        "target": settings.target,
+        "cutoff": view.review.exposure.cutoff,
+    }
+    same = [view.verb_lines("risk", asked)] if stored else []
+    return [*same, view.review_lines()] if own or not stored else same
 
 
 SCENARIO = Page(

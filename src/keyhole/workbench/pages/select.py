@@ -8,22 +8,21 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.equivalents import Equivalent, equivalent
+from keyhole.core.equivalents import Equivalent
 from keyhole.core.kinds import Candidates, alternatives
 from keyhole.core.options import Question
 from keyhole.errors import OptionError
 from keyhole.reviews.schema import SECTIONS, question_of
-from keyhole.reviews.settings import Review, resolve_selection
+from keyhole.reviews.settings import resolve_selection
 from keyhole.reviews.stages import selection_stage
 from keyhole.reviews.store import digest
 from keyhole.selection.frontier import Frontier
-from keyhole.selection.result import ASSUMPTION, Selection, Stopped
+from keyhole.selection.result import ASSUMPTION, Selection
 from keyhole.selection.search import METHODS
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_former_order
+from keyhole.workbench.editing import bring_in, drop_candidates, in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
-from keyhole.workbench.page import Page, ReviewChange, SentForm, View
-from keyhole.workbench.plan_editing import bring_in, drop_candidates
+from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
 from keyhole.workbench.pricing import columns_of_step, planned_steps
 
 Groups = tuple[tuple[str, ...], ...]
@@ -45,27 +44,25 @@ APART = ("keep", "candidates", "method", "methods")
 
 def _context(view: View) -> dict[str, Any]:
     review, chosen = view.review, _chosen(view)
-    named = {name for group in chosen.candidates for name in group} | set(chosen.keep)
-    taken = released(view)
+    single = [name for group in chosen.candidates for name in group]
+    named, taken = {*single, *chosen.keep}, released(view)
     return {
         "chosen": chosen,
         "columns": [
             one for one in view.data.variables if one.name in named or one.role not in NOT_OFFERED
         ],
-        "single": [name for group in chosen.candidates for name in group],
+        "single": single,
         "alternatives": [KIND.write([group]) for group in chosen.candidates if len(group) > 1],
         "methods": METHODS,
         "main_fields": form_fields(chosen, MAIN),
-        "other_fields": form_fields(
-            chosen, [name for name in SECTIONS["selection"] if name not in (*MAIN, *APART)]
-        ),
+        "other_fields": form_fields(chosen, but=(*MAIN, *APART)),
         "frontier_fields": form_fields(review.frontier or question_of("frontier", {}), ["seconds"]),
         "assumption": ASSUMPTION,
         "searches": [(method, path_of(view, method)) for method in chosen.methods],
         "sets": frontier_sets(view),
         "frontier": view.result("frontier"),
         "taken": None if taken is None else [n for n in view.data.names if n in taken],
-        "equivalents": _equivalents(review) if review.selection else [],
+        "equivalents": _equivalents(view) if review.selection else [],
     }
 
 
@@ -82,7 +79,9 @@ def _chosen(view: View) -> Question:
 def _search(view: View, form: SentForm) -> ReviewChange:
     """Take the form; what it does not show, and what it leaves as it was, stays unsaid."""
     now, chosen = view.review.selection, _chosen(view)
-    groups, methods = _groups(form, chosen.candidates), _methods(form)
+    groups = _groups(form, chosen.candidates)
+    # The method that proposes leads.
+    methods = tuple(dict.fromkeys([*form.texts("first"), *form.texts("methods")]))
     keep = in_former_order(form.texts("keep"), view.review.keys if now is None else now.keep)
     known = {name: p for name, p in SECTIONS["selection"].items() if name not in APART}
 
@@ -102,12 +101,6 @@ def _search(view: View, form: SentForm) -> ReviewChange:
     return ReviewChange("the search for variables", edit)
 
 
-def _methods(form: SentForm) -> tuple[str, ...]:
-    """Return the methods ticked, the one that proposes leading."""
-    first = form.text("first")
-    return tuple(dict.fromkeys([*([first] if first else []), *form.texts("methods")]))
-
-
 def _groups(form: SentForm, before: Groups) -> Groups:
     """Return the candidates in groups of alternatives; those there before keep their order."""
     lines = (form.text("alternatives") or "").splitlines()
@@ -115,9 +108,8 @@ def _groups(form: SentForm, before: Groups) -> Groups:
     several = {name for group in groups for name in group}
     groups += [(name,) for name in form.texts("candidates") if name not in several]
     order = {name: place for place, group in enumerate(before) for name in group}
-    return tuple(
-        sorted(groups, key=lambda group: min(order.get(name, len(order)) for name in group))
-    )
+    places = {group: min(order.get(name, len(order)) for name in group) for group in groups}
+    return tuple(sorted(groups, key=lambda group: places[group]))
 
 
 def _leave(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
@@ -128,19 +120,15 @@ def _leave(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     return ReviewChange("no search for variables", edit)
 
 
-def _equivalents(review: Review) -> list[Equivalent]:
-    chosen, found = review.selection, review.frontier
+def _equivalents(view: View) -> list[Equivalent]:
+    chosen, found = view.review.selection, view.review.frontier
     assert chosen is not None
-    file, reading = review.data.file, review.data.reading()
-    asked = {**chosen.values, "cutoff": review.exposure.cutoff}
-    same = []
-    for method in chosen.methods:
-        drop = chosen.drop_limit if method == "stepwise" else None
-        values = {**asked, "method": method, "drop_limit": drop}
-        same.append(equivalent("select", values, file, reading))
-    if found is not None:
-        same.append(equivalent("frontier", {**asked, **found.values}, file, reading))
-    return same
+    asked = {**chosen.values, "cutoff": view.review.exposure.cutoff}
+    drops = [chosen.drop_limit if method == "stepwise" else None for method in chosen.methods]
+    ways = zip(chosen.methods, drops, strict=True)
+    same = [view.verb_lines("select", {**asked, "method": m, "drop_limit": d}) for m, d in ways]
+    more = [] if found is None else [view.verb_lines("frontier", {**asked, **found.values})]
+    return same + more
 
 
 # Of the frontier's sets, the largest CR first; the rest is in the table of `keyhole frontier`.
@@ -177,29 +165,21 @@ def path_of(view: View, method: str) -> list[FoundSet]:
     found: list[FoundSet] = []
     for number, step in enumerate(result.steps, 1):
         enters = step.variable in step.variables
-        tags = _tags(step.variables, within, taken)
         found.append(
             FoundSet(
                 f"step {number} of {method}", step.step, step.variable if enters else None,
                 None if enters else step.variable, step.variables, step.rp, step.cr, step.ratio,
-                tags,
+                _tags(step.variables, within, taken),
             )
         )  # fmt: skip
     if within is not None and not any(set(one.variables) == set(within) for one in found):
-        found.append(_end(within, result.stopped, method, taken))
+        # The set within the limit is no step where backward stops just above the limit.
+        end = result.stopped
+        follows = method == "backward" and end.reason == "limit" and end.variable not in within
+        last = (end.variable, within, end.rp, end.cr) if follows else (None, within, None, None)
+        tags = _tags(within, within, taken)
+        found.append(FoundSet(f"the end of {method}", "end", None, *last, tags=tags))
     return found
-
-
-def _end(
-    within: tuple[str, ...], stopped: Stopped, method: str, taken: frozenset[str] | None
-) -> FoundSet:
-    """Return the set within the limit where it is no step: backward stops just above the limit."""
-    follows = method == "backward" and stopped.reason == "limit" and stopped.variable not in within
-    return FoundSet(
-        f"the end of {method}", "end", None, stopped.variable if follows else None, within,
-        stopped.rp if follows else None, stopped.cr if follows else None,
-        tags=_tags(within, within, taken),
-    )  # fmt: skip
 
 
 def frontier_sets(view: View) -> list[FoundSet]:
@@ -234,13 +214,8 @@ def _candidates(view: View) -> list[str]:
 def released(view: View) -> frozenset[str] | None:
     """Return the variables of the selection that the plan lets go out, if it drops any of them."""
     chosen, candidates = view.review.selection, set(_candidates(view))
-    dropped = {
-        name
-        for step in planned_steps(view.review)
-        if step["method"] == "drop"
-        for name in columns_of_step(step)
-        if name in candidates
-    }
+    drops = [step for step in planned_steps(view.review) if step["method"] == "drop"]
+    dropped = {name for step in drops for name in columns_of_step(step)} & candidates
     if chosen is None or not dropped:
         return None
     return frozenset({*chosen.keep, *candidates} - dropped)
@@ -266,8 +241,7 @@ def take(view: View, form: SentForm) -> ReviewChange:
 def _found(view: View, token: str | None, place: str | None) -> FoundSet:
     chosen = view.review.selection
     methods = () if chosen is None else chosen.methods
-    known = [one for method in methods for one in path_of(view, method)]
-    known += frontier_sets(view)
+    known = [one for method in methods for one in path_of(view, method)] + frontier_sets(view)
     fit = [one for one in known if one.token == token]
     if not fit:
         raise OptionError(
@@ -276,10 +250,5 @@ def _found(view: View, token: str | None, place: str | None) -> FoundSet:
     return next((one for one in fit if one.place == place), fit[0])
 
 
-SELECT = Page(
-    "select",
-    "Select",
-    STAGES,
-    _context,
-    {"search": _search, "take": take, "leave": _leave},
-)
+_ACTIONS: dict[str, Action] = {"search": _search, "take": take, "leave": _leave}
+SELECT = Page("select", "Select", STAGES, _context, _ACTIONS)

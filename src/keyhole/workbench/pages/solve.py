@@ -6,7 +6,6 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.equivalents import equivalent
 from keyhole.core.options import Question
 from keyhole.errors import OptionError
 from keyhole.reviews.schema import SECTIONS, STEPS, question_of
@@ -20,7 +19,6 @@ MAIN = ("limit", "must", "suppress", "remove")
 
 def _context(view: View) -> dict[str, Any]:
     asked, review = _asked(view), view.review
-    file, reading = review.data.file, review.data.reading()
     given = {
         **asked.values,
         "cutoff": review.exposure.cutoff,
@@ -29,10 +27,10 @@ def _context(view: View) -> dict[str, Any]:
     return {
         "columns": [one for one in view.data.variables if one.name in asked.keys],
         "main_fields": form_fields(asked, MAIN),
-        "other_fields": form_fields(asked, [n for n in SECTIONS["solve"] if n not in MAIN]),
+        "other_fields": form_fields(asked, but=MAIN),
         "solution": view.result("solve"),
         "released": "solve" in (review.release.steps or ()),
-        "equivalents": [equivalent("solve", given, file, reading)] if review.solve else [],
+        "equivalents": [view.verb_lines("solve", given)] if review.solve else [],
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,10 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import Equivalent, equivalent
 from keyhole.core.options import Question
-from keyhole.data import Microdata, Variable, load
+from keyhole.data import Variable, load
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.question import OPTIONS_OF_METRIC
 from keyhole.reviews.schema import METRICS, SECTIONS, question_of
-from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored
 from keyhole.reviews.stages.releases import RELEASES, study_stage
 from keyhole.reviews.study_chapters import metrics_table, releases_chapter
@@ -85,13 +84,10 @@ def _chosen(view: View, choices: Choices) -> Mapping[str, Any]:
 
 def _side_by_side(view: View, stages: list[str]) -> dict[str, Any]:
     """Return the metrics and the releases beside one another, where all of them are of now."""
-    review = view.review
-    if not all(view.standing(stage).state == "current" for stage in stages):
+    if not all(map(view.is_current, stages)):
         return {"metrics_table": None, "releases": None}
-    results = restored(stored_records(view))
-    found = None
-    if view.standing(RELEASES).state == "current":
-        found = releases_chapter(review, results)
+    review, results = view.review, restored(stored_records(view))
+    found = releases_chapter(review, results) if view.is_current(RELEASES) else None
     return {"metrics_table": metrics_table(review, results), "releases": found}
 
 
@@ -110,17 +106,22 @@ def _attack(view: View, form: SentForm) -> ReviewChange:
         "eif": allowed_file(view, form.text("eif"), "the intruder's file"),
         "iuf": allowed_file(view, form.text("iuf"), "the file with the truth"),
     }
-    scores = _read_scores(form.text("scores"))
+    scores, given = _read_scores(form.text("scores")), view.review.study
 
     def edit(document: TOMLDocument) -> None:
-        given = view.review.study
         sent = {**files, **{name: form.texts(name) for name in _LISTS}}
         put_changed(document, SECTION, sent, {} if given is None else given.values)
         known = {name: SECTIONS[SECTION][name] for name in (*MAIN, *OTHERS)}
         take_fields(document, SECTION, known, form)
         _put_link(document, form, given)
-        _put_metrics(document, form.texts("metrics"), given)
-        _put_scores(document, form, scores, given)
+        metrics, now = form.texts("metrics"), () if given is None else given.metrics
+        if set(metrics) != set(now):
+            editing.remove_setting(document, SECTION, "metric")
+            editing.put_setting(document, SECTION, "metrics", in_former_order(metrics, now))
+        if "adhoc" not in metrics:
+            editing.remove_setting(document, SECTION, "scores")
+        elif "scores" in form.values and scores != dict((given and given.scores) or {}):
+            editing.put_setting(document, SECTION, "scores", scores)
         if not form.texts("strata"):
             editing.remove_setting(document, SECTION, "named_groups")  # there are no groups to name
 
@@ -130,33 +131,11 @@ def _attack(view: View, form: SentForm) -> ReviewChange:
 def _put_link(document: TOMLDocument, form: SentForm, given: Question | None) -> None:
     """Set the linking variables, or the scenario whose key they are."""
     scenario, link = form.text("scenario"), form.texts("link")
-    before = None if given is None else given.scenario
-    if scenario is not None:
-        if scenario != before:
-            editing.put_setting(document, SECTION, "link", f"scenario:{scenario}")
-    elif given is None or before is not None or set(link) != set(given.link):
-        now = () if given is None else given.link
+    before, now = (None, ()) if given is None else (given.scenario, given.link)
+    if scenario is not None and scenario != before:
+        editing.put_setting(document, SECTION, "link", f"scenario:{scenario}")
+    elif scenario is None and (given is None or before is not None or set(link) != set(now)):
         editing.put_setting(document, SECTION, "link", in_former_order(link, now))
-
-
-def _put_metrics(document: TOMLDocument, sent: list[str], given: Question | None) -> None:
-    now = () if given is None else given.metrics
-    if set(sent) != set(now):
-        editing.remove_setting(document, SECTION, "metric")
-        editing.put_setting(document, SECTION, "metrics", in_former_order(sent, now))
-
-
-def _put_scores(
-    document: TOMLDocument,
-    form: SentForm,
-    scores: Mapping[str, Any],
-    given: Question | None,
-) -> None:
-    """Set the scores; without the ad-hoc metric there are none."""
-    if "adhoc" not in form.texts("metrics"):
-        editing.remove_setting(document, SECTION, "scores")
-    elif "scores" in form.values and scores != dict((given and given.scores) or {}):
-        editing.put_setting(document, SECTION, "scores", scores)
 
 
 def _read_scores(text: str | None) -> dict[str, Any]:
@@ -174,27 +153,22 @@ def _stop(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
 
 def _equivalents(view: View) -> list[Equivalent]:
     """Write the verb, once a metric, where it can say all that the review does."""
-    review, given = view.review, view.review.study
-    whole = view.review_lines()
-    if given is None or not _is_plain(review, given):
+    given, data, whole = view.review.study, view.review.data, view.review_lines()
+    # A command line can say it where files are read as they are and columns are linked on.
+    own = ("missing_codes", "encoding", "delimiter", "sheet")
+    reading = [getattr(data, name) for name in (*own, "kinds", "derive")]
+    if given is None or any(reading) or any(getattr(given, name) for name in (*own, "scenario")):
         return [whole]
-    files = {"puf": given.puf or review.data.file}
-    found = [
-        equivalent("study", {**given.values, **files, "metric": metric, "scenario": None,
-                             "scores": given.scores_file if metric == "adhoc" else None})
-        for metric in given.metrics
-        if metric != "adhoc" or given.scores_file is not None
-    ]  # fmt: skip
-    return [*found, whole]
-
-
-def _is_plain(review: Review, given: Question) -> bool:
-    """Tell whether a command line can say it: files read as they are, columns to link on."""
-    data = review.data
-    reading = (data.missing_codes, data.kinds, data.encoding, data.delimiter, data.sheet,
-               data.derive)  # fmt: skip
-    own = (given.missing_codes, given.encoding, given.delimiter, given.sheet, given.scenario)
-    return not (any(reading) or any(own))
+    asked = {**given.values, "puf": given.puf or data.file, "scenario": None}
+    scores = {metric: given.scores_file if metric == "adhoc" else None for metric in given.metrics}
+    return [
+        *(
+            equivalent("study", {**asked, "metric": metric, "scores": file})
+            for metric, file in scores.items()
+            if metric != "adhoc" or file is not None
+        ),
+        whole,
+    ]
 
 
 Columns = tuple[Variable, ...]
@@ -219,38 +193,29 @@ class Choices:
 
 def study_choices(view: View) -> Choices:
     """Look at the files that the page's address names, else at those of the review's study."""
-    given = view.review.study
-    files = _files(view)
-    eif = _asked(view, "eif", files) or (given.eif if given else None)
-    iuf = _asked(view, "iuf", files) or (given.iuf if given else None)
+    given, files = view.review.study, _files(view)
+    chosen = {part: getattr(given, part, None) for part in ("eif", "iuf")}
+    chosen |= {part: name for part in chosen if (name := view.query.get(part)) in files}
+    eif, iuf = chosen.values()
     if eif is None or iuf is None:
         return Choices(files, eif, iuf)
     try:
-        outside, truth = (_columns(view, part, name) for part, name in (("eif", eif), ("iuf", iuf)))
+        outside, truth = _columns(view, "eif", eif), _columns(view, "iuf", iuf)
     except InputError as error:
         return Choices(files, eif, iuf, problems=tuple(error.problems))
-    return _offered(files, eif, iuf, (_attacked(view).variables, outside, truth))
-
-
-def _offered(
-    files: tuple[str, ...], eif: str, iuf: str, columns: tuple[Columns, Columns, Columns]
-) -> Choices:
-    """Offer as ids what a file shares with the truth, and to link on what both files have."""
-    puf, outside, truth = columns
-    shared = _of(puf, outside)
+    read = view.look.files.get("puf")
+    puf = (view.data if read is None else read.data).variables
+    # Offered as ids is what a file shares with the truth, and to link on what both files have.
     # What all three have is no id: values before perturbation stand in the truth too.
-    ids = [_without(_of(one, truth), shared) or _of(one, truth) for one in (puf, outside)]
+    shared = _of(puf, outside)
+    names = {one.name for one in shared}
+    known = [_of(one, truth) for one in (puf, outside)]
+    ids = [tuple(c for c in one if c.name not in names) or one for one in known]
     return Choices(files, eif, iuf, ids[0], ids[1], shared)
 
 
 def allowed_file(view: View, name: str | None, purpose: str) -> str:
-    """Return the file of a form if it is one of those that the form offered.
-
-    Raises
-    ------
-    OptionError
-        If it is none, or none of those.
-    """
+    """Return the file of a form if it is one of those that the form offered."""
     if name is None or name not in _files(view):
         raise OptionError(f"{purpose} must be one of the files below the review's folder.")
     return name
@@ -258,23 +223,12 @@ def allowed_file(view: View, name: str | None, purpose: str) -> str:
 
 def _files(view: View) -> tuple[str, ...]:
     """List the data files below the review's folder; those that it names already come first."""
-    review = view.review
-    given = review.study
+    review, given = view.review, view.review.study
     named = [name for name in (given.eif, given.iuf) if name] if given else []
     found = files_below(view.project.path.parent)["data"]
     attacked = review.data.file if given is None or given.puf is None else given.puf
     others = [name for name in found if name not in (*named, attacked)]
     return tuple(dict.fromkeys([*named, *others]))
-
-
-def _asked(view: View, part: str, files: Sequence[str]) -> str | None:
-    name = view.query.get(part)
-    return name if name in files else None
-
-
-def _attacked(view: View) -> Microdata:
-    puf = view.look.files.get("puf")
-    return view.data if puf is None else puf.data
 
 
 def _columns(view: View, part: str, name: str) -> Columns:
@@ -309,15 +263,5 @@ def _of(columns: Iterable[Variable], others: Iterable[Variable]) -> Columns:
     return tuple(one for one in columns if one.name in names)
 
 
-def _without(columns: Iterable[Variable], others: Iterable[Variable]) -> Columns:
-    names = {one.name for one in others}
-    return tuple(one for one in columns if one.name not in names)
-
-
-STUDY = Page(
-    "study",
-    "Study",
-    (*(study_stage(metric) for metric in METRICS), RELEASES),
-    _context,
-    {"attack": _attack, "stop": _stop},
-)
+_STAGES = (*map(study_stage, METRICS), RELEASES)
+STUDY = Page("study", "Study", _STAGES, _context, {"attack": _attack, "stop": _stop})

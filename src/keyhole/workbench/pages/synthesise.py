@@ -8,7 +8,7 @@ from typing import Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.equivalents import Equivalent, equivalent
+from keyhole.core.equivalents import Equivalent
 from keyhole.core.options import Question
 from keyhole.errors import OptionError
 from keyhole.reviews.schema import SECTIONS, question_of
@@ -16,7 +16,7 @@ from keyhole.reviews.stages.protection import SYNTHESIS
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines
 from keyhole.workbench.fields import form_fields, take_fields
-from keyhole.workbench.page import Page, ReviewChange, SentForm, View
+from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
 from keyhole.workbench.stored_results import stored_synthesis
 
 # As large as the numbers that every program reads exactly.
@@ -33,21 +33,20 @@ _PICTURES = {
 
 
 def _context(view: View) -> dict[str, Any]:
-    review = view.review
     given = _now(view)
-    found = stored_synthesis(view)
+    # The files that may go out, as seen from the review file.
+    files = (view.standing(SYNTHESIS).record or {}).get("files", {})
+    place = f"{view.project.results.name}/{SYNTHESIS}"
     return {
         "given": given,
-        "asked": review.synthesis is not None,
+        "asked": view.review.synthesis is not None,
         "columns": view.data.variables,
         "main_fields": form_fields(given, MAIN),
-        "other_fields": form_fields(
-            given, [n for n in SECTIONS[SYNTHESIS] if n not in (*MAIN, *APART)]
-        ),
+        "other_fields": form_fields(given, but=(*MAIN, *APART)),
         "rules": _written(given.rules),
-        "found": found,
+        "found": stored_synthesis(view),
         "pictures": [(name, _PICTURES.get(name, name)) for name in view.charts(SYNTHESIS)],
-        "released": _released(view),
+        "released": [f"{place}/{name}" for name in sorted(files) if name.startswith("release/")],
         "equivalents": _equivalents(view),
     }
 
@@ -61,39 +60,28 @@ def _written(rules: Mapping[str, str] | None) -> str:
     return "\n".join(f"{name}: {rule}" for name, rule in (rules or {}).items())
 
 
-def _released(view: View) -> list[str]:
-    """Return the files that may go out, as seen from the review file."""
-    record = view.standing(SYNTHESIS).record or {}
-    place = f"{view.project.results.name}/{SYNTHESIS}"
-    names = sorted(name for name in record.get("files", {}) if name.startswith("release/"))
-    return [f"{place}/{name}" for name in names]
-
-
 def _synthesise(view: View, form: SentForm) -> ReviewChange:
     """Take what the form says; a seed is drawn where there is none yet."""
-    given = view.review.synthesis
-    rules = None
-    if "rules" in form.values:
-        text = form.text("rules")
-        # Unchanged rules stay as they are written, whatever their names.
-        is_same = _same_lines(text, _written(None if given is None else given.rules))
-        rules = None if is_same else {"rules": _read_rules(text)}
-
+    given, now = view.review.synthesis, _now(view)
     known = {name: p for name, p in SECTIONS[SYNTHESIS].items() if name not in APART}
-    now = _now(view).values
+    text = form.text("rules")
+    before = _written(None if given is None else given.rules)
+    # Unchanged rules stay as they are written, whatever their names.
+    is_new = "rules" in form.values and _lines(text) != _lines(before)
+    rules = _read_rules(text) if is_new else None
 
     def edit(document: TOMLDocument) -> None:
-        take_fields(document, SYNTHESIS, known, form, now=now)
+        take_fields(document, SYNTHESIS, known, form, now=now.values)
         if given is None:
             _put_seed(document)
         if rules is not None:
-            editing.put_setting(document, SYNTHESIS, "rules", rules["rules"])
+            editing.put_setting(document, SYNTHESIS, "rules", rules)
 
     return ReviewChange("how records are synthesised", edit)
 
 
-def _same_lines(text: str | None, other: str) -> bool:
-    return [line for _, line in numbered_lines(text)] == [line for _, line in numbered_lines(other)]
+def _lines(text: str | None) -> list[str]:
+    return [line for _, line in numbered_lines(text)]
 
 
 def _read_rules(text: str | None) -> dict[str, str]:
@@ -139,19 +127,12 @@ def _stop(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
 
 def _equivalents(view: View) -> list[Equivalent]:
     """Write the verb where a command can say all that the review does; the seed is not told."""
-    review, given = view.review, view.review.synthesis
-    whole = view.review_lines()
+    given, whole = view.review.synthesis, view.review_lines()
     if given is None or (given.rules and given.rules_file is None):
         return [whole]
     asked = {**given.values, "rules": given.rules_file}
-    file, reading = review.data.file, review.data.reading()
-    return [equivalent("synthesise", asked, file, reading, "synthesised"), whole]
+    return [view.verb_lines("synthesise", asked, "synthesised"), whole]
 
 
-SYNTHESISE = Page(
-    "synthesise",
-    "Synthesise",
-    ("synthesis", "releases"),
-    _context,
-    {"synthesise": _synthesise, "reseed": _reseed, "stop": _stop},
-)
+_ACTIONS: dict[str, Action] = {"synthesise": _synthesise, "reseed": _reseed, "stop": _stop}
+SYNTHESISE = Page("synthesise", "Synthesise", ("synthesis", "releases"), _context, _ACTIONS)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import tomlkit
@@ -17,7 +17,7 @@ from keyhole.errors import OptionError
 from keyhole.reviews.schema import REPEATED, SECTIONS, question_of
 from keyhole.reviews.stages.protection import SYNTHESIS
 from keyhole.reviews.stages.synthesis import release_reading
-from keyhole.workbench.fields import FormField, form_fields, read_fields
+from keyhole.workbench.fields import form_fields, read_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
 # As large as the numbers that every program reads exactly.
@@ -25,17 +25,6 @@ SEEDS = 2**53
 MAIN = ("rows", "cols", "magnitude", "mean", "share", "protect")
 """The options that are always in sight."""
 HEADS = {"table": "A table of the file", "tabulate": "A table of the synthetic release"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """One kind of table: those that the review has, and the form of one more."""
-
-    section: str
-    head: str
-    entries: list[tuple[int, str, Table | None]]
-    main_fields: list[FormField]
-    other_fields: list[FormField]
 
 
 def _context(view: View) -> dict[str, Any]:
@@ -47,18 +36,19 @@ def _context(view: View) -> dict[str, Any]:
     }
 
 
-def _kind(view: View, section: str) -> _Kind:
-    questions: tuple[Question, ...] = getattr(view.review, section)
-    result = view.result(section) if view.standing(section).state == "current" else None
-    made = [] if result is None else result.tables()
-    found = [
-        (number, _title(one), made[number - 1] if made and view.shows_values else None)
-        for number, one in enumerate(questions, 1)
-    ]
+def _kind(view: View, section: str) -> dict[str, Any]:
+    """Return the tables of a kind that the review has, and the form of one more."""
+    result = view.result(section) if view.is_current(section) and view.shows_values else None
+    made: Sequence[Table | None] = [] if result is None else result.tables()
     new, prefix = question_of(section, {}), f"{section}."
-    others = [name for name in new.parameters if name not in (*MAIN, "seed")]
-    main, other = form_fields(new, MAIN, prefix), form_fields(new, others, prefix)
-    return _Kind(section, HEADS[section], found, main, other)
+    titled = zip(map(_title, getattr(view.review, section)), made or repeat(None), strict=False)
+    return {
+        "section": section,
+        "head": HEADS[section],
+        "entries": [(number, *entry) for number, entry in enumerate(titled, 1)],
+        "main_fields": form_fields(new, MAIN, prefix),
+        "other_fields": form_fields(new, None, prefix, but=(*MAIN, "seed")),
+    }
 
 
 def _title(asked: Question) -> str:
@@ -68,10 +58,7 @@ def _title(asked: Question) -> str:
 def _equivalents(view: View) -> list[Equivalent]:
     """Write the command of each table; that of a release is run on its folder."""
     review, results = view.review, view.project.results
-    found = [
-        equivalent("table", one.values, review.data.file, review.data.reading())
-        for one in review.table
-    ]
+    found = [view.verb_lines("table", one.values) for one in review.table]
     release = results / SYNTHESIS / "release"
     if not (release / "codebook.json").is_file():
         return found
@@ -84,16 +71,15 @@ def _equivalents(view: View) -> list[Equivalent]:
 def _add(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     """Add a table; one that is rounded at random gets a secret seed."""
     section = _section(form)
-    values = read_fields(SECTIONS[section], form, f"{section}.")
-    given = {name: one for name, one in values.items() if one not in (None, [], "")}
-    new = question_of(section, {}).values
-    given = {n: v for n, v in given.items() if new[n] != v or SECTIONS[section][n].required}
+    known, new = SECTIONS[section], question_of(section, {}).values
+    sent = read_fields(known, form, f"{section}.")
+    given = {n: v for n, v in sent.items() if v not in (None, [], "")}
+    given = {n: v for n, v in given.items() if new[n] != v or known[n].required}
     if given.get("rounding") == "random":
         given["seed"] = secrets.randbelow(SEEDS)
 
     def edit(document: TOMLDocument) -> None:
-        tables = _listed(document, section)
-        tables.append(tomlkit.item(given))
+        _listed(document, section).append(tomlkit.item(given))
 
     return ReviewChange("add a table", edit)
 
