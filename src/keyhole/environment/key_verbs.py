@@ -86,7 +86,7 @@ def _weights(graph: Any, target: str, file: Path) -> Any:
 
 
 def _why(found: Any) -> Table | None:
-    from keyhole.environment.mapping.answers import KeyMapping
+    from keyhole.environment.mapping.keys import KeyMapping
 
     mapping = getattr(found, "mapping", found)
     return mapping.why() if isinstance(mapping, KeyMapping) else None
@@ -137,7 +137,7 @@ def find_join(
     asked.require()
     if not mint:
         return VerbOutcome(CodingGraph.of(store).join(left, right, as_of=asked.as_of))
-    from keyhole.environment.codings.minting import mint as minting
+    from keyhole.environment.codings.joins import mint as minting
 
     opened = open_writing(store)
     snapshot = opened.read()

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.core.names import nearest, quoted, shown
+from keyhole.environment.adding.adding import OWNERS, find_owner, waiting_fields
 from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of
 from keyhole.environment.adding.placing import Placer
-from keyhole.environment.adding.proposals import FieldProposals, Proposals
-from keyhole.environment.adding.ranking import ties_of
-from keyhole.environment.adding.waiting import OWNERS, find_owner, waiting_fields
+from keyhole.environment.adding.proposals import FieldProposals, Proposals, ties_of
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import CapturedField, CapturedForm, Environment
 from keyhole.errors import ConflictError, InputError

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from keyhole.core.files import write_whole
+from keyhole.environment.adding.adding import captured_again
 from keyhole.environment.adding.proposals import Proposals
-from keyhole.environment.adding.waiting import captured_again
 from keyhole.environment.model import CapturedForm, Environment
 from keyhole.errors import FileError, InputError
 from keyhole.workbench.environments import review_environment

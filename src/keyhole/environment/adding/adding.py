@@ -13,22 +13,22 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.core.names import shown
+from keyhole.core.marks import HIDDEN, Named, figure
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Problem
-from keyhole.environment.adding.additions import Addition, Batch
+from keyhole.core.tables import Table
 from keyhole.environment.adding.catalogue import captured_questions
-from keyhole.environment.adding.deciding import require_decided
 from keyhole.environment.adding.decisions import Decision, read_decisions
-from keyhole.environment.adding.placing import Placement, Placer, captured_problems
-from keyhole.environment.adding.proposals import FieldProposals
-from keyhole.environment.adding.ranking import rank
-from keyhole.environment.adding.waiting import Owner, captured_again, find_owner
+from keyhole.environment.adding.placing import Placement, Placer, captured_problems, require_decided
+from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, proposal_rows, rank
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
+    CapturedField,
     CapturedForm,
+    Coding,
     Environment,
     Field,
     Form,
@@ -37,8 +37,206 @@ from keyhole.environment.model import (
     Target,
 )
 from keyhole.environment.soundness import plain_form, unfit_names
-from keyhole.environment.wording import require_none
+from keyhole.environment.wording import require_none, short
 from keyhole.errors import InputError
+from keyhole.results import Result
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+Owner = Form | Source | Target
+OWNERS = ("form", "source", "target")
+"""The kinds of things that have fields."""
+
+
+def find_owner(environment: Environment, name: str, kind: str | None = None) -> Owner:
+    """Return the form, source or target of a name; `kind` tells which, where several have it."""
+    kinds = OWNERS if kind is None else (kind,)
+    parts: list[Owner] = [part for one in kinds for part in KIND_OF[one].of(environment)]
+    found = [part for part in parts if part.name == name]
+    if len(found) > 1:
+        raise InputError(
+            f"{shown(name)} names {len(found)} things among forms, sources and targets. Say which "
+            f"kind is meant."
+        )
+    if not found:
+        near = nearest(name, [part.name for part in parts])
+        hint = f" Did you mean {quoted(near)}?" if near else ""
+        words = kind or "form, source or target"
+        raise InputError(f"{shown(name)} is not there as a {words}.{hint}")
+    return found[0]
+
+
+def captured_again(
+    environment: Environment, name: str, kind: str | None = None, *, waiting: bool = False
+) -> CapturedForm:
+    """Return a form, source or target of the environment as it was captured.
+
+    A field that has been placed has the answers of its coding; one that waits those that were
+    kept of it.
+
+    Parameters
+    ----------
+    environment
+        Where it is.
+    name, kind
+        Its name, and which of ``form``, ``source`` and ``target`` it is.
+    waiting
+        Only the fields that nobody has placed.
+
+    Examples
+    --------
+    >>> from keyhole.environment.model import CapturedQuestion, Category
+    >>> asked = CapturedQuestion((Category("1", "Yes"), Category("2", "No")))
+    >>> claim = Form("claim", fields=(Field("smokes", question=asked), Field("note")))
+    >>> found = captured_again(Environment(forms=(claim,)), "claim", waiting=True)
+    >>> [(field.name, len(field.categories)) for field in found.fields]
+    [('smokes', 2), ('note', 0)]
+    """
+    owner = find_owner(environment, name, kind)
+    codings = {n: c for c in environment.codings for n in (c.name, *c.aliases)}
+    fields = waiting_fields(owner) if waiting else owner.fields
+    form = owner if isinstance(owner, Form) else Form(owner.name, collected=_day(owner))
+    return CapturedForm(replace(form, fields=()), tuple(_captured(f, codings) for f in fields))
+
+
+def waiting_fields(owner: Owner) -> Sequence[Field]:
+    """Return the fields that have neither a coding nor are direct identifiers."""
+    return [f for f in owner.fields if f.coding is None and f.identifier is None]
+
+
+def _day(owner: Source | Target) -> datetime.date | None:
+    return owner.collected if isinstance(owner, Source) else owner.as_of
+
+
+def _captured(field: Field, codings: dict[str, Coding]) -> CapturedField:
+    coding, asked = codings.get(field.coding or ""), field.question
+    if coding is not None:
+        return CapturedField(
+            field.name, field.label, coding.categories, coding.intervals, universe=coding.universe
+        )
+    if asked is None:
+        return CapturedField(field.name, field.label, identifier=field.identifier)
+    return CapturedField(
+        field.name, field.label, asked.categories, asked.intervals, field.identifier,
+        asked.path, asked.universe, asked.coding,
+    )  # fmt: skip
+
+
+_SHOWN = 60
+_DECIDE = Problem(
+    "To decide: import {form} NAME {propose} FILE.toml, edit the file, then import {form} NAME "
+    "{decisions} FILE.toml."
+)
+_DEEDS = {
+    "assimilate": "assimilated",
+    "accommodate": "accommodated",
+    "create": "created a construct",
+    "identifier": "kept apart",
+    "leave": "left without a coding",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Addition(Result):
+    """What became of each field of a form, target or source, and the new environment."""
+
+    environment: Annotated[Environment, HIDDEN]
+    kind: str
+    name: str
+    placements: tuple[Placement, ...]
+    waiting: tuple[FieldProposals, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    @figure()
+    def counts(self) -> dict[str, int]:
+        """How many fields each development took."""
+        waits = {one.field for one in self.waiting}
+        found: Counter[str] = Counter(p.action for p in self.placements if p.field not in waits)
+        return {**found, "waiting": len(waits)}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a field."""
+        return _frame([(self.name, p) for p in self.placements])
+
+    def tables(self) -> list[Table]:
+        """Return what became of each field, and what waits for a person."""
+        waits = {one.field for one in self.waiting}
+        rows = [
+            [
+                short(p.field),
+                "waiting for a person" if p.field in waits else _DEEDS[p.action],
+                p.construct or p.identifier,
+                p.coding,
+                ", ".join(p.minted),
+            ]
+            for p in self.placements[:_SHOWN]
+        ]
+        more = len(self.placements) - _SHOWN
+        notes = [f"and {more:,} more fields"] if more > 0 else []
+        notes += [note for p in self.placements for note in p.notes][:5]
+        columns = ["field", "became", "construct", "coding", "minted"]
+        tables = [Table(f"{self.kind} {short(self.name)}", columns, rows, [*notes, *self.notes])]
+        waiting = [row for one in self.waiting[:_SHOWN] for row in proposal_rows(one)]
+        if not waiting:
+            return tables
+        return [*tables, Table("Waiting for a person", COLUMNS, waiting, [_DECIDE])]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Batch(Result):
+    """What became of the forms of a batch; what was not sure enough waits for a person."""
+
+    environment: Annotated[Environment, HIDDEN]
+    threshold: float
+    additions: Annotated[tuple[Addition, ...], Named("forms")]
+
+    @property
+    def waiting(self) -> list[tuple[str, FieldProposals]]:
+        """The fields that wait for a person, with their form."""
+        return [(one.name, field) for one in self.additions for field in one.waiting]
+
+    @property
+    @figure()
+    def counts(self) -> dict[str, int]:
+        """How many fields each development took."""
+        total: Counter[str] = Counter()
+        for one in self.additions:
+            total.update(one.counts)
+        return dict(total)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a field."""
+        return _frame([(one.name, p) for one in self.additions for p in one.placements])
+
+    def tables(self) -> list[Table]:
+        """Return a row a form, and the fields that wait."""
+        actions = list(_DEEDS)
+        rows = []
+        for one in self.additions[:_SHOWN]:
+            counts = one.counts
+            cells = [f"{counts.get(action, 0):,}" for action in (*actions, "waiting")]
+            rows.append([short(one.name), f"{len(one.placements):,}", *cells])
+        note = f"proposals with a score of {self.threshold:g} or more were followed"
+        columns = ["form", "fields", *actions, "waiting"]
+        waiting = [
+            [short(form), *row] for form, one in self.waiting[:_SHOWN] for row in proposal_rows(one)
+        ]
+        tables = [Table("Forms added", columns, rows, [note])]
+        columns = ["form", *COLUMNS]
+        if not waiting:
+            return tables
+        return [*tables, Table("Waiting for a person", columns, waiting, [_DECIDE])]
+
+
+def _frame(rows: list[tuple[str, Placement]]) -> pl.DataFrame:
+    import polars as pl
+
+    columns = ["form", "field", "action", "construct", "coding", "identifier"]
+    listed = [(name, p.field, p.action, p.construct, p.coding, p.identifier) for name, p in rows]
+    return pl.DataFrame(listed, schema=dict.fromkeys(columns, pl.String), orient="row")
 
 
 def add_form(

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from keyhole.environment.adding.matching_categories import Answers, answers_of
-from keyhole.environment.adding.matching_labels import questions_alike
 from keyhole.environment.adding.questions import (
     AskedQuestion,
     is_specific,
     question_of_name,
+    questions_alike,
     questions_of,
     settle_roles,
 )

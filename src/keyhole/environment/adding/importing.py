@@ -23,16 +23,15 @@ from keyhole.environment.adding.adding import (
     add_forms,
     add_source,
     add_target,
+    captured_again,
     place,
 )
-from keyhole.environment.adding.decision_files import proposals_to_toml, read_decision_file
-from keyhole.environment.adding.decisions import Decision
+from keyhole.environment.adding.decisions import Decision, proposals_to_toml, read_decision_file
 from keyhole.environment.adding.proposals import propose as propose_fields
-from keyhole.environment.adding.waiting import captured_again
 from keyhole.environment.importers import capture_microdata, read_forms, read_labels
 from keyhole.environment.kinds import entities
 from keyhole.environment.listing import list_environment
-from keyhole.environment.mapping.classes import class_of
+from keyhole.environment.mapping.mapping import class_of
 from keyhole.environment.model import CapturedForm, Environment
 from keyhole.environment.opening import current_user, open_writing
 from keyhole.environment.options import (

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from keyhole.environment.adding.category_words import (
+from keyhole.environment.adding.vocabulary import (
     ABBREVIATIONS,
     NEGATIVE,
     NEGATIVE_FIRST,

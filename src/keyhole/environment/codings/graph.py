@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -17,12 +18,9 @@ import numpy as np
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.checks import coding_names, reference_problems, structure_problems
 from keyhole.environment.codings.categories import Node
-from keyhole.environment.codings.family import Family
-from keyhole.environment.codings.maps import MapReader
-from keyhole.environment.codings.overlaps import relate
-from keyhole.environment.codings.paths import circles, overlap_contradictions, reach_of
+from keyhole.environment.codings.family import Family, relate
+from keyhole.environment.codings.maps import MapReader, circles, overlap_contradictions, reach_of
 from keyhole.environment.codings.relations import CodingRelation
-from keyhole.environment.mapping.askings import Askings, count_askings
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
 from keyhole.environment.opening import read_place
 from keyhole.environment.soundness import require_sound
@@ -31,6 +29,55 @@ from keyhole.kernels.arrays import Ints
 
 if TYPE_CHECKING:
     from keyhole.environment.codings.joins import Join
+
+
+Asked = Callable[[Form], Mapping[str, tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Askings:
+    """The forms of a class, sorted by name, and how each asks each construct.
+
+    `combinations` lists, by the letters of a construct, the distinct sets of codings it is
+    asked in; `which` gives for each form the number of its set there, or -1.
+    """
+
+    forms: tuple[Form, ...]
+    combinations: dict[str, list[tuple[str, ...]]]
+    which: dict[str, Ints]
+
+    def only(self, places: Ints) -> Askings:
+        """Return the askings of some of the forms."""
+        which = {letters: numbers[places] for letters, numbers in self.which.items()}
+        return Askings(tuple(self.forms[i] for i in places), self.combinations, which)
+
+    def asking(self, letters: str) -> list[tuple[tuple[str, ...], Ints]]:
+        """Return each set of codings a construct is asked in, with the places of its forms."""
+        numbers = self.which.get(letters)
+        if numbers is None:
+            return []
+        present = np.unique(numbers[numbers >= 0]).tolist()
+        found = [(self.combinations[letters][k], np.flatnonzero(numbers == k)) for k in present]
+        return sorted(found, key=lambda item: (-len(item[1]), item[0]))
+
+    def names(self, places: Ints, most: int = 3) -> str:
+        """Write the names of some forms; a long list is cut."""
+        named = quoted(self.forms[i].name for i in places[:most].tolist())
+        return f"{named} and {len(places) - most:,} more" if len(places) > most else named
+
+
+def count_askings(forms: Sequence[Form], asked: Asked) -> Askings:
+    """Count who asks what; `asked` tells the codings of a form by construct."""
+    ordered = tuple(sorted(forms, key=lambda form: form.name))
+    numbers: dict[str, dict[tuple[str, ...], int]] = {}
+    which: dict[str, Ints] = {}
+    for place, form in enumerate(ordered):
+        for letters, codings in asked(form).items():
+            known = numbers.setdefault(letters, {})
+            if letters not in which:
+                which[letters] = np.full(len(ordered), -1, dtype=np.int64)
+            which[letters][place] = known.setdefault(codings, len(known))
+    return Askings(ordered, {letters: list(known) for letters, known in numbers.items()}, which)
 
 
 Part = TypeVar("Part", Form, Source, Target)

@@ -6,6 +6,7 @@ Everything is done on whole arrays: a date of birth by the day has more than 40,
 
 from __future__ import annotations
 
+import datetime
 import math
 from functools import lru_cache
 
@@ -152,3 +153,115 @@ def intersections(left: Floats, right: Floats) -> tuple[Ints, Ints]:
     positions = np.repeat(np.arange(len(counts)), counts)
     before = np.repeat(np.cumsum(counts) - counts, counts)
     return positions, np.repeat(begins, counts) + np.arange(len(positions)) - before
+
+
+Texts = npt.NDArray[np.str_]
+
+
+@lru_cache(maxsize=1024)
+def interval_codes(intervals: Intervals) -> tuple[str, ...]:
+    """Return the code of each interval.
+
+    Examples
+    --------
+    >>> interval_codes(Intervals("number", edges=(0, 1, 20, 65, float("inf"))))
+    ('0', '1-19', '20-64', '65+')
+    >>> interval_codes(Intervals("number", edges=(0, 0.5, 1)))
+    ('[0,0.5)', '[0.5,1)')
+    """
+    edges = edges_of(intervals)
+    return label_edges(edges[:-1], edges[1:], intervals.scale)
+
+
+def label_edges(low: Floats, high: Floats, scale: str) -> tuple[str, ...]:
+    """Write the interval from each low edge to each high one."""
+    write = _date_labels if scale == "date" else _number_labels
+    finite = np.isfinite(low) & np.isfinite(high)
+    texts: npt.NDArray[np.object_] = np.full(len(low), "any", dtype=object)
+    texts[finite] = write(low[finite], high[finite])
+    for i in np.flatnonzero(~finite).tolist():  # the first and the last at most
+        texts[i] = _open_label(float(low[i]), float(high[i]), scale)
+    return tuple(texts.tolist())
+
+
+def _open_label(low: float, high: float, scale: str) -> str:
+    if np.isfinite(high):
+        return f"before {_day(high)}" if scale == "date" else f"under {high:g}"
+    if np.isfinite(low):
+        return f"from {_day(low)}" if scale == "date" else f"{low:.15g}+"
+    return "any"
+
+
+def _day(ordinal: float) -> str:
+    return str(days_of(np.array([ordinal]))[0])
+
+
+def _number_labels(low: Floats, high: Floats) -> npt.NDArray[np.object_]:
+    """Write whole numbers from and to, as 20-29; others with both edges, as [0.5,1)."""
+    whole = (low == np.floor(low)) & (high == np.floor(high)) & (low >= 0) & (high < 2**53)
+    out = np.empty(len(low), dtype=object)
+    first, last = low[whole].astype(np.int64), high[whole].astype(np.int64) - 1
+    out[whole] = np.where(first == last, first.astype(str), _between(first, last, "-"))
+    out[~whole] = [f"[{a:.15g},{b:.15g})" for a, b in zip(low[~whole], high[~whole], strict=True)]
+    return out
+
+
+def _between(first: npt.NDArray[np.generic], last: npt.NDArray[np.generic], mark: str) -> Texts:
+    texts = np.char.add(np.char.add(first.astype(str), mark), last.astype(str))
+    return np.asarray(texts, dtype=np.str_)
+
+
+def _date_labels(low: Floats, high: Floats) -> Texts:
+    """Write days, months and years where an interval is one, else the first and last day."""
+    first, after = days_of(low), days_of(high)
+    last = after - np.timedelta64(1, "D")
+    month, year = first.astype("datetime64[M]"), first.astype("datetime64[Y]")
+    month_after, year_after = after.astype("datetime64[M]"), after.astype("datetime64[Y]")
+    months = (month.astype("datetime64[D]") == first) & (month_after == after)
+    years = (year.astype("datetime64[D]") == first) & (year_after == after)
+    one_month = months & (month_after - month == np.timedelta64(1, "M"))
+    one_year = years & (year_after - year == np.timedelta64(1, "Y"))
+    rules = [first == last, one_month, one_year, years]
+    texts = [first.astype(str), month.astype(str), year.astype(str)]
+    spans = _between(year, year_after - np.timedelta64(1, "Y"), "-")
+    return np.asarray(np.select(rules, [*texts, spans], _between(first, last, "/")), dtype=np.str_)
+
+
+def last_birthdays(ages: Floats, as_of: datetime.date) -> Floats:
+    """Return the first day of birth that is too late to be of each age on a day.
+
+    Born before it: of that age or older. Someone born on 29 February has the birthday on
+    1 March in other years.
+
+    Examples
+    --------
+    >>> first = last_birthdays(np.array([18.0]), datetime.date(2020, 5, 17))
+    >>> datetime.date.fromordinal(int(first[0]))
+    datetime.date(2002, 5, 18)
+    """
+    finite = np.isfinite(ages)
+    years = as_of.year - np.where(finite, ages, 0).astype(np.int64)
+    months = ((years - 1970) * 12 + as_of.month - 1).astype("datetime64[M]")
+    day = months.astype("datetime64[D]").astype(np.int64) + as_of.day
+    # The day after 29 February is 1 March also where the year has no such day.
+    end = (months + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64)
+    days = (np.minimum(day, end) + FIRST_DAY).astype(np.float64)
+    return np.where(finite, days, -ages)
+
+
+def birth_edges(ages: Floats, as_of: datetime.date) -> Floats | None:
+    """Return the edges of the days of birth of people in each interval of age, rising.
+
+    The last interval of age comes first. `None` if an edge is not a whole number of years,
+    for then a day of birth does not tell on which side a person falls.
+
+    Examples
+    --------
+    >>> edges = birth_edges(np.array([0.0, 18, np.inf]), datetime.date(2020, 5, 17))
+    >>> [datetime.date.fromordinal(int(edge)).isoformat() for edge in edges[1:]]
+    ['2002-05-18', '2020-05-18']
+    """
+    finite = ages[np.isfinite(ages)]
+    if (finite != np.floor(finite)).any():
+        return None
+    return last_birthdays(ages, as_of)[::-1]

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from keyhole.core.marks import figure
+from keyhole.core.marks import HIDDEN, figure
+from keyhole.core.names import quoted
 from keyhole.core.tables import Table
-from keyhole.environment.codings.categories import Node
-from keyhole.environment.codings.explanations import join_explanation
-from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.codings.categories import KINDS, Node, Weights, category_weights
+from keyhole.environment.codings.graph import CodingGraph, Day
 from keyhole.environment.codings.groups import (
     all_matched,
     as_partition,
+    counterparts,
+    group_edges,
     group_labels,
     informative_groups,
+    join_explanation,
     overlap_groups,
+    relation_words,
 )
 from keyhole.environment.codings.naming import next_name
 from keyhole.environment.codings.partitions import (
@@ -28,9 +33,18 @@ from keyhole.environment.codings.partitions import (
     partition_entropy,
 )
 from keyhole.environment.codings.relations import CodingRelation
-from keyhole.environment.codings.weighing import Weights, category_weights
-from keyhole.kernels.arrays import Ints
-from keyhole.results import Result
+from keyhole.environment.mapping.keys import KeyVariable
+from keyhole.environment.model import (
+    Category,
+    CategoryKind,
+    CategoryMap,
+    Coding,
+    Environment,
+    Intervals,
+)
+from keyhole.errors import InputError
+from keyhole.kernels.arrays import Floats, Ints
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
@@ -244,3 +258,231 @@ def _labels(
             for k, c in zip(groups[inside].tolist(), function[inside].tolist(), strict=True):
                 labels[k] = told[c]
     return tuple(labels)
+
+
+SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Compatibility(Result):
+    """Which categories of two codings can be the same person, and how many pairs cannot.
+
+    `ruled_out` is the share of pairs of answers that are impossible; `ruled_out_weighted`
+    the probability that two people drawn by the weights of either side are kept apart.
+    "Not stated" and "not applicable" rule out nothing and are left out of both.
+    """
+
+    left: str
+    right: str
+    resolved: bool
+    reason: str
+    exact: bool
+    ruled_out: float | None
+    ruled_out_weighted: float | None
+    pairs: tuple[tuple[str, str], ...]
+    explanation: tuple[str, ...]
+    pairs_left: Annotated[Ints, HIDDEN]
+    pairs_right: Annotated[Ints, HIDDEN]
+    left_labels: Annotated[tuple[str, ...], HIDDEN]
+    right_labels: Annotated[tuple[str, ...], HIDDEN]
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a pair of categories that can be the same person."""
+        import polars as pl
+
+        schema = {"left": pl.String, "right": pl.String}
+        return pl.DataFrame(self.pairs, schema=schema, orient="row")
+
+    def tables(self) -> list[Table]:
+        """Return the possible counterparts of each category."""
+        title = f"Compatibility of {self.left} and {self.right}"
+        if not self.resolved:
+            return [Table(title, [], [], [f"unresolved: {self.reason}"])]
+        rows = [
+            [self.left_labels[i], quoted([self.right_labels[j] for j in self._partners(i)], 6)]
+            for i in range(min(len(self.left_labels), SHOWN))
+        ]
+        more = len(self.left_labels) - len(rows)
+        notes = [f"and {more:,} more categories of {self.left}"] if more else []
+        notes.append(f"share of pairs ruled out: {share(self.ruled_out)}")
+        if self.ruled_out_weighted is not None:
+            notes.append(f"share ruled out by weight: {share(self.ruled_out_weighted)}")
+        columns = [self.left, f"can be in {self.right}"]
+        return [Table(title, columns, rows, [*notes, *self.explanation])]
+
+    def _partners(self, i: int) -> list[int]:
+        return [int(j) for j in self.pairs_right[self.pairs_left == i]]
+
+
+def compatibility(
+    environment: Environment | CodingGraph,
+    left: str,
+    right: str,
+    *,
+    as_of: Day = None,
+    left_weights: Weights | None = None,
+    right_weights: Weights | None = None,
+) -> Compatibility:
+    """Tell which categories of two codings can be the same person.
+
+    Parameters
+    ----------
+    left, right
+        Names or aliases of codings of one construct.
+    as_of
+        The day on which dates of birth are compared with ages.
+    left_weights, right_weights
+        How many people there are in each category, by code or in order; a side without
+        weights is uniform.
+    """
+    graph = CodingGraph.of(environment)
+    one, other = graph.node(left), graph.node(right)
+    relation = graph.overlap(left, right, as_of=as_of)
+    weights = category_weights(one, left_weights), category_weights(other, right_weights)
+    weighted = None
+    if left_weights is not None or right_weights is not None:
+        weighted = ruled_out(one, other, relation, *weights)
+    words = [relation_words(one.name, other.name, relation)]
+    words += counterparts(one, other, relation.left) + counterparts(other, one, relation.right)
+    if relation.resolved and not relation.exact:
+        words.append("more pairs may be impossible: the overlap is known through other codings")
+    pairs = zip(relation.left.tolist(), relation.right.tolist(), strict=True)
+    return Compatibility(
+        one.name,
+        other.name,
+        relation.resolved,
+        relation.reason,
+        relation.exact,
+        ruled_out(one, other, relation),
+        weighted,
+        tuple((one.labels[i], other.labels[j]) for i, j in pairs),
+        tuple(words) if relation.resolved else (),
+        relation.left,
+        relation.right,
+        one.labels,
+        other.labels,
+    )
+
+
+def ruled_out(
+    left: Node,
+    right: Node,
+    relation: CodingRelation,
+    left_weights: Floats | None = None,
+    right_weights: Floats | None = None,
+) -> float | None:
+    """Return the share of pairs of answers that cannot be the same person, if it is known."""
+    if not relation.resolved or relation.thin:
+        return None
+    one, other = _shares(left, left_weights), _shares(right, right_weights)
+    if one is None or other is None:
+        return None
+    possible = float(one[relation.left] @ other[relation.right])
+    return min(max(1 - possible, 0.0), 1.0)
+
+
+def _shares(node: Node, weights: Floats | None) -> Floats | None:
+    """Return the share of each answer among all answers; the others have none."""
+    values = np.where(node.substantive, 1.0 if weights is None else weights, 0.0)
+    return values / values.sum() if values.sum() > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Minted:
+    """A coding to be added to an environment, with its maps."""
+
+    coding: Coding
+    maps: tuple[CategoryMap, ...]
+
+
+def mint(graph: CodingGraph, join: Join, *, label: str = "") -> Minted:
+    """Make the harmonised coding of a join that is not stored yet.
+
+    Nothing is added to the environment: that is for whoever confirms it.
+    """
+    if not join.resolved:
+        raise InputError(f"a join that is not resolved cannot be minted: {join.reason}.")
+    if join.stored:
+        raise InputError(f"the join is there already: {join.coding}.")
+    if not join.informative:
+        raise InputError(
+            f"{join.left} and {join.right} join to one category: they have no answers in common "
+            f"that could be told apart, so that there is nothing to mint."
+        )
+    sides = [(graph.node(join.left), join.groups_left), (graph.node(join.right), join.groups_right)]
+    return _mint(graph, [side for side in sides if side[0].size], join.labels, label)
+
+
+def mint_key(graph: CodingGraph, variable: KeyVariable, *, label: str = "") -> Minted:
+    """Make the harmonised coding of a key variable that is not stored yet."""
+    if variable.stored:
+        raise InputError(f"the coding is there already: {variable.coding}.")
+    side = graph.node(variable.target_coding), np.array(variable.groups, dtype=np.int64)
+    return _mint(graph, [side], variable.labels, label)
+
+
+def _mint(graph: CodingGraph, sides: Sequence[Side], labels: Sequence[str], label: str) -> Minted:
+    construct = sides[0][0].construct
+    name = next_name(construct, len(labels), harmonised=True, taken=graph.names)
+    runs = _runs(sides, len(labels))
+    coding = _listed(name, construct, sides, labels, label)
+    maps = [_pairs(node, groups, name) for node, groups in sides]
+    if runs is not None:
+        edges, listed = runs
+        rest = tuple(coding.categories[k] for k in listed)
+        cut = Intervals(sides[0][0].coding.intervals.scale, edges=tuple(edges.tolist()))  # type: ignore[union-attr]
+        coding = Coding(name, construct, rest, cut, label)
+        # Intervals need no pairs: the edges tell, and dates against ages on the right day.
+        maps = [CategoryMap(node.name, name, None) for node, _ in sides]
+    return Minted(coding, tuple(maps))
+
+
+def _listed(
+    name: str, construct: str, sides: Sequence[Side], labels: Sequence[str], label: str
+) -> Coding:
+    kinds = [_kind(sides, k) for k in range(len(labels))] if len(labels) < 1_000 else None
+    categories = tuple(
+        Category(str(k + 1), text, "value" if kinds is None else kinds[k])
+        for k, text in enumerate(labels)
+    )
+    return Coding(name, construct, categories, label=label)
+
+
+def _kind(sides: Sequence[Side], k: int) -> CategoryKind:
+    """Give a group the kind of its members if they are all of one, else it is a value."""
+    kinds = {int(kind) for node, groups in sides for kind in node.kinds[groups == k].tolist()}
+    return KINDS[kinds.pop()] if len(kinds) == 1 else "value"
+
+
+def _pairs(node: Node, groups: Ints, name: str) -> CategoryMap:
+    pairs = {code: str(k + 1) for code, k in zip(node.codes, groups.tolist(), strict=True)}
+    return CategoryMap(node.name, name, pairs)
+
+
+def _runs(sides: Sequence[Side], count: int) -> tuple[Floats, list[int]] | None:
+    """Return the edges of the groups if all are runs of intervals, but for listed ones."""
+    if any(node.scale is None for node, _ in sides):
+        return None
+    low, high = np.full((2, count), np.nan)
+    alike = [side for side in sides if side[0].scale == sides[0][0].scale]
+    for node, groups in alike:
+        _, numbered = np.unique(groups, return_inverse=True)
+        at = np.unique(groups)
+        one, other, _ = group_edges(node, numbered)
+        low[at], high[at] = np.fmin(low[at], one), np.fmax(high[at], other)
+    runs = np.flatnonzero(~np.isnan(low))
+    rest = np.flatnonzero(np.isnan(low)).tolist()
+    order = runs[np.argsort(low[runs])]
+    whole = bool((high[order[:-1]] == low[order[1:]]).all()) and len(order) > 0
+    if not whole or not _only_listed(sides, rest):
+        return None
+    return np.append(low[order], high[order[-1]]), rest
+
+
+def _only_listed(sides: Sequence[Side], rest: Sequence[int]) -> bool:
+    """Tell whether no group mixes intervals with listed categories."""
+    return all(
+        not np.isin(groups[: node.intervals], rest).any()
+        and bool(np.isin(groups[node.intervals :], rest).all())
+        for node, groups in sides
+    )

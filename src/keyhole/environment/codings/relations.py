@@ -9,9 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from keyhole.environment.codings.ages import birth_edges
 from keyhole.environment.codings.categories import SPECIAL, Node
-from keyhole.environment.codings.intervals import homes, intersections
+from keyhole.environment.codings.intervals import birth_edges, homes, intersections
 from keyhole.kernels.arrays import Floats, Ints
 
 Basis = Literal["same", "map", "intervals", "stored", "composed", "unresolved", "unrelated"]

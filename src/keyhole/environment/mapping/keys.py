@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from keyhole.core.tables import Table
+from keyhole.environment.wording import short
+from keyhole.results import Result, share
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +41,134 @@ class KeyVariable:
     exact: bool = True
     explanation: tuple[str, ...] = ()
     codings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A column of the target that is not in the key, and why.
+
+    `ruled_out` is the share of pairs of categories that cannot be the same person although
+    the codings join to nothing (see `keyhole.environment.codings.joins`), where known.
+    `codings` are those in which it is held all the same: with others they may tell it.
+    """
+
+    column: str
+    construct: str
+    reason: str
+    ruled_out: float | None = None
+    codings: tuple[str, ...] = ()
+
+
+MappingKind = Literal["pair", "class", "public", "stages"]
+FIGURES = (
+    *("column", "construct", "target_coding", "coding", "stored"),
+    *("entropy", "lost", "holders", "of", "exact"),
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class KeyMapping(Result):
+    """The key variables of a target, at the detail at which others hold them.
+
+    `against` says in words who the others are and `forms` how many; `needed` is how many of
+    them must hold a coding for the `threshold` asked for. `identifiers` are the direct
+    identifiers they hold, with how many hold each.
+    """
+
+    kind: MappingKind
+    target: str
+    against: str
+    forms: int
+    threshold: float
+    needed: int
+    key: tuple[KeyVariable, ...]
+    absent: tuple[Absent, ...]
+    identifiers: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return tuple(variable.column for variable in self.key)
+
+    def variable(self, column: str) -> KeyVariable | None:
+        """Return the key variable of a column, if it is in the key."""
+        return next((v for v in self.key if v.column == column), None)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a key variable."""
+        return key_frame(self.key)
+
+    def tables(self) -> list[Table]:
+        """Return the key, and what is not in it for which reason; see also `why`."""
+        title = f"Key of {short(self.target)} against {self.against}"
+        unit = " stages" if self.kind == "stages" else ""
+        out = [key_table(title, self.key, self._notes(), unit)]
+        reasons: dict[str, list[str]] = {}
+        for part in self.absent:
+            reasons.setdefault(part.reason, []).append(part.column)
+        if reasons:
+            rows = [[", ".join(map(short, c)), reason] for reason, c in reasons.items()]
+            out.append(Table("Not in the key", ["columns", "reason"], rows))
+        return out
+
+    def why(self) -> Table:
+        """Return for each key variable which forms, which path up the graph, what merged."""
+        rows = [[short(v.column), text] for v in self.key for text in v.explanation]
+        return Table("Why", ["column", "because"], rows)
+
+    def _notes(self) -> list[str]:
+        notes = list(self.notes)
+        if self.identifiers:
+            held = ", ".join(f"{kind} ({count:,})" for kind, count in self.identifiers.items())
+            notes.append(f"Direct identifiers held: {held}.")
+        return notes
+
+
+def key_table(
+    title: str, key: Sequence[KeyVariable], notes: Sequence[str], unit: str = ""
+) -> Table:
+    """Lay out key variables: coding, categories left, bits, how many (of which unit) hold it."""
+    columns = ["column", "coding", "categories", "bits", "lost", "held by"]
+    rows = [
+        [
+            short(v.column),
+            v.coding if v.stored else f"{v.coding} (new)",
+            f"{len(v.labels):,} of {len(v.groups):,}",
+            share(v.entropy, 2),
+            share(v.lost, 2),
+            f"{v.holders:,} of {v.of:,}{unit}",
+        ]
+        for v in key
+    ]
+    return Table(title, columns, rows, [*notes] if rows else ["The key is empty.", *notes])
+
+
+def key_frame(key: Sequence[KeyVariable]) -> pl.DataFrame:
+    """Return one row a key variable."""
+    import polars as pl
+
+    rows = [
+        {
+            "target_categories": len(v.groups),
+            "categories": len(v.labels),
+            **{name: getattr(v, name) for name in FIGURES},
+        }
+        for v in key
+    ]
+    text, whole = pl.String, pl.Int64
+    schema = {
+        "column": text,
+        "construct": text,
+        "target_coding": text,
+        "coding": text,
+        "stored": pl.Boolean,
+        "target_categories": whole,
+        "categories": whole,
+        "entropy": pl.Float64,
+        "lost": pl.Float64,
+        "holders": whole,
+        "of": whole,
+        "exact": pl.Boolean,
+    }
+    return pl.DataFrame(rows, schema=schema)

@@ -6,32 +6,243 @@ intersection of two datasets, or of a dataset and a class of datasets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from keyhole.core.names import plural, shown
-from keyhole.environment.codings.crossing import ruled_out
-from keyhole.environment.codings.explanations import inexact
-from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.answers import KeyMapping
-from keyhole.environment.mapping.class_keys import class_variable
-from keyhole.environment.mapping.classes import (
-    class_of,
-    class_words,
-    forms_in,
-    identifiers_of,
-    needed_of,
-)
+from keyhole.core.names import plural, quoted, shown
+from keyhole.environment.codings.graph import Askings, CodingGraph, Holder
+from keyhole.environment.codings.groups import inexact
+from keyhole.environment.codings.joins import ruled_out
+from keyhole.environment.codings.partitions import group_count, partition_entropy, refines
 from keyhole.environment.mapping.holdings import (
-    Absent,
     ColumnWeights,
+    Held,
     TargetColumn,
+    VariableMaker,
     columns_of,
     held_by,
     tells,
 )
-from keyhole.environment.mapping.keys import KeyVariable
-from keyhole.environment.mapping.variables import VariableMaker
+from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable
+from keyhole.environment.mapping.prevalence import Finest, finest
 from keyhole.environment.model import Environment, Form, Target
+from keyhole.errors import InputError, OptionError
+from keyhole.kernels.arrays import Ints
+
+
+def forms_in(
+    graph: CodingGraph,
+    *,
+    sector: str | None = None,
+    purpose: str | None = None,
+    classifications: Mapping[str, str] | None = None,
+) -> tuple[Form, ...]:
+    """Return the forms of a class, sorted by name; all of them if nothing is asked."""
+    asked = class_of(sector=sector, purpose=purpose, classifications=classifications)
+    wanted = {name: value.casefold() for name, value in asked.items() if value is not None}
+    sectors = {o.name: o.sector for o in graph.environment.organisations}
+    found = [
+        form
+        for form in graph.environment.forms
+        if all(_value(form, name, sectors).casefold() == v for name, v in wanted.items())
+    ]
+    if not found:
+        raise InputError(_no_forms(graph.environment, wanted, sectors))
+    return tuple(sorted(found, key=lambda form: form.name))
+
+
+def class_of(
+    *,
+    sector: str | None = None,
+    purpose: str | None = None,
+    classifications: Mapping[str, str] | None = None,
+) -> dict[str, str | None]:
+    """Return what a class asks of forms, by scheme; sector and purpose are schemes like others.
+
+    Examples
+    --------
+    >>> class_of(classifications={"sector": "health"})
+    {'sector': 'health', 'purpose': None}
+    """
+    given = {"sector": sector, "purpose": purpose}
+    more = dict(classifications or {})
+    twice = [name for name in given if given[name] and more.get(name, given[name]) != given[name]]
+    if twice:
+        raise OptionError(f"{' and '.join(twice)} must be said once. Got two values instead.")
+    return {**given, **more}
+
+
+def _value(form: Form, name: str, sectors: Mapping[str, str]) -> str:
+    """Return what a form is in a classification; its organisation's sector may stand in."""
+    more = form.classifications.get(name, "")
+    if name == "sector":
+        return form.sector or sectors.get(form.organisation, "") or more
+    return (form.purpose or more) if name == "purpose" else more
+
+
+def _no_forms(
+    environment: Environment, wanted: Mapping[str, str], sectors: Mapping[str, str]
+) -> str:
+    if not environment.forms:
+        return "the environment has no forms; import some first."
+    there = []
+    for name in wanted:
+        values = {_value(form, name, sectors) for form in environment.forms} - {""}
+        there.append(f"{name}: {quoted(sorted(values)) or 'none is said of any form'}")
+    return f"no form is in the class {class_words(wanted)}. There are {'; '.join(there)}."
+
+
+def class_words(wanted: Mapping[str, str | None]) -> str:
+    """Write a class of forms in words.
+
+    Examples
+    --------
+    >>> class_words({"sector": "banking", "purpose": None}), class_words({})
+    ("forms with sector 'banking'", 'all forms')
+    """
+    parts = [f"{name} {shown(value)}" for name, value in wanted.items() if value is not None]
+    return "forms with " + " and ".join(parts) if parts else "all forms"
+
+
+def needed_of(threshold: float, forms: int) -> int:
+    """Return how many forms a prevalence threshold asks for: at least t * N, and one.
+
+    Examples
+    --------
+    >>> needed_of(0, 8), needed_of(0.3, 10), needed_of(0.5, 5), needed_of(1, 8)
+    (1, 3, 3, 8)
+    """
+    if isinstance(threshold, bool) or not 0 <= threshold <= 1:
+        raise OptionError(f"threshold must be from 0 to 1. Got {threshold!r} instead.")
+    exact = threshold * forms
+    # 0.1 * 30 is a little above 3 in floating point; that is not a fourth form.
+    return max(round(exact) if abs(exact - round(exact)) < 1e-9 else int(exact) + 1, 1)
+
+
+def identifiers_of(holders: Iterable[Holder]) -> dict[str, int]:
+    """Return the direct identifiers that holders have, with how many have each."""
+    counts: Counter[str] = Counter()
+    for holder in holders:
+        counts.update({f.identifier for f in holder.fields if f.identifier is not None})
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def holder_names(holders: Sequence[Holder], most: int = 3) -> str:
+    """Write the names of forms or sources; a long list is cut."""
+    return quoted(sorted(holder.name for holder in holders), most)
+
+
+# An explanation tells of so many codings, the most common first.
+SHOWN = 3
+# The key variable may be the coding that one of so many holdings has.
+NEAR = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Holding:
+    """The forms (their places) that hold a construct in the same codings, and what that tells."""
+
+    codings: tuple[str, ...]
+    forms: Ints
+    held: Held
+
+
+def holdings_of(graph: CodingGraph, column: TargetColumn, askings: Askings) -> list[Holding]:
+    """Sort forms by the codings in which they hold a column's construct; most forms first."""
+    return [
+        Holding(codings, places, held_by(graph, column, codings))
+        for codings, places in askings.asking(column.node.construct)
+    ]
+
+
+def class_variable(
+    graph: CodingGraph,
+    maker: VariableMaker,
+    column: TargetColumn,
+    askings: Askings,
+    needed: int,
+) -> KeyVariable | Absent:
+    """Return a column at the finest coding that enough forms hold, or why there is none."""
+    holdings = holdings_of(graph, column, askings)
+    known = [(h.held.groups, len(h.forms)) for h in holdings if h.held.groups is not None]
+    answer = finest(
+        [groups for groups, _ in known],
+        [count for _, count in known],
+        needed,
+        substantive=column.node.substantive,
+        weights=column.weights,
+    )
+    if not answer.partitions:
+        return Absent(column.name, column.node.construct, _missing(column, holdings, needed))
+    return _chosen(maker, column, holdings, answer, askings)
+
+
+def _chosen(
+    maker: VariableMaker,
+    column: TargetColumn,
+    holdings: Sequence[Holding],
+    answer: Finest,
+    askings: Askings,
+) -> KeyVariable:
+    """Take the finest of the antichain: most bits, most groups, stored, first by name."""
+    partitions, of = answer.partitions, len(askings.forms)
+    near = [c for holding in holdings[:NEAR] for c in holding.codings]
+
+    def rank(groups: Ints) -> tuple[float, int, bool, str, bytes]:
+        name, stored = maker.name(column, groups, near) if len(partitions) > 1 else ("", True)
+        bits = round(partition_entropy(groups, column.weights), 9)
+        return -bits, -group_count(groups), not stored, name if stored else "", groups.tobytes()
+
+    ordered = sorted(partitions, key=rank)
+    best = ordered[0]
+    holders = [h for h in holdings if h.held.groups is not None and refines(h.held.groups, best)]
+    count = sum(len(holding.forms) for holding in holders)
+    exact = all(holding.held.exact for holding in holders)
+    because = [*_holders_told(askings, holders, count), *inexact(exact)]
+    if not answer.complete:
+        because.append("there are very many joins; the search ended before it had seen all")
+    antichain = [maker.name(column, groups, near)[0] for groups in ordered]
+    if len(antichain) > 1:
+        because.append(f"held by enough forms and not coarser: {', '.join(antichain[1:])}")
+    return maker.make(
+        column,
+        best,
+        holders=count,
+        of=of,
+        exact=exact,
+        antichain=antichain,
+        because=because,
+        near=near,
+    )
+
+
+def _holders_told(askings: Askings, holders: Sequence[Holding], count: int) -> list[str]:
+    of = plural(len(askings.forms), "form")
+    out = [f"{count:,} of {of} {'holds' if count == 1 else 'hold'} it at this detail or finer"]
+    for holding in holders[:SHOWN]:
+        words = "; ".join(holding.held.words)
+        out.append(f"{' and '.join(holding.codings)} in {askings.names(holding.forms)}: {words}")
+    if len(holders) > SHOWN:
+        out.append(f"and {len(holders) - SHOWN:,} more codings")
+    return out
+
+
+def _missing(column: TargetColumn, holdings: Sequence[Holding], needed: int) -> str:
+    """Say why a column is not in the key of a class."""
+    if not holdings:
+        return "no form of the class asks it"
+    asking = sum(len(holding.forms) for holding in holdings)
+    unresolved = [holding for holding in holdings if holding.held.groups is None]
+    telling = [holding for holding in holdings if tells(column, holding.held)]
+    if unresolved and not telling:
+        return f"unresolved: {unresolved[0].held.reason}"
+    some = sum(len(holding.forms) for holding in telling)
+    verb = "asks" if asking == 1 else "ask"
+    return (
+        f"{plural(asking, 'form')} {verb} it, {some:,} so that answers can be told apart;"
+        f" no coding with two categories or more is held by {needed:,}"
+    )
 
 
 def map_pair(

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.environment.codings.ages import birth_edges
 from keyhole.environment.codings.categories import SPECIAL, Node
 from keyhole.environment.codings.graph import CodingGraph, Day
 from keyhole.environment.codings.groups import all_matched
+from keyhole.environment.codings.intervals import birth_edges
 from keyhole.environment.codings.partitions import canonical, components
 from keyhole.environment.codings.relations import (
     MOST,

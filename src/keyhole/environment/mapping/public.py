@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from keyhole.core.marks import SPREAD
 from keyhole.core.tables import Table
-from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.answers import KeyMapping
-from keyhole.environment.mapping.classes import holder_names, identifiers_of
+from keyhole.environment.codings.groups import inexact
 from keyhole.environment.mapping.holdings import (
-    Absent,
     ColumnWeights,
     TargetColumn,
+    VariableMaker,
     columns_of,
     held_by,
     tells,
 )
-from keyhole.environment.mapping.keys import KeyVariable
-from keyhole.environment.mapping.variables import VariableMaker
+from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable
+from keyhole.environment.mapping.mapping import holder_names, identifiers_of
 from keyhole.environment.model import Environment, Source, Target
 from keyhole.environment.resources import resource_problems
 from keyhole.environment.wording import require_none

@@ -11,7 +11,7 @@ from keyhole.core.names import plural, shown
 from keyhole.core.options import Option, bind, documented
 from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.classes import class_of, class_words, forms_in
+from keyhole.environment.mapping.mapping import class_of, class_words, forms_in
 from keyhole.environment.options import ClassOption, PurposeOption, SectorOption, StorePlace
 from keyhole.errors import InputError
 from keyhole.results import Result, share

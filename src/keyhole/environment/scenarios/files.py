@@ -9,8 +9,14 @@ from typing import Any
 
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.parsing import open_toml
-from keyhole.environment.scenarios.presets import PRESETS, edited
-from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
+from keyhole.environment.scenarios.scenarios import (
+    POINTS,
+    PRESETS,
+    PublicStage,
+    RestrictedStage,
+    Scenario,
+    edited,
+)
 from keyhole.environment.toml_text import quote
 from keyhole.errors import FileError, InputError
 
