@@ -94,27 +94,22 @@ def _why(found: Any) -> Table | None:
 
 def _mapped(graph: Any, asked: Question, weights: Any) -> Any:
     from keyhole.environment.mapping.joint import joint_keys
-    from keyhole.environment.mapping.mapping import map_class, map_pair
+    from keyhole.environment.mapping.mapping import map_restricted
     from keyhole.environment.mapping.public import map_public
     from keyhole.environment.mapping.stages import combine_keys
 
-    forms = {
-        "sector": asked.sector,
-        "purpose": asked.purpose,
-        "classifications": asked.class_ or None,
-    }
-    target, threshold = asked.target, asked.threshold
+    named = {"sector": asked.sector, "purpose": asked.purpose}
+    forms = {**named, "classifications": asked.class_ or None}
+    target = asked.target
     if asked.joint:
-        return joint_keys(graph, target, threshold=threshold, weights=weights, **forms)
+        return joint_keys(graph, target, threshold=asked.threshold, weights=weights, **forms)
     public = None
     if asked.resources is not None:
         public = map_public(graph, target, resources=asked.resources, weights=weights)
         if asked.form is None and not any(forms.values()):
             return public
-    if asked.form is not None:
-        held = map_pair(graph, target, asked.form, weights=weights)
-    else:
-        held = map_class(graph, target, threshold=threshold, weights=weights, **forms)
+    more = {"threshold": asked.threshold, "weights": weights, **forms}
+    held = map_restricted(graph, target, form=asked.form, **more)
     if public is None:
         return held
     return combine_keys(graph, target, [held, public.mapping], weights=weights)

@@ -81,6 +81,7 @@ def count_askings(forms: Sequence[Form], asked: Asked) -> Askings:
 
 
 Part = TypeVar("Part", Form, Source, Target)
+Found = TypeVar("Found")
 Day = datetime.date | None
 Holder = Form | Source
 
@@ -132,7 +133,7 @@ class CodingGraph:
         self._read_maps()
         self._families: dict[tuple[str, Day], Family] = {}
         self._relations: dict[tuple[str, str, Day], CodingRelation] = {}
-        self.memory: dict[object, Any] = {}  # what other modules found out and may ask again
+        self.memory: dict[object, Any] = {}
         self._prepare()
 
     @classmethod
@@ -205,6 +206,14 @@ class CodingGraph:
             places = sorted(self._places[id(form)] for form in forms)
             return self._askings.only(np.array(places, dtype=np.int64))
         return count_askings(forms, self.asked)
+
+    def remembered(self, find: Callable[..., Found], *given: Any) -> Found:
+        """Return what a function finds in this graph; it is asked once."""
+        key = find, *given
+        if key not in self.memory:
+            self.memory[key] = find(self, *given)
+        found: Found = self.memory[key]
+        return found
 
     def node(self, name: str) -> Node:
         """Return the node of a coding, by its name or an alias."""

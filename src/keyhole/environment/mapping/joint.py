@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from keyhole.environment.codings.graph import Askings, CodingGraph
 from keyhole.environment.codings.partitions import refines
 from keyhole.environment.mapping.holdings import ColumnWeights, TargetColumn, columns_of
 from keyhole.environment.mapping.keys import KeyMapping, KeyVariable
-from keyhole.environment.mapping.mapping import class_words, forms_in, holdings_of, map_forms
+from keyhole.environment.mapping.mapping import forms_in, holdings_of, map_class
 from keyhole.environment.model import Environment, Target
 from keyhole.errors import OptionError
 from keyhole.results import Result, share
@@ -31,26 +31,13 @@ def closed_sets(holders: Sequence[int], everybody: int, minimum: int) -> Iterato
     """Yield (items, support) of each closed set, in falling order of support.
 
     A set is closed if nothing can be added to it without losing a holder; every set held by
-    somebody has the support of the smallest closed set around it.
-
-    Parameters
-    ----------
-    holders
-        For each item, its holders as the bits of a whole number.
-    everybody
-        How many holders there are.
-    minimum
-        Sets with fewer holders are left out.
+    somebody has the support of the smallest closed set around it. `holders` has for each item
+    its holders as the bits of a whole number; sets with fewer than `minimum` are left out.
 
     Notes
     -----
     Each closed set is made once, by adding to its parent an item after which it has no new
     earlier one (the prefix-preserving closure extension of LCM, Uno et al. 2004), best first.
-
-    Examples
-    --------
-    >>> [(bin(items), support) for items, support in closed_sets([0b111, 0b011, 0b110], 3, 1)]
-    [('0b1', 3), ('0b11', 2), ('0b101', 2), ('0b111', 1)]
     """
     everyone = (1 << everybody) - 1
     heap = [(-everybody, _closure(holders, everyone), -1, everyone)] if everybody >= minimum else []
@@ -58,27 +45,17 @@ def closed_sets(holders: Sequence[int], everybody: int, minimum: int) -> Iterato
         support, items, core, who = heapq.heappop(heap)
         yield items, -support
         for item in range(core + 1, len(holders)):
-            if not items >> item & 1:
-                child = _extend(holders, items, who, item, minimum)
-                if child is not None:
-                    heapq.heappush(heap, child)
+            both = who & holders[item]
+            if items >> item & 1 or both.bit_count() < max(minimum, 1):
+                continue
+            closure, before = _closure(holders, both), (1 << item) - 1
+            if closure & before == items & before:
+                heapq.heappush(heap, (-both.bit_count(), closure, item, both))
 
 
 def _closure(holders: Sequence[int], who: int) -> int:
     """Return all items that these holders have in common."""
     return sum(1 << item for item, has in enumerate(holders) if has & who == who)
-
-
-def _extend(
-    holders: Sequence[int], items: int, who: int, item: int, minimum: int
-) -> tuple[int, int, int, int] | None:
-    both = who & holders[item]
-    support = both.bit_count()
-    if support < max(minimum, 1):
-        return None
-    closure = _closure(holders, both)
-    before = (1 << item) - 1
-    return (-support, closure, item, both) if closure & before == items & before else None
 
 
 # So many closed sets are looked at before the search says that it is not complete.
@@ -123,8 +100,7 @@ class JointKeys(Result):
         import polars as pl
 
         rows = [(list(s.columns), s.support, s.share, s.bits) for s in self.sets]
-        kinds: list[Any] = [pl.List(pl.String), pl.Int64, pl.Float64, pl.Float64]
-        schema = dict(zip(("columns", "support", "share", "bits"), kinds, strict=True))
+        schema = {"columns": list[str], "support": int, "share": float, "bits": float}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
@@ -170,9 +146,16 @@ def joint_keys(
         How many sets to return, those with the most bits.
     """
     graph = CodingGraph.of(environment)
-    forms = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
-    words = class_words({"sector": sector, "purpose": purpose, **(classifications or {})})
-    mapping = map_forms(graph, target, forms, words, threshold=threshold, weights=weights)
+    forms, _ = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
+    mapping = map_class(
+        graph,
+        target,
+        sector=sector,
+        purpose=purpose,
+        classifications=classifications,
+        threshold=threshold,
+        weights=weights,
+    )
     least = mapping.needed if minimum is None else minimum
     if least < 1 or limit < 1:
         raise OptionError("minimum and limit must be at least 1. Got less instead.")
@@ -212,16 +195,13 @@ def _sets(
 ) -> tuple[list[KeySet], bool, int]:
     """Return the sets by bits, whether all were seen, and the support seen last."""
     out: list[KeySet] = []
+    complete, last = True, least
     for looked, (items, support) in enumerate(closed_sets(holders, mapping.forms, least)):
         if looked == MOST:
-            return _by_bits(out), False, support
+            complete, last = False, support
+            break
         held = [v for i, v in enumerate(mapping.key) if items >> i & 1]
         if len(held) > 1:
-            bits = sum(v.entropy for v in held)
-            names = tuple(v.column for v in held)
+            names, bits = tuple(v.column for v in held), sum(v.entropy for v in held)
             out.append(KeySet(names, support, support / mapping.forms, bits))
-    return _by_bits(out), True, least
-
-
-def _by_bits(sets: list[KeySet]) -> list[KeySet]:
-    return sorted(sets, key=lambda s: (-round(s.bits, 9), -s.support, s.columns))
+    return sorted(out, key=lambda s: (-round(s.bits, 9), -s.support, s.columns)), complete, last

@@ -1,8 +1,8 @@
-"""What a mapping answers: the key variables of a target, at the detail they can be matched."""
+"""Keys of a target: the variables that others hold too, what is not in the key, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +12,9 @@ from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+MappingKind = Literal["pair", "class", "public", "stages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Absent:
     """A column of the target that is not in the key, and why.
 
     `ruled_out` is the share of pairs of categories that cannot be the same person although
-    the codings join to nothing (see `keyhole.environment.codings.joins`), where known.
+    the codings join to nothing (see `keyhole.environment.compatibility`), where known.
     `codings` are those in which it is held all the same: with others they may tell it.
     """
 
@@ -57,13 +60,6 @@ class Absent:
     reason: str
     ruled_out: float | None = None
     codings: tuple[str, ...] = ()
-
-
-MappingKind = Literal["pair", "class", "public", "stages"]
-FIGURES = (
-    *("column", "construct", "target_coding", "coding", "stored"),
-    *("entropy", "lost", "holders", "of", "exact"),
-)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,78 +93,67 @@ class KeyMapping(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a key variable."""
-        return key_frame(self.key)
+        import polars as pl
+
+        names = {"column": str, "construct": str, "target_coding": str, "coding": str}
+        sizes = {"stored": bool, "target_categories": int, "categories": int}
+        figures = {"entropy": float, "lost": float, "holders": int, "of": int, "exact": bool}
+        rows = [
+            (
+                *(getattr(v, name) for name in names),
+                *(v.stored, len(v.groups), len(v.labels)),
+                *(getattr(v, name) for name in figures),
+            )
+            for v in self.key
+        ]
+        return pl.DataFrame(rows, schema={**names, **sizes, **figures}, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the key, and what is not in it for which reason; see also `why`."""
-        title = f"Key of {short(self.target)} against {self.against}"
         unit = " stages" if self.kind == "stages" else ""
-        out = [key_table(title, self.key, self._notes(), unit)]
+        rows = [
+            [
+                short(v.column),
+                v.coding if v.stored else f"{v.coding} (new)",
+                f"{len(v.labels):,} of {len(v.groups):,}",
+                share(v.entropy, 2),
+                share(v.lost, 2),
+                f"{v.holders:,} of {v.of:,}{unit}",
+            ]
+            for v in self.key
+        ]
+        notes = [*self.notes] if rows else ["The key is empty.", *self.notes]
+        if self.identifiers:
+            held = ", ".join(f"{kind} ({count:,})" for kind, count in self.identifiers.items())
+            notes.append(f"Direct identifiers held: {held}.")
+        columns = ["column", "coding", "categories", "bits", "lost", "held by"]
+        title = f"Key of {short(self.target)} against {self.against}"
+        tables = [Table(title, columns, rows, notes)]
         reasons: dict[str, list[str]] = {}
         for part in self.absent:
-            reasons.setdefault(part.reason, []).append(part.column)
+            reasons.setdefault(part.reason, []).append(short(part.column))
         if reasons:
-            rows = [[", ".join(map(short, c)), reason] for reason, c in reasons.items()]
-            out.append(Table("Not in the key", ["columns", "reason"], rows))
-        return out
+            rows = [[", ".join(names), reason] for reason, names in reasons.items()]
+            tables.append(Table("Not in the key", ["columns", "reason"], rows))
+        return tables
 
     def why(self) -> Table:
         """Return for each key variable which forms, which path up the graph, what merged."""
         rows = [[short(v.column), text] for v in self.key for text in v.explanation]
         return Table("Why", ["column", "because"], rows)
 
-    def _notes(self) -> list[str]:
-        notes = list(self.notes)
-        if self.identifiers:
-            held = ", ".join(f"{kind} ({count:,})" for kind, count in self.identifiers.items())
-            notes.append(f"Direct identifiers held: {held}.")
-        return notes
 
+class MappedResult(Result):
+    """A result with a mapping in it, whose key is its main table."""
 
-def key_table(
-    title: str, key: Sequence[KeyVariable], notes: Sequence[str], unit: str = ""
-) -> Table:
-    """Lay out key variables: coding, categories left, bits, how many (of which unit) hold it."""
-    columns = ["column", "coding", "categories", "bits", "lost", "held by"]
-    rows = [
-        [
-            short(v.column),
-            v.coding if v.stored else f"{v.coding} (new)",
-            f"{len(v.labels):,} of {len(v.groups):,}",
-            share(v.entropy, 2),
-            share(v.lost, 2),
-            f"{v.holders:,} of {v.of:,}{unit}",
-        ]
-        for v in key
-    ]
-    return Table(title, columns, rows, [*notes] if rows else ["The key is empty.", *notes])
+    __slots__ = ()
+    mapping: KeyMapping
 
+    @property
+    def key(self) -> tuple[KeyVariable, ...]:
+        """The key variables."""
+        return self.mapping.key
 
-def key_frame(key: Sequence[KeyVariable]) -> pl.DataFrame:
-    """Return one row a key variable."""
-    import polars as pl
-
-    rows = [
-        {
-            "target_categories": len(v.groups),
-            "categories": len(v.labels),
-            **{name: getattr(v, name) for name in FIGURES},
-        }
-        for v in key
-    ]
-    text, whole = pl.String, pl.Int64
-    schema = {
-        "column": text,
-        "construct": text,
-        "target_coding": text,
-        "coding": text,
-        "stored": pl.Boolean,
-        "target_categories": whole,
-        "categories": whole,
-        "entropy": pl.Float64,
-        "lost": pl.Float64,
-        "holders": whole,
-        "of": whole,
-        "exact": pl.Boolean,
-    }
-    return pl.DataFrame(rows, schema=schema)
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a key variable."""
+        return self.mapping.to_frame()

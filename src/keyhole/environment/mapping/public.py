@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from keyhole.core.marks import SPREAD
+from keyhole.core.names import quoted
 from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.groups import inexact
@@ -18,44 +19,27 @@ from keyhole.environment.mapping.holdings import (
     ColumnWeights,
     TargetColumn,
     VariableMaker,
-    columns_of,
     held_by,
+    map_columns,
     tells,
 )
-from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable
-from keyhole.environment.mapping.mapping import holder_names, identifiers_of
+from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable, MappedResult
+from keyhole.environment.mapping.mapping import identifiers_of
 from keyhole.environment.model import Environment, Source, Target
 from keyhole.environment.resources import resource_problems
 from keyhole.environment.wording import require_none
 from keyhole.errors import OptionError
-from keyhole.results import Result
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 Band = Literal["low", "low-medium", "high-medium"]
 
 
 def resource_index(source: Source) -> int:
-    """Add up the ranks of a source's mode, scope and cost of access.
-
-    Examples
-    --------
-    >>> resource_index(Source("register", mode=1, scope=2, cost=1))
-    4
-    """
+    """Add up the ranks of a source's mode, scope and cost of access."""
     return source.mode + source.scope + source.cost
 
 
 def resource_band(index: int) -> Band:
-    """Return the resource cost of an index: 3-4 low, 5-7 low-medium, 8 and more high-medium.
-
-    Examples
-    --------
-    >>> [resource_band(index) for index in (3, 4, 5, 7, 8, 10)]
-    ['low', 'low', 'low-medium', 'low-medium', 'high-medium', 'high-medium']
-    """
+    """Return the resource cost of an index: 3-4 low, 5-7 low-medium, 8 and more high-medium."""
     if index < 3:
         raise OptionError(f"a resource index must be 3 or more. Got {index} instead.")
     return "low" if index <= 4 else "low-medium" if index <= 7 else "high-medium"
@@ -72,21 +56,12 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PublicKey(Result):
+class PublicKey(MappedResult):
     """What an intruder with some resources can know of a target from public sources."""
 
     resources: float
     sources: tuple[Reached, ...]
     mapping: Annotated[KeyMapping, SPREAD]
-
-    @property
-    def key(self) -> tuple[KeyVariable, ...]:
-        """The key variables."""
-        return self.mapping.key
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a key variable."""
-        return self.mapping.to_frame()
 
     def tables(self) -> list[Table]:
         """Return the sources and the key."""
@@ -130,63 +105,41 @@ def map_public(
         Reached(s.name, resource_index(s), resource_band(resource_index(s)), s in sources)
         for s in ordered
     )
-    return PublicKey(resources, table, _mapping(graph, aim, sources, resources, weights))
-
-
-def _mapping(
-    graph: CodingGraph,
-    aim: Target,
-    sources: Sequence[Source],
-    resources: float,
-    weights: ColumnWeights | None,
-) -> KeyMapping:
-    columns, absent = columns_of(graph, aim, weights)
-    maker, key = VariableMaker(graph), list[KeyVariable]()
-    for column in columns:
-        found = _variable(graph, maker, column, sources)
-        (key if isinstance(found, KeyVariable) else absent).append(found)  # type: ignore[arg-type]
     note = "Sources are taken together: whoever can link them knows what any of them tells."
-    return KeyMapping(
+    mapping = map_columns(
+        graph,
         "public",
-        aim.name,
+        aim,
         f"public sources below resources of {resources:g}",
-        len(sources),
-        0.0,
-        1,
-        tuple(key),
-        tuple(absent),
-        identifiers_of(sources),
-        (note,) if len(sources) > 1 else (),
+        weights,
+        lambda maker, column: _variable(maker, column, sources),
+        forms=len(sources),
+        identifiers=identifiers_of(sources),
+        notes=(note,) if len(sources) > 1 else (),
     )
+    return PublicKey(resources, table, mapping)
 
 
 def _variable(
-    graph: CodingGraph, maker: VariableMaker, column: TargetColumn, sources: Sequence[Source]
+    maker: VariableMaker, column: TargetColumn, sources: Sequence[Source]
 ) -> KeyVariable | Absent:
-    construct = column.node.construct
-    having = [source for source in sources if construct in graph.asked(source)]
-    if not having:
-        reason = "no source is reached" if not sources else "no source that is reached has it"
-        return Absent(column.name, construct, reason)
-    codings = sorted({name for source in having for name in graph.asked(source)[construct]})
-    held = held_by(graph, column, codings)
-    if held.groups is None:
-        return Absent(column.name, construct, f"unresolved: {held.reason}")
-    if not tells(column, held):
-        reason = "the sources' codings join to one category"
-        return Absent(column.name, construct, reason, codings=tuple(codings))
-    telling = [
-        source
-        for source in having
-        if tells(column, held_by(graph, column, graph.asked(source)[construct]))
-    ]
-    because = [f"in {holder_names(telling or having, 5)}", *held.words, *inexact(held.exact)]
-    return maker.make(
+    graph, construct = maker.graph, column.node.construct
+    asked = {s.name: graph.asked(s)[construct] for s in sources if construct in graph.asked(s)}
+    if not asked:
+        return column.absent(
+            "no source that is reached has it" if sources else "no source is reached"
+        )
+    codings = sorted({name for names in asked.values() for name in names})
+    telling = [one for one, names in asked.items() if tells(column, held_by(graph, column, names))]
+    names = quoted(sorted(telling or asked), 5)
+    found = maker.held(
         column,
-        held.groups,
+        codings,
+        lambda held: [f"in {names}", *held.words, *inexact(held.exact)],
         holders=len(telling),
         of=len(sources),
-        exact=held.exact,
-        because=because,
-        codings=codings,
     )
+    if found is None:
+        reason = "the sources' codings join to one category"
+        return column.absent(reason, None, tuple(codings))
+    return found

@@ -6,9 +6,10 @@ could potentially be combined with what restricted access information".
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -17,17 +18,18 @@ from keyhole.core.names import shown
 from keyhole.core.options import Problem, Question, bind, documented
 from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.groups import inexact, informative_groups
+from keyhole.environment.codings.groups import inexact
 from keyhole.environment.codings.partitions import is_discrete
 from keyhole.environment.mapping.holdings import (
     ColumnWeights,
     TargetColumn,
     VariableMaker,
-    columns_of,
     held_by,
+    map_columns,
+    tells,
 )
-from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable
-from keyhole.environment.mapping.mapping import map_class, map_pair
+from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable, MappedResult
+from keyhole.environment.mapping.mapping import commonest, map_restricted
 from keyhole.environment.mapping.public import PublicKey, map_public
 from keyhole.environment.model import Environment, Target
 from keyhole.environment.options import (
@@ -41,7 +43,6 @@ from keyhole.environment.options import (
     ThresholdOption,
 )
 from keyhole.errors import InputError
-from keyhole.kernels.arrays import Ints
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
@@ -49,20 +50,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class StagedKey(Result):
+class StagedKey(MappedResult):
     """What an intruder knows who holds the sources of all stages and can link them."""
 
     stages: tuple[KeyMapping, ...]
     mapping: Annotated[KeyMapping, SPREAD]
-
-    @property
-    def key(self) -> tuple[KeyVariable, ...]:
-        """The key variables of all stages together."""
-        return self.mapping.key
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a key variable."""
-        return self.mapping.to_frame()
 
     def tables(self) -> list[Table]:
         """Return the bits that each stage tells of each column, and the key."""
@@ -112,98 +104,54 @@ def combine_keys(
         raise InputError(
             f"stages must be answers for target {shown(aim.name)}. Got others or none."
         )
-    columns, absent = columns_of(graph, aim, weights)
-    maker, key = VariableMaker(graph), list[KeyVariable]()
-    for column in columns:
-        found = _together(graph, maker, column, stages)
-        (key if isinstance(found, KeyVariable) else absent).append(found)  # type: ignore[arg-type]
-    mapping = KeyMapping(
+    identifiers: Counter[str] = Counter()
+    for stage in stages:
+        identifiers.update(stage.identifiers)
+    mapping = map_columns(
+        graph,
         "stages",
-        aim.name,
+        aim,
         "; then ".join(stage.against for stage in stages),
-        sum(stage.forms for stage in stages),
-        0.0,
-        1,
-        tuple(key),
-        tuple(absent),
-        _identifiers(stages),
-        ("The worst case: whoever holds the sources of all stages can link them.",),
+        weights,
+        lambda maker, column: _together(maker, column, stages),
+        forms=sum(stage.forms for stage in stages),
+        identifiers=commonest(identifiers),
+        notes=("The worst case: whoever holds the sources of all stages can link them.",),
     )
     return StagedKey(tuple(stages), mapping)
 
 
 def _together(
-    graph: CodingGraph, maker: VariableMaker, column: TargetColumn, stages: Sequence[KeyMapping]
+    maker: VariableMaker, column: TargetColumn, stages: Sequence[KeyMapping]
 ) -> KeyVariable | Absent:
-    known = [(stage, stage.variable(column.name)) for stage in stages]
-    having = [(stage, variable) for stage, variable in known if variable is not None]
-    strange = [v for _, v in having if v.target_coding != column.node.name]
-    if strange:
+    """Return a column at what all stages tell of it together."""
+    parts = [p for stage in stages for p in (*stage.key, *stage.absent) if p.column == column.name]
+    having = [part for part in parts if isinstance(part, KeyVariable)]
+    if any(variable.target_coding != column.node.name for variable in having):
         raise InputError(f"column {shown(column.name)} has another coding now than in the stages.")
-    groups, exact = _known_together(graph, column, stages, [v for _, v in having])
-    if groups is None or informative_groups(column.node, groups) < 2:
-        return Absent(column.name, column.node.construct, _reasons(column.name, stages))
-    because = [f"{stage.against}: {v.coding}" for stage, v in having]
-    if len(having) < len(_holding(column.name, stages)):
+    codings = tuple(sorted({name for part in parts for name in part.codings}))
+    unnamed = [variable for variable in having if not variable.codings]
+    told = [np.array(variable.groups, dtype=np.int64) for variable in unnamed]
+    held = held_by(maker.graph, column, codings, told) if codings or told else None
+    if held is None or held.groups is None or not tells(column, held):
+        reasons = dict.fromkeys(part.reason for part in parts if isinstance(part, Absent))
+        return column.absent("; ".join(reasons))
+    sure = held.exact and all(variable.exact for variable in unnamed)
+    exact = sure or is_discrete(held.groups)
+    known = [(stage.against, stage.variable(column.name)) for stage in stages]
+    because = [f"{against}: {v.coding}" for against, v in known if v is not None]
+    holding = sum(isinstance(part, KeyVariable) or bool(part.codings) for part in parts)
+    if len(having) < holding:
         because.append("codings that join to one category with the target's tell it together")
     return maker.make(
         column,
-        groups,
-        holders=len(_holding(column.name, stages)),
+        held.groups,
+        holders=holding,
         of=len(stages),
         exact=exact,
         because=[*because, *(inexact(exact) if len(having) > 1 else ())],
-        codings=_codings(column.name, stages),
+        codings=codings,
     )
-
-
-def _known_together(
-    graph: CodingGraph,
-    column: TargetColumn,
-    stages: Sequence[KeyMapping],
-    having: Sequence[KeyVariable],
-) -> tuple[Ints | None, bool]:
-    """Return the partition that all stages tell together, and whether it is the finest."""
-    codings = _codings(column.name, stages)
-    told = [np.array(v.groups, dtype=np.int64) for v in having if not v.codings]
-    held = held_by(graph, column, codings, told) if codings or told else None
-    if held is None or held.groups is None:
-        return None, False
-    sure = all(v.exact for v in having if not v.codings)
-    return held.groups, (held.exact and sure) or is_discrete(held.groups)
-
-
-def _parts(column: str, stages: Sequence[KeyMapping]) -> list[KeyVariable | Absent]:
-    """Return what each stage says of a column."""
-    found: list[KeyVariable | Absent] = []
-    for stage in stages:
-        found += [part for part in stage.key if part.column == column]
-        found += [part for part in stage.absent if part.column == column]
-    return found
-
-
-def _holding(column: str, stages: Sequence[KeyMapping]) -> list[KeyVariable | Absent]:
-    """Return what the stages say that hold a column in some coding."""
-    parts = _parts(column, stages)
-    return [part for part in parts if isinstance(part, KeyVariable) or part.codings]
-
-
-def _codings(column: str, stages: Sequence[KeyMapping]) -> tuple[str, ...]:
-    """Return the codings in which the stages hold a column, where they are known."""
-    return tuple(sorted({name for part in _parts(column, stages) for name in part.codings}))
-
-
-def _reasons(column: str, stages: Sequence[KeyMapping]) -> str:
-    found = [a.reason for stage in stages for a in stage.absent if a.column == column]
-    return "; ".join(dict.fromkeys(found))
-
-
-def _identifiers(stages: Sequence[KeyMapping]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for stage in stages:
-        for kind, count in stage.identifiers.items():
-            counts[kind] = counts.get(kind, 0) + count
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +194,9 @@ class Enhancement(Result):
         rows = [
             (g.column, g.before, g.after, g.gained, g.coding, list(g.sources)) for g in self.gains
         ]
-        bits = pl.Float64
-        kinds: list[Any] = [pl.String, bits, bits, bits, pl.String, pl.List(pl.String)]
-        names = ("column", "before", "after", "gained", "coding", "sources")
-        return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
+        bits = {"before": float, "after": float, "gained": float}
+        schema = {"column": str, **bits, "coding": str, "sources": list[str]}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the columns of which more is known, in bits."""
@@ -286,18 +233,15 @@ def enhance(
     """Find what public sources would add to what a form or class of forms holds."""
     bind(enhance, locals()).require()
     graph = CodingGraph.of(store)
-    base = (
-        map_class(
-            graph,
-            target,
-            sector=sector,
-            purpose=purpose,
-            classifications=class_,
-            threshold=threshold,
-            weights=weights,
-        )
-        if form is None
-        else map_pair(graph, target, form, weights=weights)
+    base = map_restricted(
+        graph,
+        target,
+        form=form,
+        sector=sector,
+        purpose=purpose,
+        classifications=class_,
+        threshold=threshold,
+        weights=weights,
     )
     public = map_public(graph, target, resources=resources, weights=weights)
     both = combine_keys(graph, target, [base, public.mapping], weights=weights).mapping

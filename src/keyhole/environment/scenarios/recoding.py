@@ -8,7 +8,7 @@ exposure, the selection and the study are made on those.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,18 +29,16 @@ from keyhole.environment.mapping.holdings import (
     TargetColumn,
     VariableMaker,
     columns_of,
-    held_by,
-    tells,
+    map_columns,
 )
-from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable
-from keyhole.environment.mapping.mapping import map_class, map_pair
+from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable, MappedResult
+from keyhole.environment.mapping.mapping import map_restricted
 from keyhole.environment.mapping.public import map_public
 from keyhole.environment.mapping.stages import combine_keys
 from keyhole.environment.model import Environment, Target
 from keyhole.environment.scenarios.positions import UNKNOWN, column_positions, position_counts
-from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
+from keyhole.environment.scenarios.scenarios import PublicStage, Scenario
 from keyhole.errors import ColumnError, InputError, OptionError
-from keyhole.results import Result
 
 if TYPE_CHECKING:
     from keyhole.environment.scenarios.identification import Identification
@@ -50,37 +48,26 @@ def map_scenario(
     graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
 ) -> tuple[KeyMapping, tuple[KeyMapping, ...]]:
     """Return the key of a scenario, and that of each of its stages."""
-    stages = tuple(_stages(graph, scenario, target, weights))
-    if len(stages) == 1:
-        return stages[0], stages
-    return combine_keys(graph, target, stages, weights=weights).mapping, stages
-
-
-def _stages(
-    graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
-) -> Iterator[KeyMapping]:
-    for stage in scenario.restricted:
-        yield _restricted(graph, stage, target, weights)
+    stages = [
+        map_restricted(
+            graph,
+            target,
+            form=stage.form or None,
+            sector=stage.sector or None,
+            purpose=stage.purpose or None,
+            classifications=stage.classifications,
+            threshold=stage.threshold,
+            weights=weights,
+        )
+        for stage in scenario.restricted
+    ]
     if scenario.public is not None:
-        yield _public(graph, scenario.public, target, weights)
+        stages.append(_public(graph, scenario.public, target, weights))
     if scenario.columns:
-        yield _named(graph, scenario, target, weights)
-
-
-def _restricted(
-    graph: CodingGraph, stage: RestrictedStage, target: Target, weights: ColumnWeights | None
-) -> KeyMapping:
-    if stage.form:
-        return map_pair(graph, target, stage.form, weights=weights)
-    return map_class(
-        graph,
-        target,
-        sector=stage.sector or None,
-        purpose=stage.purpose or None,
-        classifications=stage.classifications,
-        threshold=stage.threshold,
-        weights=weights,
-    )
+        stages.append(_named(graph, scenario, target, weights))
+    if len(stages) == 1:
+        return stages[0], tuple(stages)
+    return combine_keys(graph, target, stages, weights=weights).mapping, tuple(stages)
 
 
 def _public(
@@ -98,61 +85,47 @@ def _named(
     graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
 ) -> KeyMapping:
     """Take the columns that the scenario names, each as finely as it says."""
-    columns, absent = columns_of(graph, target, weights)
-    _require_columns(scenario, target, columns, absent)
-    maker, key = VariableMaker(graph), list[KeyVariable]()
-    for column in columns:
+    _require_columns(graph, scenario, target, weights)
+
+    def find(maker: VariableMaker, column: TargetColumn) -> KeyVariable | Absent:
         coding = scenario.columns.get(column.name)
         if coding is None:
-            absent.append(
-                Absent(column.name, column.node.construct, "the scenario does not name it")
-            )
-        else:
-            found = _known(graph, maker, column, coding)
-            (key if isinstance(found, KeyVariable) else absent).append(found)  # type: ignore[arg-type]
-    return KeyMapping(
-        "stages", target.name, "what the scenario names", 1, 0.0, 1, tuple(key), tuple(absent)
-    )
+            return column.absent("the scenario does not name it")
+        codings = (coding or column.node.name,)
+        found = maker.held(
+            column,
+            codings,
+            lambda held: ["the scenario names it", *(held.words if coding else ())],
+        )
+        if found is None:
+            reason = f"{column.node.name} and {coding} join to one category"
+            return column.absent(reason, None, codings)
+        return found
 
-
-def _known(
-    graph: CodingGraph, maker: VariableMaker, column: TargetColumn, coding: str
-) -> KeyVariable | Absent:
-    codings = (coding or column.node.name,)
-    held = held_by(graph, column, codings)
-    if held.groups is None:
-        return Absent(column.name, column.node.construct, f"unresolved: {held.reason}")
-    if not tells(column, held):
-        reason = f"{column.node.name} and {coding} join to one category"
-        return Absent(column.name, column.node.construct, reason, codings=codings)
-    because = ["the scenario names it", *(held.words if coding else ())]
-    return maker.make(
-        column, held.groups, holders=1, of=1, exact=held.exact, because=because, codings=codings
-    )
+    return map_columns(graph, "stages", target, "what the scenario names", weights, find)
 
 
 def _require_columns(
-    scenario: Scenario, target: Target, columns: list[TargetColumn], absent: list[Absent]
+    graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
 ) -> None:
     """Say which of the columns named cannot be in a key, and why."""
+    columns, absent = columns_of(graph, target, weights)
     known = {column.name for column in columns}
     reasons = {part.column: part.reason for part in absent}
     problems = []
     for name in scenario.columns:
-        if name in known:
-            continue
         if name in reasons:
             problems.append(f"column {shown(name)} cannot be in a key: {reasons[name]}")
-            continue
-        near = nearest(name, sorted(known))
-        hint = f" Did you mean {quoted(near)}?" if near else ""
-        problems.append(f"target {shown(target.name)} has no column {shown(name)}.{hint}")
+        elif name not in known:
+            near = nearest(name, sorted(known))
+            hint = f" Did you mean {quoted(near)}?" if near else ""
+            problems.append(f"target {shown(target.name)} has no column {shown(name)}.{hint}")
     if problems:
         raise InputError([f"scenario {shown(scenario.name)}: {problem}" for problem in problems])
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class ScenarioKey(Result):
+class ScenarioKey(MappedResult):
     """The key of a scenario, with the file recoded to it.
 
     `microdata` has the columns of the file; those of the key hold the labels of their groups.
@@ -195,10 +168,6 @@ class ScenarioKey(Result):
         from keyhole.environment.scenarios.identification import p_identification
 
         return p_identification(self.scenario, conditional, figure=figure)
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a key variable."""
-        return self.mapping.to_frame()
 
     def tables(self) -> list[Table]:
         """Return the scenario's points, the key and how it was derived."""
@@ -412,10 +381,6 @@ def _notes(data: Microdata, mapping: KeyMapping, nodes: Mapping[str, Node]) -> I
 
 def scenario_keys(question: Question, data: Microdata) -> list[Any]:
     """Return the key of each scenario; what is wrong with any of them is told at once."""
-    from keyhole.environment.codings.graph import CodingGraph
-    from keyhole.environment.opening import read_place
-    from keyhole.environment.scenarios.recoding import scenario_key
-
     graph: Any = None
     found: list[ScenarioKey] = []
     problems: list[str] = []
@@ -423,7 +388,7 @@ def scenario_keys(question: Question, data: Microdata) -> list[Any]:
         if not isinstance(given, str):
             found.append(given)
             continue
-        graph = CodingGraph.of(read_place(question.store)) if graph is None else graph
+        graph = CodingGraph.of(question.store) if graph is None else graph
         try:
             found.append(scenario_key(graph, given, data, question.target))
         except InputError as error:
