@@ -58,14 +58,7 @@ class Answers:
 
 @lru_cache(maxsize=4096)
 def answers_of(categories: tuple[Category, ...], intervals: Intervals | None = None) -> Answers:
-    """Prepare the answers of a field or coding.
-
-    Examples
-    --------
-    >>> short = answers_of((Category("M"), Category("F")))
-    >>> short.signature == answers_of((Category("2", "Female"), Category("1", "Male"))).signature
-    True
-    """
+    """Prepare the answers of a field or coding."""
     told = tuple(c for c in categories if c.kind not in _SPECIAL)
     special = frozenset((c.kind, _spelling(c)) for c in categories if c.kind in _SPECIAL)
     if intervals is not None:
@@ -152,16 +145,7 @@ class Match:
 
 @lru_cache(maxsize=1 << 14)
 def match_answers(new: Answers, old: Answers) -> Match:
-    """Compare two lists of answers.
-
-    Examples
-    --------
-    >>> fine = answers_of((Category("1", "Married"), Category("2", "Widowed"), Category("3", "x")))
-    >>> rough = answers_of((Category("M", "married"), Category("O", "other", "other")))
-    >>> found = match_answers(fine, rough)
-    >>> found.relation, found.pairs
-    ('finer', (('1', 'M'), ('2', 'O'), ('3', 'O')))
-    """
+    """Compare two lists of answers."""
     same = new.signature == old.signature
     if not new.keys or not old.keys:
         return Match(same, "none", (), float(same), 1.0)

@@ -63,15 +63,7 @@ class AskedQuestion:
 
 
 def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
-    """Read what a field asks: from its path, and from its label where that says something else.
-
-    Examples
-    --------
-    >>> [(q.subject, q.concept) for q in questions_of("spouse/dateOfBirth")]
-    [('spouse', 'AG')]
-    >>> questions_of("q12", "Date of birth of your spouse")[0].subject
-    'spouse'
-    """
+    """Read what a field asks: from its path, and from its label where that says something else."""
     return _questions(path[:_LONGEST], label[:_LONGEST])
 
 
@@ -307,30 +299,14 @@ def _rivals(groups: Iterable[set[str]]) -> set[str]:
 
 
 def construct_name(question: AskedQuestion) -> str:
-    """Name a new construct so that its name asks what the field asks.
-
-    Examples
-    --------
-    >>> construct_name(questions_of("spouseDateOfBirth")[0])
-    "spouse's age"
-    >>> construct_name(questions_of("medicalExpenses/recipients")[0])
-    'medical expenses: recipients'
-    >>> construct_name(questions_of("AGEP", "Age band")[0])
-    'age'
-    """
+    """Name a new construct so that its name asks what the field asks."""
     steps = [" ".join(_spelt(word) for word in step) for step in question.steps if step]
     name = ": ".join(steps[-4:])[:120].strip() or "question"
     return f"{question.subject}'s {name}" if question.subject else name
 
 
 def question_of_name(name: str) -> AskedQuestion:
-    """Read a construct's name: "spouse's age" asks the age of the spouse.
-
-    Examples
-    --------
-    >>> question_of_name("spouse's age").key == questions_of("spouseDateOfBirth")[0].key
-    True
-    """
+    """Read a construct's name: "spouse's age" asks the age of the spouse."""
     owner, mark, rest = name.partition("'s ")
     known = owner in set(SUBJECTS.values()) | set(ROLES)
     if not (mark and known and owner):
@@ -357,15 +333,6 @@ def questions_alike(one: AskedQuestion, other: AskedQuestion) -> float:
 
     Twice the weight of the common words over the weight of all; less where each has a word
     that tells and that the other lacks. Questions about different subjects are not alike.
-
-    Examples
-    --------
-    >>> from keyhole.environment.adding.questions import questions_of
-    >>> asked, = questions_of("veteran/address/zipCode")
-    >>> round(questions_alike(asked, questions_of("postcode")[0]), 2)
-    1.0
-    >>> questions_alike(asked, questions_of("employer/address/zipCode")[0])
-    0.0
     """
     if one.subject != other.subject:
         return 0.0

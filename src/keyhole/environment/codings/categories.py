@@ -21,15 +21,7 @@ SPECIAL: tuple[CategoryKind, ...] = ("not stated", "not applicable")
 
 
 def size_of(coding: Coding) -> int:
-    """Count the categories of a coding, its intervals among them.
-
-    Examples
-    --------
-    >>> from keyhole.environment.model import Category, Intervals
-    >>> ages = Intervals("number", edges=(0, 18, 65, 120))
-    >>> size_of(Coding("AG4.001", "AG", (Category("x", kind="not stated"),), ages))
-    4
-    """
+    """Count the categories of a coding, its intervals among them."""
     intervals = 0 if coding.intervals is None else count_of(coding.intervals)
     return intervals + len(coding.categories)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,53 +31,29 @@ if TYPE_CHECKING:
     from keyhole.environment.codings.joins import Join
 
 
-Asked = Callable[[Form], Mapping[str, tuple[str, ...]]]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Askings:
-    """The forms of a class, sorted by name, and how each asks each construct.
+    """The forms of a class, sorted by name, and the codings in which each asks each construct.
 
-    `combinations` lists, by the letters of a construct, the distinct sets of codings it is
-    asked in; `which` gives for each form the number of its set there, or -1.
+    A mapping works by distinct codings, of which there are few, not by forms.
     """
 
     forms: tuple[Form, ...]
-    combinations: dict[str, list[tuple[str, ...]]]
-    which: dict[str, Ints]
-
-    def only(self, places: Ints) -> Askings:
-        """Return the askings of some of the forms."""
-        which = {letters: numbers[places] for letters, numbers in self.which.items()}
-        return Askings(tuple(self.forms[i] for i in places), self.combinations, which)
+    codings: tuple[Mapping[str, tuple[str, ...]], ...]
 
     def asking(self, letters: str) -> list[tuple[tuple[str, ...], Ints]]:
         """Return each set of codings a construct is asked in, with the places of its forms."""
-        numbers = self.which.get(letters)
-        if numbers is None:
-            return []
-        present = np.unique(numbers[numbers >= 0]).tolist()
-        found = [(self.combinations[letters][k], np.flatnonzero(numbers == k)) for k in present]
-        return sorted(found, key=lambda item: (-len(item[1]), item[0]))
+        found: dict[tuple[str, ...], list[int]] = {}
+        for place, asked in enumerate(self.codings):
+            if letters in asked:
+                found.setdefault(asked[letters], []).append(place)
+        ordered = sorted(found, key=lambda codings: (-len(found[codings]), codings))
+        return [(codings, np.array(found[codings], dtype=np.int64)) for codings in ordered]
 
     def names(self, places: Ints, most: int = 3) -> str:
         """Write the names of some forms; a long list is cut."""
         named = quoted(self.forms[i].name for i in places[:most].tolist())
         return f"{named} and {len(places) - most:,} more" if len(places) > most else named
-
-
-def count_askings(forms: Sequence[Form], asked: Asked) -> Askings:
-    """Count who asks what; `asked` tells the codings of a form by construct."""
-    ordered = tuple(sorted(forms, key=lambda form: form.name))
-    numbers: dict[str, dict[tuple[str, ...], int]] = {}
-    which: dict[str, Ints] = {}
-    for place, form in enumerate(ordered):
-        for letters, codings in asked(form).items():
-            known = numbers.setdefault(letters, {})
-            if letters not in which:
-                which[letters] = np.full(len(ordered), -1, dtype=np.int64)
-            which[letters][place] = known.setdefault(codings, len(known))
-    return Askings(ordered, {letters: list(known) for letters, known in numbers.items()}, which)
 
 
 Part = TypeVar("Part", Form, Source, Target)
@@ -126,13 +102,13 @@ class CodingGraph:
         self.environment = environment
         self._names = coding_names(environment)
         problems = structure_problems(environment)
-        problems += reference_problems(environment, self._names)
-        if problems:
-            raise InputError(dict.fromkeys(problems))
+        _refuse([*problems, *reference_problems(environment, self._names)])
         self._nodes = {coding.name: Node(coding) for coding in environment.codings}
-        self._read_maps()
-        self._families: dict[tuple[str, Day], Family] = {}
-        self._relations: dict[tuple[str, str, Day], CodingRelation] = {}
+        reader = MapReader(self._nodes, self._names, environment.maps, environment.overlaps)
+        self._maps = reader.maps
+        _refuse([*reader.problems, *circles(set(self._maps.arrays) | self._maps.unresolved)])
+        self._reach, problems = reach_of(self._nodes, self._maps)
+        _refuse([*problems, *overlap_contradictions(self._maps, self._reach)])
         self.memory: dict[object, Any] = {}
         self._prepare()
 
@@ -142,18 +118,6 @@ class CodingGraph:
         if isinstance(environment, CodingGraph):
             return environment
         return cls(read_place(environment))
-
-    def _read_maps(self) -> None:
-        reader = MapReader(self._nodes, self._names)
-        reader.read(self.environment.maps, self.environment.overlaps)
-        self._maps = reader.maps
-        rounds = circles(set(self._maps.arrays) | self._maps.unresolved)
-        if reader.problems or rounds:
-            raise InputError(dict.fromkeys([*reader.problems, *rounds]))
-        self._reach, problems = reach_of(self._nodes, self._maps)
-        problems += overlap_contradictions(self._maps, self._reach)
-        if problems:
-            raise InputError(dict.fromkeys(problems))
 
     def _prepare(self) -> None:
         """Build the families now that every question will need."""
@@ -173,14 +137,13 @@ class CodingGraph:
         holders: list[Holder] = [*self.environment.forms, *self.environment.sources]
         for holder in holders:
             self.asked(holder)
-        self._askings = count_askings(self.environment.forms, self.asked)
-        self._places = {id(form): i for i, form in enumerate(self._askings.forms)}
 
     def _family(self, letters: str, as_of: Day) -> Family:
-        key = letters, (as_of if letters in self._dated else None)
-        if key not in self._families:
-            self._families[key] = Family(self._members[letters], self._maps, self._reach, key[1])
-        return self._families[key]
+        day = as_of if letters in self._dated else None
+        return self.remembered(CodingGraph._new_family, letters, day)
+
+    def _new_family(self, letters: str, as_of: Day) -> Family:
+        return Family(self._members[letters], self._maps, self._reach, as_of)
 
     def _placed(self, name: str, as_of: Day) -> tuple[Family, int]:
         node = self.node(name)
@@ -200,12 +163,10 @@ class CodingGraph:
             self._asked[id(holder)] = known
         return known[1]
 
-    def askings(self, forms: Sequence[Form]) -> Askings:
-        """Return who of some forms asks what; those of the environment have been counted."""
-        if all(id(form) in self._places for form in forms):
-            places = sorted(self._places[id(form)] for form in forms)
-            return self._askings.only(np.array(places, dtype=np.int64))
-        return count_askings(forms, self.asked)
+    def askings(self, forms: Iterable[Form]) -> Askings:
+        """Return who of some forms asks what."""
+        ordered = tuple(sorted(forms, key=lambda form: form.name))
+        return Askings(ordered, tuple(self.asked(form) for form in ordered))
 
     def remembered(self, find: Callable[..., Found], *given: Any) -> Found:
         """Return what a function finds in this graph; it is asked once."""
@@ -218,9 +179,7 @@ class CodingGraph:
     def node(self, name: str) -> Node:
         """Return the node of a coding, by its name or an alias."""
         if name not in self._names:
-            near = nearest(name, list(self._names))
-            hint = f" Near it: {quoted(near)}." if near else ""
-            raise InputError(f"coding {shown(name)} is not in the environment.{hint}")
+            raise InputError(_not_there("coding", name, list(self._names)))
         return self._nodes[self._names[name]]
 
     def coding(self, name: str) -> Coding:
@@ -283,14 +242,11 @@ class CodingGraph:
 
     def overlap(self, left: str, right: str, *, as_of: Day = None) -> CodingRelation:
         """Return which categories of two codings can describe the same person."""
-        one, other = self.node(left), self.node(right)
-        key = one.name, other.name, as_of
-        if key not in self._relations:
-            family = None
-            if one.construct == other.construct:
-                family = self._family(one.construct, as_of)
-            self._relations[key] = relate(family, one, other)
-        return self._relations[key]
+        return self.remembered(CodingGraph._overlap, self.node(left), self.node(right), as_of)
+
+    def _overlap(self, one: Node, other: Node, as_of: Day) -> CodingRelation:
+        alike = one.construct == other.construct
+        return relate(self._family(one.construct, as_of) if alike else None, one, other)
 
     def join(
         self,
@@ -322,12 +278,21 @@ def _names(family: Family, members: Sequence[int]) -> tuple[str, ...]:
     return tuple(sorted(family.nodes[i].name for i in members))
 
 
+def _refuse(problems: Sequence[str]) -> None:
+    if problems:
+        raise InputError(dict.fromkeys(problems))
+
+
+def _not_there(kind: str, name: str, names: Sequence[str]) -> str:
+    near = nearest(name, names)
+    hint = f" Near it: {quoted(near)}." if near else ""
+    return f"{kind} {shown(name)} is not in the environment.{hint}"
+
+
 def _part(name: str | Part, parts: Sequence[Part], kind: str) -> Part:
     if not isinstance(name, str):
         return name
     found = [part for part in parts if part.name == name]
     if not found:
-        near = nearest(name, [part.name for part in parts])
-        hint = f" Near it: {quoted(near)}." if near else ""
-        raise InputError(f"{kind} {shown(name)} is not in the environment.{hint}")
+        raise InputError(_not_there(kind, name, [part.name for part in parts]))
     return found[0]

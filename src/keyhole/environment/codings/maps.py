@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
@@ -36,27 +36,31 @@ class Maps:
 class MapReader:
     """Reads maps and overlaps into arrays and collects what is wrong with them."""
 
-    def __init__(self, nodes: Mapping[str, Node], names: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        nodes: Mapping[str, Node],
+        names: Mapping[str, str],
+        maps: Iterable[CategoryMap],
+        overlaps: Iterable[Overlap],
+    ) -> None:
         self.nodes = nodes
         self.names = names
         self.problems: list[str] = []
         self.maps = Maps()
-
-    def read(self, maps: Iterable[CategoryMap], overlaps: Iterable[Overlap]) -> None:
-        """Read everything; `problems` tells what could not be."""
         given: set[Edge] = set()
         for edge in maps:
             place = f"map {edge.finer} -> {edge.coarser}"
-            ends = self._ends(place, edge.finer, edge.coarser)
-            if ends is not None and ends in given:
-                self.problems.append(f"{place}: it is there twice; keep one.")
-            elif ends is not None:
+            ends = self._ends(place, edge.finer, edge.coarser, given)
+            if ends is not None:
                 given.add(ends)
                 self._read_map(place, ends, edge.pairs)
         for overlap in overlaps:
-            self._read_overlap(overlap)
+            place = f"overlap {overlap.left} ~ {overlap.right}"
+            ends = self._ends(place, overlap.left, overlap.right, self.maps.overlaps)
+            if ends is not None:
+                self._read_overlap(place, ends, overlap)
 
-    def _ends(self, place: str, one: str, other: str) -> Edge | None:
+    def _ends(self, place: str, one: str, other: str, given: Container[Edge]) -> Edge | None:
         """Return the names of both ends, or say what is wrong with them."""
         missing = [name for name in (one, other) if name not in self.names]
         if missing:
@@ -65,13 +69,13 @@ class MapReader:
         ends = self.names[one], self.names[other]
         if ends[0] == ends[1]:
             self.problems.append(f"{place}: a coding cannot be tied to itself.")
-            return None
-        if ends[0] not in self.nodes or ends[1] not in self.nodes:
-            return None  # what is wrong with the coding has been said
-        if self.nodes[ends[0]].construct != self.nodes[ends[1]].construct:
+        elif self.nodes[ends[0]].construct != self.nodes[ends[1]].construct:
             self.problems.append(f"{place}: the codings belong to different constructs.")
-            return None
-        return ends
+        elif ends in given:
+            self.problems.append(f"{place}: it is there twice; keep one.")
+        else:
+            return ends
+        return None
 
     def _read_map(self, place: str, ends: Edge, pairs: Mapping[str, str] | None) -> None:
         finer, coarser = self.nodes[ends[0]], self.nodes[ends[1]]
@@ -112,9 +116,10 @@ class MapReader:
         self, place: str, finer: Node, coarser: Node, pairs: Mapping[str, str]
     ) -> Ints | None:
         """Return the position into which each category falls, or say why that is not told."""
-        unknown = [code for code in pairs if code not in finer.positions]
-        beyond = sorted({code for code in pairs.values() if code not in coarser.positions})
-        problems = _unknown(place, finer, unknown) + _unknown(place, coarser, beyond)
+        problems = [
+            *_unknown(place, finer, [code for code in pairs if code not in finer.positions]),
+            *_unknown(place, coarser, sorted(set(pairs.values()) - coarser.positions.keys())),
+        ]
         array = np.full(finer.size, -1, dtype=np.int64)
         if not problems:
             at = [finer.positions[code] for code in pairs]
@@ -144,22 +149,26 @@ class MapReader:
                 array[silent] = home[0]
         return problems
 
-    def _read_overlap(self, overlap: Overlap) -> None:
-        place = f"overlap {overlap.left} ~ {overlap.right}"
-        ends = self._ends(place, overlap.left, overlap.right)
-        if ends is None:
-            return
-        if ends in self.maps.overlaps:
-            self.problems.append(f"{place}: it is there twice; keep one.")
-            return
+    def _read_overlap(self, place: str, ends: Edge, overlap: Overlap) -> None:
+        """Read an overlap; "other" meets what the other side lists and this one does not."""
         left, right = self.nodes[ends[0]], self.nodes[ends[1]]
         problems = _unknown(place, left, sorted({a for a, _ in overlap.pairs} - set(left.codes)))
         problems += _unknown(place, right, sorted({b for _, b in overlap.pairs} - set(right.codes)))
-        self.problems += problems
-        if not problems:
-            pairs = _overlap_pairs(overlap, left, right)
-            self.maps.overlaps[ends] = pairs
-            self.maps.overlaps[ends[::-1]] = unique_pairs(pairs[::-1], max(left.size, 1))
+        if problems:
+            self.problems += problems
+            return
+        found = [(left.positions[a], right.positions[b]) for a, b in overlap.pairs]
+        array = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+        one, other = array[:, 0], array[:, 1]
+        for catch in left.of_kind("other"):
+            alone = np.setdiff1d(np.flatnonzero(right.substantive), array[:, 1])
+            one, other = np.append(one, np.full(len(alone), catch)), np.append(other, alone)
+        for catch in right.of_kind("other"):
+            alone = np.setdiff1d(np.flatnonzero(left.substantive), array[:, 0])
+            one, other = np.append(one, alone), np.append(other, np.full(len(alone), catch))
+        pairs = unique_pairs(with_kin((one, other), left, right), max(right.size, 1))
+        self.maps.overlaps[ends] = pairs
+        self.maps.overlaps[ends[::-1]] = unique_pairs(pairs[::-1], max(left.size, 1))
 
 
 def _unknown(place: str, node: Node, codes: list[str]) -> list[str]:
@@ -168,31 +177,11 @@ def _unknown(place: str, node: Node, codes: list[str]) -> list[str]:
     return [f"{place}: {quoted(codes, 5)} is not among the codes of {node.name}."]
 
 
-def _overlap_pairs(overlap: Overlap, left: Node, right: Node) -> Pairs:
-    """Return a stored overlap; "other" meets what the other side lists and this one does not."""
-    found = [(left.positions[a], right.positions[b]) for a, b in overlap.pairs]
-    array = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
-    one, other = array[:, 0], array[:, 1]
-    for catch in left.of_kind("other"):
-        alone = np.setdiff1d(np.flatnonzero(right.substantive), array[:, 1])
-        one, other = np.append(one, np.full(len(alone), catch)), np.append(other, alone)
-    for catch in right.of_kind("other"):
-        alone = np.setdiff1d(np.flatnonzero(left.substantive), array[:, 0])
-        one, other = np.append(one, alone), np.append(other, np.full(len(alone), catch))
-    return unique_pairs(with_kin((one, other), left, right), max(right.size, 1))
-
-
 Reach = dict[str, dict[str, Ints]]
 
 
 def compose(first: Ints, second: Ints) -> Ints:
-    """Return where categories fall after two maps; outside stays outside.
-
-    Examples
-    --------
-    >>> compose(np.array([0, 1, -1]), np.array([5, 7])).tolist()
-    [5, 7, -1]
-    """
+    """Return where categories fall after two maps; outside stays outside."""
     return np.append(second, -1)[first]
 
 
@@ -253,18 +242,14 @@ def _take(
         return
     fault = np.flatnonzero((known != array) & (known >= 0) & (array >= 0))
     if fault.size:
-        problems.append(_disagreement(nodes[finer], nodes[coarser], known, array, fault))
+        names, first = nodes[coarser].labels, fault[0]
+        falls = sorted([names[known[first]], names[array[first]]])
+        more = f" (and {fault.size - 1:,} more categories)" if fault.size > 1 else ""
+        problems.append(
+            f"the paths from {finer} to {coarser} disagree: {shown(nodes[finer].labels[first])}"
+            f" falls into {shown(falls[0])} by one and into {shown(falls[1])} by another{more}."
+        )
     reach[finer][coarser] = np.where(known >= 0, known, array)
-
-
-def _disagreement(finer: Node, coarser: Node, one: Ints, other: Ints, at: Ints) -> str:
-    first = int(at[0])
-    falls = sorted([coarser.labels[one[first]], coarser.labels[other[first]]])
-    more = f" (and {at.size - 1:,} more categories)" if at.size > 1 else ""
-    return (
-        f"the paths from {finer.name} to {coarser.name} disagree: {shown(finer.labels[first])}"
-        f" falls into {shown(falls[0])} by one and into {shown(falls[1])} by another{more}."
-    )
 
 
 def overlap_contradictions(maps: Maps, reach: Reach) -> list[str]:

@@ -16,13 +16,7 @@ FEW = 400
 
 
 def canonical(labels: npt.ArrayLike) -> Ints:
-    """Number the groups as they first occur.
-
-    Examples
-    --------
-    >>> canonical([7, 2, 7, 5]).tolist()
-    [0, 1, 0, 2]
-    """
+    """Number the groups as they first occur."""
     values = np.asarray(labels, dtype=np.int64)
     if len(values) < FEW:
         seen: dict[int, int] = {}
@@ -45,48 +39,24 @@ def is_discrete(partition: Ints) -> bool:
 
 
 def representatives(partition: Ints) -> Ints:
-    """Return the first category of each category's group, in a canonical partition.
-
-    Examples
-    --------
-    >>> representatives(np.array([0, 1, 0, 2])).tolist()
-    [0, 1, 0, 3]
-    """
+    """Return the first category of each category's group, in a canonical partition."""
     first = np.empty(group_count(partition), dtype=np.int64)
     first[partition[::-1]] = np.arange(len(partition) - 1, -1, -1)  # the last to write stays
     return first[partition]
 
 
 def refines(finer: Ints, coarser: Ints) -> bool:
-    """Tell whether every group of the finer (canonical) partition lies in one of the coarser.
-
-    Examples
-    --------
-    >>> refines(np.array([0, 1, 2]), np.array([0, 0, 1]))
-    True
-    """
+    """Tell whether every group of the finer (canonical) partition lies in one of the coarser."""
     return bool((coarser[representatives(finer)] == coarser).all())
 
 
 def meet(one: Ints, other: Ints) -> Ints:
-    """Return the coarsest common refinement.
-
-    Examples
-    --------
-    >>> meet(np.array([0, 0, 1]), np.array([0, 1, 1])).tolist()
-    [0, 1, 2]
-    """
+    """Return the coarsest common refinement."""
     return canonical(one * (group_count(canonical(other)) + 1) + canonical(other))
 
 
 def join_partitions(one: Ints, other: Ints) -> Ints:
-    """Return the finest common coarsening, from canonical partitions.
-
-    Examples
-    --------
-    >>> join_partitions(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2])).tolist()
-    [0, 0, 0, 1]
-    """
+    """Return the finest common coarsening, from canonical partitions."""
     if len(one) < FEW:
         return _joined(one.tolist(), other.tolist())
     # Components are numbered from the left, whose groups are numbered as they occur.
@@ -121,12 +91,6 @@ def components(left: Ints, right: Ints, lefts: int, rights: int) -> tuple[Ints, 
         The two ends of each edge.
     lefts, rights
         How many vertices each side has.
-
-    Examples
-    --------
-    >>> one, other = components(np.array([0, 1, 1]), np.array([0, 0, 2]), 3, 3)
-    >>> one.tolist(), other.tolist()
-    ([0, 0, 1], [0, 2, 0])
     """
     size = lefts + rights
     labels = (
@@ -159,14 +123,7 @@ def _labelled(one: Ints, other: Ints, size: int) -> Ints:
 
 
 def partition_entropy(partition: Ints, weights: npt.NDArray[np.float64] | None = None) -> float:
-    """Return the entropy in bits of the group of a category drawn by its weight.
-
-    Examples
-    --------
-    >>> whole, none = np.array([0, 0, 1, 1]), np.array([0, 1])
-    >>> partition_entropy(whole), partition_entropy(none, np.array([1.0, 0]))
-    (1.0, 0.0)
-    """
+    """Return the entropy in bits of the group of a category drawn by its weight."""
     shares = np.bincount(partition, weights=weights).astype(np.float64)
     shares = shares[shares > 0] / shares.sum() if shares.sum() > 0 else shares[:0]
     # Sorted, so that the sum does not depend on the order of the categories.

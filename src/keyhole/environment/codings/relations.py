@@ -81,7 +81,7 @@ def with_kin(pairs: Pairs, left: Node, right: Node) -> Pairs:
         one, other = left.of_kind(kind), right.of_kind(kind)
         if not (np.isin(one, pairs[0]).any() or np.isin(other, pairs[1]).any()):
             found.append(_every(one, other))
-    return _together(found)
+    return together(found)
 
 
 def _every(one: Ints, other: Ints) -> Pairs:
@@ -92,7 +92,8 @@ def _every(one: Ints, other: Ints) -> Pairs:
     return np.repeat(one, len(other)), np.tile(other, len(one))
 
 
-def _together(pairs: Iterable[Pairs]) -> Pairs:
+def together(pairs: Iterable[Pairs]) -> Pairs:
+    """Return all pairs of several lists, one after the other."""
     both = list(pairs)
     return np.concatenate([p[0] for p in both]), np.concatenate([p[1] for p in both])
 
@@ -142,7 +143,7 @@ def interval_pairs(left: Node, right: Node, as_of: datetime.date | None) -> Pair
     extras.append(_every(_outside(left, right, as_of), right.of_kind("other")))
     extras.append(_every(left.of_kind("other"), _outside(right, left, as_of)))
     extras.append(_every(left.of_kind("other"), right.of_kind("other")))
-    return with_kin(_together(extras), left, right)
+    return with_kin(together(extras), left, right)
 
 
 def _outside(inner: Node, outer: Node, as_of: datetime.date | None) -> Ints:

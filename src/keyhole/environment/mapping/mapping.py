@@ -95,8 +95,14 @@ def _class_words(wanted: Mapping[str, str]) -> str:
     return "forms with " + " and ".join(parts) if parts else "all forms"
 
 
-def _needed(threshold: float, forms: int) -> int:
-    """Return how many forms a prevalence threshold asks for: at least t * N, and one."""
+def needed_of(threshold: float, forms: int) -> int:
+    """Return how many forms a prevalence threshold asks for: at least t * N, and one.
+
+    Examples
+    --------
+    >>> needed_of(0, 8), needed_of(0.1, 30), needed_of(0.5, 5), needed_of(1, 8)
+    (1, 3, 3, 8)
+    """
     if isinstance(threshold, bool) or not 0 <= threshold <= 1:
         raise OptionError(f"threshold must be from 0 to 1. Got {threshold!r} instead.")
     exact = threshold * forms
@@ -218,7 +224,7 @@ def map_class(
     aim, askings, needed = (
         graph.target(target),
         graph.askings(forms),
-        _needed(threshold, len(forms)),
+        needed_of(threshold, len(forms)),
     )
     note = f"{plural(len(forms), 'form')}; a coding counts if {needed:,} or more hold it"
     return map_columns(

@@ -56,13 +56,6 @@ def finest(
         How many forms must hold a partition, equal or finer.
     substantive
         Which categories answer the question; a partition with one group of them is left out.
-
-    Examples
-    --------
-    >>> held = [np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])]
-    >>> every = np.ones(4, dtype=bool)
-    >>> [p.tolist() for p in finest(held, [3, 2, 1], 5, substantive=every).partitions]
-    [[0, 0, 1, 1]]
     """
     answers = np.flatnonzero(substantive)
     known = _raised(zip(partitions, counts, strict=True), needed, answers)

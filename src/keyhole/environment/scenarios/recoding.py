@@ -337,13 +337,7 @@ def _grouped(variable: KeyVariable, positions: np.ndarray[Any, Any]) -> pl.Serie
 
 
 def _distinct(labels: Iterable[str]) -> list[str]:
-    """Tell groups of the same name apart, so that they are not merged.
-
-    Examples
-    --------
-    >>> _distinct(["Other", "Other", "Yes"])
-    ['Other', 'Other (2)', 'Yes']
-    """
+    """Tell groups of the same name apart, so that they are not merged."""
     seen: set[str] = set()
     found = []
     for label in labels:

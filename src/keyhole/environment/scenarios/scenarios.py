@@ -254,13 +254,7 @@ class Scenario:
 
 
 def interval_text(interval: tuple[float, float]) -> str:
-    """Write an interval for reading.
-
-    Examples
-    --------
-    >>> interval_text((0.05, 0.2)), interval_text((1.0, 1.0))
-    ('0.05 to 0.2', '1')
-    """
+    """Write an interval for reading."""
     low, high = interval
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
