@@ -117,10 +117,6 @@ def category_weights(node: Node, weights: Weights | None) -> Floats | None:
         values[[node.positions[code] for code in weights]] = list(weights.values())
     else:
         values = np.asarray(weights, dtype=np.float64)
-    return _checked(node, values)
-
-
-def _checked(node: Node, values: Floats) -> Floats:
     if values.shape != (node.size,):
         raise InputError(
             f"weights of {node.name} must be one for each of its {node.size:,} categories."

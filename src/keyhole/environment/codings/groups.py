@@ -99,32 +99,28 @@ def group_labels(node: Node, groups: Ints) -> tuple[str, ...]:
     out[run] = label_edges(low[run], high[run], node.scale or "number")
     members = np.split(np.argsort(groups, kind="stable"), np.cumsum(sizes)[:-1])
     for k in np.flatnonzero(~run).tolist():
-        out[k] = _either([node.labels[i] for i in members[k][:LISTED]], int(sizes[k]))
+        names = [node.labels[i] for i in members[k][:LISTED]]
+        if sizes[k] > LISTED:
+            names[-1] = f"{sizes[k] - LISTED + 1:,} others"
+        out[k] = " or ".join(names)
     return tuple(out.tolist())
-
-
-def _either(labels: Sequence[str], count: int) -> str:
-    if count <= LISTED:
-        return " or ".join(labels)
-    return " or ".join(labels[: LISTED - 1]) + f" or {count - LISTED + 1:,} others"
 
 
 def merges(node: Node, groups: Ints, labels: Sequence[str]) -> tuple[str, ...]:
     """Say which categories were merged, and into what."""
-    sizes = np.bincount(groups, minlength=len(labels))
-    merged = np.flatnonzero(sizes > 1)
-    out = [_merge(node, np.flatnonzero(groups == k), labels[k]) for k in merged[:SHOWN].tolist()]
+    merged = np.flatnonzero(np.bincount(groups, minlength=len(labels)) > 1)
+    out = []
+    for k in merged[:SHOWN].tolist():
+        members = np.flatnonzero(groups == k)
+        names = [repr(node.labels[i]) for i in members[:LISTED].tolist()]
+        told = " and ".join(names)
+        if len(members) > LISTED:
+            last = shown(node.labels[int(members[-1])])
+            told = f"{len(members):,} categories, {names[0]} to {last},"
+        out.append(f"{told} become {shown(labels[k])}")
     if len(merged) > SHOWN:
         out.append(f"and {len(merged) - SHOWN:,} more groups of merged categories")
     return tuple(out)
-
-
-def _merge(node: Node, members: Ints, label: str) -> str:
-    names = [repr(node.labels[i]) for i in members[: LISTED + 1].tolist()]
-    if len(members) > LISTED:
-        last = node.labels[int(members[-1])]
-        return f"{len(members):,} categories, {names[0]} to {shown(last)}, become {shown(label)}"
-    return f"{' and '.join(names)} become {shown(label)}"
 
 
 def special(node: Node, groups: Ints) -> tuple[str, ...]:
@@ -155,10 +151,7 @@ def relation_words(left: str, right: str, relation: CodingRelation) -> str:
 
 
 def climb(graph: CodingGraph, start: str, end: str, as_of: datetime.date | None) -> str:
-    """Write the path up the graph from one coding to another.
-
-    A path that goes over no stored edge is told as a recoding.
-    """
+    """Write the path up the graph; one that goes over no stored edge is told as a recoding."""
     path = graph.path(start, end, as_of=as_of)
     return " → ".join(path) if path else f"{start} → {end}"
 
@@ -173,32 +166,6 @@ def counterparts(node: Node, other: Node, paired: Ints) -> tuple[str, ...]:
     names = quoted([node.labels[i] for i in alone[:3].tolist()], 3)
     more = f" and {alone.size - 3:,} more" if alone.size > 3 else ""
     return (f"{names}{more} of {node.name} has no counterpart in {other.name}",)
-
-
-def join_explanation(
-    graph: CodingGraph,
-    nodes: tuple[Node, Node],
-    groups: tuple[Ints, Ints],
-    relation: CodingRelation,
-    labels: Sequence[str],
-    stored: str | None,
-    antichain: Sequence[str],
-    as_of: datetime.date | None,
-) -> tuple[str, ...]:
-    """Tell how a join came about."""
-    out = [relation_words(nodes[0].name, nodes[1].name, relation)]
-    for node in nodes:
-        if stored not in (None, node.name) and graph.refines(node.name, stored, as_of=as_of):
-            out.append(f"path: {climb(graph, node.name, stored, as_of)}")
-    for node, side in zip(nodes, groups, strict=True):
-        out += [f"{text} (of {node.name})" for text in merges(node, side, labels)]
-        out += special(node, side)
-    out += counterparts(nodes[0], nodes[1], relation.left)
-    out += counterparts(nodes[1], nodes[0], relation.right)
-    if stored is None and antichain:
-        out.append(f"the graph holds {', '.join(antichain)} above both, but not their join")
-    out += inexact(relation.exact)
-    return tuple(out)
 
 
 def inexact(exact: bool) -> list[str]:

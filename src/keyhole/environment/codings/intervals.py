@@ -36,7 +36,10 @@ def edges_of(intervals: Intervals) -> Floats:
     elif intervals.scale == "date":
         edges = _date_edges(intervals)
     else:
-        edges = _regular(intervals.start, intervals.stop, intervals.step)
+        start, stop, step = intervals.start, intervals.stop, intervals.step
+        # The small allowance keeps 0 to 0.3 by 0.1 from having a fourth, empty interval.
+        inner = np.arange(math.ceil((stop - start) / step - 1e-9))
+        edges = np.append(start + step * inner, stop).astype(np.float64)
     edges.flags.writeable = False
     return edges
 
@@ -44,12 +47,6 @@ def edges_of(intervals: Intervals) -> Floats:
 def count_of(intervals: Intervals) -> int:
     """Count the intervals."""
     return len(edges_of(intervals)) - 1
-
-
-def _regular(start: float, stop: float, step: float) -> Floats:
-    # The small allowance keeps 0 to 0.3 by 0.1 from having a fourth, empty interval.
-    inner = math.ceil((stop - start) / step - 1e-9)
-    return np.append(start + step * np.arange(inner), stop).astype(np.float64)
 
 
 def _date_edges(intervals: Intervals) -> Floats:
@@ -152,15 +149,12 @@ def label_edges(low: Floats, high: Floats, scale: str) -> tuple[str, ...]:
 
 
 def _open_label(low: float, high: float, scale: str) -> str:
-    if np.isfinite(high):
-        return f"before {_day(high)}" if scale == "date" else f"under {high:g}"
-    if np.isfinite(low):
-        return f"from {_day(low)}" if scale == "date" else f"{low:.15g}+"
-    return "any"
-
-
-def _day(ordinal: float) -> str:
-    return str(days_of(np.array([ordinal]))[0])
+    if not np.isfinite(high) and not np.isfinite(low):
+        return "any"
+    below = bool(np.isfinite(high))
+    if scale == "date":
+        return f"{'before' if below else 'from'} {days_of(np.array([high if below else low]))[0]}"
+    return f"under {high:g}" if below else f"{low:.15g}+"
 
 
 def _number_labels(low: Floats, high: Floats) -> npt.NDArray[np.object_]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
@@ -17,13 +16,16 @@ from keyhole.environment.codings.graph import CodingGraph, Day
 from keyhole.environment.codings.groups import (
     all_matched,
     as_partition,
+    climb,
     counterparts,
     group_edges,
     group_labels,
+    inexact,
     informative_groups,
-    join_explanation,
+    merges,
     overlap_groups,
     relation_words,
+    special,
 )
 from keyhole.environment.codings.naming import next_name
 from keyhole.environment.codings.partitions import (
@@ -33,7 +35,6 @@ from keyhole.environment.codings.partitions import (
     partition_entropy,
 )
 from keyhole.environment.codings.relations import CodingRelation
-from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import (
     Category,
     CategoryKind,
@@ -49,8 +50,13 @@ from keyhole.results import Result, share
 if TYPE_CHECKING:
     import polars as pl
 
+    from keyhole.environment.mapping.keys import KeyVariable
+
 
 NONE = np.zeros(0, dtype=np.int64)
+SHOWN = 30
+Side = tuple[Node, Ints]
+Sides = tuple[Side, Side]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -97,12 +103,9 @@ class Join(Result):
         import polars as pl
 
         sides = ["left"] * len(self.groups_left) + ["right"] * len(self.groups_right)
-        groups = np.concatenate([self.groups_left, self.groups_right])
-        labels = [self.labels[k] for k in groups.tolist()]
-        return pl.DataFrame(
-            {"side": sides, "group": groups, "label": labels},
-            schema={"side": pl.String, "group": pl.Int64, "label": pl.String},
-        )
+        groups = np.concatenate([self.groups_left, self.groups_right]).tolist()
+        rows = [(side, k, self.labels[k]) for side, k in zip(sides, groups, strict=True)]
+        return pl.DataFrame(rows, schema={"side": str, "group": int, "label": str}, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the groups, with how many categories of each side they hold."""
@@ -125,7 +128,7 @@ def join_codings(
     left: str,
     right: str,
     *,
-    as_of: datetime.date | None = None,
+    as_of: Day = None,
     weights: Weights | None = None,
 ) -> Join:
     """Return the finest common coarsening of two codings.
@@ -144,11 +147,12 @@ def join_codings(
     if not relation.resolved:
         return Join(one.name, other.name, False, relation.reason, exact=False)
     groups, beside = overlap_groups(one, other, (relation.left, relation.right))
-    name, stored = _name(graph, (one, groups), (other, beside), as_of)
-    labels = _labels(graph, (one, groups), (other, beside), name if stored else None, as_of)
+    sides = (one, groups), (other, beside)
+    name, stored = _name(graph, sides, as_of)
+    labels = _labels(graph, sides, name if stored else None, as_of)
     antichain = graph.minimal_common_ancestors(left, right, as_of=as_of)
     kept, whole = partition_entropy(groups, values), partition_entropy(np.arange(one.size), values)
-    found = Join(
+    return Join(
         one.name,
         other.name,
         resolved=True,
@@ -162,27 +166,38 @@ def join_codings(
         entropy=kept,
         lost=max(whole - kept, 0.0),
         antichain=antichain,
+        explanation=_explanation(
+            graph, sides, relation, labels, name if stored else None, antichain, as_of
+        ),
     )
-    return replace(found, explanation=_explained(graph, found, relation, as_of))
 
 
-def _explained(
-    graph: CodingGraph, join: Join, relation: CodingRelation, as_of: datetime.date | None
+def _explanation(
+    graph: CodingGraph,
+    sides: Sides,
+    relation: CodingRelation,
+    labels: Sequence[str],
+    stored: str | None,
+    antichain: Sequence[str],
+    as_of: Day,
 ) -> tuple[str, ...]:
-    one, other = graph.node(join.left), graph.node(join.right)
-    groups = join.groups_left, join.groups_right
-    target = join.coding if join.stored else None
-    return join_explanation(
-        graph, (one, other), groups, relation, join.labels, target, join.antichain, as_of
-    )
+    """Tell how a join came about."""
+    one, other = sides[0][0], sides[1][0]
+    out = [relation_words(one.name, other.name, relation)]
+    for node in (one, other):
+        if stored not in (None, node.name) and graph.refines(node.name, stored, as_of=as_of):
+            out.append(f"path: {climb(graph, node.name, stored, as_of)}")
+    for node, groups in sides:
+        out += [f"{text} (of {node.name})" for text in merges(node, groups, labels)]
+        out += special(node, groups)
+    out += counterparts(one, other, relation.left) + counterparts(other, one, relation.right)
+    if stored is None and antichain:
+        out.append(f"the graph holds {', '.join(antichain)} above both, but not their join")
+    return (*out, *inexact(relation.exact))
 
 
 def _join_text(
-    graph: CodingGraph,
-    one: Node,
-    text: Node,
-    as_of: datetime.date | None,
-    weights: Weights | None,
+    graph: CodingGraph, one: Node, text: Node, as_of: Day, weights: Weights | None
 ) -> Join:
     """Join with free text through the codings it can be coded into."""
     names = graph.stand_ins(text.name, as_of=as_of) if one.construct == text.construct else ()
@@ -203,64 +218,46 @@ def _join_text(
     )
 
 
-Side = tuple[Node, Ints]
-
-
-def _name(
-    graph: CodingGraph, left: Side, right: Side, as_of: datetime.date | None
-) -> tuple[str, bool]:
+def _name(graph: CodingGraph, sides: Sides, as_of: Day) -> tuple[str, bool]:
     """Return the name of the stored coding with these groups, or the next free one."""
-    if is_discrete(left[1]):
-        return left[0].name, True
-    size = group_count(np.concatenate([left[1], right[1]]))
-    if group_count(right[1] if len(right[1]) else NONE) == size == len(right[1]):
-        return right[0].name, True
-    for name in _above(graph, left[0].name, right[0].name, as_of):
-        if all(_same_groups(graph, node, groups, name, as_of) for node, groups in (left, right)):
+    (one, groups), (other, beside) = sides
+    if is_discrete(groups):
+        return one.name, True
+    size = group_count(np.concatenate([groups, beside]))
+    if len(beside) and group_count(beside) == size == len(beside):
+        return other.name, True
+    # The codings that both refine, the one with the fewest categories first.
+    above = {other.name, *graph.ancestors(other.name, as_of=as_of)}
+    names = above.intersection(graph.ancestors(one.name, as_of=as_of))
+    for name in sorted(names, key=lambda name: (graph.node(name).size, name)):
+        if all(_same_groups(graph, side, name, as_of) for side in sides):
             return name, True
-    return next_name(left[0].construct, size, harmonised=True, taken=graph.names), False
+    return next_name(one.construct, size, harmonised=True, taken=graph.names), False
 
 
-def _above(graph: CodingGraph, left: str, right: str, as_of: datetime.date | None) -> list[str]:
-    """Return the codings that both refine, the one with the fewest categories first."""
-    names = set(graph.ancestors(left, as_of=as_of)) & {
-        right,
-        *graph.ancestors(right, as_of=as_of),
-    }
-    return sorted(names, key=lambda name: (graph.node(name).size, name))
-
-
-def _same_groups(
-    graph: CodingGraph, node: Node, groups: Ints, name: str, as_of: datetime.date | None
-) -> bool:
-    function = graph.mapping(node.name, name, as_of=as_of)
+def _same_groups(graph: CodingGraph, side: Side, name: str, as_of: Day) -> bool:
+    function = graph.mapping(side[0].name, name, as_of=as_of)
     if function is None:
         return False
-    return np.array_equal(as_partition(node, function), canonical(groups))
+    return np.array_equal(as_partition(side[0], function), canonical(side[1]))
 
 
-def _labels(
-    graph: CodingGraph, left: Side, right: Side, stored: str | None, as_of: datetime.date | None
-) -> tuple[str, ...]:
+def _labels(graph: CodingGraph, sides: Sides, stored: str | None, as_of: Day) -> tuple[str, ...]:
     """Name the groups as the stored coding does, else by what they hold."""
-    count = group_count(np.concatenate([left[1], right[1]]))
-    labels: list[str] = [""] * count
-    for node, groups in (right, left):
+    labels = [""] * group_count(np.concatenate([groups for _, groups in sides]))
+    for node, groups in reversed(sides):
         numbered = canonical(groups)
         names = group_labels(node, numbered)
         for k, c in zip(groups.tolist(), numbered.tolist(), strict=True):
             labels[k] = names[c]
-    for node, groups in (left, right):
-        function = None if stored is None else graph.mapping(node.name, stored, as_of=as_of)
-        if stored is not None and function is not None:
-            told = graph.node(stored).labels
+    for node, groups in sides if stored is not None else ():
+        function = graph.mapping(node.name, str(stored), as_of=as_of)
+        if function is not None:
+            told = graph.node(str(stored)).labels
             inside = np.flatnonzero(function >= 0)
             for k, c in zip(groups[inside].tolist(), function[inside].tolist(), strict=True):
                 labels[k] = told[c]
     return tuple(labels)
-
-
-SHOWN = 30
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -290,8 +287,7 @@ class Compatibility(Result):
         """Return one row a pair of categories that can be the same person."""
         import polars as pl
 
-        schema = {"left": pl.String, "right": pl.String}
-        return pl.DataFrame(self.pairs, schema=schema, orient="row")
+        return pl.DataFrame(self.pairs, schema={"left": str, "right": str}, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the possible counterparts of each category."""
@@ -299,8 +295,11 @@ class Compatibility(Result):
         if not self.resolved:
             return [Table(title, [], [], [f"unresolved: {self.reason}"])]
         rows = [
-            [self.left_labels[i], quoted([self.right_labels[j] for j in self._partners(i)], 6)]
-            for i in range(min(len(self.left_labels), SHOWN))
+            [
+                label,
+                quoted([self.right_labels[j] for j in self.pairs_right[self.pairs_left == i]], 6),
+            ]
+            for i, label in enumerate(self.left_labels[:SHOWN])
         ]
         more = len(self.left_labels) - len(rows)
         notes = [f"and {more:,} more categories of {self.left}"] if more else []
@@ -309,9 +308,6 @@ class Compatibility(Result):
             notes.append(f"share ruled out by weight: {share(self.ruled_out_weighted)}")
         columns = [self.left, f"can be in {self.right}"]
         return [Table(title, columns, rows, [*notes, *self.explanation])]
-
-    def _partners(self, i: int) -> list[int]:
-        return [int(j) for j in self.pairs_right[self.pairs_left == i]]
 
 
 def compatibility(
@@ -374,17 +370,14 @@ def ruled_out(
     """Return the share of pairs of answers that cannot be the same person, if it is known."""
     if not relation.resolved or relation.thin:
         return None
-    one, other = _shares(left, left_weights), _shares(right, right_weights)
-    if one is None or other is None:
-        return None
-    possible = float(one[relation.left] @ other[relation.right])
+    shares = []
+    for node, weights in ((left, left_weights), (right, right_weights)):
+        values = np.where(node.substantive, 1.0 if weights is None else weights, 0.0)
+        if not values.sum() > 0:
+            return None
+        shares.append(values / values.sum())
+    possible = float(shares[0][relation.left] @ shares[1][relation.right])
     return min(max(1 - possible, 0.0), 1.0)
-
-
-def _shares(node: Node, weights: Floats | None) -> Floats | None:
-    """Return the share of each answer among all answers; the others have none."""
-    values = np.where(node.substantive, 1.0 if weights is None else weights, 0.0)
-    return values / values.sum() if values.sum() > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,30 +415,29 @@ def mint_key(graph: CodingGraph, variable: KeyVariable, *, label: str = "") -> M
 
 
 def _mint(graph: CodingGraph, sides: Sequence[Side], labels: Sequence[str], label: str) -> Minted:
-    construct = sides[0][0].construct
-    name = next_name(construct, len(labels), harmonised=True, taken=graph.names)
-    runs = _runs(sides, len(labels))
-    coding = _listed(name, construct, sides, labels, label)
-    maps = [_pairs(node, groups, name) for node, groups in sides]
-    if runs is not None:
-        edges, listed = runs
-        rest = tuple(coding.categories[k] for k in listed)
-        cut = Intervals(sides[0][0].coding.intervals.scale, edges=tuple(edges.tolist()))  # type: ignore[union-attr]
-        coding = Coding(name, construct, rest, cut, label)
-        # Intervals need no pairs: the edges tell, and dates against ages on the right day.
-        maps = [CategoryMap(node.name, name, None) for node, _ in sides]
-    return Minted(coding, tuple(maps))
-
-
-def _listed(
-    name: str, construct: str, sides: Sequence[Side], labels: Sequence[str], label: str
-) -> Coding:
-    kinds = [_kind(sides, k) for k in range(len(labels))] if len(labels) < 1_000 else None
-    categories = tuple(
-        Category(str(k + 1), text, "value" if kinds is None else kinds[k])
-        for k, text in enumerate(labels)
+    first = sides[0][0]
+    name = next_name(first.construct, len(labels), harmonised=True, taken=graph.names)
+    # Only short lists are worth telling their kinds.
+    kinds = [_kind(sides, k) for k in range(len(labels) if len(labels) < 1_000 else 0)]
+    listed = tuple(
+        Category(str(k + 1), text, kinds[k] if kinds else "value") for k, text in enumerate(labels)
     )
-    return Coding(name, construct, categories, label=label)
+    runs = _runs(sides, len(labels))
+    if runs is None or first.coding.intervals is None:
+        maps = [
+            CategoryMap(
+                node.name,
+                name,
+                {code: str(k + 1) for code, k in zip(node.codes, groups.tolist(), strict=True)},
+            )
+            for node, groups in sides
+        ]
+        return Minted(Coding(name, first.construct, listed, label=label), tuple(maps))
+    edges, rest = runs
+    cut = Intervals(first.coding.intervals.scale, edges=tuple(edges.tolist()))
+    coding = Coding(name, first.construct, tuple(listed[k] for k in rest), cut, label)
+    # Intervals need no pairs: the edges tell, and dates against ages on the right day.
+    return Minted(coding, tuple(CategoryMap(node.name, name, None) for node, _ in sides))
 
 
 def _kind(sides: Sequence[Side], k: int) -> CategoryKind:
@@ -454,35 +446,22 @@ def _kind(sides: Sequence[Side], k: int) -> CategoryKind:
     return KINDS[kinds.pop()] if len(kinds) == 1 else "value"
 
 
-def _pairs(node: Node, groups: Ints, name: str) -> CategoryMap:
-    pairs = {code: str(k + 1) for code, k in zip(node.codes, groups.tolist(), strict=True)}
-    return CategoryMap(node.name, name, pairs)
-
-
 def _runs(sides: Sequence[Side], count: int) -> tuple[Floats, list[int]] | None:
     """Return the edges of the groups if all are runs of intervals, but for listed ones."""
     if any(node.scale is None for node, _ in sides):
         return None
     low, high = np.full((2, count), np.nan)
-    alike = [side for side in sides if side[0].scale == sides[0][0].scale]
-    for node, groups in alike:
-        _, numbered = np.unique(groups, return_inverse=True)
-        at = np.unique(groups)
-        one, other, _ = group_edges(node, numbered)
-        low[at], high[at] = np.fmin(low[at], one), np.fmax(high[at], other)
-    runs = np.flatnonzero(~np.isnan(low))
-    rest = np.flatnonzero(np.isnan(low)).tolist()
+    for node, groups in sides:
+        if node.scale == sides[0][0].scale:
+            at, numbered = np.unique(groups, return_inverse=True)
+            one, other, _ = group_edges(node, numbered)
+            low[at], high[at] = np.fmin(low[at], one), np.fmax(high[at], other)
+    runs, rest = np.flatnonzero(~np.isnan(low)), np.flatnonzero(np.isnan(low)).tolist()
     order = runs[np.argsort(low[runs])]
     whole = bool((high[order[:-1]] == low[order[1:]]).all()) and len(order) > 0
-    if not whole or not _only_listed(sides, rest):
-        return None
-    return np.append(low[order], high[order[-1]]), rest
-
-
-def _only_listed(sides: Sequence[Side], rest: Sequence[int]) -> bool:
-    """Tell whether no group mixes intervals with listed categories."""
-    return all(
+    unmixed = all(  # no group has intervals and listed categories
         not np.isin(groups[: node.intervals], rest).any()
         and bool(np.isin(groups[node.intervals :], rest).all())
         for node, groups in sides
     )
+    return (np.append(low[order], high[order[-1]]), rest) if whole and unmixed else None

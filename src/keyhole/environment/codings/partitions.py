@@ -85,17 +85,11 @@ def _joined(one: list[int], other: list[int]) -> Ints:
 def components(left: Ints, right: Ints, lefts: int, rights: int) -> tuple[Ints, Ints]:
     """Return the connected components of a two-sided graph, numbered from the left.
 
-    Parameters
-    ----------
-    left, right
-        The two ends of each edge.
-    lefts, rights
-        How many vertices each side has.
+    `left` and `right` are the two ends of each edge.
     """
     size = lefts + rights
-    labels = (
-        _linked(left, right + lefts, size) if size < FEW else _labelled(left, right + lefts, size)
-    )
+    label = _linked if size < FEW else _labelled
+    labels = label(left, right + lefts, size)
     numbered = canonical(labels)
     return numbered[:lefts], numbered[lefts:]
 
