@@ -74,16 +74,8 @@ def captured_again(
     """Return a form, source or target of the environment as it was captured.
 
     A field that has been placed has the answers of its coding; one that waits those that were
-    kept of it.
-
-    Parameters
-    ----------
-    environment
-        Where it is.
-    name, kind
-        Its name, and which of ``form``, ``source`` and ``target`` it is.
-    waiting
-        Only the fields that nobody has placed.
+    kept of it. `kind` is one of ``form``, ``source`` and ``target``; with `waiting` only the
+    fields that nobody has placed are given.
 
     Examples
     --------
@@ -97,17 +89,17 @@ def captured_again(
     owner = find_owner(environment, name, kind)
     codings = {n: c for c in environment.codings for n in (c.name, *c.aliases)}
     fields = waiting_fields(owner) if waiting else owner.fields
-    form = owner if isinstance(owner, Form) else Form(owner.name, collected=_day(owner))
-    return CapturedForm(replace(form, fields=()), tuple(_captured(f, codings) for f in fields))
+    if isinstance(owner, Form):
+        form = replace(owner, fields=())
+    else:
+        day = owner.collected if isinstance(owner, Source) else owner.as_of
+        form = Form(owner.name, collected=day)
+    return CapturedForm(form, tuple(_captured(f, codings) for f in fields))
 
 
 def waiting_fields(owner: Owner) -> Sequence[Field]:
     """Return the fields that have neither a coding nor are direct identifiers."""
     return [f for f in owner.fields if f.coding is None and f.identifier is None]
-
-
-def _day(owner: Source | Target) -> datetime.date | None:
-    return owner.collected if isinstance(owner, Source) else owner.as_of
 
 
 def _captured(field: Field, codings: dict[str, Coding]) -> CapturedField:
@@ -178,11 +170,9 @@ class Addition(Result):
         notes = [f"and {more:,} more fields"] if more > 0 else []
         notes += [note for p in self.placements for note in p.notes][:5]
         columns = ["field", "became", "construct", "coding", "minted"]
-        tables = [Table(f"{self.kind} {short(self.name)}", columns, rows, [*notes, *self.notes])]
+        first = Table(f"{self.kind} {short(self.name)}", columns, rows, [*notes, *self.notes])
         waiting = [row for one in self.waiting[:_SHOWN] for row in proposal_rows(one)]
-        if not waiting:
-            return tables
-        return [*tables, Table("Waiting for a person", COLUMNS, waiting, [_DECIDE])]
+        return [first, *_waiting_table(COLUMNS, waiting)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -213,22 +203,25 @@ class Batch(Result):
 
     def tables(self) -> list[Table]:
         """Return a row a form, and the fields that wait."""
-        actions = list(_DEEDS)
-        rows = []
-        for one in self.additions[:_SHOWN]:
-            counts = one.counts
-            cells = [f"{counts.get(action, 0):,}" for action in (*actions, "waiting")]
-            rows.append([short(one.name), f"{len(one.placements):,}", *cells])
+        actions = [*_DEEDS, "waiting"]
+        rows = [
+            [
+                short(one.name),
+                f"{len(one.placements):,}",
+                *(f"{one.counts.get(action, 0):,}" for action in actions),
+            ]
+            for one in self.additions[:_SHOWN]
+        ]
         note = f"proposals with a score of {self.threshold:g} or more were followed"
-        columns = ["form", "fields", *actions, "waiting"]
+        first = Table("Forms added", ["form", "fields", *actions], rows, [note])
         waiting = [
             [short(form), *row] for form, one in self.waiting[:_SHOWN] for row in proposal_rows(one)
         ]
-        tables = [Table("Forms added", columns, rows, [note])]
-        columns = ["form", *COLUMNS]
-        if not waiting:
-            return tables
-        return [*tables, Table("Waiting for a person", columns, waiting, [_DECIDE])]
+        return [first, *_waiting_table(("form", *COLUMNS), waiting)]
+
+
+def _waiting_table(columns: Sequence[str], rows: list[list[str]]) -> list[Table]:
+    return [Table("Waiting for a person", columns, rows, [_DECIDE])] if rows else []
 
 
 def _frame(rows: list[tuple[str, Placement]]) -> pl.DataFrame:
@@ -259,10 +252,7 @@ def add_form(
     >>> made.counts, made.environment.forms[0].fields[0].coding
     ({'create': 1, 'waiting': 0}, 'SX2.001')
     """
-    require_none(captured_problems(captured))
-    placer = Placer(environment)
-    placements = _decided(placer, captured, read_decisions(decisions))
-    return _added(placer, captured, captured.form, placements)
+    return _add(environment, captured, captured.form, decisions)
 
 
 def add_forms(
@@ -323,24 +313,16 @@ def place(
     absent = sorted(chosen - {field.name for field in owner.fields})
     require_none(f"field {shown(name)} is not in {shown(owner.name)}." for name in absent)
     moved = {p.field: p for p in placements if p.field in chosen}
-    changed = _moved(placer, owner, asked, moved)
-    return Addition(changed, sort, owner.name, tuple(moved.values()))
-
-
-def _moved(
-    placer: Placer, owner: Owner, asked: CapturedForm, moved: Mapping[str, Placement]
-) -> Environment:
-    """Return the environment with some fields of a form, target or source placed."""
     known = {field.name: field for field in asked.fields}
     fields = tuple(
         moved[f.name].placed(known[f.name]) if f.name in moved else f for f in owner.fields
     )
-    kind = KIND_OF[type(owner).__name__.lower()]
     parts = tuple(
         replace(one, fields=fields) if one.name == owner.name else one
-        for one in kind.of(placer.before)
+        for one in KIND_OF[sort].of(environment)
     )
-    return replace(placer.environment, **{kind.attribute: parts})
+    changed = replace(placer.environment, **{KIND_OF[sort].attribute: parts})
+    return Addition(changed, sort, owner.name, tuple(moved.values()))
 
 
 def add_target(
@@ -358,7 +340,7 @@ def add_target(
     the proposals at or above the threshold are followed.
     """
     target = Target(captured.form.name, as_of or captured.form.collected)
-    return _add(environment, captured, target, decisions, threshold, exact_codes=True)
+    return _add(environment, captured, target, decisions, threshold)
 
 
 def add_source(
@@ -382,18 +364,21 @@ def _add(
     captured: CapturedForm,
     owner: Owner,
     decisions: Iterable[Decision | Mapping[str, Any]] | None,
-    threshold: float,
-    *,
-    exact_codes: bool = False,
+    threshold: float = 0.0,
 ) -> Addition:
+    """Add one form, target or source by decisions, or by the proposals that are sure enough."""
     _require_threshold(threshold)
     require_none(captured_problems(captured))
-    placer = Placer(environment)
+    placer, kind = Placer(environment), type(owner).__name__.lower()
+    waiting: tuple[FieldProposals, ...] = ()
     if decisions is not None:
         placements = _decided(placer, captured, read_decisions(decisions))
-        return _added(placer, captured, owner, placements)
-    placements, waiting = _proposed(placer, captured, threshold, exact_codes=exact_codes)
-    return _added(placer, captured, owner, placements, waiting)
+    else:
+        exact = isinstance(owner, Target)
+        placements, waiting = _proposed(placer, captured, threshold, exact_codes=exact)
+    require_none(_named_before(environment, [owner.name], kind))
+    whole = _with_parts(placer, [replace(owner, fields=_fields(captured, placements))])
+    return Addition(whole, kind, owner.name, placements, waiting, captured.notes)
 
 
 def _require_threshold(threshold: float) -> None:
@@ -442,43 +427,21 @@ def _fields(captured: CapturedForm, placements: Sequence[Placement]) -> tuple[Fi
     return tuple(placement.placed(field) for placement, field in pairs)
 
 
-def _added(
-    placer: Placer,
-    captured: CapturedForm,
-    owner: Owner,
-    placements: tuple[Placement, ...],
-    waiting: tuple[FieldProposals, ...] = (),
-) -> Addition:
-    kind = type(owner).__name__.lower()
-    require_none(_named_before(placer.before, [owner.name], kind))
-    whole = _with_parts(placer, [replace(owner, fields=_fields(captured, placements))])
-    return Addition(whole, kind, owner.name, placements, waiting, captured.notes)
-
-
 def _with_parts(placer: Placer, parts: Sequence[Owner]) -> Environment:
     """Put forms, targets or sources into the environment, and whoever collects."""
     before = placer.before
     known = {one.name for one in before.organisations}
     named = {p.organisation: p.sector for p in reversed(parts) if isinstance(p, Form)}
-    new = [Organisation(name, named[name]) for name in sorted(named) if name and name not in known]
-    _require_storable(placer, parts, new)
-    whole = replace(placer.environment, organisations=(*before.organisations, *new))
-    for part in parts[:1]:
-        attribute = KIND_OF[type(part).__name__.lower()].attribute
-        whole = replace(whole, **{attribute: (*getattr(before, attribute), *parts)})
-    return whole
-
-
-def _require_storable(
-    placer: Placer, parts: Sequence[Owner], organisations: Sequence[Organisation]
-) -> None:
-    """Check what is new, by the rules of the store; the rest was checked when it was added."""
+    organisations = tuple(
+        Organisation(name, named[name]) for name in sorted(named) if name and name not in known
+    )
+    # What is new is checked by the rules of the store; the rest was when it was added.
     new = Environment(
         tuple(placer.constructs),
         tuple(placer.codings),
         tuple(placer.maps),
         tuple(placer.overlaps),
-        tuple(organisations),
+        organisations,
         tuple(p for p in parts if isinstance(p, Form)),
         tuple(p for p in parts if isinstance(p, Source)),
         tuple(p for p in parts if isinstance(p, Target)),
@@ -488,6 +451,13 @@ def _require_storable(
         for one in kind.of(new):
             plain_form(kind, one, problems)
     require_none(problems)
+    return replace(
+        placer.environment,
+        organisations=(*before.organisations, *organisations),
+        forms=(*before.forms, *new.forms),
+        sources=(*before.sources, *new.sources),
+        targets=(*before.targets, *new.targets),
+    )
 
 
 def _named_before(environment: Environment, names: Sequence[str], kind: str) -> list[str]:

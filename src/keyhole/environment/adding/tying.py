@@ -18,9 +18,10 @@ from keyhole.core.names import shown
 from keyhole.core.options import Problem
 from keyhole.environment.adding.decisions import RELATIONS, Relation, Tie, read_tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
+from keyhole.environment.adding.placing import tie_edge
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.kinds import KIND_OF
-from keyhole.environment.model import CategoryMap, Coding, Environment, Overlap
+from keyhole.environment.model import Coding, Environment, Overlap
 from keyhole.environment.parsing import open_toml
 from keyhole.environment.toml_text import quote
 from keyhole.environment.wording import require_none
@@ -69,6 +70,8 @@ def tie_codings(
     >>> CodingGraph(made).refines("ES3.001", "ES2.001")
     True
     """
+    from keyhole.environment.removing import without
+
     graph = CodingGraph.of(environment)
     one, other = graph.coding(left), graph.coding(right)
     listed = [(a, b) for a, b in pairs]
@@ -77,8 +80,10 @@ def tie_codings(
     if old and not replace_old:
         template = "{0} and {1} are tied already. Replace that ({replace}), or leave it."
         raise InputError(Problem(template, one.name, other.name))
-    kept = _without(environment, old)
-    edge = _edge(one.name, other.name, relation, listed)
+    kept = environment
+    for kind, name in old:
+        kept = without(kept, kind, name)
+    edge = tie_edge(one.name, other.name, relation, listed)
     attribute = "overlaps" if isinstance(edge, Overlap) else "maps"
     made = replace(kept, **{attribute: (*getattr(kept, attribute), edge)})
     CodingGraph(made)  # refuses what contradicts the rest
@@ -102,32 +107,14 @@ def _problems(
 
 def _ties_between(environment: Environment, one: Coding, other: Coding) -> list[tuple[str, str]]:
     """Return the kind and name of what ties two codings."""
-    sides = [{one.name, *one.aliases}, {other.name, *other.aliases}]
+    sides = {one.name, *one.aliases}, {other.name, *other.aliases}
 
     def between(a: str, b: str) -> bool:
-        return (a in sides[0] and b in sides[1]) or (a in sides[1] and b in sides[0])
+        return any(a in here and b in there for here, there in (sides, sides[::-1]))
 
-    found = [("map", m) for m in environment.maps if between(m.finer, m.coarser)]
-    more = [("overlap", o) for o in environment.overlaps if between(o.left, o.right)]
-    return [(kind, KIND_OF[kind].key(edge)) for kind, edge in (*found, *more)]
-
-
-def _without(environment: Environment, old: Iterable[tuple[str, str]]) -> Environment:
-    from keyhole.environment.removing import without
-
-    for kind, name in old:
-        environment = without(environment, kind, name)
-    return environment
-
-
-def _edge(
-    left: str, right: str, relation: str, pairs: list[tuple[str, str]]
-) -> CategoryMap | Overlap:
-    if relation == "overlap":
-        return Overlap(left, right, frozenset(pairs))
-    if relation == "finer":
-        return CategoryMap(left, right, dict(pairs))
-    return CategoryMap(right, left, {b: a for a, b in pairs})
+    maps = [KIND_OF["map"].key(m) for m in environment.maps if between(m.finer, m.coarser)]
+    overlaps = [KIND_OF["overlap"].key(o) for o in environment.overlaps if between(o.left, o.right)]
+    return [*(("map", name) for name in maps), *(("overlap", name) for name in overlaps)]
 
 
 def propose_tie(environment: Environment, left: str, right: str) -> Tie:

@@ -280,8 +280,8 @@ def _bridged(family: Family, i: int, j: int, bridges: Ints) -> CodingRelation:
         if pairs is None:
             pairs = further
         else:
-            keys = [p[0] * right.size + p[1] for p in (pairs, further)]
-            shared = np.intersect1d(*keys)
+            known, new = (p[0] * right.size + p[1] for p in (pairs, further))
+            shared = np.intersect1d(known, new)
             pairs = shared // right.size, shared % right.size
     assert pairs is not None
     names = tuple(family.nodes[k].name for k in bridges.tolist())

@@ -179,7 +179,7 @@ class CodingGraph:
     def node(self, name: str) -> Node:
         """Return the node of a coding, by its name or an alias."""
         if name not in self._names:
-            raise InputError(_not_there("coding", name, list(self._names)))
+            raise InputError(not_there("coding", name, list(self._names)))
         return self._nodes[self._names[name]]
 
     def coding(self, name: str) -> Coding:
@@ -283,9 +283,10 @@ def _refuse(problems: Sequence[str]) -> None:
         raise InputError(dict.fromkeys(problems))
 
 
-def _not_there(kind: str, name: str, names: Sequence[str]) -> str:
-    near = nearest(name, names)
-    hint = f" Near it: {quoted(near)}." if near else ""
+def not_there(kind: str, name: str, names: Sequence[str], remedy: str = "") -> str:
+    """Say that a name is not in the environment, and which are near it, or else the remedy."""
+    near = nearest(name, names) if name else []
+    hint = f" Near it: {quoted(near)}." if near else remedy
     return f"{kind} {shown(name)} is not in the environment.{hint}"
 
 
@@ -294,5 +295,5 @@ def _part(name: str | Part, parts: Sequence[Part], kind: str) -> Part:
         return name
     found = [part for part in parts if part.name == name]
     if not found:
-        raise InputError(_not_there(kind, name, [part.name for part in parts]))
+        raise InputError(not_there(kind, name, [part.name for part in parts]))
     return found[0]

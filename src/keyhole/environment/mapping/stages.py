@@ -125,7 +125,8 @@ def _together(
     maker: VariableMaker, column: TargetColumn, stages: Sequence[KeyMapping]
 ) -> KeyVariable | Absent:
     """Return a column at what all stages tell of it together."""
-    parts = [p for stage in stages for p in (*stage.key, *stage.absent) if p.column == column.name]
+    said: list[KeyVariable | Absent] = [p for s in stages for p in (*s.key, *s.absent)]
+    parts = [part for part in said if part.column == column.name]
     having = [part for part in parts if isinstance(part, KeyVariable)]
     if any(variable.target_coding != column.node.name for variable in having):
         raise InputError(f"column {shown(column.name)} has another coding now than in the stages.")
