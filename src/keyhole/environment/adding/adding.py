@@ -227,9 +227,10 @@ def _waiting_table(columns: Sequence[str], rows: list[list[str]]) -> list[Table]
 def _frame(rows: list[tuple[str, Placement]]) -> pl.DataFrame:
     import polars as pl
 
-    columns = ["form", "field", "action", "construct", "coding", "identifier"]
-    listed = [(name, p.field, p.action, p.construct, p.coding, p.identifier) for name, p in rows]
-    return pl.DataFrame(listed, schema=dict.fromkeys(columns, pl.String), orient="row")
+    columns = ["field", "action", "construct", "coding", "identifier"]
+    listed = [(name, *(getattr(p, column) for column in columns)) for name, p in rows]
+    schema = dict.fromkeys(["form", *columns], pl.String)
+    return pl.DataFrame(listed, schema=schema, orient="row")
 
 
 def add_form(

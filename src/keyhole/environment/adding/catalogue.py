@@ -5,8 +5,10 @@ It grows as forms are added, so that a batch costs the same for each field.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import count
 
 from keyhole.environment.adding.matching_categories import Answers, answers_of
 from keyhole.environment.adding.questions import (
@@ -147,26 +149,20 @@ class Catalogue:
         concept = CONCEPT_OF.get(question.concept)
         if concept is not None and name == concept.name and concept.letters not in used:
             return concept.letters
-        for letters in _initials(name):
-            if letters not in used and letters not in CONCEPT_OF:
-                return letters
-        raise AssertionError("unreachable: letters never run out")
+        return next(o for o in _initials(name) if o not in used and o not in CONCEPT_OF)
 
 
 def _initials(name: str) -> Iterable[str]:
     """Yield letters for a name, the shortest first: initials, then with a letter counted up."""
-    words = [
-        w for part in name.upper().split() if (w := "".join(c for c in part if "A" <= c <= "Z"))
-    ]
+    words = [re.sub("[^A-Z]", "", part) for part in name.upper().split()]
+    words = [word for word in words if word]
     first = "".join(word[0] for word in words)[:4] or "Q"
     if len(first) == 1:
         rest = (words[0][1:] if words else "") or "X"
         first += next((c for c in rest if c not in "AEIOU"), rest[0])
     yield first
-    number = 0
-    while True:
+    for number in count():
         yield first + _letters(number)
-        number += 1
 
 
 def _letters(number: int) -> str:

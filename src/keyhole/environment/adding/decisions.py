@@ -17,7 +17,7 @@ from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 
 if TYPE_CHECKING:
-    from keyhole.environment.adding.proposals import FieldProposals, Proposal, Proposals
+    from keyhole.environment.adding.proposals import FieldProposals, Proposals
 
 
 Action = Literal["assimilate", "accommodate", "create", "identifier", "leave"]
@@ -175,13 +175,7 @@ _HEAD = (
 
 
 def proposals_to_toml(proposals: Proposals) -> str:
-    """Write proposals as decisions ready to be edited.
-
-    Parameters
-    ----------
-    proposals
-        What `propose` found.
-    """
+    """Write what `propose` found as decisions ready to be edited."""
     lines = [f"# Fields of {comment(proposals.form)}", *(f"# {line}" for line in _HEAD)]
     for field in proposals.fields:
         lines += ["", *_field(field)]
@@ -195,25 +189,23 @@ def _field(field: FieldProposals) -> Iterator[str]:
         yield f"# {comment(field.label)}"
     yield f"# score {best.score:.2f}: {comment(best.reason)}"
     for other in others:
-        yield f"# or {_words(other)}"
-    for name, value in best.decision().to_dict().items():
-        yield f"{name} = {_ties_text(best) if name == 'ties' else quote(value)}"
+        where = other.coding or other.construct or other.name
+        words = f"{other.action} {where}, score {other.score:.2f}: {other.reason}"
+        yield f"# or {comment(words)}"
+    decision = best.decision()
+    for name, value in decision.to_dict().items():
+        yield f"{name} = {_ties_text(decision.ties) if name == 'ties' else quote(value)}"
 
 
-def _words(proposal: Proposal) -> str:
-    where = proposal.coding or proposal.construct or proposal.name
-    return comment(f"{proposal.action} {where}, score {proposal.score:.2f}: {proposal.reason}")
-
-
-def _ties_text(proposal: Proposal) -> str:
-    ties = []
-    for tie in proposal.decision().ties:
+def _ties_text(ties: Iterable[Tie]) -> str:
+    texts = []
+    for tie in ties:
         pairs = ", ".join(f"[{quote(a)}, {quote(b)}]" for a, b in tie.pairs)
-        ties.append(
+        texts.append(
             f"{{ coding = {quote(tie.coding)}, relation = {quote(tie.relation)}, "
             f"note = {quote(tie.note)}, pairs = [{pairs}] }}"
         )
-    return f"[{', '.join(ties)}]"
+    return f"[{', '.join(texts)}]"
 
 
 def read_decision_file(path: str | os.PathLike[str]) -> tuple[Decision, ...]:

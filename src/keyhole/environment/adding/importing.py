@@ -282,9 +282,13 @@ def _followed(
             "one form, source or target is decided on at a time. Got {0}: choose one with {form}."
         )
         raise OptionError(Problem(template, len(captured)))
+    decided = None if asked.decisions is None else read_decision_file(asked.decisions)
+    sure = decided is None and not asked.files
+    if (asked.propose is not None or sure) and not captured[0].fields:
+        name = shown(captured[0].form.name)
+        raise OptionError(f"{name} has no field that waits for a decision.")
     if asked.propose is not None:
         return _proposed(environment, captured[0], asked), environment, ""
-    decided = None if asked.decisions is None else read_decision_file(asked.decisions)
     if not asked.files:
         decided = _sure(environment, captured[0], asked) if decided is None else decided
         return _placed(environment, captured[0].form.name, asked, decided)
@@ -299,23 +303,16 @@ def _followed(
 
 def _proposed(environment: Environment, captured: CapturedForm, asked: Question) -> Result:
     """Write the proposals to a file, and return them."""
-    _require_fields(captured)
     found = propose_fields(environment, captured, exact_codes=asked.as_ == "target")
     with write_whole(asked.propose, force=asked.force) as temporary:
         temporary.write_text(proposals_to_toml(found), encoding="utf-8")
     return found
 
 
-def _require_fields(captured: CapturedForm) -> None:
-    if not captured.fields:
-        raise OptionError(f"{shown(captured.form.name)} has no field that waits for a decision.")
-
-
 def _sure(
     environment: Environment, captured: CapturedForm, asked: Question
 ) -> tuple[Decision, ...]:
     """Return the proposals for fields of the store that are sure enough."""
-    _require_fields(captured)
     exact = asked.as_ == "target"
     proposals = propose_fields(environment, captured, exact_codes=exact, preview=False)
     decided = proposals.best(asked.accept)

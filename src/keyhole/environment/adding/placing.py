@@ -352,7 +352,9 @@ def _problems(
                 "in it, or give other letters."
             )
         elif made[letters] != decision.name:
-            yield f"the letters {letters!r} are given to two new constructs. Give one of them others."
+            yield (
+                f"the letters {letters!r} are given to two new constructs. Give one of them others."
+            )
         if not decision.name.strip():
             yield "name must be the name of the new construct. Got nothing instead."
     elif decision.action == "assimilate":

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.marks import WHEN_SET
 from keyhole.core.names import shown
 from keyhole.core.tables import Table
 from keyhole.environment.adding.catalogue import Catalogue, captured_questions
 from keyhole.environment.adding.decisions import Action, Decision, Tie
-from keyhole.environment.adding.matching_categories import Answers, Match, answers_of, match_answers
+from keyhole.environment.adding.matching_categories import Answers, answers_of, match_answers
 from keyhole.environment.adding.questions import AskedQuestion, construct_name, is_specific
 from keyhole.environment.adding.vocabulary import PAGE
 from keyhole.environment.codings.naming import is_coding_name, parse_name
@@ -74,43 +74,26 @@ def rank(
 ) -> tuple[Proposal, ...]:
     """Return the proposals for a field, the best first.
 
-    Parameters
-    ----------
-    catalogue
-        The environment.
-    field, questions
-        The field and what it asks.
-    exact_codes
-        Whether codings are the same only if their codes are, not just their labels.
-    letters
-        Letters proposed for new constructs before, by name; new ones are entered.
+    With `exact_codes`, codings are the same only if their codes are, not just their labels.
+    `letters` are those proposed for new constructs before, by name; new ones are entered.
     """
     if field.identifier:
         reason = f"a direct identifier ({field.identifier}): kept apart"
         return (Proposal(field.name, "identifier", 1.0, reason, identifier=field.identifier),)
     answers = answers_of(field.categories, field.intervals)
-    given = _given(catalogue, field, answers, exact_codes)
-    if given is not None:
-        return (given,)
+    coding = catalogue.names.get(field.coding) if field.coding else None
+    if coding is not None and _fits(catalogue, coding, field, answers, exact_codes):
+        name = catalogue.constructs[coding.construct].name
+        reason = "the source itself names this coding, and the answers are the same"
+        return (
+            Proposal(field.name, "assimilate", 1.0, reason, coding.construct, name, coding.name),
+        )
     found = _known(catalogue, field, questions, answers, exact_codes)
     best = max((p.score for p in found), default=0.0)
     named = letters if letters is not None else {}
-    rest = [_new(catalogue, field, questions, best, named)]
-    page = _page(field, questions, answers, best)
-    ranked = sorted([*found, *rest, *page], key=lambda p: (-p.score, p.construct, p.action))
-    return tuple(ranked)
-
-
-def _given(
-    catalogue: Catalogue, field: CapturedField, answers: Answers, exact_codes: bool
-) -> Proposal | None:
-    """Take the source at its word where it names a coding that is there with the same answers."""
-    coding = catalogue.names.get(field.coding) if field.coding else None
-    if coding is None or not _fits(catalogue, coding, field, answers, exact_codes):
-        return None
-    name = catalogue.constructs[coding.construct].name
-    reason = "the source itself names this coding, and the answers are the same"
-    return Proposal(field.name, "assimilate", 1.0, reason, coding.construct, name, coding.name)
+    found.append(_new(catalogue, field, questions, best, named))
+    found += _page(field, questions, answers, best)
+    return tuple(sorted(found, key=lambda p: (-p.score, p.construct, p.action)))
 
 
 def _fits(
@@ -121,11 +104,8 @@ def _fits(
         return False
     if field.universe and coding.universe and field.universe != coding.universe:
         return False
-    return not exact_codes or _codes(coding) == {c.code for c in field.categories}
-
-
-def _codes(coding: Coding) -> set[str]:
-    return {category.code for category in coding.categories}
+    codes = {category.code for category in coding.categories}
+    return not exact_codes or codes == {category.code for category in field.categories}
 
 
 def _known(
@@ -141,55 +121,27 @@ def _known(
     subjects = {question.subject for question in questions}
     if holder and catalogue.question(holder).subject in subjects:
         likeness.setdefault(holder, 0.0)
+    known = bool(questions[0].concept)
     found = []
     for letters, words in likeness.items():
-        proposal = _in_construct(
-            catalogue, field, questions, answers, letters, words, exact_codes, holder == letters
+        same = catalogue.same_answers(letters, answers)
+        fitting = [c.name for c in same if _fits(catalogue, c, field, answers, exact_codes)]
+        factor, told = 1.0, f"the answers are those of {fitting[0]}" if fitting else ""
+        if not fitting or answers.bare:
+            factor, told = _answers_factor(catalogue, letters, answers, questions[0].concept)
+        proposal = Proposal(
+            field.name,
+            "assimilate" if fitting else "accommodate",
+            round(max(words * factor, _SAME_LIST if letters == holder else 0.0), 3),
+            f"{_asked_words(catalogue, questions, letters, words)}; {told}",
+            letters,
+            catalogue.constructs[letters].name,
+            fitting[0] if fitting else "",
+            ties=() if fitting else ties_of(catalogue, letters, answers, known=known),
         )
         if proposal.score >= _FEWEST:
             found.append(proposal)
     return sorted(found, key=lambda p: -p.score)[:_MOST]
-
-
-def _in_construct(
-    catalogue: Catalogue,
-    field: CapturedField,
-    questions: Sequence[AskedQuestion],
-    answers: Answers,
-    letters: str,
-    words: float,
-    exact_codes: bool,
-    telling: bool,
-) -> Proposal:
-    name = catalogue.constructs[letters].name
-    same = catalogue.same_answers(letters, answers)
-    fitting = [c for c in same if _fits(catalogue, c, field, answers, exact_codes)]
-    asked = _asked_words(catalogue, questions, letters, words)
-    if fitting and not answers.bare:
-        score = max(words, _SAME_LIST if telling else 0.0)
-        reason = f"{asked}; the answers are those of {fitting[0].name}"
-        return _proposal(field, "assimilate", score, reason, letters, name, fitting[0].name)
-    concept = questions[0].concept
-    ties = ties_of(catalogue, letters, answers, known=bool(concept))
-    factor, told = _answers_factor(catalogue, letters, answers, concept)
-    score = max(words * factor, _SAME_LIST if telling else 0.0)
-    action: Action = "assimilate" if fitting else "accommodate"
-    coding = fitting[0].name if fitting else ""
-    shown = () if fitting else ties
-    return _proposal(field, action, score, f"{asked}; {told}", letters, name, coding, shown)
-
-
-def _proposal(
-    field: CapturedField,
-    action: Action,
-    score: float,
-    reason: str,
-    letters: str,
-    name: str,
-    coding: str,
-    ties: tuple[Tie, ...] = (),
-) -> Proposal:
-    return Proposal(field.name, action, round(score, 3), reason, letters, name, coding, ties=ties)
 
 
 def _asked_words(
@@ -231,11 +183,11 @@ def _answers_factor(
     catalogue: Catalogue, letters: str, answers: Answers, concept: str
 ) -> tuple[float, str]:
     """Say how well the answers go with those of a construct: the best of its codings."""
-    found = [_pair_factor(answers, catalogue.answers[c.name], c.name, concept)
-             for c in catalogue.captured(letters)]  # fmt: skip
-    if not found:
-        return 0.95, "it has no coding yet"
-    return max(found)
+    found = [
+        _pair_factor(answers, catalogue.answers[coding.name], coding.name, concept)
+        for coding in catalogue.captured(letters)
+    ]
+    return max(found, default=(0.95, "it has no coding yet"))
 
 
 def _pair_factor(new: Answers, old: Answers, name: str, concept: str) -> tuple[float, str]:
@@ -255,20 +207,16 @@ def _pair_factor(new: Answers, old: Answers, name: str, concept: str) -> tuple[f
         if new.sort == old.sort:
             return 1.0, f"other intervals than {name}, on the same scale"
         return 0.5, f"intervals on one side, a list on the other ({name})"
-    return _list_factor(match_answers(new, old), new, old, name)
-
-
-def _list_factor(match: Match, new: Answers, old: Answers, name: str) -> tuple[float, str]:
     if new.bare or old.bare:
         return 0.75, f"nothing says how the codes meet those of {name}"
+    match = match_answers(new, old)
     if not match.pairs:
         binary = (new.sort == "yes or no") != (old.sort == "yes or no")
         return (0.45 if binary else 0.6), f"no answer is among those of {name}"
     how = {"finer": "refine", "coarser": "are refined by", "overlap": "overlap"}[match.relation]
     worth = (0.7 + 0.3 * match.share) * (0.7 + 0.3 * match.sure)
-    return round(
-        worth, 3
-    ), f"the answers {how} those of {name} ({match.share:.0%} have a counterpart)"
+    told = f"the answers {how} those of {name} ({match.share:.0%} have a counterpart)"
+    return round(worth, 3), told
 
 
 def _new(
@@ -283,12 +231,13 @@ def _new(
     name = construct_name(question)
     if name not in named:
         given = parse_name(field.coding).letters if is_coding_name(field.coding) else ""
-        taken = given in catalogue.constructs or given in named.values()
-        free = given if given and not taken else ""
-        named[name] = free or catalogue.free_letters(name, question, named.values())
+        if not given or given in catalogue.constructs or given in named.values():
+            given = catalogue.free_letters(name, question, named.values())
+        named[name] = given
     score = 1.0 - max(0.0, best - 0.4) / 0.6
-    reason = "no known construct is asked in such words" if best < 0.4 else (
-        "a new construct, if it is none of the above")  # fmt: skip
+    reason = "a new construct, if it is none of the above"
+    if best < 0.4:
+        reason = "no known construct is asked in such words"
     telling = question.subject or any(is_specific(word) for word, _ in question.weights)
     if catalogue.is_named(name):
         score, reason = min(score, 0.5), "a construct of that name is there, with other answers"
@@ -352,9 +301,9 @@ class Proposals(Result):
             for one in self.fields
             for i, p in enumerate(one.proposals)
         ]
-        names = ["field", "rank", "action", "construct", "name", "coding", "score", "reason"]
-        kinds = [pl.String, pl.Int64, *[pl.String] * 4, pl.Float64, pl.String]
-        return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
+        texts = dict.fromkeys(("action", "construct", "name", "coding"), str)
+        schema = {"field": str, "rank": int, **texts, "score": float, "reason": str}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the proposals, the best of each field first."""
@@ -418,21 +367,13 @@ def propose(
     found = []
     asked = captured_questions(captured.fields)
     for field, questions in zip(captured.fields, asked, strict=True):
-        ranked = rank(catalogue, field, questions, exact_codes=exact_codes, letters=letters)
-        ranked = tuple(
-            _previewed(Placer, environment, field, one, minting=preview) for one in ranked
-        )
-        found.append(FieldProposals(field.name, field.label, ranked))
+        ranked = list(rank(catalogue, field, questions, exact_codes=exact_codes, letters=letters))
+        for i, one in enumerate(ranked):
+            if one.action == "accommodate" and one.ties:
+                # Only ties that agree with what is stored are proposed.
+                placer = Placer(environment, only=one.construct)
+                placed = placer.accommodate(field, one.decision())
+                minted = placed.minted if preview else one.harmonised
+                ranked[i] = replace(one, ties=placed.ties, harmonised=minted)
+        found.append(FieldProposals(field.name, field.label, tuple(ranked)))
     return Proposals(captured.form.name, tuple(found))
-
-
-def _previewed(
-    placer: Any, environment: Environment, field: Any, proposal: Proposal, *, minting: bool
-) -> Proposal:
-    """Keep the ties that agree with what is stored; tell what would be minted."""
-    if proposal.action != "accommodate" or not proposal.ties:
-        return proposal
-    placed = placer(environment, only=proposal.construct).accommodate(field, proposal.decision())
-    return replace(
-        proposal, ties=placed.ties, harmonised=placed.minted if minting else proposal.harmonised
-    )

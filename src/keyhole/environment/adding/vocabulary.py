@@ -14,6 +14,10 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _pairs(text: str) -> Mapping[str, str]:
+    return dict(pair.split(" = ") for pair in text.split(", "))
+
+
 @dataclass(frozen=True, slots=True)
 class Concept:
     """A construct that many forms ask for: its name, letters, and the phrases that mean it.
@@ -103,45 +107,20 @@ CONCEPT_OF: Mapping[str, Concept] = {concept.letters: concept for concept in CON
 PLACES = frozenset({"ST", "CN", "CI", "PC", "CO"})
 
 # Phrases that say the same, rewritten before words are compared; longest first wins.
-PHRASES: Mapping[str, str] = {
-    "date range from": "start date",
-    "date range to": "end date",
-    "range from": "start date",
-    "range to": "end date",
-    "date from": "start date",
-    "date to": "end date",
-    "from date": "start date",
-    "to date": "end date",
-    "begin date": "start date",
-    "beginning date": "start date",
-    "tour of duty": "service",
-    "period of service": "service",
-    "service period": "service",
-    "service record": "service",
-    "service history": "service",
-    "active service": "service",
-    "military service": "service",
-    "spouse information": "spouse",
-    "part a": "part-a",
-    "part b": "part-b",
-    "phone": "telephone",
-    "cell": "mobile",
-    "licence": "license",
-    "marriage": "marriage",
-    "married": "marriage",
-}
+PHRASES = _pairs(
+    "date range from = start date, date range to = end date, range from = start date, "
+    "range to = end date, date from = start date, date to = end date, from date = start date, "
+    "to date = end date, begin date = start date, beginning date = start date, "
+    "tour of duty = service, period of service = service, service period = service, "
+    "service record = service, service history = service, active service = service, "
+    "military service = service, spouse information = spouse, part a = part-a, part b = part-b, "
+    "phone = telephone, cell = mobile, licence = license, marriage = marriage, married = marriage"
+)
 
-IRREGULAR: Mapping[str, str] = {
-    "children": "child",
-    "wives": "wife",
-    "people": "person",
-    "persons": "person",
-    "series": "series",
-    "wages": "wage",
-    "stepchildren": "stepchild",
-    "vet": "veteran",
-    "moms": "mother",
-}
+IRREGULAR = _pairs(
+    "children = child, wives = wife, people = person, persons = person, series = series, "
+    "wages = wage, stepchildren = stepchild, vet = veteran, moms = mother"
+)
 
 # The person whom the form is about; the first outranks the others where a form has several.
 ROLES: tuple[str, ...] = (
@@ -263,29 +242,15 @@ ABBREVIATIONS: tuple[Mapping[str, str], ...] = (
 )
 
 # Answers in other words. Codings that differ by these are tied one to one, not merged.
-SAME_ANSWERS: Mapping[str, str] = {
-    "never married": "single",
-    "single never married": "single",
-    "now married": "married",
-    "currently married": "married",
-    "widow": "widowed",
-    "widower": "widowed",
-    "legally separated": "separated",
-    "man": "male",
-    "woman": "female",
-    "boy": "male",
-    "girl": "female",
-    "black": "black or african american",
-    "african american": "black or african american",
-    "unemployed": "not employed",
-    "full time employed": "full time",
-    "part time employed": "part time",
-    "can": "canada",
-    "mex": "mexico",
-    "us": "united states",
-    "usa": "united states",
-    "united states of america": "united states",
-}
+SAME_ANSWERS = _pairs(
+    "never married = single, single never married = single, now married = married, "
+    "currently married = married, widow = widowed, widower = widowed, "
+    "legally separated = separated, man = male, woman = female, boy = male, girl = female, "
+    "black = black or african american, african american = black or african american, "
+    "unemployed = not employed, full time employed = full time, part time employed = part time, "
+    "can = canada, mex = mexico, us = united states, usa = united states, "
+    "united states of america = united states"
+)
 
 # Words that turn an answer into its contrary.
 NEGATIVE = frozenset({"no", "not", "never", "none", "non", "without", "neither", "un", "nor"})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from keyhole.core.names import plural, quoted, shown
 from keyhole.environment.codings.graph import Askings, CodingGraph, Holder
@@ -247,24 +248,13 @@ def map_restricted(
     target: str | Target,
     *,
     form: str | None,
-    sector: str | None,
-    purpose: str | None,
-    classifications: Mapping[str, str] | None,
-    threshold: float,
     weights: ColumnWeights | None,
+    **forms: Any,
 ) -> KeyMapping:
-    """Map a target against the form that is named, else against the class."""
+    """Map a target against the form that is named, else against the class that `forms` describe."""
     if form is not None:
         return map_pair(graph, target, form, weights=weights)
-    return map_class(
-        graph,
-        target,
-        sector=sector,
-        purpose=purpose,
-        classifications=classifications,
-        threshold=threshold,
-        weights=weights,
-    )
+    return map_class(graph, target, weights=weights, **forms)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -125,8 +125,10 @@ def _together(
     maker: VariableMaker, column: TargetColumn, stages: Sequence[KeyMapping]
 ) -> KeyVariable | Absent:
     """Return a column at what all stages tell of it together."""
-    said: list[KeyVariable | Absent] = [p for s in stages for p in (*s.key, *s.absent)]
-    parts = [part for part in said if part.column == column.name]
+    parts: list[KeyVariable | Absent] = []
+    for stage in stages:
+        parts += [variable for variable in stage.key if variable.column == column.name]
+        parts += [absent for absent in stage.absent if absent.column == column.name]
     having = [part for part in parts if isinstance(part, KeyVariable)]
     if any(variable.target_coding != column.node.name for variable in having):
         raise InputError(f"column {shown(column.name)} has another coding now than in the stages.")

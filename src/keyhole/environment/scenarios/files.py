@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -157,54 +157,50 @@ def _read(
 ) -> dict[str, Any]:
     values = {}
     for key, value in plain.items():
-        if key not in readers:
-            near = nearest(key, list(readers))
-            hint = (
-                f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(readers)}."
-            )
-            problems.append(f"{shown(key)} is unknown. {hint}")
+        if key in readers:
+            read = readers[key](key, value, problems)
+            if read is not _MISSING:
+                values[key] = read
             continue
-        read = readers[key](key, value, problems)
-        if read is not _MISSING:
-            values[key] = read
+        near = nearest(key, list(readers))
+        hint = f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(readers)}."
+        problems.append(f"{shown(key)} is unknown. {hint}")
     return values
 
 
-def _text(key: str, value: Any, problems: Problems) -> Any:
-    if isinstance(value, str):
-        return value
-    problems.append(f"{key} must be text. Got another value instead.")
-    return _MISSING
+def _reader(
+    words: str, is_fit: Callable[[Any], bool], make: Callable[[Any], Any] | None = None
+) -> Reader:
+    """Return a reader of values that fit, and are taken as they are or made into something."""
+
+    def read(key: str, value: Any, problems: Problems) -> Any:
+        if is_fit(value):
+            return value if make is None else make(value)
+        problems.append(f"{key} must be {words}. Got another value instead.")
+        return _MISSING
+
+    return read
 
 
-def _number(key: str, value: Any, problems: Problems) -> Any:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    problems.append(f"{key} must be a number. Got another value instead.")
-    return _MISSING
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(one, str) for one in values)
 
 
-def _flag(key: str, value: Any, problems: Problems) -> Any:
-    if isinstance(value, bool):
-        return value
-    problems.append(f"{key} must be true or false. Got another value instead.")
-    return _MISSING
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _texts(key: str, value: Any, problems: Problems) -> Any:
-    if isinstance(value, str):
-        return (value,)
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return tuple(value)
-    problems.append(f"{key} must be a list of texts. Got another value instead.")
-    return _MISSING
-
-
-def _named(key: str, value: Any, problems: Problems) -> Any:
-    if isinstance(value, dict) and all(isinstance(one, str) for one in value.values()):
-        return value
-    problems.append(f"{key} must be a table of texts. Got another value instead.")
-    return _MISSING
+_text = _reader("text", lambda value: isinstance(value, str))
+_number = _reader("a number", _is_number)
+_flag = _reader("true or false", lambda value: isinstance(value, bool))
+_texts = _reader(
+    "a list of texts",
+    lambda value: isinstance(value, str) or (isinstance(value, list) and _are_texts(value)),
+    lambda value: (value,) if isinstance(value, str) else tuple(value),
+)
+_named = _reader(
+    "a table of texts", lambda value: isinstance(value, dict) and _are_texts(value.values())
+)
 
 
 def _columns(key: str, value: Any, problems: Problems) -> Any:
@@ -216,8 +212,8 @@ def _columns(key: str, value: Any, problems: Problems) -> Any:
 
 def _chance(key: str, value: Any, problems: Problems) -> Any:
     numbers = value if isinstance(value, list) else [value]
-    good = all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers)
-    if good and len(numbers) in (1, 2) and all(abs(one) <= 1 for one in numbers):
+    good = len(numbers) in (1, 2) and all(_is_number(one) and abs(one) <= 1 for one in numbers)
+    if good:
         return float(numbers[0]), float(numbers[-1])
     problems.append(f"{key} must be a number from 0 to 1, or a list of the lowest and the highest.")
     return _MISSING
@@ -248,16 +244,12 @@ def _table(key: str, value: Any, readers: Mapping[str, Reader], problems: Proble
 
 
 _STAGE: Mapping[str, Reader] = {
-    "form": _text,
-    "sector": _text,
-    "purpose": _text,
+    **dict.fromkeys(("form", "sector", "purpose"), _text),
     "classifications": _named,
     "threshold": _number,
 }
 _READERS: Mapping[str, Reader] = {
-    "preset": _text,
-    "label": _text,
-    **dict.fromkeys(POINTS, _text),
+    **dict.fromkeys(("preset", "label", *POINTS), _text),
     "restricted": _restricted,
     "public": _public,
     "columns": _columns,
