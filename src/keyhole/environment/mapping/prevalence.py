@@ -48,21 +48,14 @@ def finest(
 ) -> Finest:
     """Return the finest joins of partitions that enough forms hold, by entropy, then groups.
 
-    Parameters
-    ----------
-    partitions, counts
-        The canonical partitions that forms hold, and how many hold each.
-    needed
-        How many forms must hold a partition, equal or finer.
-    substantive
-        Which categories answer the question; a partition with one group of them is left out.
+    `partitions` are the canonical ones that forms hold, `counts` how many hold each. One with a
+    single group of `substantive` categories, which answer the question, is left out.
     """
     answers = np.flatnonzero(substantive)
     known = _raised(zip(partitions, counts, strict=True), needed, answers)
-    return _Search(list(known.values()), answers, weights).run(needed) if known else NOTHING
-
-
-NOTHING = Finest((), True)
+    if not known:
+        return Finest((), True)
+    return _Search(list(known.values()), answers, weights).run(needed)
 
 
 def _raised(held: Iterable[tuple[Ints, int]], needed: int, answers: Ints) -> Counted:
@@ -80,9 +73,8 @@ def _raised(held: Iterable[tuple[Ints, int]], needed: int, answers: Ints) -> Cou
         if not must:
             return known
         floor = reduce(join_partitions, must)
-        further = _counted(
-            ((join_partitions(p, floor), count) for p, count in known.values()), answers
-        )
+        joined = ((join_partitions(p, floor), count) for p, count in known.values())
+        further = _counted(joined, answers)
         if further.keys() == known.keys():
             return known
         known = further
@@ -162,7 +154,5 @@ class _Search:
                 continue
             reachable -= int(self.counts[i])
             further = join_partitions(candidate, self.partitions[i])
-            if not _tells(further, self.answers):
-                continue
-            if not (self.holding(further)[:i] & ~held[:i]).any():
+            if _tells(further, self.answers) and not (self.holding(further) & ~held)[:i].any():
                 self.add(further, i)

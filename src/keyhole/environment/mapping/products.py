@@ -53,18 +53,14 @@ def product_groups(
 ) -> CodingProduct | None:
     """Return what holding codings together tells of a target's categories, if it can be found.
 
-    Parameters
-    ----------
-    graph, node
-        The graph, and the coding of the target.
-    codings
-        Names of codings whose overlap with the target's is known; none free text.
-    as_of
-        The day on which dates of birth are compared with ages.
-    told
-        Partitions of the target's categories that are known besides.
+    The overlap of the `codings` with the target's is known, and none is free text. `told` are
+    partitions of the target's categories that are known besides.
     """
-    nodes = _needed(graph, [graph.node(name) for name in codings], as_of)
+    nodes: list[Node] = []
+    # A coding that another of them refines tells nothing more.
+    for one in sorted(map(graph.node, codings), key=lambda one: (-one.size, one.name)):
+        if not any(graph.refines(kept.name, one.name, as_of=as_of) for kept in nodes):
+            nodes.append(one)
     if _are_intervals([node, *nodes], as_of):
         return CodingProduct(_grouped(node, _cut(node, nodes, as_of), told), exact=True)
     shared = _below(graph, node, nodes, as_of)
@@ -91,15 +87,6 @@ def _by_twos(
     sure = all(relation.exact and all_matched(node, other, relation) for other, relation in both)
     exact = sure and _determined(graph, node, nodes, as_of)
     return CodingProduct(_grouped(node, pairs, told), exact)
-
-
-def _needed(graph: CodingGraph, nodes: Sequence[Node], as_of: Day) -> list[Node]:
-    """Leave out codings that another of them refines: they tell nothing more."""
-    kept: list[Node] = []
-    for node in sorted(nodes, key=lambda one: (-one.size, one.name)):
-        if not any(graph.refines(one.name, node.name, as_of=as_of) for one in kept):
-            kept.append(node)
-    return kept
 
 
 def _are_intervals(nodes: Sequence[Node], as_of: Day) -> bool:
@@ -200,7 +187,9 @@ def _possible(
     None if they are too many to be listed.
     """
     held = np.diff(table.indptr).astype(np.float64)
-    if _work(table, side) > MOST:
+    # The pairs that go over one category of the target.
+    rows, others = (_row_sums(one) for one in (table, side.table))
+    if float(rows @ others) > MOST:
         return None
     found = (table.T.astype(bool) @ side.table.astype(bool)).tocoo()
     one, other = found.row.astype(np.int64), found.col.astype(np.int64)
@@ -215,11 +204,8 @@ def _possible(
     return None if (held[one] + side.counts[other]).sum() > MOST else (one, other)
 
 
-def _work(table: Table, side: _Side) -> float:
-    """Count the pairs that go over one category of the target."""
-    rows: Floats = np.asarray(table.astype(np.float64).sum(axis=1)).ravel()
-    others: Floats = np.asarray(side.table.astype(np.float64).sum(axis=1)).ravel()
-    return float(rows @ others)
+def _row_sums(table: Table) -> Floats:
+    return np.asarray(table.astype(np.float64).sum(axis=1)).ravel()
 
 
 def _grouped(node: Node, pairs: Pairs, told: Sequence[Ints]) -> Ints:

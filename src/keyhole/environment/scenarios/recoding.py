@@ -215,8 +215,7 @@ def scenario_key(
     True
     """
     graph = CodingGraph.of(environment)
-    story = _scenario(graph.environment, scenario)
-    aim = _target(graph, target)
+    story, aim = _asked(graph, scenario, target)
     nodes = _nodes(graph, aim)
     weights = _weights(microdata, nodes)
     mapping, stages = map_scenario(graph, story, aim, weights)
@@ -236,31 +235,25 @@ def scenario_mapping(
 ) -> KeyMapping:
     """Derive the key of a scenario without a file: categories all weigh the same."""
     graph = CodingGraph.of(environment)
-    story = _scenario(graph.environment, scenario)
-    return map_scenario(graph, story, _target(graph, target), None)[0]
+    return map_scenario(graph, *_asked(graph, scenario, target), None)[0]
 
 
-def _scenario(environment: Environment, scenario: Scenario | str) -> Scenario:
-    if not isinstance(scenario, str):
-        return scenario
-    known = {one.name: one for one in environment.scenarios}
-    if scenario not in known:
-        near = nearest(scenario, list(known))
-        hint = (
-            f" Did you mean {quoted(near)}?" if near else f" There are {quoted(known) or 'none'}."
-        )
-        raise InputError(f"scenario {shown(scenario)} is not in the environment.{hint}")
-    return known[scenario]
-
-
-def _target(graph: CodingGraph, target: str | Target | None) -> Target:
-    if target is not None:
-        return graph.target(target)
+def _asked(
+    graph: CodingGraph, scenario: Scenario | str, target: str | Target | None
+) -> tuple[Scenario, Target]:
+    """Return the scenario and the target that are meant."""
+    if isinstance(scenario, str):
+        known = {one.name: one for one in graph.environment.scenarios}
+        if scenario not in known:
+            near, there = nearest(scenario, list(known)), quoted(known) or "none"
+            hint = f"Did you mean {quoted(near)}?" if near else f"There are {there}."
+            raise InputError(f"scenario {shown(scenario)} is not in the environment. {hint}")
+        scenario = known[scenario]
     targets = graph.environment.targets
-    if len(targets) != 1:
+    if target is None and len(targets) != 1:
         names = quoted(one.name for one in targets) or "none"
         raise InputError(f"target must be named where there is not just one. There are {names}.")
-    return targets[0]
+    return scenario, graph.target(targets[0] if target is None else target)
 
 
 def _nodes(graph: CodingGraph, target: Target) -> dict[str, Node]:
@@ -305,15 +298,19 @@ def _recode(data: Microdata, key: Iterable[KeyVariable], nodes: Mapping[str, Nod
     data.require([variable.column for variable in wanted], purpose="key column")
     problems, columns, variables = [], [], {}
     for variable in wanted:
-        if _is_recoded(data.frame.schema[variable.column], variable):
-            continue
+        labels, dtype = _distinct(variable.labels), data.frame.schema[variable.column]
+        if isinstance(dtype, pl.Enum) and dtype.categories.to_list() == labels:
+            continue  # it holds the groups of the key already, and may be given again
         node = nodes[variable.column]
         positions = column_positions(data, variable.column, node)
         unknown = int((positions == UNKNOWN).sum())
         if unknown:
             problems.append(_unknown(data, variable.column, node, unknown))
             continue
-        columns.append(_grouped(variable, positions))
+        # The last position is missing.
+        groups = np.append(np.array(variable.groups, dtype=np.int64), len(labels))
+        kinds = pl.Series(labels, dtype=pl.Enum(labels)).extend_constant(None, 1)
+        columns.append(kinds.gather(groups[positions].astype(np.uint32)).alias(variable.column))
         old = data.variable(variable.column)
         variables[old.name] = Variable(old.name, "category", old.role, old.label)
     if problems:
@@ -321,19 +318,6 @@ def _recode(data: Microdata, key: Iterable[KeyVariable], nodes: Mapping[str, Nod
     frame = data.frame.with_columns(columns)
     known = tuple(variables.get(one.name, one) for one in data.variables)
     return dataclasses.replace(data, frame=frame, variables=known)
-
-
-def _is_recoded(dtype: pl.DataType, variable: KeyVariable) -> bool:
-    """Tell a column that holds the groups of the key already, so that it may be given again."""
-    return isinstance(dtype, pl.Enum) and dtype.categories.to_list() == _distinct(variable.labels)
-
-
-def _grouped(variable: KeyVariable, positions: np.ndarray[Any, Any]) -> pl.Series:
-    """Turn positions into the labels of groups; the last position is missing."""
-    labels = _distinct(variable.labels)
-    groups = np.append(np.array(variable.groups, dtype=np.int64), len(labels))
-    kinds = pl.Series(labels, dtype=pl.Enum(labels)).extend_constant(None, 1)
-    return kinds.gather(groups[positions].astype(np.uint32)).alias(variable.column)
 
 
 def _distinct(labels: Iterable[str]) -> list[str]:
@@ -368,8 +352,8 @@ def _notes(data: Microdata, mapping: KeyMapping, nodes: Mapping[str, Node]) -> I
     missing = [c for c in mapping.columns if data.codes(c).has_missing]
     if missing:
         yield f"Missing values stay missing in {quoted(missing)}."
-    if not all(variable.exact for variable in mapping.key):
-        rough = [variable.column for variable in mapping.key if not variable.exact]
+    rough = [variable.column for variable in mapping.key if not variable.exact]
+    if rough:
         yield f"Perhaps known in more detail than the environment can tell: {quoted(rough)}."
 
 

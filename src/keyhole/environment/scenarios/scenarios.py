@@ -10,7 +10,7 @@ p(identification | attempt) · p(attempt); p(attempt) is an interval here, with 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -176,8 +176,12 @@ class Scenario:
     example: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "restricted", _several(self.restricted))
-        object.__setattr__(self, "columns", _columns(self.columns))
+        restricted, columns = self.restricted, self.columns
+        several = (restricted,) if isinstance(restricted, RestrictedStage) else tuple(restricted)
+        object.__setattr__(self, "restricted", several)
+        # Columns given as a list are known as the file has them.
+        known = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "")
+        object.__setattr__(self, "columns", known)
         object.__setattr__(self, "p_attempt", _interval(self.p_attempt))
         found = [f"scenario {shown(self.name)}: {problem}" for problem in self._problems()]
         if found:
@@ -192,9 +196,6 @@ class Scenario:
             yield from self.public.problems()
         if not (self.restricted or self.public or self.columns):
             yield "nothing defines its key. Give a restricted or public stage, or columns."
-        yield from self._attempt_problems()
-
-    def _attempt_problems(self) -> Iterator[str]:
         low, high = self.p_attempt
         if not (_is_number(low) and _is_number(high) and 0 <= low <= high <= 1):
             yield (
@@ -261,15 +262,6 @@ def interval_text(interval: tuple[float, float]) -> str:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _several(stages: Any) -> tuple[RestrictedStage, ...]:
-    return (stages,) if isinstance(stages, RestrictedStage) else tuple(stages)
-
-
-def _columns(columns: Mapping[str, str] | Sequence[str]) -> Mapping[str, str]:
-    """Read columns given as a list: they are known as the file has them."""
-    return dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "")
 
 
 def _interval(given: Any) -> tuple[float, float]:
@@ -377,13 +369,7 @@ def preset(name: str, /, **changes: Any) -> Scenario:
 
 
 def edited(base: Scenario, **changes: Any) -> Scenario:
-    """Return an example with changes; where p(attempt) is argued anew, its words go.
-
-    Examples
-    --------
-    >>> edited(PRESETS["register"], p_attempt=0.1, reasons=("It was asked.",)).likelihood_of_attempt
-    'It was asked.'
-    """
+    """Return an example with changes; where p(attempt) is argued anew, its words go."""
     argued = {"p_attempt", "reasons"} & set(changes)
     if argued and "likelihood_of_attempt" not in changes:
         changes["likelihood_of_attempt"] = "; ".join(changes.get("reasons", base.reasons))
