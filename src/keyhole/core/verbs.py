@@ -217,7 +217,7 @@ _ENVIRONMENT = (
         called="key",
     ),
     Verb(
-        "keyhole.environment.mapping.stages.enhance",
+        "keyhole.environment.mapping.public.enhance",
         "Find what public sources would add to what a form or class of forms holds.",
         "keyhole environment enhance --store ENV.db --target FILE --resources 6",
         picture=False,

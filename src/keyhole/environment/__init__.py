@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from keyhole.environment.listing import history, list_environment, show
     from keyhole.environment.mapping.joint import joint_keys
     from keyhole.environment.mapping.mapping import map_class, map_pair
-    from keyhole.environment.mapping.public import map_public, resource_index
-    from keyhole.environment.mapping.stages import combine_keys, enhance
+    from keyhole.environment.mapping.public import combine_keys, enhance, map_public, resource_index
     from keyhole.environment.mapping.trends import trend
     from keyhole.environment.model import Environment
     from keyhole.environment.pictures.charts import prevalence_chart
@@ -71,7 +70,7 @@ _HOMES = {
     "proposals_to_toml": "adding.decisions",
     "read_decision_file": "adding.decisions",
     "draw_graph": "pictures.drawing",
-    "enhance": "mapping.stages",
+    "enhance": "mapping.public",
     "example_environment": "example.environment",
     "read_environment": "exchange",
     "write_environment": "exchange",
@@ -97,7 +96,7 @@ _HOMES = {
     "read_scenarios": "scenarios.files",
     "scenario_to_toml": "scenarios.files",
     "Scenario": "scenarios.scenarios",
-    "combine_keys": "mapping.stages",
+    "combine_keys": "mapping.public",
     "open_store": "store",
     "trend": "mapping.trends",
     "init_store": "store_verbs",

@@ -95,8 +95,7 @@ def _why(found: Any) -> Table | None:
 def _mapped(graph: Any, asked: Question, weights: Any) -> Any:
     from keyhole.environment.mapping.joint import joint_keys
     from keyhole.environment.mapping.mapping import map_restricted
-    from keyhole.environment.mapping.public import map_public
-    from keyhole.environment.mapping.stages import combine_keys
+    from keyhole.environment.mapping.public import combine_keys, map_public
 
     named = {"sector": asked.sector, "purpose": asked.purpose}
     forms = {**named, "classifications": asked.class_ or None}

@@ -127,21 +127,17 @@ class Catalogue:
             return dict.fromkeys(sorted(exact), 1.0 if len(exact) == 1 else 0.9)
         found: dict[str, float] = {}
         for question in questions:
-            for letters in self._near(question):
+            # The constructs that share the most telling words.
+            told = [word for word, _ in question.weights]
+            hits: Counter[str] = Counter()
+            for word in list(filter(is_specific, told)) or told:
+                hits.update([*self._index.get((question.subject, word), ())])
+            near = sorted(hits, key=lambda letters: (-hits[letters], letters))
+            for letters in near[: 4 * _MOST]:
                 likeness = questions_alike(question, self._questions[letters])
                 found[letters] = max(likeness, found.get(letters, 0.0))
         best = sorted(found, key=lambda letters: (-found[letters], letters))[:_MOST]
         return {letters: found[letters] for letters in best if found[letters] >= _FAINT}
-
-    def _near(self, question: AskedQuestion) -> list[str]:
-        """Return the constructs that share the most telling words."""
-        hits: Counter[str] = Counter()
-        telling = [w for w, _ in question.weights if is_specific(w)]
-        for word in telling or [w for w, _ in question.weights]:
-            for letters in self._index.get((question.subject, word), ()):
-                hits[letters] += 1
-        ranked = sorted(hits, key=lambda letters: (-hits[letters], letters))
-        return ranked[: 4 * _MOST]
 
     def free_letters(self, name: str, question: AskedQuestion, taken: Collection[str] = ()) -> str:
         """Propose letters for a new construct: those in use for it, else its initials."""

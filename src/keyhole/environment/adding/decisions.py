@@ -107,7 +107,11 @@ def _read(number: int, plain: Decision | Mapping[str, Any], problems: list[str])
     if not plain.get("field"):
         problems.append(f"{place}: field must be named.")
     _check_word(place, "action", plain.get("action", ""), ACTIONS, problems)
-    ties = _ties(place, plain.get("ties", ()), problems)
+    listed = plain.get("ties", ())
+    if not _is_list(listed, Mapping):
+        problems.append(f"{place}: ties must be a list of tables.")
+        listed = ()
+    ties = tuple(_tie(f"{place}, tie {i}", tie, problems) for i, tie in enumerate(listed, 1))
     if len(problems) > before:
         return None
     return Decision(**{name: plain.get(name, "") for name in TEXTS}, ties=ties)
@@ -135,19 +139,12 @@ def read_tie(plain: Mapping[str, Any]) -> Tie:
     return tie
 
 
-def _ties(place: str, plain: Any, problems: list[str]) -> tuple[Tie, ...]:
-    if not _listed(plain) or not all(isinstance(tie, Mapping) for tie in plain):
-        problems.append(f"{place}: ties must be a list of tables.")
-        return ()
-    return tuple(_tie(f"{place}, tie {i}", tie, problems) for i, tie in enumerate(plain, 1))
-
-
 def _tie(place: str, plain: Mapping[str, Any], problems: list[str]) -> Tie:
     if not isinstance(plain.get("coding"), str) or not plain["coding"]:
         problems.append(f"{place}: coding must be named.")
     _check_word(place, "relation", plain.get("relation", ""), RELATIONS, problems)
     pairs = plain.get("pairs", ())
-    if not _listed(pairs) or not all(_is_pair(pair) for pair in pairs):
+    if not _is_list(pairs) or not all(_is_list(pair, str) and len(pair) == 2 for pair in pairs):
         problems.append(f"{place}: pairs must be a list of pairs of codes.")
         pairs = ()
     return Tie(
@@ -158,12 +155,9 @@ def _tie(place: str, plain: Mapping[str, Any], problems: list[str]) -> Tie:
     )
 
 
-def _listed(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
-
-
-def _is_pair(value: Any) -> bool:
-    return _listed(value) and len(value) == 2 and all(isinstance(one, str) for one in value)
+def _is_list(value: Any, of: type = object) -> bool:
+    listed = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    return listed and all(isinstance(one, of) for one in value)
 
 
 _HEAD = (

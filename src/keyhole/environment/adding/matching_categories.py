@@ -253,24 +253,26 @@ def _within(new: Answers, old: Answers, left: list[int], right: list[int]) -> Ru
 
 
 def _contained(narrow: Answers, lone: list[int], wide: Answers) -> Rule:
-    """Return for each lone answer the only wider one whose words it has, if there is one."""
+    """Return for each lone answer the only wider one whose words it has, if there is one.
+
+    The wider answer has a word that tells, and no other number or contrary.
+    """
     if wide.size > _SMALL:
         return set()
-    spelt = [(j, w, _telling(key)) for j, key in enumerate(wide.keys) if (w := set(key.split(" ")))]
+    parted = [(j, set(key.split(" ")), _telling(key)) for j, key in enumerate(wide.keys)]
+    spelt = [one for one in parted if any(len(part) > 3 for part in one[1])]
     found: Rule = set()
     for i in lone:
         parts, told = set(narrow.keys[i].split(" ")), _telling(narrow.keys[i])
-        homes = [(len(w), j) for j, w, other in spelt if w < parts and _agree(other, told, w)]
+        homes = [
+            (len(w), j)
+            for j, w, (numbers, contraries) in spelt
+            if w < parts and (not numbers or numbers == told[0]) and contraries == told[1]
+        ]
         widest = [j for size, j in homes if size == max(homes)[0]]
         if len(widest) == 1 and wide.categories[widest[0]].kind == "value":
             found.add((i, widest[0]))
     return found
-
-
-def _agree(wide: _Telling, narrow: _Telling, parts: set[str]) -> bool:
-    """Tell whether the wider answer has a word that tells, and no other number or contrary."""
-    numbers = not wide[0] or wide[0] == narrow[0]
-    return numbers and wide[1] == narrow[1] and any(len(part) > 3 for part in parts)
 
 
 def _relation(pairs: Rule, new: Answers, old: Answers) -> tuple[Relation, Rule]:

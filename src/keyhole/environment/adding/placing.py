@@ -170,8 +170,10 @@ class Placer:
     def _add_coding(self, field: CapturedField, letters: str) -> Coding:
         family = self.catalogue.families.get(letters, [])
         coding = _coding(field, letters, [*(c.name for c in family), *self._taken])
-        if _claims(field, coding) and field.coding not in self.catalogue.names:
-            coding = replace(coding, name=field.coding)
+        if is_coding_name(field.coding) and field.coding not in self.catalogue.names:
+            given, made = parse_name(field.coding), parse_name(coding.name)
+            if (given.letters, given.size) == (made.letters, made.size):  # the source's own name
+                coding = replace(coding, name=field.coding)
         self.codings.append(coding)
         self.catalogue.add_coding(coding)
         return coding
@@ -286,14 +288,6 @@ def _restricted(environment: Environment, letters: str) -> Environment:
         tuple(edge for edge in environment.maps if edge.finer in names),
         tuple(overlap for overlap in environment.overlaps if overlap.left in names),
     )
-
-
-def _claims(field: CapturedField, coding: Coding) -> bool:
-    """Tell whether the source gives a name that fits the coding."""
-    if not is_coding_name(field.coding):
-        return False
-    given, made = parse_name(field.coding), parse_name(coding.name)
-    return (given.letters, given.size) == (made.letters, made.size)
 
 
 def _sorted_out(

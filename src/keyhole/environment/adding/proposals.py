@@ -121,14 +121,17 @@ def _known(
     subjects = {question.subject for question in questions}
     if holder and catalogue.question(holder).subject in subjects:
         likeness.setdefault(holder, 0.0)
-    known = bool(questions[0].concept)
+    concept = questions[0].concept
     found = []
     for letters, words in likeness.items():
         same = catalogue.same_answers(letters, answers)
         fitting = [c.name for c in same if _fits(catalogue, c, field, answers, exact_codes)]
         factor, told = 1.0, f"the answers are those of {fitting[0]}" if fitting else ""
         if not fitting or answers.bare:
-            factor, told = _answers_factor(catalogue, letters, answers, questions[0].concept)
+            # How well the answers go with those of the construct: the best of its codings.
+            pairs = [(c.name, catalogue.answers[c.name]) for c in catalogue.captured(letters)]
+            each = (_pair_factor(answers, old, name, concept) for name, old in pairs)
+            factor, told = max(each, default=(0.95, "it has no coding yet"))
         proposal = Proposal(
             field.name,
             "assimilate" if fitting else "accommodate",
@@ -137,7 +140,7 @@ def _known(
             letters,
             catalogue.constructs[letters].name,
             fitting[0] if fitting else "",
-            ties=() if fitting else ties_of(catalogue, letters, answers, known=known),
+            ties=() if fitting else ties_of(catalogue, letters, answers, known=bool(concept)),
         )
         if proposal.score >= _FEWEST:
             found.append(proposal)
@@ -177,17 +180,6 @@ def ties_of(
         if found.relation != "none" and not (answers.bare or old.bare):
             ties.append(Tie(coding.name, found.relation, found.pairs, found.note))
     return tuple(ties)
-
-
-def _answers_factor(
-    catalogue: Catalogue, letters: str, answers: Answers, concept: str
-) -> tuple[float, str]:
-    """Say how well the answers go with those of a construct: the best of its codings."""
-    found = [
-        _pair_factor(answers, catalogue.answers[coding.name], coding.name, concept)
-        for coding in catalogue.captured(letters)
-    ]
-    return max(found, default=(0.95, "it has no coding yet"))
 
 
 def _pair_factor(new: Answers, old: Answers, name: str, concept: str) -> tuple[float, str]:

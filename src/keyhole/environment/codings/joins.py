@@ -13,26 +13,24 @@ from keyhole.core.names import quoted
 from keyhole.core.tables import Table
 from keyhole.environment.codings.categories import KINDS, Node, Weights, category_weights
 from keyhole.environment.codings.graph import CodingGraph, Day
-from keyhole.environment.codings.groups import (
+from keyhole.environment.codings.naming import next_name
+from keyhole.environment.codings.partitions import (
     all_matched,
     as_partition,
+    canonical,
     climb,
     counterparts,
+    group_count,
     group_edges,
     group_labels,
     inexact,
     informative_groups,
+    is_discrete,
     merges,
     overlap_groups,
+    partition_entropy,
     relation_words,
     special,
-)
-from keyhole.environment.codings.naming import next_name
-from keyhole.environment.codings.partitions import (
-    canonical,
-    group_count,
-    is_discrete,
-    partition_entropy,
 )
 from keyhole.environment.codings.relations import CodingRelation
 from keyhole.environment.model import (

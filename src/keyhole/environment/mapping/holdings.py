@@ -12,25 +12,23 @@ import numpy as np
 from keyhole.core.names import quoted, shown
 from keyhole.environment.codings.categories import Node, Weights, category_weights
 from keyhole.environment.codings.graph import CodingGraph, Day
-from keyhole.environment.codings.groups import (
-    all_matched,
-    as_partition,
-    climb,
-    counterparts,
-    group_labels,
-    informative_groups,
-    merges,
-    overlap_groups,
-    relation_words,
-    special,
-)
 from keyhole.environment.codings.naming import next_name
 from keyhole.environment.codings.partitions import (
+    all_matched,
+    as_partition,
     canonical,
+    climb,
+    counterparts,
     group_count,
+    group_labels,
+    informative_groups,
     is_discrete,
     meet,
+    merges,
+    overlap_groups,
     partition_entropy,
+    relation_words,
+    special,
 )
 from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable, MappingKind
 from keyhole.environment.mapping.products import product_groups
@@ -128,21 +126,17 @@ def _held_together(
         words.append(f"{' and '.join(codings)} are held together: what either tells is known")
     if is_discrete(groups) or not known:
         return Held(groups, len(known) == len(helds) or is_discrete(groups), tuple(words))
-    listed = [one for name in known for one in _listed(graph, node, name, as_of)]
+    listed = []
+    for name in known:
+        # Free text stands for what it can be coded into; of any other coding the overlap is known.
+        coded = graph.stand_ins(name, as_of=as_of) if graph.node(name).open else [name]
+        listed += [one for one in coded if graph.overlap(node.name, one, as_of=as_of).resolved]
     product = product_groups(graph, node, listed, as_of, told)
     finer = groups if product is None else meet(groups, product.groups)
     if group_count(finer) > group_count(groups):
         words.append("they cut each other: held together they tell more than each alone")
     sure = product is not None and product.exact and listed == list(codings)
     return Held(finer, sure or is_discrete(finer), tuple(words))
-
-
-def _listed(graph: CodingGraph, node: Node, name: str, as_of: Day) -> list[str]:
-    """Return the coding, or what free text can be coded into, where its overlap is known."""
-    if not graph.node(name).open:
-        return [name]
-    names = graph.stand_ins(name, as_of=as_of)
-    return [one for one in names if graph.overlap(node.name, one, as_of=as_of).resolved]
 
 
 def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:

@@ -14,10 +14,10 @@ import numpy as np
 
 from keyhole.core.marks import HIDDEN
 from keyhole.core.tables import Table
-from keyhole.environment.codings.graph import Askings, CodingGraph
+from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import refines
-from keyhole.environment.mapping.holdings import ColumnWeights, TargetColumn, columns_of
-from keyhole.environment.mapping.keys import KeyMapping, KeyVariable
+from keyhole.environment.mapping.holdings import ColumnWeights, columns_of
+from keyhole.environment.mapping.keys import KeyMapping
 from keyhole.environment.mapping.mapping import forms_in, holdings_of, map_class
 from keyhole.environment.model import Environment, Target
 from keyhole.errors import OptionError
@@ -161,7 +161,14 @@ def joint_keys(
         raise OptionError("minimum and limit must be at least 1. Got less instead.")
     columns = {c.name: c for c in columns_of(graph, graph.target(target), weights)[0]}
     askings = graph.askings(forms)
-    holders = [_holders(graph, columns[v.column], v, askings) for v in mapping.key]
+    holders = []  # of each variable at its coding in the key, as bits
+    for variable in mapping.key:
+        groups = np.array(variable.groups, dtype=np.int64)
+        holds = np.zeros(len(forms), dtype=bool)
+        for one in holdings_of(graph, columns[variable.column], askings):
+            holds[one.forms] = one.held.groups is not None and refines(one.held.groups, groups)
+        bits = np.packbits(holds, bitorder="little").tobytes()
+        holders.append(int.from_bytes(bits, "little"))
     sets, complete, last = _sets(mapping, holders, least)
     whole = (1 << len(forms)) - 1
     for has in holders:
@@ -177,17 +184,6 @@ def joint_keys(
         tuple(sets[:limit]),
         mapping,
     )
-
-
-def _holders(graph: CodingGraph, column: TargetColumn, key: KeyVariable, askings: Askings) -> int:
-    """Return the forms that hold a column at its coding in the key, as bits."""
-    groups = np.array(key.groups, dtype=np.int64)
-    holds = np.zeros(len(askings.forms), dtype=bool)
-    for holding in holdings_of(graph, column, askings):
-        held = holding.held.groups
-        if held is not None and refines(held, groups):
-            holds[holding.forms] = True
-    return int.from_bytes(np.packbits(holds, bitorder="little").tobytes(), "little")
 
 
 def _sets(

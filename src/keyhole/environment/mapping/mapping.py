@@ -13,9 +13,8 @@ from typing import Any
 
 from keyhole.core.names import plural, quoted, shown
 from keyhole.environment.codings.graph import Askings, CodingGraph, Holder
-from keyhole.environment.codings.groups import inexact
 from keyhole.environment.codings.joins import ruled_out
-from keyhole.environment.codings.partitions import group_count, partition_entropy, refines
+from keyhole.environment.codings.partitions import group_count, inexact, partition_entropy, refines
 from keyhole.environment.mapping.holdings import (
     ColumnWeights,
     Held,

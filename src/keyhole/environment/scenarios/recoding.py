@@ -33,8 +33,7 @@ from keyhole.environment.mapping.holdings import (
 )
 from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable, MappedResult
 from keyhole.environment.mapping.mapping import map_restricted
-from keyhole.environment.mapping.public import map_public
-from keyhole.environment.mapping.stages import combine_keys
+from keyhole.environment.mapping.public import combine_keys, map_public
 from keyhole.environment.model import Environment, Target
 from keyhole.environment.scenarios.positions import UNKNOWN, column_positions, position_counts
 from keyhole.environment.scenarios.scenarios import PublicStage, Scenario
@@ -305,7 +304,13 @@ def _recode(data: Microdata, key: Iterable[KeyVariable], nodes: Mapping[str, Nod
         positions = column_positions(data, variable.column, node)
         unknown = int((positions == UNKNOWN).sum())
         if unknown:
-            problems.append(_unknown(data, variable.column, node, unknown))
+            what = "outside its intervals or " if node.intervals else ""
+            problems.append(
+                f"column {shown(variable.column)} of {shown(data.name)} must hold values of its "
+                f"coding {node.name}. Got {unknown:,} of {data.records:,} that are {what}not among "
+                f"its codes instead: add them to the coding, correct the values, or declare them "
+                f"as missing codes."
+            )
             continue
         # The last position is missing.
         groups = np.append(np.array(variable.groups, dtype=np.int64), len(labels))
@@ -332,17 +337,6 @@ def _distinct(labels: Iterable[str]) -> list[str]:
         seen.add(name)
         found.append(name)
     return found
-
-
-def _unknown(data: Microdata, column: str, node: Node, count: int) -> str:
-    what = (
-        "outside its intervals or not among its codes" if node.intervals else "not among its codes"
-    )
-    return (
-        f"column {shown(column)} of {shown(data.name)} must hold values of its coding {node.name}. "
-        f"Got {count:,} of {data.records:,} that are {what} instead: add them to the coding, "
-        f"correct the values, or declare them as missing codes."
-    )
 
 
 def _notes(data: Microdata, mapping: KeyMapping, nodes: Mapping[str, Node]) -> Iterable[str]:
