@@ -10,7 +10,7 @@ from keyhole.core.marks import WHEN_SET
 from keyhole.core.names import shown
 from keyhole.core.tables import Table
 from keyhole.environment.adding.catalogue import Catalogue, captured_questions
-from keyhole.environment.adding.decisions import Action, Decision, Tie
+from keyhole.environment.adding.decisions import TEXTS, Action, Decision, Tie
 from keyhole.environment.adding.matching_categories import Answers, answers_of, match_answers
 from keyhole.environment.adding.questions import AskedQuestion, construct_name, is_specific
 from keyhole.environment.adding.vocabulary import PAGE
@@ -53,15 +53,7 @@ class Proposal:
 
     def decision(self) -> Decision:
         """Return the proposal as the decision to follow it."""
-        return Decision(
-            self.field,
-            self.action,
-            self.construct,
-            self.name,
-            self.coding,
-            self.identifier,
-            self.ties,
-        )
+        return Decision(**{name: getattr(self, name) for name in (*TEXTS, "ties")})
 
 
 def rank(

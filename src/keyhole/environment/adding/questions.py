@@ -182,8 +182,7 @@ def _phrase_table() -> dict[_Words, _Words]:
 @lru_cache(maxsize=1)
 def _bridge_table() -> dict[_Words, _Words]:
     """Return the phrases that may begin in one step and end in the next."""
-    ends = {"start", "end", "range"}
-    return {said: meant for said, meant in _phrase_table().items() if ends & set(said)}
+    return {s: m for s, m in _phrase_table().items() if {"start", "end", "range"} & set(s)}
 
 
 def _rewritten(step: _Words) -> _Words:
@@ -328,26 +327,20 @@ def questions_alike(one: AskedQuestion, other: AskedQuestion) -> float:
         return 0.0
     common = sum(min(left[a], right[b]) for a, b in pairs)
     score = 2 * common / total
-    ours = {w: x for w, x in left.items() if w not in {a for a, _ in pairs}}
-    theirs = {w: x for w, x in right.items() if w not in {b for _, b in pairs}}
-    score *= _apart(ours, theirs)
+    ours, theirs = dict(left), dict(right)  # the words that only one side has
+    for a, b in pairs:
+        del ours[a], theirs[b]
+    # "Start date" and "end date" are two questions, "active duty" and "active duty kicker" perhaps.
+    more = any(is_specific(w) and x >= 0.6 for side in (ours, theirs) for w, x in side.items())
+    if any(pair & ours.keys() and pair & theirs.keys() for pair in OPPOSITES):
+        score *= _OPPOSITE
+    elif all(any(weight >= _TOLD for weight in side.values()) for side in (ours, theirs)):
+        score *= _CONTRAST
+    elif more:
+        score *= _MORE
     if not one.subject and not any(is_specific(a) for a, _ in pairs):
         score *= _VAGUE
     return min(score, 1.0)
-
-
-def _apart(ours: dict[str, float], theirs: dict[str, float]) -> float:
-    """Say how much words that only one side has set two questions apart.
-
-    "Start date" and "end date" are two questions; "active duty" and "active duty kicker"
-    probably.
-    """
-    if any(pair & ours.keys() and pair & theirs.keys() for pair in OPPOSITES):
-        return _OPPOSITE
-    if all(any(weight >= _TOLD for weight in side.values()) for side in (ours, theirs)):
-        return _CONTRAST
-    more = any(is_specific(w) and x >= 0.6 for side in (ours, theirs) for w, x in side.items())
-    return _MORE if more else 1.0
 
 
 def _paired(left: dict[str, float], right: dict[str, float]) -> list[tuple[str, str]]:

@@ -20,7 +20,6 @@ from keyhole.environment.adding.decisions import RELATIONS, Relation, Tie, read_
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
 from keyhole.environment.adding.placing import tie_edge
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import Coding, Environment, Overlap
 from keyhole.environment.parsing import open_toml
 from keyhole.environment.toml_text import quote
@@ -70,22 +69,27 @@ def tie_codings(
     >>> CodingGraph(made).refines("ES3.001", "ES2.001")
     True
     """
-    from keyhole.environment.removing import without
-
     graph = CodingGraph.of(environment)
     one, other = graph.coding(left), graph.coding(right)
     listed = [(a, b) for a, b in pairs]
     require_none(_problems(one, other, relation, listed))
-    old = _ties_between(environment, one, other)
-    if old and not replace_old:
+    sides = {one.name, *one.aliases}, {other.name, *other.aliases}
+
+    def between(a: str, b: str) -> bool:
+        return any(a in here and b in there for here, there in (sides, sides[::-1]))
+
+    maps = [edge for edge in environment.maps if not between(edge.finer, edge.coarser)]
+    overlaps = [edge for edge in environment.overlaps if not between(edge.left, edge.right)]
+    tied = len(maps) + len(overlaps) < len(environment.maps) + len(environment.overlaps)
+    if tied and not replace_old:
         template = "{0} and {1} are tied already. Replace that ({replace}), or leave it."
         raise InputError(Problem(template, one.name, other.name))
-    kept = environment
-    for kind, name in old:
-        kept = without(kept, kind, name)
     edge = tie_edge(one.name, other.name, relation, listed)
-    attribute = "overlaps" if isinstance(edge, Overlap) else "maps"
-    made = replace(kept, **{attribute: (*getattr(kept, attribute), edge)})
+    if isinstance(edge, Overlap):
+        overlaps.append(edge)
+    else:
+        maps.append(edge)
+    made = replace(environment, maps=tuple(maps), overlaps=tuple(overlaps))
     CodingGraph(made)  # refuses what contradicts the rest
     return made
 
@@ -103,18 +107,6 @@ def _problems(
     firsts = [] if side is None else [pair[side] for pair in pairs]
     if len(set(firsts)) < len(firsts):
         yield f"a category falls into several, so that the tie is not {relation}. Make it overlap."
-
-
-def _ties_between(environment: Environment, one: Coding, other: Coding) -> list[tuple[str, str]]:
-    """Return the kind and name of what ties two codings."""
-    sides = {one.name, *one.aliases}, {other.name, *other.aliases}
-
-    def between(a: str, b: str) -> bool:
-        return any(a in here and b in there for here, there in (sides, sides[::-1]))
-
-    maps = [KIND_OF["map"].key(m) for m in environment.maps if between(m.finer, m.coarser)]
-    overlaps = [KIND_OF["overlap"].key(o) for o in environment.overlaps if between(o.left, o.right)]
-    return [*(("map", name) for name in maps), *(("overlap", name) for name in overlaps)]
 
 
 def propose_tie(environment: Environment, left: str, right: str) -> Tie:

@@ -78,39 +78,29 @@ class MapReader:
         return None
 
     def _read_map(self, place: str, ends: Edge, pairs: Mapping[str, str] | None) -> None:
+        """Read a map; between intervals it is computed, and pairs given must say the same."""
         finer, coarser = self.nodes[ends[0]], self.nodes[ends[1]]
+        computed = None
         if finer.scale is not None and coarser.scale is not None:
-            self._read_interval_map(place, finer, coarser, pairs)
+            if comparable(finer, coarser, None) is not None:
+                if pairs is not None:
+                    self.problems.append(
+                        f"{place}: dates fall into ages according to the day; leave the pairs out, "
+                        "they are computed as of the target's day."
+                    )
+                return
+            computed = interval_function(finer, coarser, None)
+            if computed is None:
+                self.problems.append(f"{place}: some intervals of {finer.name} fall into several.")
+                return
         elif pairs is None:
             self.maps.unresolved.add(ends)
-        else:
-            array = self._array(place, finer, coarser, pairs)
-            if array is not None:
-                self.maps.arrays[ends] = array
-
-    def _read_interval_map(
-        self, place: str, finer: Node, coarser: Node, pairs: Mapping[str, str] | None
-    ) -> None:
-        """Compute the map between intervals; pairs that are given must say the same."""
-        if comparable(finer, coarser, None) is not None:
-            if pairs is not None:
-                self.problems.append(
-                    f"{place}: dates fall into ages according to the day; leave the pairs out, they"
-                    " are computed as of the target's day."
-                )
             return
-        computed = interval_function(finer, coarser, None)
-        if computed is None:
-            self.problems.append(f"{place}: some intervals of {finer.name} fall into several.")
-            return
-        if pairs is None:
-            self.maps.arrays[finer.name, coarser.name] = computed
-            return
-        array = self._array(place, finer, coarser, pairs)
+        array = computed if pairs is None else self._array(place, finer, coarser, pairs)
         if array is not None:
-            if (array != computed)[: finer.intervals].any():
+            if computed is not None and (array != computed)[: finer.intervals].any():
                 self.problems.append(f"{place}: the pairs contradict the intervals' edges.")
-            self.maps.arrays[finer.name, coarser.name] = array
+            self.maps.arrays[ends] = array
 
     def _array(
         self, place: str, finer: Node, coarser: Node, pairs: Mapping[str, str]
