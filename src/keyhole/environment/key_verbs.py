@@ -56,12 +56,27 @@ def map_target(
     looks up the other. With the target's file, detail is measured on its records.
     """
     from keyhole.environment.codings.graph import CodingGraph
+    from keyhole.environment.mapping.joint import joint_keys
+    from keyhole.environment.mapping.mapping import map_restricted
+    from keyhole.environment.mapping.public import combine_keys, map_public
 
     asked = bind(map_target, locals())
     asked.require()
     graph = CodingGraph.of(store)
     weights = None if file is None else _weights(graph, target, Path(file))
-    found = _mapped(graph, asked, weights)
+    forms = {"sector": asked.sector, "purpose": asked.purpose}
+    forms["classifications"] = asked.class_ or None
+    of_class = {"threshold": asked.threshold, "weights": weights, **forms}
+    found: Any = None
+    if asked.joint:
+        found = joint_keys(graph, target, **of_class)
+    elif asked.resources is not None:
+        found = map_public(graph, target, resources=asked.resources, weights=weights)
+    if found is None:
+        found = map_restricted(graph, target, form=asked.form, **of_class)
+    elif not asked.joint and (asked.form is not None or any(forms.values())):
+        held = map_restricted(graph, target, form=asked.form, **of_class)
+        found = combine_keys(graph, target, [held, found.mapping], weights=weights)
     remark = "" if file is None else f"Bits are those of the records of {Path(file).name!r}."
     return VerbOutcome(found, why=_why(found) if why else None, remark=remark)
 
@@ -90,28 +105,6 @@ def _why(found: Any) -> Table | None:
 
     mapping = getattr(found, "mapping", found)
     return mapping.why() if isinstance(mapping, KeyMapping) else None
-
-
-def _mapped(graph: Any, asked: Question, weights: Any) -> Any:
-    from keyhole.environment.mapping.joint import joint_keys
-    from keyhole.environment.mapping.mapping import map_restricted
-    from keyhole.environment.mapping.public import combine_keys, map_public
-
-    named = {"sector": asked.sector, "purpose": asked.purpose}
-    forms = {**named, "classifications": asked.class_ or None}
-    target = asked.target
-    if asked.joint:
-        return joint_keys(graph, target, threshold=asked.threshold, weights=weights, **forms)
-    public = None
-    if asked.resources is not None:
-        public = map_public(graph, target, resources=asked.resources, weights=weights)
-        if asked.form is None and not any(forms.values()):
-            return public
-    more = {"threshold": asked.threshold, "weights": weights, **forms}
-    held = map_restricted(graph, target, form=asked.form, **more)
-    if public is None:
-        return held
-    return combine_keys(graph, target, [held, public.mapping], weights=weights)
 
 
 @documented

@@ -110,10 +110,8 @@ def _captured(field: Field, codings: dict[str, Coding]) -> CapturedField:
         )
     if asked is None:
         return CapturedField(field.name, field.label, identifier=field.identifier)
-    return CapturedField(
-        field.name, field.label, asked.categories, asked.intervals, field.identifier,
-        asked.path, asked.universe, asked.coding,
-    )  # fmt: skip
+    given = asked.categories, asked.intervals, field.identifier
+    return CapturedField(field.name, field.label, *given, asked.path, asked.universe, asked.coding)
 
 
 _SHOWN = 60
@@ -292,8 +290,6 @@ def place(
 
     Parameters
     ----------
-    environment
-        Where it is.
     captured
         The form as an importer gives it, or its name: then the questions that were kept of it
         are taken.

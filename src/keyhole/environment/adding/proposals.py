@@ -321,10 +321,8 @@ def propose(
 
     Parameters
     ----------
-    environment
-        What is known so far; it is not changed.
-    captured
-        The form, as an importer gives it.
+    environment, captured
+        What is known so far, and the form as an importer gives it.
     exact_codes
         Whether codings are the same only if their codes are, not just their labels: what
         the columns of a target need, since its records hold the codes.

@@ -46,8 +46,6 @@ def tie_codings(
 
     Parameters
     ----------
-    environment
-        Where the codings are; it is not changed.
     left, right
         The codings, by name or alias.
     relation

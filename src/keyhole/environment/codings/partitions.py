@@ -69,29 +69,9 @@ def meet(one: Ints, other: Ints) -> Ints:
 
 def join_partitions(one: Ints, other: Ints) -> Ints:
     """Return the finest common coarsening, from canonical partitions."""
-    if len(one) < FEW:
-        return _joined(one.tolist(), other.tolist())
     # Components are numbered from the left, whose groups are numbered as they occur.
     groups, _ = components(one, other, group_count(one), group_count(other))
     return groups[one]
-
-
-def _joined(one: list[int], other: list[int]) -> Ints:
-    """Join by linking groups of the one that meet the same group of the other."""
-    parent = list(range(max(one, default=-1) + 1))
-    first: dict[int, int] = {}
-    for a, b in zip(one, other, strict=True):
-        b = first.setdefault(b, a)
-        if a != b:
-            while parent[a] != a:
-                a = parent[a]
-            while parent[b] != b:
-                b = parent[b]
-            parent[max(a, b)] = min(a, b)
-    numbers: dict[int, int] = {}
-    for a, up in enumerate(parent):  # a parent comes before its children
-        parent[a] = numbers.setdefault(a, len(numbers)) if up == a else parent[up]
-    return np.array([parent[a] for a in one], dtype=np.int64)
 
 
 def components(left: Ints, right: Ints, lefts: int, rights: int) -> tuple[Ints, Ints]:

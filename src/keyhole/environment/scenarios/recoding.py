@@ -185,10 +185,8 @@ def scenario_key(
 
     Parameters
     ----------
-    environment
-        The data environment, or its graph.
-    scenario
-        The scenario, or the name of one of the environment's.
+    environment, scenario
+        The data environment or its graph, and the scenario or the name of one of its own.
     microdata
         The file; its columns have the names of the target's fields.
     target
