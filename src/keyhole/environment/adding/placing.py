@@ -39,6 +39,7 @@ from keyhole.errors import InputError
 
 _LARGEST = 2_000  # categories of a coding that is harmonised with others at once
 _MOST_MINTED = 12
+Edge = CategoryMap | Overlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +114,11 @@ class Placer:
         self.maps: list[CategoryMap] = []
         self.overlaps: list[Overlap] = []
         self._taken = {alias for coding in environment.codings for alias in coding.aliases}
-        self._edges: dict[str, tuple[list[CategoryMap], list[Overlap]]] = {}
-        for edge in environment.maps:
-            self._of(edge.finer)[0].append(edge)
-        for overlap in environment.overlaps:
-            self._of(overlap.left)[1].append(overlap)
-
-    def _of(self, coding: str) -> tuple[list[CategoryMap], list[Overlap]]:
-        known = self.catalogue.names.get(coding)
-        return self._edges.setdefault(known.construct if known else "", ([], []))
+        self._edges: dict[str, list[Edge]] = {}
+        for edge in (*environment.maps, *environment.overlaps):
+            end = edge.finer if isinstance(edge, CategoryMap) else edge.left
+            known = self.catalogue.names.get(end)
+            self._edges.setdefault(known.construct if known else "", []).append(edge)
 
     @property
     def environment(self) -> Environment:
@@ -186,10 +183,10 @@ class Placer:
         A tie that contradicts what is stored is refused (``strict``) or left out and told.
         """
         coding = self._add_coding(field, decision.construct)
-        names = [self.catalogue.names[tie.coding].name for tie in decision.ties]
+        known = self.catalogue.names
         edges = [
-            tie_edge(coding.name, name, tie.relation, tie.pairs)
-            for name, tie in zip(names, decision.ties, strict=True)
+            tie_edge(coding.name, known[tie.coding].name, tie.relation, tie.pairs)
+            for tie in decision.ties
         ]
         kept, notes = self._tie(decision.construct, edges, strict=strict)
         ties = tuple(decision.ties[i] for i in kept)
@@ -204,9 +201,7 @@ class Placer:
             ties=ties,
         )
 
-    def _tie(
-        self, letters: str, edges: list[CategoryMap | Overlap], *, strict: bool
-    ) -> tuple[list[int], list[str]]:
+    def _tie(self, letters: str, edges: list[Edge], *, strict: bool) -> tuple[list[int], list[str]]:
         """Keep the edges that agree with all others; return their numbers, and what does not."""
         try:
             self._graph(letters, edges)
@@ -229,20 +224,17 @@ class Placer:
                 kept.append(number)
         return kept, notes
 
-    def _keep(self, letters: str, edges: Iterable[CategoryMap | Overlap]) -> None:
+    def _keep(self, letters: str, edges: Sequence[Edge]) -> None:
+        self._edges.setdefault(letters, []).extend(edges)
         maps, overlaps = _sorted_out(edges)
-        known = self._edges.setdefault(letters, ([], []))
-        known[0].extend(maps)
-        known[1].extend(overlaps)
-        self.maps.extend(maps)
-        self.overlaps.extend(overlaps)
+        self.maps += maps
+        self.overlaps += overlaps
 
-    def _graph(self, letters: str, edges: Iterable[CategoryMap | Overlap] = ()) -> CodingGraph:
+    def _graph(self, letters: str, edges: Sequence[Edge] = ()) -> CodingGraph:
         """Build the graph of one construct, which checks new edges against all others."""
-        kept, new = self._edges.get(letters, ([], [])), _sorted_out(edges)
-        maps, overlaps = (*kept[0], *new[0]), (*kept[1], *new[1])
         construct, codings = self.catalogue.constructs[letters], self.catalogue.families[letters]
-        return CodingGraph(Environment((construct,), tuple(codings), maps, overlaps))
+        known = _sorted_out([*self._edges.get(letters, ()), *edges])
+        return CodingGraph(Environment((construct,), tuple(codings), *known))
 
     def _mint(self, letters: str, ties: Iterable[Tie], coding: Coding) -> tuple[str, ...]:
         """Mint the joins of the new coding with those it is tied to, where they are missing."""
@@ -291,16 +283,13 @@ def _restricted(environment: Environment, letters: str) -> Environment:
 
 
 def _sorted_out(
-    edges: Iterable[CategoryMap | Overlap],
-) -> tuple[list[CategoryMap], list[Overlap]]:
-    listed = list(edges)
-    maps = [edge for edge in listed if isinstance(edge, CategoryMap)]
-    return maps, [edge for edge in listed if isinstance(edge, Overlap)]
+    edges: Sequence[Edge],
+) -> tuple[tuple[CategoryMap, ...], tuple[Overlap, ...]]:
+    maps = tuple(edge for edge in edges if isinstance(edge, CategoryMap))
+    return maps, tuple(edge for edge in edges if isinstance(edge, Overlap))
 
 
-def tie_edge(
-    left: str, right: str, relation: str, pairs: Iterable[tuple[str, str]]
-) -> CategoryMap | Overlap:
+def tie_edge(left: str, right: str, relation: str, pairs: Iterable[tuple[str, str]]) -> Edge:
     """Return the map or overlap that a tie of the left coding to the right one is."""
     if relation == "overlap":
         return Overlap(left, right, frozenset(pairs))

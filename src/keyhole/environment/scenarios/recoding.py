@@ -36,7 +36,7 @@ from keyhole.environment.mapping.mapping import map_restricted
 from keyhole.environment.mapping.public import combine_keys, map_public
 from keyhole.environment.model import Environment, Target
 from keyhole.environment.scenarios.positions import UNKNOWN, column_positions, position_counts
-from keyhole.environment.scenarios.scenarios import PublicStage, Scenario
+from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.errors import ColumnError, InputError, OptionError
 
 if TYPE_CHECKING:
@@ -61,23 +61,17 @@ def map_scenario(
         for stage in scenario.restricted
     ]
     if scenario.public is not None:
-        stages.append(_public(graph, scenario.public, target, weights))
+        origins, known = scenario.public.origins, graph.environment.sources
+        kept = tuple(source for source in known if not origins or source.origin in origins)
+        part = dataclasses.replace(graph.environment, sources=kept) if origins else graph
+        found = map_public(part, target, resources=scenario.public.resources, weights=weights)
+        against = scenario.public.words() if origins else found.mapping.against
+        stages.append(dataclasses.replace(found.mapping, against=against))
     if scenario.columns:
         stages.append(_named(graph, scenario, target, weights))
     if len(stages) == 1:
         return stages[0], tuple(stages)
     return combine_keys(graph, target, stages, weights=weights).mapping, tuple(stages)
-
-
-def _public(
-    graph: CodingGraph, stage: PublicStage, target: Target, weights: ColumnWeights | None
-) -> KeyMapping:
-    if not stage.origins:
-        return map_public(graph, target, resources=stage.resources, weights=weights).mapping
-    kept = tuple(s for s in graph.environment.sources if s.origin in stage.origins)
-    part = dataclasses.replace(graph.environment, sources=kept)
-    found = map_public(part, target, resources=stage.resources, weights=weights).mapping
-    return dataclasses.replace(found, against=stage.words())
 
 
 def _named(
