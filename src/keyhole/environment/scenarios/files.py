@@ -48,7 +48,14 @@ def scenario_from_dict(plain: Any, *, name: str) -> Scenario:
         raise InputError(f"scenario {shown(name)} must be a table. Got another value instead.")
     problems: Problems = []
     values = _read(plain, _READERS, problems)
-    base = _base(values.pop("preset", None), problems)
+    base = None
+    if "preset" in values:
+        example = values.pop("preset")
+        # Any example does where it is not one: the other problems are told too.
+        base = PRESETS.get(example, next(iter(PRESETS.values())))
+        if example not in PRESETS:
+            known = quoted(PRESETS)
+            problems.append(f"preset must be one of {known}. Got {shown(example)} instead.")
     told = len(problems)
     scenario = None
     try:
@@ -118,35 +125,24 @@ def scenario_to_toml(scenario: Scenario) -> str:
     lines.append(f"reasons = [{', '.join(map(quote, scenario.reasons))}]")
     lines.append(f"example = {'true' if scenario.example else 'false'}")
     if scenario.columns:
-        pairs = (f"{quote(c)} = {quote(coding)}" for c, coding in scenario.columns.items())
-        lines.append(f"columns = {{ {', '.join(pairs)} }}")
+        lines.append(f"columns = {_inline(scenario.columns)}")
     if scenario.public is not None:
         origins = ", ".join(map(quote, scenario.public.origins))
         lines += ["", f"[{head}.public]", f"resources = {scenario.public.resources}"]
         lines.append(f"origins = [{origins}]")
     for stage in scenario.restricted:
-        lines += ["", f"[[{head}.restricted]]", *_stage_lines(stage)]
+        lines += ["", f"[[{head}.restricted]]"]
+        named = {"form": stage.form, "sector": stage.sector, "purpose": stage.purpose}
+        lines += [f"{name} = {quote(value)}" for name, value in named.items() if value]
+        if stage.classifications:
+            lines.append(f"classifications = {_inline(stage.classifications)}")
+        if not stage.form:  # which goes with nothing else
+            lines.append(f"threshold = {float(stage.threshold)!r}")
     return "\n".join(lines) + "\n"
 
 
-def _stage_lines(stage: RestrictedStage) -> list[str]:
-    if stage.form:
-        return [f"form = {quote(stage.form)}"]
-    named = {"sector": stage.sector, "purpose": stage.purpose}
-    lines = [f"{name} = {quote(value)}" for name, value in named.items() if value]
-    if stage.classifications:
-        pairs = (f"{quote(k)} = {quote(v)}" for k, v in stage.classifications.items())
-        lines.append(f"classifications = {{ {', '.join(pairs)} }}")
-    return [*lines, f"threshold = {float(stage.threshold)!r}"]
-
-
-def _base(name: Any, problems: Problems) -> Scenario | None:
-    if name is None:
-        return None
-    if name not in PRESETS:
-        problems.append(f"preset must be one of {quoted(PRESETS)}. Got {shown(name)} instead.")
-        return next(iter(PRESETS.values()))  # so that its other problems are told too
-    return PRESETS[name]
+def _inline(texts: Mapping[str, str]) -> str:
+    return f"{{ {', '.join(f'{quote(k)} = {quote(v)}' for k, v in texts.items())} }}"
 
 
 Reader = Callable[[str, Any, Problems], Any]
