@@ -115,7 +115,8 @@ class Placer:
         self.overlaps: list[Overlap] = []
         self._taken = {alias for coding in environment.codings for alias in coding.aliases}
         self._edges: dict[str, list[Edge]] = {}
-        for edge in (*environment.maps, *environment.overlaps):
+        stored: list[Edge] = [*environment.maps, *environment.overlaps]
+        for edge in stored:
             end = edge.finer if isinstance(edge, CategoryMap) else edge.left
             known = self.catalogue.names.get(end)
             self._edges.setdefault(known.construct if known else "", []).append(edge)
