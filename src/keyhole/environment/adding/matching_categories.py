@@ -147,11 +147,16 @@ def match_answers(new: Answers, old: Answers) -> Match:
     pairs, sure = _pairs(new, old)
     if not pairs:
         return Match(False, "none", (), 0.0, 0.0)
-    lefts, rights = {i for i, _ in pairs}, {j for _, j in pairs}
-    share = max(len(lefts) / new.size, len(rights) / old.size)
+    alone = len(_lone(pairs, 0, new.size)), len(_lone(pairs, 1, old.size))
+    share = max((new.size - alone[0]) / new.size, (old.size - alone[1]) / old.size)
+    notes = []
+    if any(alone):
+        notes.append(f"{alone[0]:,} of the new and {alone[1]:,} of the old have no counterpart")
+    if sure < 1:
+        notes.append("some are paired by meaning or nearness, not by spelling: look at them")
     relation, full = _relation(pairs, new, old)
     codes = tuple((new.categories[i].code, old.categories[j].code) for i, j in sorted(full))
-    return Match(same, relation, codes, share, sure, _note(pairs, new, old, sure))
+    return Match(same, relation, codes, share, sure, "; ".join(notes))
 
 
 def _pairs(new: Answers, old: Answers) -> tuple[Rule, float]:
@@ -166,15 +171,15 @@ def _pairs(new: Answers, old: Answers) -> tuple[Rule, float]:
     sure = 1.0
     rules = (_by_seconds, 0.95), (_by_polarity, 0.85), (_by_ratio, 0.9), (_within, 0.8)
     for rule, worth in rules:
-        left = _lone({a for a, _ in pairs}, new.size)
-        right = _lone({b for _, b in pairs}, old.size)
-        found = rule(new, old, left, right)
+        found = rule(new, old, _lone(pairs, 0, new.size), _lone(pairs, 1, old.size))
         if found:
             pairs, sure = pairs | found, min(sure, worth)
     return pairs, sure
 
 
-def _lone(paired: set[int], size: int) -> list[int]:
+def _lone(pairs: Rule, side: int, size: int) -> list[int]:
+    """Return the positions of a side that no pair has."""
+    paired = {pair[side] for pair in pairs}
     return [i for i in range(size) if i not in paired]
 
 
@@ -293,17 +298,7 @@ def _into_other(pairs: Rule, fine: Answers, rough: Answers) -> Rule:
     other words ("CAN" and "Canada").
     """
     other = [j for j, c in enumerate(rough.categories) if c.kind == "other"]
-    rest = _lone({b for _, b in pairs} | set(other), rough.size)
+    rest = set(_lone(pairs, 1, rough.size)) - set(other)
     if len(other) != 1 or rest:
         return pairs
-    return pairs | {(i, other[0]) for i in _lone({a for a, _ in pairs}, fine.size)}
-
-
-def _note(pairs: Rule, new: Answers, old: Answers, sure: float) -> str:
-    alone = new.size - len({i for i, _ in pairs}), old.size - len({j for _, j in pairs})
-    parts = []
-    if any(alone):
-        parts.append(f"{alone[0]:,} of the new and {alone[1]:,} of the old have no counterpart")
-    if sure < 1:
-        parts.append("some are paired by meaning or nearness, not by spelling: look at them")
-    return "; ".join(parts)
+    return pairs | {(i, other[0]) for i in _lone(pairs, 0, fine.size)}
