@@ -21,7 +21,7 @@ from keyhole.environment.adding.questions import (
 )
 from keyhole.environment.adding.vocabulary import CONCEPT_OF
 from keyhole.environment.codings.naming import is_coding_name, parse_name
-from keyhole.environment.model import CapturedField, Coding, Construct, Environment, Field
+from keyhole.environment.model import CapturedField, Coding, Construct, Environment
 
 _MOST = 8  # constructs that are looked at more closely
 _FEWEST = 5  # categories that a list must have to say by itself what is asked
@@ -41,29 +41,31 @@ class Catalogue:
         self.families: dict[str, list[Coding]] = {}
         self.names: dict[str, Coding] = {}
         self.answers: dict[str, Answers] = {}
+        self.named: set[str] = set()
         self._used: set[str] = set()
-        self._named: set[str] = set()
         self._same: dict[tuple[str, object], list[str]] = {}
         self._holders: dict[object, set[str]] = {}
-        self._questions: dict[str, AskedQuestion] = {}
+        self.questions: dict[str, AskedQuestion] = {}
         self._index: dict[tuple[str, str], dict[str, None]] = {}
-        self._asked: dict[object, Counter[str]] = {}
+        self._asked: dict[object, set[str]] = {}
         for construct in sorted(environment.constructs, key=lambda c: c.letters):
             self.add_construct(construct)
         for coding in sorted(environment.codings, key=lambda c: c.name):
             self.add_coding(coding)
-        for part in (environment.forms, environment.sources, environment.targets):
-            for owner in part:
-                self.add_fields(owner.fields)
+        for owner in (*environment.forms, *environment.sources, *environment.targets):
+            asked = settle_roles(questions_of(field.name, field.label) for field in owner.fields)
+            for field, questions in zip(owner.fields, asked, strict=True):
+                if field.coding in self.names:
+                    self.remember(questions, self.names[field.coding].construct)
 
     def add_construct(self, construct: Construct) -> None:
         """Enter a construct under the words of its name."""
         letters, question = construct.letters, question_of_name(construct.name)
         self.constructs[letters] = construct
+        self.named.add(construct.name)
         self._used.add(letters.upper())
-        self._named.add(construct.name)
         self.families.setdefault(letters, [])
-        self._questions[letters] = question
+        self.questions[letters] = question
         for word, _ in question.weights:
             self._index.setdefault((question.subject, word), {})[letters] = None
 
@@ -78,19 +80,11 @@ class Catalogue:
         if answers.sort == "list" and answers.size >= _FEWEST and not answers.bare:
             self._holders.setdefault(answers.signature, set()).add(coding.construct)
 
-    def add_fields(self, fields: Iterable[Field]) -> None:
-        """Remember in which words the constructs have been asked."""
-        listed = list(fields)
-        asked = settle_roles(questions_of(field.name, field.label) for field in listed)
-        for field, questions in zip(listed, asked, strict=True):
-            if field.coding in self.names:
-                self.remember(questions, self.names[field.coding].construct)
-
     def remember(self, questions: Iterable[AskedQuestion], letters: str) -> None:
         """Remember that a construct was asked in these words."""
         for question in questions:
             if any(is_specific(word) for word, _ in question.weights) or question.subject:
-                self._asked.setdefault(question.key, Counter())[letters] += 1
+                self._asked.setdefault(question.key, set()).add(letters)
 
     def captured(self, letters: str) -> list[Coding]:
         """Return the codings of a construct that forms have; harmonised ones are left out."""
@@ -106,14 +100,6 @@ class Catalogue:
         """Return the only construct with just these answers, if they are telling."""
         found = self._holders.get(answers.signature, set())
         return next(iter(found)) if len(found) == 1 else ""
-
-    def question(self, letters: str) -> AskedQuestion:
-        """Return what a construct's name asks."""
-        return self._questions[letters]
-
-    def is_named(self, name: str) -> bool:
-        """Tell whether a construct has that name."""
-        return name in self._named
 
     def knows(self, questions: Sequence[AskedQuestion], letters: str) -> bool:
         """Tell whether a construct was asked in just these words before."""
@@ -134,7 +120,7 @@ class Catalogue:
                 hits.update([*self._index.get((question.subject, word), ())])
             near = sorted(hits, key=lambda letters: (-hits[letters], letters))
             for letters in near[: 4 * _MOST]:
-                likeness = questions_alike(question, self._questions[letters])
+                likeness = questions_alike(question, self.questions[letters])
                 found[letters] = max(likeness, found.get(letters, 0.0))
         best = sorted(found, key=lambda letters: (-found[letters], letters))[:_MOST]
         return {letters: found[letters] for letters in best if found[letters] >= _FAINT}

@@ -111,7 +111,7 @@ def _known(
     likeness = catalogue.candidates(questions)
     holder = catalogue.holder(answers)
     subjects = {question.subject for question in questions}
-    if holder and catalogue.question(holder).subject in subjects:
+    if holder and catalogue.questions[holder].subject in subjects:
         likeness.setdefault(holder, 0.0)
     concept = questions[0].concept
     found = []
@@ -223,7 +223,7 @@ def _new(
     if best < 0.4:
         reason = "no known construct is asked in such words"
     telling = question.subject or any(is_specific(word) for word, _ in question.weights)
-    if catalogue.is_named(name):
+    if name in catalogue.named:
         score, reason = min(score, 0.5), "a construct of that name is there, with other answers"
     if not telling:
         score, reason = min(score, 0.5), "its name and label say too little"
