@@ -21,7 +21,15 @@ from keyhole.environment.adding.questions import (
 )
 from keyhole.environment.adding.vocabulary import CONCEPT_OF
 from keyhole.environment.codings.naming import is_coding_name, parse_name
-from keyhole.environment.model import CapturedField, Coding, Construct, Environment
+from keyhole.environment.model import (
+    CapturedField,
+    Coding,
+    Construct,
+    Environment,
+    Form,
+    Source,
+    Target,
+)
 
 _MOST = 8  # constructs that are looked at more closely
 _FEWEST = 5  # categories that a list must have to say by itself what is asked
@@ -52,7 +60,8 @@ class Catalogue:
             self.add_construct(construct)
         for coding in sorted(environment.codings, key=lambda c: c.name):
             self.add_coding(coding)
-        for owner in (*environment.forms, *environment.sources, *environment.targets):
+        owners: list[Form | Source | Target] = [*environment.forms, *environment.sources]
+        for owner in (*owners, *environment.targets):
             asked = settle_roles(questions_of(field.name, field.label) for field in owner.fields)
             for field, questions in zip(owner.fields, asked, strict=True):
                 if field.coding in self.names:

@@ -209,37 +209,27 @@ def reach_of(nodes: Mapping[str, Node], maps: Maps) -> tuple[Reach, list[str]]:
         above.setdefault(finer, []).append(coarser)
     reach: Reach = {name: {} for name in nodes}
     problems: list[str] = []
+
+    def take(finer: str, coarser: str, array: Ints) -> None:
+        known = reach[finer].get(coarser, array)
+        fault = np.flatnonzero((known != array) & (known >= 0) & (array >= 0))
+        if fault.size:
+            names, first = nodes[coarser].labels, fault[0]
+            falls = sorted([names[known[first]], names[array[first]]])
+            more = f" (and {fault.size - 1:,} more categories)" if fault.size > 1 else ""
+            problems.append(
+                f"the paths from {finer} to {coarser} disagree: {shown(nodes[finer].labels[first])}"
+                f" falls into {shown(falls[0])} by one and into {shown(falls[1])} by another{more}."
+            )
+        reach[finer][coarser] = np.where(known >= 0, known, array)
+
     for name in TopologicalSorter(above).static_order():
         for parent in above.get(name, ()):
             array = maps.arrays[name, parent]
-            _take(reach, nodes, name, parent, array, problems)
+            take(name, parent, array)
             for coarser, further in reach[parent].items():
-                _take(reach, nodes, name, coarser, compose(array, further), problems)
+                take(name, coarser, compose(array, further))
     return reach, problems
-
-
-def _take(
-    reach: Reach,
-    nodes: Mapping[str, Node],
-    finer: str,
-    coarser: str,
-    array: Ints,
-    problems: list[str],
-) -> None:
-    known = reach[finer].get(coarser)
-    if known is None:
-        reach[finer][coarser] = array
-        return
-    fault = np.flatnonzero((known != array) & (known >= 0) & (array >= 0))
-    if fault.size:
-        names, first = nodes[coarser].labels, fault[0]
-        falls = sorted([names[known[first]], names[array[first]]])
-        more = f" (and {fault.size - 1:,} more categories)" if fault.size > 1 else ""
-        problems.append(
-            f"the paths from {finer} to {coarser} disagree: {shown(nodes[finer].labels[first])}"
-            f" falls into {shown(falls[0])} by one and into {shown(falls[1])} by another{more}."
-        )
-    reach[finer][coarser] = np.where(known >= 0, known, array)
 
 
 def overlap_contradictions(maps: Maps, reach: Reach) -> list[str]:
