@@ -1,4 +1,9 @@
-"""What is proposed for the fields of a captured form: a person confirms or changes it."""
+"""Ranked proposals for the fields of a captured form: a person confirms or changes them.
+
+Following Elliot, Mackey & Purdam (2011): a new form is *assimilated* (its codings are known),
+*accommodated* (a known construct, coded in a new way) or *creates* a construct. A score is how
+alike the questions are, times how well the answers go together.
+"""
 
 from __future__ import annotations
 

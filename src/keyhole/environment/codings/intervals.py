@@ -188,6 +188,8 @@ def _date_labels(low: Floats, high: Floats) -> Texts:
     return np.asarray(np.select(rules, [*texts, spans], _between(first, last, "/")), dtype=np.str_)
 
 
+# Because most forms ask the date of birth, age harmonises to whatever coding the target uses
+# (Elliot, Mackey & Purdam 2011, "The Key Variable Mapping System"). Ages are in whole years.
 def last_birthdays(ages: Floats, as_of: datetime.date) -> Floats:
     """Return the first day of birth that is too late to be of each age on a day.
 

@@ -1,4 +1,9 @@
-"""The join of two codings: the finest coding that both can be recoded to."""
+"""Joins of two codings, what codings that cross still rule out, and new harmonised codings.
+
+The join is the finest coding that both can be recoded to. Decades against decades shifted by five
+years have no common coarsening but the whole, yet most pairs of a decade and a shifted decade
+cannot be the same person: that is what a compatibility key tells.
+"""
 
 from __future__ import annotations
 

@@ -275,6 +275,9 @@ def _interval(given: Any) -> tuple[float, float]:
         return float("nan"), float("nan")
 
 
+# Scenarios that often come up, as examples to be edited: they know nothing of your file. Their
+# probability of an attempt is 1, since nobody has argued otherwise; their sectors are those of
+# the example environment. Replace what does not fit.
 _NEIGHBOUR = Scenario(
     "nosy neighbour",
     "A nosy neighbour looks for one person",
