@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.environment.codings.crossing import compatibility
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.minting import mint
+from keyhole.environment.codings.joins import compatibility, mint
 from keyhole.environment.model import (
     Category,
     CategoryMap,

@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.codings.ages import birth_edges
-from keyhole.environment.codings.interval_labels import interval_codes
-from keyhole.environment.codings.intervals import edges_of, homes, intersections, interval_problems
+from keyhole.environment.codings.intervals import (
+    birth_edges,
+    edges_of,
+    homes,
+    intersections,
+    interval_codes,
+    interval_problems,
+)
 from keyhole.environment.model import Intervals
 
 INFINITY = float("inf")

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.environment.mapping import joint
-from keyhole.environment.mapping.closed_sets import closed_sets
-from keyhole.environment.mapping.joint import joint_keys
+from keyhole.environment.mapping.joint import closed_sets, joint_keys
 from keyhole.environment.mapping.mapping import map_class
 from keyhole.environment.model import (
     Category,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.minting import mint_key
+from keyhole.environment.codings.joins import mint_key
 from keyhole.environment.mapping.mapping import map_class, map_pair
 from keyhole.environment.mapping.prevalence import finest
 from keyhole.environment.model import (

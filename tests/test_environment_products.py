@@ -8,8 +8,7 @@ from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import canonical, meet, refines
 from keyhole.environment.mapping.holdings import TargetColumn, held_by
 from keyhole.environment.mapping.mapping import map_class, map_pair
-from keyhole.environment.mapping.public import map_public
-from keyhole.environment.mapping.stages import combine_keys
+from keyhole.environment.mapping.public import combine_keys, map_public
 from keyhole.environment.model import (
     Category,
     CategoryMap,

@@ -6,10 +6,14 @@ import math
 
 import pytest
 
-from keyhole.environment.mapping.enhancement import enhance
 from keyhole.environment.mapping.mapping import map_class, map_pair
-from keyhole.environment.mapping.public import map_public, resource_band, resource_index
-from keyhole.environment.mapping.stages import combine_keys
+from keyhole.environment.mapping.public import (
+    combine_keys,
+    enhance,
+    map_public,
+    resource_band,
+    resource_index,
+)
 from keyhole.environment.mapping.trends import trend
 from keyhole.environment.model import (
     Category,

@@ -22,7 +22,7 @@ from keyhole.environment.adding.adding import add_forms
 from keyhole.environment.adding.decisions import Decision
 from keyhole.environment.adding.proposals import propose
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.stages import combine_keys
+from keyhole.environment.mapping.public import combine_keys
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form
 
 WORLD = CodingGraph(example_environment())

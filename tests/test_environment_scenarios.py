@@ -21,9 +21,15 @@ from keyhole.environment.scenarios.files import (
     scenarios_from_dict,
 )
 from keyhole.environment.scenarios.identification import p_identification
-from keyhole.environment.scenarios.presets import PRESETS, preset
 from keyhole.environment.scenarios.recoding import scenario_key
-from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
+from keyhole.environment.scenarios.scenarios import (
+    POINTS,
+    PRESETS,
+    PublicStage,
+    RestrictedStage,
+    Scenario,
+    preset,
+)
 from keyhole.errors import FileError, InputError, OptionError
 from keyhole.exposure.scenarios import compare_scenarios
 

@@ -19,8 +19,13 @@ from typer.testing import CliRunner
 import keyhole
 from keyhole.cli.main import app
 from keyhole.environment.scenarios.files import scenario_from_dict
-from keyhole.environment.scenarios.presets import PRESETS
-from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
+from keyhole.environment.scenarios.scenarios import (
+    POINTS,
+    PRESETS,
+    PublicStage,
+    RestrictedStage,
+    Scenario,
+)
 from keyhole.reviews.checks import read_review
 from keyhole.workbench import editing
 from keyhole.workbench.scenario_editing import change_story, put_story, remove_story

@@ -139,7 +139,7 @@ _ENVIRONMENT = (
         "key --store ENV.db journalist --target FILE",
     ),
     _part(
-        "mapping.enhancement.enhance",
+        "mapping.public.enhance",
         "Find what public sources would add to what a form or class of forms holds.",
         "enhance --store ENV.db --target FILE --resources 6",
     ),

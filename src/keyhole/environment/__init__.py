@@ -10,15 +10,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from keyhole.environment.adding.adding import add_form, add_forms, add_source, add_target, place
-    from keyhole.environment.adding.decision_files import proposals_to_toml, read_decision_file
+    from keyhole.environment.adding.adding import (
+        add_form,
+        add_forms,
+        add_source,
+        add_target,
+        captured_again,
+        place,
+    )
+    from keyhole.environment.adding.decisions import proposals_to_toml, read_decision_file
     from keyhole.environment.adding.importing import import_files
     from keyhole.environment.adding.proposals import propose
     from keyhole.environment.adding.tying import tie_codings
-    from keyhole.environment.adding.waiting import captured_again
-    from keyhole.environment.codings.crossing import compatibility
     from keyhole.environment.codings.graph import CodingGraph
-    from keyhole.environment.codings.minting import mint
+    from keyhole.environment.codings.joins import compatibility, mint
     from keyhole.environment.example.environment import example_environment
     from keyhole.environment.exchange import read_environment, write_environment
     from keyhole.environment.forms_table import write_forms
@@ -30,11 +35,9 @@ if TYPE_CHECKING:
     )
     from keyhole.environment.key_verbs import find_join, find_key, map_target
     from keyhole.environment.listing import history, list_environment, show
-    from keyhole.environment.mapping.enhancement import enhance
     from keyhole.environment.mapping.joint import joint_keys
     from keyhole.environment.mapping.mapping import map_class, map_pair
-    from keyhole.environment.mapping.public import map_public, resource_index
-    from keyhole.environment.mapping.stages import combine_keys
+    from keyhole.environment.mapping.public import combine_keys, enhance, map_public, resource_index
     from keyhole.environment.mapping.trends import trend
     from keyhole.environment.model import Environment
     from keyhole.environment.pictures.charts import prevalence_chart
@@ -42,9 +45,8 @@ if TYPE_CHECKING:
     from keyhole.environment.removing import remove
     from keyhole.environment.scenarios.files import read_scenarios, scenario_to_toml
     from keyhole.environment.scenarios.identification import p_identification
-    from keyhole.environment.scenarios.presets import preset
     from keyhole.environment.scenarios.recoding import file_weights, scenario_key
-    from keyhole.environment.scenarios.scenarios import Scenario
+    from keyhole.environment.scenarios.scenarios import Scenario, preset
     from keyhole.environment.store import open_store
     from keyhole.environment.store_verbs import (
         export_environment,
@@ -59,16 +61,16 @@ _HOMES = {
     "add_source": "adding.adding",
     "add_target": "adding.adding",
     "place": "adding.adding",
-    "captured_again": "adding.waiting",
+    "captured_again": "adding.adding",
     "tie_codings": "adding.tying",
     "remove": "removing",
     "file_weights": "scenarios.recoding",
     "prevalence_chart": "pictures.charts",
-    "compatibility": "codings.crossing",
-    "proposals_to_toml": "adding.decision_files",
-    "read_decision_file": "adding.decision_files",
+    "compatibility": "codings.joins",
+    "proposals_to_toml": "adding.decisions",
+    "read_decision_file": "adding.decisions",
     "draw_graph": "pictures.drawing",
-    "enhance": "mapping.enhancement",
+    "enhance": "mapping.public",
     "example_environment": "example.environment",
     "read_environment": "exchange",
     "write_environment": "exchange",
@@ -84,9 +86,9 @@ _HOMES = {
     "show": "listing",
     "map_class": "mapping.mapping",
     "map_pair": "mapping.mapping",
-    "mint": "codings.minting",
+    "mint": "codings.joins",
     "Environment": "model",
-    "preset": "scenarios.presets",
+    "preset": "scenarios.scenarios",
     "propose": "adding.proposals",
     "map_public": "mapping.public",
     "resource_index": "mapping.public",
@@ -94,7 +96,7 @@ _HOMES = {
     "read_scenarios": "scenarios.files",
     "scenario_to_toml": "scenarios.files",
     "Scenario": "scenarios.scenarios",
-    "combine_keys": "mapping.stages",
+    "combine_keys": "mapping.public",
     "open_store": "store",
     "trend": "mapping.trends",
     "init_store": "store_verbs",

@@ -56,12 +56,27 @@ def map_target(
     looks up the other. With the target's file, detail is measured on its records.
     """
     from keyhole.environment.codings.graph import CodingGraph
+    from keyhole.environment.mapping.joint import joint_keys
+    from keyhole.environment.mapping.mapping import map_restricted
+    from keyhole.environment.mapping.public import combine_keys, map_public
 
     asked = bind(map_target, locals())
     asked.require()
     graph = CodingGraph.of(store)
     weights = None if file is None else _weights(graph, target, Path(file))
-    found = _mapped(graph, asked, weights)
+    forms = {"sector": asked.sector, "purpose": asked.purpose}
+    forms["classifications"] = asked.class_ or None
+    of_class = {"threshold": asked.threshold, "weights": weights, **forms}
+    found: Any = None
+    if asked.joint:
+        found = joint_keys(graph, target, **of_class)
+    elif asked.resources is not None:
+        found = map_public(graph, target, resources=asked.resources, weights=weights)
+    if found is None:
+        found = map_restricted(graph, target, form=asked.form, **of_class)
+    elif not asked.joint and (asked.form is not None or any(forms.values())):
+        held = map_restricted(graph, target, form=asked.form, **of_class)
+        found = combine_keys(graph, target, [held, found.mapping], weights=weights)
     remark = "" if file is None else f"Bits are those of the records of {Path(file).name!r}."
     return VerbOutcome(found, why=_why(found) if why else None, remark=remark)
 
@@ -86,38 +101,10 @@ def _weights(graph: Any, target: str, file: Path) -> Any:
 
 
 def _why(found: Any) -> Table | None:
-    from keyhole.environment.mapping.answers import KeyMapping
+    from keyhole.environment.mapping.keys import KeyMapping
 
     mapping = getattr(found, "mapping", found)
     return mapping.why() if isinstance(mapping, KeyMapping) else None
-
-
-def _mapped(graph: Any, asked: Question, weights: Any) -> Any:
-    from keyhole.environment.mapping.joint import joint_keys
-    from keyhole.environment.mapping.mapping import map_class, map_pair
-    from keyhole.environment.mapping.public import map_public
-    from keyhole.environment.mapping.stages import combine_keys
-
-    forms = {
-        "sector": asked.sector,
-        "purpose": asked.purpose,
-        "classifications": asked.class_ or None,
-    }
-    target, threshold = asked.target, asked.threshold
-    if asked.joint:
-        return joint_keys(graph, target, threshold=threshold, weights=weights, **forms)
-    public = None
-    if asked.resources is not None:
-        public = map_public(graph, target, resources=asked.resources, weights=weights)
-        if asked.form is None and not any(forms.values()):
-            return public
-    if asked.form is not None:
-        held = map_pair(graph, target, asked.form, weights=weights)
-    else:
-        held = map_class(graph, target, threshold=threshold, weights=weights, **forms)
-    if public is None:
-        return held
-    return combine_keys(graph, target, [held, public.mapping], weights=weights)
 
 
 @documented
@@ -137,7 +124,7 @@ def find_join(
     asked.require()
     if not mint:
         return VerbOutcome(CodingGraph.of(store).join(left, right, as_of=asked.as_of))
-    from keyhole.environment.codings.minting import mint as minting
+    from keyhole.environment.codings.joins import mint as minting
 
     opened = open_writing(store)
     snapshot = opened.read()

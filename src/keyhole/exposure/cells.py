@@ -249,7 +249,7 @@ def risk(
         opened.weights(weight)  # says what is wrong with them
     if not question.scenario:
         return replace(_grouped(opened, question), fix=_fix(opened, question))
-    from keyhole.environment.scenarios.choice import scenario_keys
+    from keyhole.environment.scenarios.recoding import scenario_keys
 
     chosen = scenario_keys(question, opened)
     if len(chosen) > 1:

@@ -221,7 +221,7 @@ def uniques(
     told: list[str] = []
     mapping = None
     if question.scenario:
-        from keyhole.environment.scenarios.choice import scenario_keys
+        from keyhole.environment.scenarios.recoding import scenario_keys
 
         (key,) = scenario_keys(question, data)
         data, told = key.recode(data), [Note("exposure.scenario", name=key.name)]

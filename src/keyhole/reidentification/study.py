@@ -237,7 +237,7 @@ def study(
     # What is found keeps the question, but not the data.
     question = question.replace(puf=None, eif=None, iuf=None, ids_from=None, engine=None)
     if question.scenario:
-        from keyhole.environment.scenarios.choice import scenario_keys
+        from keyhole.environment.scenarios.recoding import scenario_keys
 
         (key,) = scenario_keys(question, next(iter(files.pufs.values())))
         files = replace(files, key=key)

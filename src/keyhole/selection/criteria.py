@@ -246,7 +246,7 @@ def open_choice(
     )
     if not question.scenario:
         return opened, question, None
-    from keyhole.environment.scenarios.choice import scenario_keys
+    from keyhole.environment.scenarios.recoding import scenario_keys
 
     (key,) = scenario_keys(question, opened)
     strange = [name for name in _names(question) if name not in key.keys]

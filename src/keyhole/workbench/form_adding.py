@@ -22,13 +22,12 @@ from keyhole.core.codec import Figures
 from keyhole.core.files import write_whole
 from keyhole.core.marks import HIDDEN
 from keyhole.core.names import nearest, quoted, shown
+from keyhole.environment.adding.adding import OWNERS, captured_again, find_owner, waiting_fields
 from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of
 from keyhole.environment.adding.placing import Placer
-from keyhole.environment.adding.proposals import FieldProposals, Proposals
-from keyhole.environment.adding.ranking import ties_of
-from keyhole.environment.adding.waiting import OWNERS, captured_again, find_owner, waiting_fields
+from keyhole.environment.adding.proposals import FieldProposals, Proposals, ties_of
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import CapturedField, CapturedForm, Environment
 from keyhole.errors import ConflictError, FileError, InputError

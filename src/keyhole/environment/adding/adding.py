@@ -13,22 +13,22 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.core.names import shown
+from keyhole.core.marks import HIDDEN, Named, figure
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Problem
-from keyhole.environment.adding.additions import Addition, Batch
+from keyhole.core.tables import Table
 from keyhole.environment.adding.catalogue import captured_questions
-from keyhole.environment.adding.deciding import require_decided
 from keyhole.environment.adding.decisions import Decision, read_decisions
-from keyhole.environment.adding.placing import Placement, Placer, captured_problems
-from keyhole.environment.adding.proposals import FieldProposals
-from keyhole.environment.adding.ranking import rank
-from keyhole.environment.adding.waiting import Owner, captured_again, find_owner
+from keyhole.environment.adding.placing import Placement, Placer, captured_problems, require_decided
+from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, proposal_rows, rank
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
+    CapturedField,
     CapturedForm,
+    Coding,
     Environment,
     Field,
     Form,
@@ -37,8 +37,198 @@ from keyhole.environment.model import (
     Target,
 )
 from keyhole.environment.soundness import plain_form, unfit_names
-from keyhole.environment.wording import require_none
+from keyhole.environment.wording import require_none, short
 from keyhole.errors import InputError
+from keyhole.results import Result
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+Owner = Form | Source | Target
+OWNERS = ("form", "source", "target")
+"""The kinds of things that have fields."""
+
+
+def find_owner(environment: Environment, name: str, kind: str | None = None) -> Owner:
+    """Return the form, source or target of a name; `kind` tells which, where several have it."""
+    kinds = OWNERS if kind is None else (kind,)
+    parts: list[Owner] = [part for one in kinds for part in KIND_OF[one].of(environment)]
+    found = [part for part in parts if part.name == name]
+    if len(found) > 1:
+        raise InputError(
+            f"{shown(name)} names {len(found)} things among forms, sources and targets. Say which "
+            f"kind is meant."
+        )
+    if not found:
+        near = nearest(name, [part.name for part in parts])
+        hint = f" Did you mean {quoted(near)}?" if near else ""
+        words = kind or "form, source or target"
+        raise InputError(f"{shown(name)} is not there as a {words}.{hint}")
+    return found[0]
+
+
+def captured_again(
+    environment: Environment, name: str, kind: str | None = None, *, waiting: bool = False
+) -> CapturedForm:
+    """Return a form, source or target of the environment as it was captured.
+
+    A field that has been placed has the answers of its coding; one that waits those that were
+    kept of it. `kind` is one of ``form``, ``source`` and ``target``; with `waiting` only the
+    fields that nobody has placed are given.
+
+    Examples
+    --------
+    >>> from keyhole.environment.model import CapturedQuestion, Category
+    >>> asked = CapturedQuestion((Category("1", "Yes"), Category("2", "No")))
+    >>> claim = Form("claim", fields=(Field("smokes", question=asked), Field("note")))
+    >>> found = captured_again(Environment(forms=(claim,)), "claim", waiting=True)
+    >>> [(field.name, len(field.categories)) for field in found.fields]
+    [('smokes', 2), ('note', 0)]
+    """
+    owner = find_owner(environment, name, kind)
+    codings = {n: c for c in environment.codings for n in (c.name, *c.aliases)}
+    fields = waiting_fields(owner) if waiting else owner.fields
+    if isinstance(owner, Form):
+        form = replace(owner, fields=())
+    else:
+        day = owner.collected if isinstance(owner, Source) else owner.as_of
+        form = Form(owner.name, collected=day)
+    return CapturedForm(form, tuple(_captured(f, codings) for f in fields))
+
+
+def waiting_fields(owner: Owner) -> Sequence[Field]:
+    """Return the fields that have neither a coding nor are direct identifiers."""
+    return [f for f in owner.fields if f.coding is None and f.identifier is None]
+
+
+def _captured(field: Field, codings: dict[str, Coding]) -> CapturedField:
+    coding, asked = codings.get(field.coding or ""), field.question
+    if coding is not None:
+        return CapturedField(
+            field.name, field.label, coding.categories, coding.intervals, universe=coding.universe
+        )
+    if asked is None:
+        return CapturedField(field.name, field.label, identifier=field.identifier)
+    given = asked.categories, asked.intervals, field.identifier
+    return CapturedField(field.name, field.label, *given, asked.path, asked.universe, asked.coding)
+
+
+_SHOWN = 60
+_DECIDE = Problem(
+    "To decide: import {form} NAME {propose} FILE.toml, edit the file, then import {form} NAME "
+    "{decisions} FILE.toml."
+)
+_DEEDS = {
+    "assimilate": "assimilated",
+    "accommodate": "accommodated",
+    "create": "created a construct",
+    "identifier": "kept apart",
+    "leave": "left without a coding",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Addition(Result):
+    """What became of each field of a form, target or source, and the new environment."""
+
+    environment: Annotated[Environment, HIDDEN]
+    kind: str
+    name: str
+    placements: tuple[Placement, ...]
+    waiting: tuple[FieldProposals, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    @figure()
+    def counts(self) -> dict[str, int]:
+        """How many fields each development took."""
+        waits = {one.field for one in self.waiting}
+        found: Counter[str] = Counter(p.action for p in self.placements if p.field not in waits)
+        return {**found, "waiting": len(waits)}
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a field."""
+        return _frame([(self.name, p) for p in self.placements])
+
+    def tables(self) -> list[Table]:
+        """Return what became of each field, and what waits for a person."""
+        waits = {one.field for one in self.waiting}
+        rows = [
+            [
+                short(p.field),
+                "waiting for a person" if p.field in waits else _DEEDS[p.action],
+                p.construct or p.identifier,
+                p.coding,
+                ", ".join(p.minted),
+            ]
+            for p in self.placements[:_SHOWN]
+        ]
+        more = len(self.placements) - _SHOWN
+        notes = [f"and {more:,} more fields"] if more > 0 else []
+        notes += [note for p in self.placements for note in p.notes][:5]
+        columns = ["field", "became", "construct", "coding", "minted"]
+        first = Table(f"{self.kind} {short(self.name)}", columns, rows, [*notes, *self.notes])
+        waiting = [row for one in self.waiting[:_SHOWN] for row in proposal_rows(one)]
+        return [first, *_waiting_table(COLUMNS, waiting)]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Batch(Result):
+    """What became of the forms of a batch; what was not sure enough waits for a person."""
+
+    environment: Annotated[Environment, HIDDEN]
+    threshold: float
+    additions: Annotated[tuple[Addition, ...], Named("forms")]
+
+    @property
+    def waiting(self) -> list[tuple[str, FieldProposals]]:
+        """The fields that wait for a person, with their form."""
+        return [(one.name, field) for one in self.additions for field in one.waiting]
+
+    @property
+    @figure()
+    def counts(self) -> dict[str, int]:
+        """How many fields each development took."""
+        total: Counter[str] = Counter()
+        for one in self.additions:
+            total.update(one.counts)
+        return dict(total)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a field."""
+        return _frame([(one.name, p) for one in self.additions for p in one.placements])
+
+    def tables(self) -> list[Table]:
+        """Return a row a form, and the fields that wait."""
+        actions = [*_DEEDS, "waiting"]
+        rows = [
+            [
+                short(one.name),
+                f"{len(one.placements):,}",
+                *(f"{one.counts.get(action, 0):,}" for action in actions),
+            ]
+            for one in self.additions[:_SHOWN]
+        ]
+        note = f"proposals with a score of {self.threshold:g} or more were followed"
+        first = Table("Forms added", ["form", "fields", *actions], rows, [note])
+        waiting = [
+            [short(form), *row] for form, one in self.waiting[:_SHOWN] for row in proposal_rows(one)
+        ]
+        return [first, *_waiting_table(("form", *COLUMNS), waiting)]
+
+
+def _waiting_table(columns: Sequence[str], rows: list[list[str]]) -> list[Table]:
+    return [Table("Waiting for a person", columns, rows, [_DECIDE])] if rows else []
+
+
+def _frame(rows: list[tuple[str, Placement]]) -> pl.DataFrame:
+    import polars as pl
+
+    columns = ["field", "action", "construct", "coding", "identifier"]
+    listed = [(name, *(getattr(p, column) for column in columns)) for name, p in rows]
+    schema = dict.fromkeys(["form", *columns], pl.String)
+    return pl.DataFrame(listed, schema=schema, orient="row")
 
 
 def add_form(
@@ -61,10 +251,7 @@ def add_form(
     >>> made.counts, made.environment.forms[0].fields[0].coding
     ({'create': 1, 'waiting': 0}, 'SX2.001')
     """
-    require_none(captured_problems(captured))
-    placer = Placer(environment)
-    placements = _decided(placer, captured, read_decisions(decisions))
-    return _added(placer, captured, captured.form, placements)
+    return _add(environment, captured, captured.form, decisions)
 
 
 def add_forms(
@@ -103,8 +290,6 @@ def place(
 
     Parameters
     ----------
-    environment
-        Where it is.
     captured
         The form as an importer gives it, or its name: then the questions that were kept of it
         are taken.
@@ -125,24 +310,16 @@ def place(
     absent = sorted(chosen - {field.name for field in owner.fields})
     require_none(f"field {shown(name)} is not in {shown(owner.name)}." for name in absent)
     moved = {p.field: p for p in placements if p.field in chosen}
-    changed = _moved(placer, owner, asked, moved)
-    return Addition(changed, sort, owner.name, tuple(moved.values()))
-
-
-def _moved(
-    placer: Placer, owner: Owner, asked: CapturedForm, moved: Mapping[str, Placement]
-) -> Environment:
-    """Return the environment with some fields of a form, target or source placed."""
     known = {field.name: field for field in asked.fields}
     fields = tuple(
         moved[f.name].placed(known[f.name]) if f.name in moved else f for f in owner.fields
     )
-    kind = KIND_OF[type(owner).__name__.lower()]
     parts = tuple(
         replace(one, fields=fields) if one.name == owner.name else one
-        for one in kind.of(placer.before)
+        for one in KIND_OF[sort].of(environment)
     )
-    return replace(placer.environment, **{kind.attribute: parts})
+    changed = replace(placer.environment, **{KIND_OF[sort].attribute: parts})
+    return Addition(changed, sort, owner.name, tuple(moved.values()))
 
 
 def add_target(
@@ -160,7 +337,7 @@ def add_target(
     the proposals at or above the threshold are followed.
     """
     target = Target(captured.form.name, as_of or captured.form.collected)
-    return _add(environment, captured, target, decisions, threshold, exact_codes=True)
+    return _add(environment, captured, target, decisions, threshold)
 
 
 def add_source(
@@ -184,18 +361,21 @@ def _add(
     captured: CapturedForm,
     owner: Owner,
     decisions: Iterable[Decision | Mapping[str, Any]] | None,
-    threshold: float,
-    *,
-    exact_codes: bool = False,
+    threshold: float = 0.0,
 ) -> Addition:
+    """Add one form, target or source by decisions, or by the proposals that are sure enough."""
     _require_threshold(threshold)
     require_none(captured_problems(captured))
-    placer = Placer(environment)
+    placer, kind = Placer(environment), type(owner).__name__.lower()
+    waiting: tuple[FieldProposals, ...] = ()
     if decisions is not None:
         placements = _decided(placer, captured, read_decisions(decisions))
-        return _added(placer, captured, owner, placements)
-    placements, waiting = _proposed(placer, captured, threshold, exact_codes=exact_codes)
-    return _added(placer, captured, owner, placements, waiting)
+    else:
+        exact = isinstance(owner, Target)
+        placements, waiting = _proposed(placer, captured, threshold, exact_codes=exact)
+    require_none(_named_before(environment, [owner.name], kind))
+    whole = _with_parts(placer, [replace(owner, fields=_fields(captured, placements))])
+    return Addition(whole, kind, owner.name, placements, waiting, captured.notes)
 
 
 def _require_threshold(threshold: float) -> None:
@@ -244,43 +424,21 @@ def _fields(captured: CapturedForm, placements: Sequence[Placement]) -> tuple[Fi
     return tuple(placement.placed(field) for placement, field in pairs)
 
 
-def _added(
-    placer: Placer,
-    captured: CapturedForm,
-    owner: Owner,
-    placements: tuple[Placement, ...],
-    waiting: tuple[FieldProposals, ...] = (),
-) -> Addition:
-    kind = type(owner).__name__.lower()
-    require_none(_named_before(placer.before, [owner.name], kind))
-    whole = _with_parts(placer, [replace(owner, fields=_fields(captured, placements))])
-    return Addition(whole, kind, owner.name, placements, waiting, captured.notes)
-
-
 def _with_parts(placer: Placer, parts: Sequence[Owner]) -> Environment:
     """Put forms, targets or sources into the environment, and whoever collects."""
     before = placer.before
     known = {one.name for one in before.organisations}
     named = {p.organisation: p.sector for p in reversed(parts) if isinstance(p, Form)}
-    new = [Organisation(name, named[name]) for name in sorted(named) if name and name not in known]
-    _require_storable(placer, parts, new)
-    whole = replace(placer.environment, organisations=(*before.organisations, *new))
-    for part in parts[:1]:
-        attribute = KIND_OF[type(part).__name__.lower()].attribute
-        whole = replace(whole, **{attribute: (*getattr(before, attribute), *parts)})
-    return whole
-
-
-def _require_storable(
-    placer: Placer, parts: Sequence[Owner], organisations: Sequence[Organisation]
-) -> None:
-    """Check what is new, by the rules of the store; the rest was checked when it was added."""
+    organisations = tuple(
+        Organisation(name, named[name]) for name in sorted(named) if name and name not in known
+    )
+    # What is new is checked by the rules of the store; the rest was when it was added.
     new = Environment(
         tuple(placer.constructs),
         tuple(placer.codings),
         tuple(placer.maps),
         tuple(placer.overlaps),
-        tuple(organisations),
+        organisations,
         tuple(p for p in parts if isinstance(p, Form)),
         tuple(p for p in parts if isinstance(p, Source)),
         tuple(p for p in parts if isinstance(p, Target)),
@@ -290,6 +448,13 @@ def _require_storable(
         for one in kind.of(new):
             plain_form(kind, one, problems)
     require_none(problems)
+    return replace(
+        placer.environment,
+        organisations=(*before.organisations, *organisations),
+        forms=(*before.forms, *new.forms),
+        sources=(*before.sources, *new.sources),
+        targets=(*before.targets, *new.targets),
+    )
 
 
 def _named_before(environment: Environment, names: Sequence[str], kind: str) -> list[str]:

@@ -5,21 +5,31 @@ It grows as forms are added, so that a batch costs the same for each field.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import count
 
 from keyhole.environment.adding.matching_categories import Answers, answers_of
-from keyhole.environment.adding.matching_labels import questions_alike
 from keyhole.environment.adding.questions import (
     AskedQuestion,
     is_specific,
     question_of_name,
+    questions_alike,
     questions_of,
     settle_roles,
 )
 from keyhole.environment.adding.vocabulary import CONCEPT_OF
 from keyhole.environment.codings.naming import is_coding_name, parse_name
-from keyhole.environment.model import CapturedField, Coding, Construct, Environment, Field
+from keyhole.environment.model import (
+    CapturedField,
+    Coding,
+    Construct,
+    Environment,
+    Form,
+    Source,
+    Target,
+)
 
 _MOST = 8  # constructs that are looked at more closely
 _FEWEST = 5  # categories that a list must have to say by itself what is asked
@@ -39,29 +49,32 @@ class Catalogue:
         self.families: dict[str, list[Coding]] = {}
         self.names: dict[str, Coding] = {}
         self.answers: dict[str, Answers] = {}
+        self.named: set[str] = set()
         self._used: set[str] = set()
-        self._named: set[str] = set()
         self._same: dict[tuple[str, object], list[str]] = {}
         self._holders: dict[object, set[str]] = {}
-        self._questions: dict[str, AskedQuestion] = {}
+        self.questions: dict[str, AskedQuestion] = {}
         self._index: dict[tuple[str, str], dict[str, None]] = {}
-        self._asked: dict[object, Counter[str]] = {}
+        self._asked: dict[object, set[str]] = {}
         for construct in sorted(environment.constructs, key=lambda c: c.letters):
             self.add_construct(construct)
         for coding in sorted(environment.codings, key=lambda c: c.name):
             self.add_coding(coding)
-        for part in (environment.forms, environment.sources, environment.targets):
-            for owner in part:
-                self.add_fields(owner.fields)
+        owners: list[Form | Source | Target] = [*environment.forms, *environment.sources]
+        for owner in (*owners, *environment.targets):
+            asked = settle_roles(questions_of(field.name, field.label) for field in owner.fields)
+            for field, questions in zip(owner.fields, asked, strict=True):
+                if field.coding in self.names:
+                    self.remember(questions, self.names[field.coding].construct)
 
     def add_construct(self, construct: Construct) -> None:
         """Enter a construct under the words of its name."""
         letters, question = construct.letters, question_of_name(construct.name)
         self.constructs[letters] = construct
+        self.named.add(construct.name)
         self._used.add(letters.upper())
-        self._named.add(construct.name)
         self.families.setdefault(letters, [])
-        self._questions[letters] = question
+        self.questions[letters] = question
         for word, _ in question.weights:
             self._index.setdefault((question.subject, word), {})[letters] = None
 
@@ -76,19 +89,11 @@ class Catalogue:
         if answers.sort == "list" and answers.size >= _FEWEST and not answers.bare:
             self._holders.setdefault(answers.signature, set()).add(coding.construct)
 
-    def add_fields(self, fields: Iterable[Field]) -> None:
-        """Remember in which words the constructs have been asked."""
-        listed = list(fields)
-        asked = settle_roles(questions_of(field.name, field.label) for field in listed)
-        for field, questions in zip(listed, asked, strict=True):
-            if field.coding in self.names:
-                self.remember(questions, self.names[field.coding].construct)
-
     def remember(self, questions: Iterable[AskedQuestion], letters: str) -> None:
         """Remember that a construct was asked in these words."""
         for question in questions:
             if any(is_specific(word) for word, _ in question.weights) or question.subject:
-                self._asked.setdefault(question.key, Counter())[letters] += 1
+                self._asked.setdefault(question.key, set()).add(letters)
 
     def captured(self, letters: str) -> list[Coding]:
         """Return the codings of a construct that forms have; harmonised ones are left out."""
@@ -105,14 +110,6 @@ class Catalogue:
         found = self._holders.get(answers.signature, set())
         return next(iter(found)) if len(found) == 1 else ""
 
-    def question(self, letters: str) -> AskedQuestion:
-        """Return what a construct's name asks."""
-        return self._questions[letters]
-
-    def is_named(self, name: str) -> bool:
-        """Tell whether a construct has that name."""
-        return name in self._named
-
     def knows(self, questions: Sequence[AskedQuestion], letters: str) -> bool:
         """Tell whether a construct was asked in just these words before."""
         return any(letters in self._asked.get(q.key, ()) for q in questions)
@@ -125,21 +122,17 @@ class Catalogue:
             return dict.fromkeys(sorted(exact), 1.0 if len(exact) == 1 else 0.9)
         found: dict[str, float] = {}
         for question in questions:
-            for letters in self._near(question):
-                likeness = questions_alike(question, self._questions[letters])
+            # The constructs that share the most telling words.
+            told = [word for word, _ in question.weights]
+            hits: Counter[str] = Counter()
+            for word in list(filter(is_specific, told)) or told:
+                hits.update([*self._index.get((question.subject, word), ())])
+            near = sorted(hits, key=lambda letters: (-hits[letters], letters))
+            for letters in near[: 4 * _MOST]:
+                likeness = questions_alike(question, self.questions[letters])
                 found[letters] = max(likeness, found.get(letters, 0.0))
         best = sorted(found, key=lambda letters: (-found[letters], letters))[:_MOST]
         return {letters: found[letters] for letters in best if found[letters] >= _FAINT}
-
-    def _near(self, question: AskedQuestion) -> list[str]:
-        """Return the constructs that share the most telling words."""
-        hits: Counter[str] = Counter()
-        telling = [w for w, _ in question.weights if is_specific(w)]
-        for word in telling or [w for w, _ in question.weights]:
-            for letters in self._index.get((question.subject, word), ()):
-                hits[letters] += 1
-        ranked = sorted(hits, key=lambda letters: (-hits[letters], letters))
-        return ranked[: 4 * _MOST]
 
     def free_letters(self, name: str, question: AskedQuestion, taken: Collection[str] = ()) -> str:
         """Propose letters for a new construct: those in use for it, else its initials."""
@@ -147,26 +140,20 @@ class Catalogue:
         concept = CONCEPT_OF.get(question.concept)
         if concept is not None and name == concept.name and concept.letters not in used:
             return concept.letters
-        for letters in _initials(name):
-            if letters not in used and letters not in CONCEPT_OF:
-                return letters
-        raise AssertionError("unreachable: letters never run out")
+        return next(o for o in _initials(name) if o not in used and o not in CONCEPT_OF)
 
 
 def _initials(name: str) -> Iterable[str]:
     """Yield letters for a name, the shortest first: initials, then with a letter counted up."""
-    words = [
-        w for part in name.upper().split() if (w := "".join(c for c in part if "A" <= c <= "Z"))
-    ]
+    words = [re.sub("[^A-Z]", "", part) for part in name.upper().split()]
+    words = [word for word in words if word]
     first = "".join(word[0] for word in words)[:4] or "Q"
     if len(first) == 1:
         rest = (words[0][1:] if words else "") or "X"
         first += next((c for c in rest if c not in "AEIOU"), rest[0])
     yield first
-    number = 0
-    while True:
+    for number in count():
         yield first + _letters(number)
-        number += 1
 
 
 def _letters(number: int) -> str:

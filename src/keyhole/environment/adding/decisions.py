@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 from keyhole.core.codec import Figures
 from keyhole.core.marks import WHEN_SET
 from keyhole.core.names import nearest, quoted, shown
+from keyhole.environment.parsing import open_toml
+from keyhole.environment.toml_text import comment, quote
 from keyhole.environment.wording import require_none
+from keyhole.errors import FileError
+
+if TYPE_CHECKING:
+    from keyhole.environment.adding.proposals import FieldProposals, Proposals
+
 
 Action = Literal["assimilate", "accommodate", "create", "identifier", "leave"]
 Relation = Literal["finer", "coarser", "overlap"]
@@ -98,7 +107,11 @@ def _read(number: int, plain: Decision | Mapping[str, Any], problems: list[str])
     if not plain.get("field"):
         problems.append(f"{place}: field must be named.")
     _check_word(place, "action", plain.get("action", ""), ACTIONS, problems)
-    ties = _ties(place, plain.get("ties", ()), problems)
+    listed = plain.get("ties", ())
+    if not _is_list(listed, Mapping):
+        problems.append(f"{place}: ties must be a list of tables.")
+        listed = ()
+    ties = tuple(_tie(f"{place}, tie {i}", tie, problems) for i, tie in enumerate(listed, 1))
     if len(problems) > before:
         return None
     return Decision(**{name: plain.get(name, "") for name in TEXTS}, ties=ties)
@@ -126,19 +139,12 @@ def read_tie(plain: Mapping[str, Any]) -> Tie:
     return tie
 
 
-def _ties(place: str, plain: Any, problems: list[str]) -> tuple[Tie, ...]:
-    if not _listed(plain) or not all(isinstance(tie, Mapping) for tie in plain):
-        problems.append(f"{place}: ties must be a list of tables.")
-        return ()
-    return tuple(_tie(f"{place}, tie {i}", tie, problems) for i, tie in enumerate(plain, 1))
-
-
 def _tie(place: str, plain: Mapping[str, Any], problems: list[str]) -> Tie:
     if not isinstance(plain.get("coding"), str) or not plain["coding"]:
         problems.append(f"{place}: coding must be named.")
     _check_word(place, "relation", plain.get("relation", ""), RELATIONS, problems)
     pairs = plain.get("pairs", ())
-    if not _listed(pairs) or not all(_is_pair(pair) for pair in pairs):
+    if not _is_list(pairs) or not all(_is_list(pair, str) and len(pair) == 2 for pair in pairs):
         problems.append(f"{place}: pairs must be a list of pairs of codes.")
         pairs = ()
     return Tie(
@@ -149,9 +155,56 @@ def _tie(place: str, plain: Mapping[str, Any], problems: list[str]) -> Tie:
     )
 
 
-def _listed(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+def _is_list(value: Any, of: type = object) -> bool:
+    listed = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    return listed and all(isinstance(one, of) for one in value)
 
 
-def _is_pair(value: Any) -> bool:
-    return _listed(value) and len(value) == 2 and all(isinstance(one, str) for one in value)
+_HEAD = (
+    'What is proposed for each field, the best first; the others are told behind "or".',
+    "Change what is wrong, then import the same form with this file as its decisions.",
+    "Actions: assimilate (into a stored coding), accommodate (a new coding of a construct, tied",
+    "to stored ones), create (a construct), identifier, leave (no coding).",
+)
+
+
+def proposals_to_toml(proposals: Proposals) -> str:
+    """Write what `propose` found as decisions ready to be edited."""
+    lines = [f"# Fields of {comment(proposals.form)}", *(f"# {line}" for line in _HEAD)]
+    for field in proposals.fields:
+        lines += ["", *_field(field)]
+    return "\n".join(lines) + "\n"
+
+
+def _field(field: FieldProposals) -> Iterator[str]:
+    best, *others = field.proposals
+    yield "[[decision]]"
+    if field.label:
+        yield f"# {comment(field.label)}"
+    yield f"# score {best.score:.2f}: {comment(best.reason)}"
+    for other in others:
+        where = other.coding or other.construct or other.name
+        words = f"{other.action} {where}, score {other.score:.2f}: {other.reason}"
+        yield f"# or {comment(words)}"
+    decision = best.decision()
+    for name, value in decision.to_dict().items():
+        yield f"{name} = {_ties_text(decision.ties) if name == 'ties' else quote(value)}"
+
+
+def _ties_text(ties: Iterable[Tie]) -> str:
+    texts = []
+    for tie in ties:
+        pairs = ", ".join(f"[{quote(a)}, {quote(b)}]" for a, b in tie.pairs)
+        texts.append(
+            f"{{ coding = {quote(tie.coding)}, relation = {quote(tie.relation)}, "
+            f"note = {quote(tie.note)}, pairs = [{pairs}] }}"
+        )
+    return f"[{', '.join(texts)}]"
+
+
+def read_decision_file(path: str | os.PathLike[str]) -> tuple[Decision, ...]:
+    """Read the decisions of an edited file; all that is wrong with them is raised at once."""
+    decided = open_toml(path).get("decision")
+    if not isinstance(decided, list):
+        raise FileError(f"{Path(path).name!r} must have [[decision]] tables. Got none instead.")
+    return read_decisions(decided)

@@ -23,16 +23,15 @@ from keyhole.environment.adding.adding import (
     add_forms,
     add_source,
     add_target,
+    captured_again,
     place,
 )
-from keyhole.environment.adding.decision_files import proposals_to_toml, read_decision_file
-from keyhole.environment.adding.decisions import Decision
+from keyhole.environment.adding.decisions import Decision, proposals_to_toml, read_decision_file
 from keyhole.environment.adding.proposals import propose as propose_fields
-from keyhole.environment.adding.waiting import captured_again
 from keyhole.environment.importers import capture_microdata, read_forms, read_labels
 from keyhole.environment.kinds import entities
 from keyhole.environment.listing import list_environment
-from keyhole.environment.mapping.classes import class_of
+from keyhole.environment.mapping.mapping import class_of
 from keyhole.environment.model import CapturedForm, Environment
 from keyhole.environment.opening import current_user, open_writing
 from keyhole.environment.options import (
@@ -283,60 +282,37 @@ def _followed(
             "one form, source or target is decided on at a time. Got {0}: choose one with {form}."
         )
         raise OptionError(Problem(template, len(captured)))
-    if asked.propose is not None:
-        return _proposed(environment, captured[0], asked), environment, ""
     decided = None if asked.decisions is None else read_decision_file(asked.decisions)
-    if not asked.files:
-        decided = _sure(environment, captured[0], asked) if decided is None else decided
-        return _placed(environment, captured[0].form.name, asked, decided)
+    proposing = asked.propose is not None or (decided is None and not asked.files)
+    if proposing and not captured[0].fields:
+        name = shown(captured[0].form.name)
+        raise OptionError(f"{name} has no field that waits for a decision.")
+    exact = asked.as_ == "target"
+    if asked.propose is not None:
+        proposals = propose_fields(environment, captured[0], exact_codes=exact)
+        with write_whole(asked.propose, force=asked.force) as temporary:
+            temporary.write_text(proposals_to_toml(proposals), encoding="utf-8")
+        return proposals, environment, ""
+    if decided is None and not asked.files:
+        proposals = propose_fields(environment, captured[0], exact_codes=exact, preview=False)
+        decided = proposals.best(asked.accept)
+        if not decided:
+            template = (
+                "no proposal scores {0:g} or more. Lower {accept}, or decide: write them with "
+                "{propose} FILE.toml, edit it, and give it as {decisions}."
+            )
+            raise OptionError(Problem(template, asked.accept))
+    known = captured[0].form.name if captured else ""
+    there = (asked.as_, known) in entities(environment) and not asked.values["replace"]
+    if decided is not None and (there or not asked.files):
+        given = captured[0] if asked.files else known
+        placed = place(environment, given, decided, kind=asked.as_)
+        return placed, placed.environment, f"decisions on {placed.name}"
     if asked.values["replace"]:
         for one in captured:
             environment = without(environment, asked.as_, one.form.name)
-    elif decided is not None and (asked.as_, captured[0].form.name) in entities(environment):
-        return _placed(environment, captured[0], asked, decided)
     found = _added(environment, captured, asked, decided)
     return found, found.environment, "import of " + ", ".join(one.form.name for one in captured)
-
-
-def _proposed(environment: Environment, captured: CapturedForm, asked: Question) -> Result:
-    """Write the proposals to a file, and return them."""
-    _require_fields(captured)
-    found = propose_fields(environment, captured, exact_codes=asked.as_ == "target")
-    with write_whole(asked.propose, force=asked.force) as temporary:
-        temporary.write_text(proposals_to_toml(found), encoding="utf-8")
-    return found
-
-
-def _require_fields(captured: CapturedForm) -> None:
-    if not captured.fields:
-        raise OptionError(f"{shown(captured.form.name)} has no field that waits for a decision.")
-
-
-def _sure(
-    environment: Environment, captured: CapturedForm, asked: Question
-) -> tuple[Decision, ...]:
-    """Return the proposals for fields of the store that are sure enough."""
-    _require_fields(captured)
-    exact = asked.as_ == "target"
-    proposals = propose_fields(environment, captured, exact_codes=exact, preview=False)
-    decided = proposals.best(asked.accept)
-    if not decided:
-        template = (
-            "no proposal scores {0:g} or more. Lower {accept}, or decide: write them with "
-            "{propose} FILE.toml, edit it, and give it as {decisions}."
-        )
-        raise OptionError(Problem(template, asked.accept))
-    return decided
-
-
-def _placed(
-    environment: Environment,
-    captured: CapturedForm | str,
-    asked: Question,
-    decided: Sequence[Decision],
-) -> Followed:
-    found = place(environment, captured, decided, kind=asked.as_)
-    return found, found.environment, f"decisions on {found.name}"
 
 
 def _added(

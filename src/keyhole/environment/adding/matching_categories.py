@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from keyhole.environment.adding.category_words import (
+from keyhole.environment.adding.vocabulary import (
     ABBREVIATIONS,
     NEGATIVE,
     NEGATIVE_FIRST,
@@ -28,6 +28,7 @@ from keyhole.screening.identifiers import words
 
 Sort = Literal["text", "yes or no", "list", "date", "number"]
 Relation = Literal["finer", "coarser", "overlap", "none"]
+Rule = set[tuple[int, int]]
 _SMALL = 60  # lists up to this length are compared word by word
 _SPELT = 90
 _LONGEST = 200
@@ -58,18 +59,16 @@ class Answers:
 
 @lru_cache(maxsize=4096)
 def answers_of(categories: tuple[Category, ...], intervals: Intervals | None = None) -> Answers:
-    """Prepare the answers of a field or coding.
-
-    Examples
-    --------
-    >>> short = answers_of((Category("M"), Category("F")))
-    >>> short.signature == answers_of((Category("2", "Female"), Category("1", "Male"))).signature
-    True
-    """
+    """Prepare the answers of a field or coding."""
     told = tuple(c for c in categories if c.kind not in _SPECIAL)
     special = frozenset((c.kind, _spelling(c)) for c in categories if c.kind in _SPECIAL)
     if intervals is not None:
-        signature = "intervals", _line(intervals), _codes(told), special
+        line: Hashable = intervals
+        if not interval_problems(intervals):  # its edges tell, however they were written down
+            edges = edges_of(intervals).tobytes()
+            line = intervals.scale, hashlib.sha256(edges).hexdigest()
+        codes = frozenset((c.code, c.label, c.kind) for c in told)
+        signature = "intervals", line, codes, special
         return Answers(intervals.scale, told, (), signature)
     if not categories:
         return Answers("text", (), (), ("text",))
@@ -83,17 +82,6 @@ def answers_of(categories: tuple[Category, ...], intervals: Intervals | None = N
     count = len(categories) - len(told)
     sort: Sort = "yes or no" if set(keys) == {"yes", "no"} else "list"
     return Answers(sort, told, keys, ("list", frozenset(pairs), count, special), bare)
-
-
-def _line(intervals: Intervals) -> Hashable:
-    """Stand for a partition of a line by its edges, however they were written down."""
-    if interval_problems(intervals):
-        return intervals
-    return intervals.scale, hashlib.sha256(edges_of(intervals).tobytes()).hexdigest()
-
-
-def _codes(categories: tuple[Category, ...]) -> frozenset[tuple[str, str, str]]:
-    return frozenset((c.code, c.label, c.kind) for c in categories)
 
 
 def _spelling(category: Category) -> str:
@@ -152,50 +140,46 @@ class Match:
 
 @lru_cache(maxsize=1 << 14)
 def match_answers(new: Answers, old: Answers) -> Match:
-    """Compare two lists of answers.
-
-    Examples
-    --------
-    >>> fine = answers_of((Category("1", "Married"), Category("2", "Widowed"), Category("3", "x")))
-    >>> rough = answers_of((Category("M", "married"), Category("O", "other", "other")))
-    >>> found = match_answers(fine, rough)
-    >>> found.relation, found.pairs
-    ('finer', (('1', 'M'), ('2', 'O'), ('3', 'O')))
-    """
+    """Compare two lists of answers."""
     same = new.signature == old.signature
     if not new.keys or not old.keys:
         return Match(same, "none", (), float(same), 1.0)
     pairs, sure = _pairs(new, old)
     if not pairs:
         return Match(False, "none", (), 0.0, 0.0)
-    lefts, rights = {i for i, _ in pairs}, {j for _, j in pairs}
-    share = max(len(lefts) / new.size, len(rights) / old.size)
+    alone = len(_lone(pairs, 0, new.size)), len(_lone(pairs, 1, old.size))
+    share = max((new.size - alone[0]) / new.size, (old.size - alone[1]) / old.size)
+    notes = []
+    if any(alone):
+        notes.append(f"{alone[0]:,} of the new and {alone[1]:,} of the old have no counterpart")
+    if sure < 1:
+        notes.append("some are paired by meaning or nearness, not by spelling: look at them")
     relation, full = _relation(pairs, new, old)
     codes = tuple((new.categories[i].code, old.categories[j].code) for i, j in sorted(full))
-    return Match(same, relation, codes, share, sure, _note(pairs, new, old, sure))
+    return Match(same, relation, codes, share, sure, "; ".join(notes))
 
 
-def _pairs(new: Answers, old: Answers) -> tuple[set[tuple[int, int]], float]:
+def _pairs(new: Answers, old: Answers) -> tuple[Rule, float]:
     """Pair categories by ever looser rules; what has been paired is not paired again."""
-    pairs = _by_spelling(new, old)
+    pairs: Rule = set()
+    if new.bare == old.bare:
+        there = _unique([(key,) for key in old.keys])
+        here = _unique([(key,) for key in new.keys])
+        pairs = {(i, there[key]) for key, i in here.items() if key in there and key}
     if pairs and len(pairs) == new.size == old.size:
         return pairs, 1.0
     sure = 1.0
-    for rule, worth in (
-        (_by_seconds, 0.95),
-        (_by_polarity, 0.85),
-        (_by_ratio, 0.9),
-        (_within, 0.8),
-    ):
-        left = _lone({a for a, _ in pairs}, new.size)
-        right = _lone({b for _, b in pairs}, old.size)
-        found = rule(new, old, left, right)
+    rules = (_by_seconds, 0.95), (_by_polarity, 0.85), (_by_ratio, 0.9), (_within, 0.8)
+    for rule, worth in rules:
+        found = rule(new, old, _lone(pairs, 0, new.size), _lone(pairs, 1, old.size))
         if found:
             pairs, sure = pairs | found, min(sure, worth)
     return pairs, sure
 
 
-def _lone(paired: set[int], size: int) -> list[int]:
+def _lone(pairs: Rule, side: int, size: int) -> list[int]:
+    """Return the positions of a side that no pair has."""
+    paired = {pair[side] for pair in pairs}
     return [i for i in range(size) if i not in paired]
 
 
@@ -203,17 +187,6 @@ def _unique(spellings: Sequence[tuple[str, ...]]) -> dict[str, int]:
     """Return the position of each spelling that only one category has."""
     counts = Counter(one for group in spellings for one in set(group))
     return {one: i for i, group in enumerate(spellings) for one in group if counts[one] == 1}
-
-
-def _by_spelling(new: Answers, old: Answers) -> set[tuple[int, int]]:
-    there = _unique([(key,) for key in old.keys])
-    here = _unique([(key,) for key in new.keys])
-    if new.bare != old.bare:
-        return set()
-    return {(i, there[key]) for key, i in here.items() if key in there and key}
-
-
-Rule = set[tuple[int, int]]
 
 
 def _by_seconds(new: Answers, old: Answers, left: list[int], right: list[int]) -> Rule:
@@ -249,16 +222,13 @@ def _by_ratio(new: Answers, old: Answers, left: list[int], right: list[int]) -> 
         return set()
     from rapidfuzz import fuzz, process
 
-    scores = process.cdist(
-        [new.keys[i] for i in left], [old.keys[j] for j in right], scorer=fuzz.ratio
-    )
-    best = scores.argmax(axis=1), scores.argmax(axis=0)
+    ours, theirs = [new.keys[i] for i in left], [old.keys[j] for j in right]
+    scores = process.cdist(ours, theirs, scorer=fuzz.ratio)
+    best, back = scores.argmax(axis=1).tolist(), scores.argmax(axis=0).tolist()
     return {
-        (i, right[best[0][a]])
-        for a, i in enumerate(left)
-        if best[1][best[0][a]] == a
-        and scores[a, best[0][a]] >= _SPELT
-        and _telling(new.keys[i]) == _telling(old.keys[right[best[0][a]]])
+        (left[a], right[b])
+        for a, b in enumerate(best)
+        if back[b] == a and scores[a, b] >= _SPELT and _telling(ours[a]) == _telling(theirs[b])
     }
 
 
@@ -283,34 +253,34 @@ def _within(new: Answers, old: Answers, left: list[int], right: list[int]) -> Ru
     """
     if not _short(new, old, left or right, right or left):
         return set()
-    found = {(i, j) for i, j in _contained(new, left, old)}
-    return found | {(i, j) for j, i in _contained(old, right, new)}
+    turned = _contained(old, right, new)
+    return _contained(new, left, old) | {(i, j) for j, i in turned}
 
 
 def _contained(narrow: Answers, lone: list[int], wide: Answers) -> Rule:
-    """Return for each lone answer the only wider one whose words it has, if there is one."""
+    """Return for each lone answer the only wider one whose words it has, if there is one.
+
+    The wider answer has a word that tells, and no other number or contrary.
+    """
     if wide.size > _SMALL:
         return set()
-    spelt = [(j, w, _telling(key)) for j, key in enumerate(wide.keys) if (w := set(key.split(" ")))]
+    parted = [(j, set(key.split(" ")), _telling(key)) for j, key in enumerate(wide.keys)]
+    spelt = [one for one in parted if any(len(part) > 3 for part in one[1])]
     found: Rule = set()
     for i in lone:
         parts, told = set(narrow.keys[i].split(" ")), _telling(narrow.keys[i])
-        homes = [(len(w), j) for j, w, other in spelt if w < parts and _agree(other, told, w)]
-        widest = [j for size, j in homes if size == max(homes)[0]] if homes else []
+        homes = [
+            (len(w), j)
+            for j, w, (numbers, contraries) in spelt
+            if w < parts and (not numbers or numbers == told[0]) and contraries == told[1]
+        ]
+        widest = [j for size, j in homes if size == max(homes)[0]]
         if len(widest) == 1 and wide.categories[widest[0]].kind == "value":
             found.add((i, widest[0]))
     return found
 
 
-def _agree(wide: _Telling, narrow: _Telling, parts: set[str]) -> bool:
-    """Tell whether the wider answer has a word that tells, and no other number or contrary."""
-    numbers = not wide[0] or wide[0] == narrow[0]
-    return numbers and wide[1] == narrow[1] and any(len(part) > 3 for part in parts)
-
-
-def _relation(
-    pairs: set[tuple[int, int]], new: Answers, old: Answers
-) -> tuple[Relation, set[tuple[int, int]]]:
+def _relation(pairs: Rule, new: Answers, old: Answers) -> tuple[Relation, Rule]:
     """Tell which list refines the other, sending the rest to "other" where that is sound."""
     for turned, fine, rough in ((False, new, old), (True, old, new)):
         known = {(j, i) for i, j in pairs} if turned else pairs
@@ -321,25 +291,14 @@ def _relation(
     return "overlap", pairs
 
 
-def _into_other(pairs: set[tuple[int, int]], fine: Answers, rough: Answers) -> set[tuple[int, int]]:
+def _into_other(pairs: Rule, fine: Answers, rough: Answers) -> Rule:
     """Let answers without a counterpart fall into "other", if they cannot be anything else.
 
     While the rough list has answers without a counterpart, a lone answer may be one of them in
     other words ("CAN" and "Canada").
     """
     other = [j for j, c in enumerate(rough.categories) if c.kind == "other"]
-    lone = _lone({a for a, _ in pairs}, fine.size)
-    rest = _lone({b for _, b in pairs} | set(other), rough.size)
+    rest = set(_lone(pairs, 1, rough.size)) - set(other)
     if len(other) != 1 or rest:
         return pairs
-    return pairs | {(i, other[0]) for i in lone}
-
-
-def _note(pairs: set[tuple[int, int]], new: Answers, old: Answers, sure: float) -> str:
-    alone = new.size - len({i for i, _ in pairs}), old.size - len({j for _, j in pairs})
-    parts = []
-    if any(alone):
-        parts.append(f"{alone[0]:,} of the new and {alone[1]:,} of the old have no counterpart")
-    if sure < 1:
-        parts.append("some are paired by meaning or nearness, not by spelling: look at them")
-    return "; ".join(parts)
+    return pairs | {(i, other[0]) for i in _lone(pairs, 0, fine.size)}

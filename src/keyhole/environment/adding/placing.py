@@ -5,21 +5,22 @@ The environment is not changed; a `Placer` collects what is new and makes anothe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from keyhole.core.names import quoted, repeated, shown
+from keyhole.core.names import nearest, quoted, repeated, shown
 from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Action, Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
-from keyhole.environment.adding.ranking import Proposal, ties_of
+from keyhole.environment.adding.proposals import Proposal, ties_of
 from keyhole.environment.checks import coding_problems
 from keyhole.environment.codings.categories import size_of
-from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.codings.graph import CodingGraph, not_there
 from keyhole.environment.codings.intervals import interval_problems
-from keyhole.environment.codings.minting import mint
+from keyhole.environment.codings.joins import mint
 from keyhole.environment.codings.naming import is_coding_name, next_name, parse_name
+from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -33,10 +34,12 @@ from keyhole.environment.model import (
     Intervals,
     Overlap,
 )
+from keyhole.environment.wording import require_none
 from keyhole.errors import InputError
 
 _LARGEST = 2_000  # categories of a coding that is harmonised with others at once
 _MOST_MINTED = 12
+Edge = CategoryMap | Overlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +56,19 @@ class Placement:
     ties: tuple[Tie, ...] = ()
 
     def placed(self, captured: CapturedField) -> Field:
-        """Return the field as a form has it."""
+        """Return the field as a form has it; what was asked is kept for whoever decides later."""
         if self.identifier:
             return Field(captured.name, captured.label, None, self.identifier, "identifying")
         if self.coding:
             return Field(captured.name, captured.label, self.coding)
-        return Field(captured.name, captured.label, question=_question(captured))
-
-
-def _question(field: CapturedField) -> CapturedQuestion:
-    """Keep what was asked for whoever decides later."""
-    return CapturedQuestion(
-        field.categories, field.intervals, field.path, field.universe, field.coding
-    )
+        asked = CapturedQuestion(
+            captured.categories,
+            captured.intervals,
+            captured.path,
+            captured.universe,
+            captured.coding,
+        )
+        return Field(captured.name, captured.label, question=asked)
 
 
 def captured_problems(captured: CapturedForm) -> Iterator[str]:
@@ -111,15 +114,12 @@ class Placer:
         self.maps: list[CategoryMap] = []
         self.overlaps: list[Overlap] = []
         self._taken = {alias for coding in environment.codings for alias in coding.aliases}
-        self._edges: dict[str, tuple[list[CategoryMap], list[Overlap]]] = {}
-        for edge in environment.maps:
-            self._of(edge.finer)[0].append(edge)
-        for overlap in environment.overlaps:
-            self._of(overlap.left)[1].append(overlap)
-
-    def _of(self, coding: str) -> tuple[list[CategoryMap], list[Overlap]]:
-        known = self.catalogue.names.get(coding)
-        return self._edges.setdefault(known.construct if known else "", ([], []))
+        self._edges: dict[str, list[Edge]] = {}
+        stored: list[Edge] = [*environment.maps, *environment.overlaps]
+        for edge in stored:
+            end = edge.finer if isinstance(edge, CategoryMap) else edge.left
+            known = self.catalogue.names.get(end)
+            self._edges.setdefault(known.construct if known else "", []).append(edge)
 
     @property
     def environment(self) -> Environment:
@@ -133,7 +133,7 @@ class Placer:
             overlaps=(*old.overlaps, *self.overlaps),
         )
 
-    def place(self, field: CapturedField, decision: Decision) -> Placement:
+    def place(self, field: CapturedField, decision: Decision, *, strict: bool = True) -> Placement:
         """Do what was decided; an `InputError` says why it cannot be done."""
         if decision.action == "leave":
             return Placement(field.name, "leave")
@@ -141,31 +141,21 @@ class Placer:
             kind = decision.identifier or field.identifier or "identifier"
             return Placement(field.name, "identifier", identifier=kind)
         if decision.action == "assimilate":
-            return self._assimilate(field, decision)
-        if decision.action == "create":
-            return self._create(field, decision)
-        return self.accommodate(field, decision, strict=True)
-
-    def follow(self, field: CapturedField, proposal: Proposal) -> Placement:
-        """Do what was proposed; a tie that turns out to contradict others is left out."""
-        if proposal.action == "accommodate":
-            return self.accommodate(field, proposal.decision())
-        return self.place(field, proposal.decision())
-
-    def _assimilate(self, field: CapturedField, decision: Decision) -> Placement:
-        coding = self.catalogue.names[decision.coding]
-        return Placement(field.name, "assimilate", coding.construct, coding.name)
-
-    def _create(self, field: CapturedField, decision: Decision) -> Placement:
-        """Make a construct; one of that name that was just made is accommodated in."""
-        known = self.catalogue.constructs.get(decision.construct)
-        if known is not None:
+            coding = self.catalogue.names[decision.coding]
+            return Placement(field.name, "assimilate", coding.construct, coding.name)
+        if decision.action == "accommodate":
+            return self.accommodate(field, decision, strict=strict)
+        if decision.construct in self.catalogue.constructs:  # just made, for another field
             return self._join(field, decision)
         construct = Construct(decision.construct, decision.name, field.label)
         self.constructs.append(construct)
         self.catalogue.add_construct(construct)
         coding = self._add_coding(field, decision.construct)
         return Placement(field.name, "create", decision.construct, coding.name)
+
+    def follow(self, field: CapturedField, proposal: Proposal) -> Placement:
+        """Do what was proposed; a tie that turns out to contradict others is left out."""
+        return self.place(field, proposal.decision(), strict=False)
 
     def _join(self, field: CapturedField, decision: Decision) -> Placement:
         answers = answers_of(field.categories, field.intervals)
@@ -178,8 +168,10 @@ class Placer:
     def _add_coding(self, field: CapturedField, letters: str) -> Coding:
         family = self.catalogue.families.get(letters, [])
         coding = _coding(field, letters, [*(c.name for c in family), *self._taken])
-        if _claims(field, coding) and field.coding not in self.catalogue.names:
-            coding = replace(coding, name=field.coding)
+        if is_coding_name(field.coding) and field.coding not in self.catalogue.names:
+            given, made = parse_name(field.coding), parse_name(coding.name)
+            if (given.letters, given.size) == (made.letters, made.size):  # the source's own name
+                coding = replace(coding, name=field.coding)
         self.codings.append(coding)
         self.catalogue.add_coding(coding)
         return coding
@@ -192,11 +184,14 @@ class Placer:
         A tie that contradicts what is stored is refused (``strict``) or left out and told.
         """
         coding = self._add_coding(field, decision.construct)
-        named = [replace(t, coding=self.catalogue.names[t.coding].name) for t in decision.ties]
-        edges = [_edge(coding.name, tie) for tie in named]
+        known = self.catalogue.names
+        edges = [
+            tie_edge(coding.name, known[tie.coding].name, tie.relation, tie.pairs)
+            for tie in decision.ties
+        ]
         kept, notes = self._tie(decision.construct, edges, strict=strict)
-        decision = replace(decision, ties=tuple(decision.ties[i] for i in kept))
-        minted = self._mint(decision, coding) if kept else ()
+        ties = tuple(decision.ties[i] for i in kept)
+        minted = self._mint(decision.construct, ties, coding) if kept else ()
         return Placement(
             field.name,
             "accommodate",
@@ -204,12 +199,10 @@ class Placer:
             coding.name,
             minted=minted,
             notes=tuple(notes),
-            ties=decision.ties,
+            ties=ties,
         )
 
-    def _tie(
-        self, letters: str, edges: list[CategoryMap | Overlap], *, strict: bool
-    ) -> tuple[list[int], list[str]]:
+    def _tie(self, letters: str, edges: list[Edge], *, strict: bool) -> tuple[list[int], list[str]]:
         """Keep the edges that agree with all others; return their numbers, and what does not."""
         try:
             self._graph(letters, edges)
@@ -224,39 +217,31 @@ class Placer:
             try:
                 self._graph(letters, [edge])
             except InputError:
-                notes.append(f"a tie was left out, since it contradicts others: {_named(edge)}")
+                kind = "map" if isinstance(edge, CategoryMap) else "overlap"
+                name = KIND_OF[kind].key(edge)
+                notes.append(f"a tie was left out, since it contradicts others: {name}")
             else:
                 self._keep(letters, [edge])
                 kept.append(number)
         return kept, notes
 
-    def _keep(self, letters: str, edges: Iterable[CategoryMap | Overlap]) -> None:
-        maps, overlaps = self._edges.setdefault(letters, ([], []))
-        for edge in edges:
-            if isinstance(edge, CategoryMap):
-                maps.append(edge)
-                self.maps.append(edge)
-            else:
-                overlaps.append(edge)
-                self.overlaps.append(edge)
+    def _keep(self, letters: str, edges: Sequence[Edge]) -> None:
+        self._edges.setdefault(letters, []).extend(edges)
+        maps, overlaps = _sorted_out(edges)
+        self.maps += maps
+        self.overlaps += overlaps
 
-    def _graph(self, letters: str, edges: Iterable[CategoryMap | Overlap] = ()) -> CodingGraph:
+    def _graph(self, letters: str, edges: Sequence[Edge] = ()) -> CodingGraph:
         """Build the graph of one construct, which checks new edges against all others."""
-        kept = self._edges.get(letters, ([], []))
-        maps, overlaps = list(kept[0]), list(kept[1])
-        for edge in edges:
-            if isinstance(edge, CategoryMap):
-                maps.append(edge)
-            else:
-                overlaps.append(edge)
         construct, codings = self.catalogue.constructs[letters], self.catalogue.families[letters]
-        return CodingGraph(Environment((construct,), tuple(codings), tuple(maps), tuple(overlaps)))
+        known = _sorted_out([*self._edges.get(letters, ()), *edges])
+        return CodingGraph(Environment((construct,), tuple(codings), *known))
 
-    def _mint(self, decision: Decision, coding: Coding) -> tuple[str, ...]:
+    def _mint(self, letters: str, ties: Iterable[Tie], coding: Coding) -> tuple[str, ...]:
         """Mint the joins of the new coding with those it is tied to, where they are missing."""
         minted: list[str] = []
-        graph = self._graph(decision.construct)
-        for tie in decision.ties:
+        graph = self._graph(letters)
+        for tie in ties:
             other = self.catalogue.names[tie.coding]
             if max(size_of(coding), size_of(other)) > _LARGEST or len(minted) == _MOST_MINTED:
                 continue
@@ -266,18 +251,16 @@ class Placer:
             made = mint(graph, join)
             self.codings.append(made.coding)
             self.catalogue.add_coding(made.coding)
-            self._keep(decision.construct, made.maps)
-            graph = self._graph(decision.construct)
+            self._keep(letters, made.maps)
+            graph = self._graph(letters)
             minted.append(made.coding.name)
         return tuple(minted)
 
     def one_to_one(self, field: CapturedField, decision: Decision) -> bool:
         """Tell whether the answers of a field are those of a coding, each of one another."""
         coding = self.catalogue.names[decision.coding]
-        new, old = (
-            answers_of(field.categories, field.intervals),
-            self.catalogue.answers[coding.name],
-        )
+        new = answers_of(field.categories, field.intervals)
+        old = self.catalogue.answers[coding.name]
         if new.signature == old.signature:
             return True
         said = [tie.pairs for tie in decision.ties if tie.coding == decision.coding]
@@ -300,23 +283,95 @@ def _restricted(environment: Environment, letters: str) -> Environment:
     )
 
 
-def _claims(field: CapturedField, coding: Coding) -> bool:
-    """Tell whether the source gives a name that fits the coding."""
-    if not is_coding_name(field.coding):
-        return False
-    given, made = parse_name(field.coding), parse_name(coding.name)
-    return (given.letters, given.size) == (made.letters, made.size)
+def _sorted_out(
+    edges: Sequence[Edge],
+) -> tuple[tuple[CategoryMap, ...], tuple[Overlap, ...]]:
+    maps = tuple(edge for edge in edges if isinstance(edge, CategoryMap))
+    return maps, tuple(edge for edge in edges if isinstance(edge, Overlap))
 
 
-def _named(edge: CategoryMap | Overlap) -> str:
-    if isinstance(edge, CategoryMap):
-        return f"{edge.finer} → {edge.coarser}"
-    return f"{edge.left} ~ {edge.right}"
+def tie_edge(left: str, right: str, relation: str, pairs: Iterable[tuple[str, str]]) -> Edge:
+    """Return the map or overlap that a tie of the left coding to the right one is."""
+    if relation == "overlap":
+        return Overlap(left, right, frozenset(pairs))
+    if relation == "finer":
+        return CategoryMap(left, right, dict(pairs))
+    return CategoryMap(right, left, {old: new for new, old in pairs})
 
 
-def _edge(name: str, tie: Tie) -> CategoryMap | Overlap:
-    if tie.relation == "overlap":
-        return Overlap(name, tie.coding, frozenset(tie.pairs))
-    if tie.relation == "finer":
-        return CategoryMap(name, tie.coding, dict(tie.pairs))
-    return CategoryMap(tie.coding, name, {old: new for new, old in tie.pairs})
+def require_decided(placer: Placer, captured: CapturedForm, decisions: Sequence[Decision]) -> None:
+    """Raise an `InputError` with every decision that cannot be followed, and why."""
+    fields = {field.name: field for field in captured.fields}
+    problems = [
+        f"field {shown(name)} is decided more than once. Keep one decision."
+        for name in repeated(decision.field for decision in decisions)
+    ]
+    made: dict[str, str] = {}
+    for decision in decisions:
+        if decision.action == "create":
+            made.setdefault(decision.construct, decision.name)
+    for decision in decisions:
+        place = f"field {shown(decision.field)}"
+        if decision.field not in fields:
+            near = nearest(decision.field, list(fields))
+            hint = f" Near it: {quoted(near)}." if near else ""
+            problems.append(f"{place} is not in the form.{hint}")
+        else:
+            found = _problems(placer, fields[decision.field], decision, made)
+            problems += [f"{place}: {text}" for text in found]
+    require_none(problems)
+
+
+def _problems(
+    placer: Placer, field: CapturedField, decision: Decision, made: dict[str, str]
+) -> Iterator[str]:
+    catalogue, letters = placer.catalogue, decision.construct
+    if decision.action == "create":
+        known = catalogue.constructs.get(letters)
+        if not (letters.isascii() and letters.isalpha()):
+            yield f"construct must be the letters of the new construct. Got {letters!r} instead."
+        elif known is not None:
+            yield (
+                f"the letters {letters!r} are those of {shown(known.name)}. Accommodate the field "
+                "in it, or give other letters."
+            )
+        elif made[letters] != decision.name:
+            yield (
+                f"the letters {letters!r} are given to two new constructs. Give one of them others."
+            )
+        if not decision.name.strip():
+            yield "name must be the name of the new construct. Got nothing instead."
+    elif decision.action == "assimilate":
+        coding = catalogue.names.get(decision.coding)
+        if coding is None:
+            yield not_there("coding", decision.coding, list(catalogue.names))
+        elif letters and letters != coding.construct:
+            yield f"{coding.name} is a coding of {coding.construct!r}, not {shown(letters)}."
+        elif not placer.one_to_one(field, decision):
+            yield (
+                f"its categories are not those of {coding.name} one to one, so that they would be "
+                "merged. Accommodate it instead, or give the pairs in a tie."
+            )
+    elif decision.action == "accommodate" and letters not in catalogue.constructs:
+        known_letters = list(catalogue.constructs)
+        yield not_there("construct", letters, known_letters, " Create it instead.")
+    elif decision.action == "accommodate":
+        for name in repeated(tie.coding for tie in decision.ties):
+            yield f"it is tied to {shown(name)} more than once. Keep one tie."
+        for tie in decision.ties:
+            yield from _tie_problems(placer, decision, tie)
+
+
+def _tie_problems(placer: Placer, decision: Decision, tie: Tie) -> Iterator[str]:
+    coding = placer.catalogue.names.get(tie.coding)
+    if coding is None:
+        yield not_there("coding", tie.coding, list(placer.catalogue.names))
+        return
+    if coding.construct != decision.construct:
+        yield f"{coding.name} is a coding of {coding.construct!r}, not {shown(decision.construct)}."
+    side = {"finer": 0, "coarser": 1}.get(tie.relation)
+    if side is not None and repeated(pair[side] for pair in tie.pairs):
+        yield (
+            f"the tie to {coding.name} sends a category to several, so that it is not "
+            f"{tie.relation}. Make it an overlap, or correct the pairs."
+        )

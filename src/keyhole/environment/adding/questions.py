@@ -7,7 +7,7 @@ asked about is told apart from what is asked. Nothing is learned or downloaded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -21,6 +21,7 @@ from keyhole.environment.adding.vocabulary import (
     IRREGULAR,
     NEUTRAL,
     OF_THE_PERSON,
+    OPPOSITES,
     PHRASES,
     PLACES,
     QUALIFIERS,
@@ -62,21 +63,14 @@ class AskedQuestion:
 
 
 def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
-    """Read what a field asks: from its path, and from its label where that says something else.
-
-    Examples
-    --------
-    >>> [(q.subject, q.concept) for q in questions_of("spouse/dateOfBirth")]
-    [('spouse', 'AG')]
-    >>> questions_of("q12", "Date of birth of your spouse")[0].subject
-    'spouse'
-    """
+    """Read what a field asks: from its path, and from its label where that says something else."""
     return _questions(path[:_LONGEST], label[:_LONGEST])
 
 
 @lru_cache(maxsize=1 << 15)
 def _questions(path: str, label: str) -> tuple[AskedQuestion, ...]:
-    by_path = _read(_path_steps(path), natural=False)
+    steps = (words(step) for step in re.split(r"[/.:]", path))
+    by_path = _read(tuple(filter(None, steps)), natural=False)
     said = re.sub(BOILERPLATE, " ", label, flags=re.IGNORECASE)
     if set(words(said)) == set(words(path)):  # made from the path by an importer
         return (by_path,)
@@ -87,10 +81,6 @@ def _questions(path: str, label: str) -> tuple[AskedQuestion, ...]:
     subject = by_label.subject or by_path.subject
     both = replace(by_label, subject=subject), replace(by_path, subject=subject)
     return both if by_path.weights and both[0].key != both[1].key else both[:1]
-
-
-def _path_steps(path: str) -> tuple[_Words, ...]:
-    return tuple(found for step in re.split(r"[/.:]", path) if (found := words(step)))
 
 
 def _read(steps: Sequence[_Words], *, natural: bool) -> AskedQuestion:
@@ -109,13 +99,10 @@ def _read(steps: Sequence[_Words], *, natural: bool) -> AskedQuestion:
     if any(word[1:] in OF_THE_PERSON.get(subject, ()) for word in leaf):
         subject = ""
     question = _weighed(subject, role, leaf, [step for step in kept[:-1] if step])
+    # The words are put back as they were written, to name a construct by.
     spelt = {_singular(word): word.removesuffix("'s") for step in steps for word in step}
-    return replace(question, steps=tuple(_as_spelt(step, spelt) for step in question.steps))
-
-
-def _as_spelt(step: _Words, spelt: dict[str, str]) -> _Words:
-    """Put the words back as they were written, to name a construct by."""
-    return tuple(spelt.get(word, word) for word in step)
+    kept = [tuple(spelt.get(word, word) for word in step) for step in question.steps]
+    return replace(question, steps=tuple(kept))
 
 
 def _container(step: _Words) -> _Words:
@@ -149,34 +136,31 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     In a container any word may tell ("primaryCaregiver"), the last one best; in the field's
     own name only the first ("spouseIsVeteran"); in a sentence also "spouse's" and "of spouse".
     """
-    singular = tuple(map(_singular, step))
-    found = _last_subject(step, singular, leaf=leaf, natural=natural)
+    singular, table = tuple(map(_singular, step)), _subject_table()
+    found, at = None, 0
+    while at < len(singular):
+        size = _longest(singular, at, table, 5)
+        named = size and any(table[singular[at : at + size]])
+        if named and (not leaf or _tells(step, at, size, natural)):
+            found = at, at + size
+        at += size or 1
     if found is None:
         return "", "", singular
-    start, size = found
-    subject, role = _subject_table()[singular[start : start + size]]
-    before = singular[:start]
+    start, end = found
+    subject, role = table[singular[start:end]]
+    before, after = singular[:start], singular[end:]
     if subject:  # primary and secondary caregivers, past and present employers are one subject
         before = tuple(word for word in before if word not in QUALIFIERS)
-    after = singular[start + size :]
     rest = before + tuple(w for w in after if leaf or not subject or w not in QUALIFIERS)
     if leaf and not any(word not in STOP for word in rest):
         return "", "", singular  # "isVeteran" asks just that
     return subject, role, rest
 
 
-def _last_subject(
-    step: _Words, singular: _Words, *, leaf: bool, natural: bool
-) -> tuple[int, int] | None:
-    table, at, found = _subject_table(), 0, None
-    while at < len(singular):
-        sizes = (n for n in range(min(5, len(singular) - at), 0, -1))
-        size = next((n for n in sizes if singular[at : at + n] in table), 0)
-        named = size and any(table[singular[at : at + size]])
-        if named and (not leaf or _tells(step, at, size, natural)):
-            found = at, size
-        at += size or 1
-    return found
+def _longest(step: _Words, at: int, table: Mapping[_Words, object], most: int) -> int:
+    """Return the size of the longest phrase of a table that begins at a word, or 0."""
+    sizes = range(min(most, len(step) - at), 0, -1)
+    return next((n for n in sizes if step[at : at + n] in table), 0)
 
 
 def _tells(step: _Words, start: int, size: int, natural: bool) -> bool:
@@ -198,8 +182,7 @@ def _phrase_table() -> dict[_Words, _Words]:
 @lru_cache(maxsize=1)
 def _bridge_table() -> dict[_Words, _Words]:
     """Return the phrases that may begin in one step and end in the next."""
-    ends = {"start", "end", "range"}
-    return {said: meant for said, meant in _phrase_table().items() if ends & set(said)}
+    return {s: m for s, m in _phrase_table().items() if {"start", "end", "range"} & set(s)}
 
 
 def _rewritten(step: _Words) -> _Words:
@@ -210,8 +193,7 @@ def _rewritten(step: _Words) -> _Words:
 def _once(step: _Words, phrases: dict[_Words, _Words] | None = None) -> _Words:
     table, out, at = phrases or _phrase_table(), list[str](), 0
     while at < len(step):
-        sizes = range(min(7, len(step) - at), 0, -1)
-        size = next((n for n in sizes if step[at : at + n] in table), 0)
+        size = _longest(step, at, table, 7)
         out += table[step[at : at + size]] if size else (step[at],)
         at += size or 1
     return tuple(out)
@@ -230,12 +212,18 @@ def _weighed(subject: str, role: str, leaf: _Words, containers: list[_Words]) ->
     known = any(word.startswith("#") for word in leaf)
     if known:  # the last branch of service is a branch of service
         leaf = tuple(word for word in leaf if word not in QUALIFIERS and word not in CODED)
-    weights = {word: _TURNED if known and word in TURNING else _weight(word) for word in leaf}
-    factor = _container_factor(leaf, alone)
+
+    def weight(word: str) -> float:
+        return _TURNED if known and word in TURNING else _weight(word)
+
+    weights = {word: weight(word) for word in leaf}
+    # The less the field's own words tell, the more its containers matter.
+    factor = {0: 1.0, 1: 0.6}.get(sum(map(is_specific, leaf)), 0.3)
+    if any(_stands_alone(word, alone) for word in leaf):
+        factor = 0.08
     for step in reversed(containers):
         for word in sorted(step):
-            weight = _TURNED if known and word in TURNING else _weight(word)
-            weights.setdefault(word, round(weight * factor, 3))
+            weights.setdefault(word, round(weight(word) * factor, 3))
         factor *= _OUTWARD if any(map(is_specific, step)) else 1.0
     concept = leaf[0][1:] if len(leaf) == 1 and leaf[0].startswith("#") else ""
     told = tuple(sorted((w, x) for w, x in weights.items() if x > 0))
@@ -265,14 +253,6 @@ def _weight(word: str) -> float:
     return _GENERIC if word in GENERIC or len(word) == 1 or word.isdigit() else 1.0
 
 
-def _container_factor(leaf: _Words, alone: bool) -> float:
-    """Say how much the containers matter: the less the field's own words tell, the more."""
-    told = sum(is_specific(word) for word in leaf)
-    if any(_stands_alone(word, alone) for word in leaf):
-        return 0.08
-    return {0: 1.0, 1: 0.6}.get(told, 0.3)
-
-
 def _stands_alone(word: str, alone: bool) -> bool:
     """Tell whether a word is a well-known construct wherever it stands."""
     return word.startswith("#") and (alone or not CONCEPT_OF[word[1:]].local)
@@ -293,43 +273,28 @@ def settle_roles(asked: Iterable[tuple[AskedQuestion, ...]]) -> list[tuple[Asked
     topics: dict[tuple[tuple[str, float], ...], set[str]] = {}
     for question in (q for questions in listed for q in questions if not q.subject):
         topics.setdefault(question.weights, set()).add(question.role)
-    rivals = _rivals(roles for roles in topics.values() if len(roles - {""}) > 1)
+    rank = {role: i for i, role in enumerate(ROLES)}
+    named = (roles - {""} for roles in topics.values())
+    rivals = {role for roles in named for role in sorted(roles, key=rank.__getitem__)[1:]}
     return [
         tuple(replace(q, subject=q.role) if q.role in rivals and not q.subject else q for q in qs)
         for qs in listed
     ]
 
 
-def _rivals(groups: Iterable[set[str]]) -> set[str]:
-    rank = {role: i for i, role in enumerate(ROLES)}
-    return {role for roles in groups for role in sorted(roles - {""}, key=rank.__getitem__)[1:]}
-
-
 def construct_name(question: AskedQuestion) -> str:
-    """Name a new construct so that its name asks what the field asks.
-
-    Examples
-    --------
-    >>> construct_name(questions_of("spouseDateOfBirth")[0])
-    "spouse's age"
-    >>> construct_name(questions_of("medicalExpenses/recipients")[0])
-    'medical expenses: recipients'
-    >>> construct_name(questions_of("AGEP", "Age band")[0])
-    'age'
-    """
-    steps = [" ".join(_spelt(word) for word in step) for step in question.steps if step]
+    """Name a new construct so that its name asks what the field asks."""
+    steps = [
+        " ".join(CONCEPT_OF[w[1:]].name if w.startswith("#") else w for w in step)
+        for step in question.steps
+        if step
+    ]
     name = ": ".join(steps[-4:])[:120].strip() or "question"
     return f"{question.subject}'s {name}" if question.subject else name
 
 
 def question_of_name(name: str) -> AskedQuestion:
-    """Read a construct's name: "spouse's age" asks the age of the spouse.
-
-    Examples
-    --------
-    >>> question_of_name("spouse's age").key == questions_of("spouseDateOfBirth")[0].key
-    True
-    """
+    """Read a construct's name: "spouse's age" asks the age of the spouse."""
     owner, mark, rest = name.partition("'s ")
     known = owner in set(SUBJECTS.values()) | set(ROLES)
     if not (mark and known and owner):
@@ -339,5 +304,57 @@ def question_of_name(name: str) -> AskedQuestion:
     return _weighed(owner, "", leaf, [step for step in kept if step])
 
 
-def _spelt(word: str) -> str:
-    return CONCEPT_OF[word[1:]].name if word.startswith("#") else word
+_CONTRAST = 0.65  # "from Iraq" against "from Kuwait" are two questions
+_OPPOSITE = 0.45
+_MORE = 0.88  # one has a telling word more
+_TOLD = 0.3  # a word of less weight sets nothing apart
+_VAGUE = 0.7  # "status" and "status" may be two
+_SPELT = 88  # RapidFuzz ratio of two spellings of a word
+
+
+def questions_alike(one: AskedQuestion, other: AskedQuestion) -> float:
+    """Return how far two questions ask the same, from 0 to 1.
+
+    Twice the weight of the common words over the weight of all; less where each has a word
+    that tells and that the other lacks. Questions about different subjects are not alike.
+    """
+    if one.subject != other.subject:
+        return 0.0
+    left, right = dict(one.weights), dict(other.weights)
+    total = sum(left.values()) + sum(right.values())
+    pairs = _paired(left, right)
+    if not total or not pairs:
+        return 0.0
+    common = sum(min(left[a], right[b]) for a, b in pairs)
+    score = 2 * common / total
+    ours, theirs = dict(left), dict(right)  # the words that only one side has
+    for a, b in pairs:
+        del ours[a], theirs[b]
+    # "Start date" and "end date" are two questions, "active duty" and "active duty kicker" perhaps.
+    more = any(is_specific(w) and x >= 0.6 for side in (ours, theirs) for w, x in side.items())
+    if any(pair & ours.keys() and pair & theirs.keys() for pair in OPPOSITES):
+        score *= _OPPOSITE
+    elif all(any(weight >= _TOLD for weight in side.values()) for side in (ours, theirs)):
+        score *= _CONTRAST
+    elif more:
+        score *= _MORE
+    if not one.subject and not any(is_specific(a) for a, _ in pairs):
+        score *= _VAGUE
+    return min(score, 1.0)
+
+
+def _paired(left: dict[str, float], right: dict[str, float]) -> list[tuple[str, str]]:
+    """Pair equal words, then those that are two spellings of one."""
+    pairs = [(word, word) for word in left if word in right]
+    ours = [w for w in left if w not in right and len(w) > 4]
+    theirs = [w for w in right if w not in left and len(w) > 4]
+    if not ours or not theirs:
+        return pairs
+    from rapidfuzz import fuzz
+
+    for word in ours:
+        best = max(theirs, key=lambda other: fuzz.ratio(word, other), default="")
+        if best and fuzz.ratio(word, best) >= _SPELT:
+            pairs.append((word, best))
+            theirs.remove(best)
+    return pairs

@@ -18,9 +18,9 @@ from keyhole.core.names import shown
 from keyhole.core.options import Problem
 from keyhole.environment.adding.decisions import RELATIONS, Relation, Tie, read_tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
+from keyhole.environment.adding.placing import tie_edge
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.kinds import KIND_OF
-from keyhole.environment.model import CategoryMap, Coding, Environment, Overlap
+from keyhole.environment.model import Coding, Environment, Overlap
 from keyhole.environment.parsing import open_toml
 from keyhole.environment.toml_text import quote
 from keyhole.environment.wording import require_none
@@ -46,8 +46,6 @@ def tie_codings(
 
     Parameters
     ----------
-    environment
-        Where the codings are; it is not changed.
     left, right
         The codings, by name or alias.
     relation
@@ -73,14 +71,23 @@ def tie_codings(
     one, other = graph.coding(left), graph.coding(right)
     listed = [(a, b) for a, b in pairs]
     require_none(_problems(one, other, relation, listed))
-    old = _ties_between(environment, one, other)
-    if old and not replace_old:
+    sides = {one.name, *one.aliases}, {other.name, *other.aliases}
+
+    def between(a: str, b: str) -> bool:
+        return any(a in here and b in there for here, there in (sides, sides[::-1]))
+
+    maps = [edge for edge in environment.maps if not between(edge.finer, edge.coarser)]
+    overlaps = [edge for edge in environment.overlaps if not between(edge.left, edge.right)]
+    tied = len(maps) + len(overlaps) < len(environment.maps) + len(environment.overlaps)
+    if tied and not replace_old:
         template = "{0} and {1} are tied already. Replace that ({replace}), or leave it."
         raise InputError(Problem(template, one.name, other.name))
-    kept = _without(environment, old)
-    edge = _edge(one.name, other.name, relation, listed)
-    attribute = "overlaps" if isinstance(edge, Overlap) else "maps"
-    made = replace(kept, **{attribute: (*getattr(kept, attribute), edge)})
+    edge = tie_edge(one.name, other.name, relation, listed)
+    if isinstance(edge, Overlap):
+        overlaps.append(edge)
+    else:
+        maps.append(edge)
+    made = replace(environment, maps=tuple(maps), overlaps=tuple(overlaps))
     CodingGraph(made)  # refuses what contradicts the rest
     return made
 
@@ -98,36 +105,6 @@ def _problems(
     firsts = [] if side is None else [pair[side] for pair in pairs]
     if len(set(firsts)) < len(firsts):
         yield f"a category falls into several, so that the tie is not {relation}. Make it overlap."
-
-
-def _ties_between(environment: Environment, one: Coding, other: Coding) -> list[tuple[str, str]]:
-    """Return the kind and name of what ties two codings."""
-    sides = [{one.name, *one.aliases}, {other.name, *other.aliases}]
-
-    def between(a: str, b: str) -> bool:
-        return (a in sides[0] and b in sides[1]) or (a in sides[1] and b in sides[0])
-
-    found = [("map", m) for m in environment.maps if between(m.finer, m.coarser)]
-    more = [("overlap", o) for o in environment.overlaps if between(o.left, o.right)]
-    return [(kind, KIND_OF[kind].key(edge)) for kind, edge in (*found, *more)]
-
-
-def _without(environment: Environment, old: Iterable[tuple[str, str]]) -> Environment:
-    from keyhole.environment.removing import without
-
-    for kind, name in old:
-        environment = without(environment, kind, name)
-    return environment
-
-
-def _edge(
-    left: str, right: str, relation: str, pairs: list[tuple[str, str]]
-) -> CategoryMap | Overlap:
-    if relation == "overlap":
-        return Overlap(left, right, frozenset(pairs))
-    if relation == "finer":
-        return CategoryMap(left, right, dict(pairs))
-    return CategoryMap(right, left, {b: a for a, b in pairs})
 
 
 def propose_tie(environment: Environment, left: str, right: str) -> Tie:

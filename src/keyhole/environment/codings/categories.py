@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.environment.codings.interval_labels import interval_codes
-from keyhole.environment.codings.intervals import count_of, edges_of
+from keyhole.core.names import quoted
+from keyhole.environment.codings.intervals import count_of, edges_of, interval_codes
 from keyhole.environment.model import CategoryKind, Coding
+from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats
 
 KINDS: tuple[CategoryKind, ...] = get_args(CategoryKind)
@@ -19,15 +21,7 @@ SPECIAL: tuple[CategoryKind, ...] = ("not stated", "not applicable")
 
 
 def size_of(coding: Coding) -> int:
-    """Count the categories of a coding, its intervals among them.
-
-    Examples
-    --------
-    >>> from keyhole.environment.model import Category, Intervals
-    >>> ages = Intervals("number", edges=(0, 18, 65, 120))
-    >>> size_of(Coding("AG4.001", "AG", (Category("x", kind="not stated"),), ages))
-    4
-    """
+    """Count the categories of a coding, its intervals among them."""
     intervals = 0 if coding.intervals is None else count_of(coding.intervals)
     return intervals + len(coding.categories)
 
@@ -104,3 +98,33 @@ class Node:
     def of_kind(self, kind: CategoryKind) -> npt.NDArray[np.int64]:
         """Return the positions of the categories of a kind."""
         return np.flatnonzero(self.kinds == KINDS.index(kind))
+
+
+Weights = Mapping[str, float] | Sequence[float]
+
+
+def category_weights(node: Node, weights: Weights | None) -> Floats | None:
+    """Return the weight of each category, given by code or in the order of the categories."""
+    if weights is None:
+        return None
+    if isinstance(weights, Mapping):
+        unknown = [code for code in weights if code not in node.positions]
+        if unknown:
+            raise InputError(
+                f"weights of {node.name}: {quoted(unknown, 5)} is not among its codes."
+            )
+        values = np.zeros(node.size)
+        values[[node.positions[code] for code in weights]] = list(weights.values())
+    else:
+        values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (node.size,):
+        raise InputError(
+            f"weights of {node.name} must be one for each of its {node.size:,} categories."
+            f" Got {len(values):,} instead."
+        )
+    if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
+        raise InputError(
+            f"weights of {node.name} must be finite, not negative and not all 0."
+            " Got others instead."
+        )
+    return values

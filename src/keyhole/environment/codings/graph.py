@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -17,12 +18,9 @@ import numpy as np
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.checks import coding_names, reference_problems, structure_problems
 from keyhole.environment.codings.categories import Node
-from keyhole.environment.codings.family import Family
-from keyhole.environment.codings.maps import MapReader
-from keyhole.environment.codings.overlaps import relate
-from keyhole.environment.codings.paths import circles, overlap_contradictions, reach_of
+from keyhole.environment.codings.family import Family, relate
+from keyhole.environment.codings.maps import MapReader, circles, overlap_contradictions, reach_of
 from keyhole.environment.codings.relations import CodingRelation
-from keyhole.environment.mapping.askings import Askings, count_askings
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
 from keyhole.environment.opening import read_place
 from keyhole.environment.soundness import require_sound
@@ -33,7 +31,33 @@ if TYPE_CHECKING:
     from keyhole.environment.codings.joins import Join
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Askings:
+    """The forms of a class, sorted by name, and the codings in which each asks each construct.
+
+    A mapping works by distinct codings, of which there are few, not by forms.
+    """
+
+    forms: tuple[Form, ...]
+    codings: tuple[Mapping[str, tuple[str, ...]], ...]
+
+    def asking(self, letters: str) -> list[tuple[tuple[str, ...], Ints]]:
+        """Return each set of codings a construct is asked in, with the places of its forms."""
+        found: dict[tuple[str, ...], list[int]] = {}
+        for place, asked in enumerate(self.codings):
+            if letters in asked:
+                found.setdefault(asked[letters], []).append(place)
+        ordered = sorted(found, key=lambda codings: (-len(found[codings]), codings))
+        return [(codings, np.array(found[codings], dtype=np.int64)) for codings in ordered]
+
+    def names(self, places: Ints, most: int = 3) -> str:
+        """Write the names of some forms; a long list is cut."""
+        named = quoted(self.forms[i].name for i in places[:most].tolist())
+        return f"{named} and {len(places) - most:,} more" if len(places) > most else named
+
+
 Part = TypeVar("Part", Form, Source, Target)
+Found = TypeVar("Found")
 Day = datetime.date | None
 Holder = Form | Source
 
@@ -78,14 +102,14 @@ class CodingGraph:
         self.environment = environment
         self._names = coding_names(environment)
         problems = structure_problems(environment)
-        problems += reference_problems(environment, self._names)
-        if problems:
-            raise InputError(dict.fromkeys(problems))
+        _refuse([*problems, *reference_problems(environment, self._names)])
         self._nodes = {coding.name: Node(coding) for coding in environment.codings}
-        self._read_maps()
-        self._families: dict[tuple[str, Day], Family] = {}
-        self._relations: dict[tuple[str, str, Day], CodingRelation] = {}
-        self.memory: dict[object, Any] = {}  # what other modules found out and may ask again
+        reader = MapReader(self._nodes, self._names, environment.maps, environment.overlaps)
+        self._maps = reader.maps
+        _refuse([*reader.problems, *circles(set(self._maps.arrays) | self._maps.unresolved)])
+        self._reach, problems = reach_of(self._nodes, self._maps)
+        _refuse([*problems, *overlap_contradictions(self._maps, self._reach)])
+        self.memory: dict[object, Any] = {}
         self._prepare()
 
     @classmethod
@@ -94,18 +118,6 @@ class CodingGraph:
         if isinstance(environment, CodingGraph):
             return environment
         return cls(read_place(environment))
-
-    def _read_maps(self) -> None:
-        reader = MapReader(self._nodes, self._names)
-        reader.read(self.environment.maps, self.environment.overlaps)
-        self._maps = reader.maps
-        rounds = circles(set(self._maps.arrays) | self._maps.unresolved)
-        if reader.problems or rounds:
-            raise InputError(dict.fromkeys([*reader.problems, *rounds]))
-        self._reach, problems = reach_of(self._nodes, self._maps)
-        problems += overlap_contradictions(self._maps, self._reach)
-        if problems:
-            raise InputError(dict.fromkeys(problems))
 
     def _prepare(self) -> None:
         """Build the families now that every question will need."""
@@ -125,14 +137,13 @@ class CodingGraph:
         holders: list[Holder] = [*self.environment.forms, *self.environment.sources]
         for holder in holders:
             self.asked(holder)
-        self._askings = count_askings(self.environment.forms, self.asked)
-        self._places = {id(form): i for i, form in enumerate(self._askings.forms)}
 
     def _family(self, letters: str, as_of: Day) -> Family:
-        key = letters, (as_of if letters in self._dated else None)
-        if key not in self._families:
-            self._families[key] = Family(self._members[letters], self._maps, self._reach, key[1])
-        return self._families[key]
+        day = as_of if letters in self._dated else None
+        return self.remembered(CodingGraph._new_family, letters, day)
+
+    def _new_family(self, letters: str, as_of: Day) -> Family:
+        return Family(self._members[letters], self._maps, self._reach, as_of)
 
     def _placed(self, name: str, as_of: Day) -> tuple[Family, int]:
         node = self.node(name)
@@ -152,19 +163,23 @@ class CodingGraph:
             self._asked[id(holder)] = known
         return known[1]
 
-    def askings(self, forms: Sequence[Form]) -> Askings:
-        """Return who of some forms asks what; those of the environment have been counted."""
-        if all(id(form) in self._places for form in forms):
-            places = sorted(self._places[id(form)] for form in forms)
-            return self._askings.only(np.array(places, dtype=np.int64))
-        return count_askings(forms, self.asked)
+    def askings(self, forms: Iterable[Form]) -> Askings:
+        """Return who of some forms asks what."""
+        ordered = tuple(sorted(forms, key=lambda form: form.name))
+        return Askings(ordered, tuple(self.asked(form) for form in ordered))
+
+    def remembered(self, find: Callable[..., Found], *given: Any) -> Found:
+        """Return what a function finds in this graph; it is asked once."""
+        key = find, *given
+        if key not in self.memory:
+            self.memory[key] = find(self, *given)
+        found: Found = self.memory[key]
+        return found
 
     def node(self, name: str) -> Node:
         """Return the node of a coding, by its name or an alias."""
         if name not in self._names:
-            near = nearest(name, list(self._names))
-            hint = f" Near it: {quoted(near)}." if near else ""
-            raise InputError(f"coding {shown(name)} is not in the environment.{hint}")
+            raise InputError(not_there("coding", name, list(self._names)))
         return self._nodes[self._names[name]]
 
     def coding(self, name: str) -> Coding:
@@ -227,14 +242,11 @@ class CodingGraph:
 
     def overlap(self, left: str, right: str, *, as_of: Day = None) -> CodingRelation:
         """Return which categories of two codings can describe the same person."""
-        one, other = self.node(left), self.node(right)
-        key = one.name, other.name, as_of
-        if key not in self._relations:
-            family = None
-            if one.construct == other.construct:
-                family = self._family(one.construct, as_of)
-            self._relations[key] = relate(family, one, other)
-        return self._relations[key]
+        return self.remembered(CodingGraph._overlap, self.node(left), self.node(right), as_of)
+
+    def _overlap(self, one: Node, other: Node, as_of: Day) -> CodingRelation:
+        alike = one.construct == other.construct
+        return relate(self._family(one.construct, as_of) if alike else None, one, other)
 
     def join(
         self,
@@ -266,12 +278,22 @@ def _names(family: Family, members: Sequence[int]) -> tuple[str, ...]:
     return tuple(sorted(family.nodes[i].name for i in members))
 
 
+def _refuse(problems: Sequence[str]) -> None:
+    if problems:
+        raise InputError(dict.fromkeys(problems))
+
+
+def not_there(kind: str, name: str, names: Sequence[str], remedy: str = "") -> str:
+    """Say that a name is not in the environment, and which are near it, or else the remedy."""
+    near = nearest(name, names) if name else []
+    hint = f" Near it: {quoted(near)}." if near else remedy
+    return f"{kind} {shown(name)} is not in the environment.{hint}"
+
+
 def _part(name: str | Part, parts: Sequence[Part], kind: str) -> Part:
     if not isinstance(name, str):
         return name
     found = [part for part in parts if part.name == name]
     if not found:
-        near = nearest(name, [part.name for part in parts])
-        hint = f" Near it: {quoted(near)}." if near else ""
-        raise InputError(f"{kind} {shown(name)} is not in the environment.{hint}")
+        raise InputError(not_there(kind, name, [part.name for part in parts]))
     return found[0]

@@ -6,6 +6,7 @@ Everything is done on whole arrays: a date of birth by the day has more than 40,
 
 from __future__ import annotations
 
+import datetime
 import math
 from functools import lru_cache
 
@@ -29,19 +30,16 @@ def days_of(ordinals: npt.NDArray[np.float64 | np.int64]) -> npt.NDArray[np.date
 
 @lru_cache(maxsize=4096)
 def edges_of(intervals: Intervals) -> Floats:
-    """Return the k + 1 edges of k intervals.
-
-    Examples
-    --------
-    >>> edges_of(Intervals("number", start=0, stop=25, step=10)).tolist()
-    [0.0, 10.0, 20.0, 25.0]
-    """
+    """Return the k + 1 edges of k intervals."""
     if intervals.edges:
         edges = np.array(intervals.edges, dtype=np.float64)
     elif intervals.scale == "date":
         edges = _date_edges(intervals)
     else:
-        edges = _regular(intervals.start, intervals.stop, intervals.step)
+        start, stop, step = intervals.start, intervals.stop, intervals.step
+        # The small allowance keeps 0 to 0.3 by 0.1 from having a fourth, empty interval.
+        inner = np.arange(math.ceil((stop - start) / step - 1e-9))
+        edges = np.append(start + step * inner, stop).astype(np.float64)
     edges.flags.writeable = False
     return edges
 
@@ -49,12 +47,6 @@ def edges_of(intervals: Intervals) -> Floats:
 def count_of(intervals: Intervals) -> int:
     """Count the intervals."""
     return len(edges_of(intervals)) - 1
-
-
-def _regular(start: float, stop: float, step: float) -> Floats:
-    # The small allowance keeps 0 to 0.3 by 0.1 from having a fourth, empty interval.
-    inner = math.ceil((stop - start) / step - 1e-9)
-    return np.append(start + step * np.arange(inner), stop).astype(np.float64)
 
 
 def _date_edges(intervals: Intervals) -> Floats:
@@ -69,13 +61,7 @@ def _date_edges(intervals: Intervals) -> Floats:
 
 
 def interval_problems(intervals: Intervals) -> list[str]:
-    """Say what is wrong with a partition into intervals.
-
-    Examples
-    --------
-    >>> interval_problems(Intervals("number", edges=(0, 10, 10)))
-    ['edges must rise. Got 10 followed by 10 instead.']
-    """
+    """Say what is wrong with a partition into intervals."""
     if intervals.scale not in ("number", "date"):
         return [f"scale must be 'number' or 'date'. Got {intervals.scale!r} instead."]
     return _edge_problems(intervals) if intervals.edges else _regular_problems(intervals)
@@ -125,12 +111,6 @@ def homes(inner: Floats, outer: Floats) -> tuple[Ints, Ints]:
 
     -1 is below all of them, their number above all. An interval lies in one outer interval
     (or wholly outside) if both are the same.
-
-    Examples
-    --------
-    >>> begins, ends = homes(np.array([0.0, 5, 10, 20]), np.array([5.0, 12]))
-    >>> begins.tolist(), ends.tolist()
-    ([-1, 0, 0], [-1, 0, 1])
     """
     begins = np.searchsorted(outer, inner[:-1], side="right") - 1
     ends = np.searchsorted(outer, inner[1:], side="left") - 1
@@ -138,17 +118,101 @@ def homes(inner: Floats, outer: Floats) -> tuple[Ints, Ints]:
 
 
 def intersections(left: Floats, right: Floats) -> tuple[Ints, Ints]:
-    """Return the positions of all pairs of intervals that have something in common.
-
-    Examples
-    --------
-    >>> one, other = intersections(np.array([0.0, 10, 20]), np.array([5.0, 15, 25]))
-    >>> list(zip(one.tolist(), other.tolist()))
-    [(0, 0), (1, 0), (1, 1)]
-    """
+    """Return the positions of all pairs of intervals that have something in common."""
     begins, ends = homes(left, right)
     begins, ends = np.maximum(begins, 0), np.minimum(ends, len(right) - 2)
     counts = np.maximum(ends - begins + 1, 0)
     positions = np.repeat(np.arange(len(counts)), counts)
     before = np.repeat(np.cumsum(counts) - counts, counts)
     return positions, np.repeat(begins, counts) + np.arange(len(positions)) - before
+
+
+Texts = npt.NDArray[np.str_]
+
+
+@lru_cache(maxsize=1024)
+def interval_codes(intervals: Intervals) -> tuple[str, ...]:
+    """Return the code of each interval."""
+    edges = edges_of(intervals)
+    return label_edges(edges[:-1], edges[1:], intervals.scale)
+
+
+def label_edges(low: Floats, high: Floats, scale: str) -> tuple[str, ...]:
+    """Write the interval from each low edge to each high one."""
+    write = _date_labels if scale == "date" else _number_labels
+    finite = np.isfinite(low) & np.isfinite(high)
+    texts: npt.NDArray[np.object_] = np.full(len(low), "any", dtype=object)
+    texts[finite] = write(low[finite], high[finite])
+    for i in np.flatnonzero(~finite).tolist():  # the first and the last at most
+        texts[i] = _open_label(float(low[i]), float(high[i]), scale)
+    return tuple(texts.tolist())
+
+
+def _open_label(low: float, high: float, scale: str) -> str:
+    if not np.isfinite(high) and not np.isfinite(low):
+        return "any"
+    below = bool(np.isfinite(high))
+    if scale == "date":
+        return f"{'before' if below else 'from'} {days_of(np.array([high if below else low]))[0]}"
+    return f"under {high:g}" if below else f"{low:.15g}+"
+
+
+def _number_labels(low: Floats, high: Floats) -> npt.NDArray[np.object_]:
+    """Write whole numbers from and to, as 20-29; others with both edges, as [0.5,1)."""
+    whole = (low == np.floor(low)) & (high == np.floor(high)) & (low >= 0) & (high < 2**53)
+    out = np.empty(len(low), dtype=object)
+    first, last = low[whole].astype(np.int64), high[whole].astype(np.int64) - 1
+    out[whole] = np.where(first == last, first.astype(str), _between(first, last, "-"))
+    out[~whole] = [f"[{a:.15g},{b:.15g})" for a, b in zip(low[~whole], high[~whole], strict=True)]
+    return out
+
+
+def _between(first: npt.NDArray[np.generic], last: npt.NDArray[np.generic], mark: str) -> Texts:
+    texts = np.char.add(np.char.add(first.astype(str), mark), last.astype(str))
+    return np.asarray(texts, dtype=np.str_)
+
+
+def _date_labels(low: Floats, high: Floats) -> Texts:
+    """Write days, months and years where an interval is one, else the first and last day."""
+    first, after = days_of(low), days_of(high)
+    last = after - np.timedelta64(1, "D")
+    month, year = first.astype("datetime64[M]"), first.astype("datetime64[Y]")
+    month_after, year_after = after.astype("datetime64[M]"), after.astype("datetime64[Y]")
+    months = (month.astype("datetime64[D]") == first) & (month_after == after)
+    years = (year.astype("datetime64[D]") == first) & (year_after == after)
+    one_month = months & (month_after - month == np.timedelta64(1, "M"))
+    one_year = years & (year_after - year == np.timedelta64(1, "Y"))
+    rules = [first == last, one_month, one_year, years]
+    texts = [first.astype(str), month.astype(str), year.astype(str)]
+    spans = _between(year, year_after - np.timedelta64(1, "Y"), "-")
+    return np.asarray(np.select(rules, [*texts, spans], _between(first, last, "/")), dtype=np.str_)
+
+
+# Because most forms ask the date of birth, age harmonises to whatever coding the target uses
+# (Elliot, Mackey & Purdam 2011, "The Key Variable Mapping System"). Ages are in whole years.
+def last_birthdays(ages: Floats, as_of: datetime.date) -> Floats:
+    """Return the first day of birth that is too late to be of each age on a day.
+
+    Born before it: of that age or older. Someone born on 29 February has the birthday on
+    1 March in other years.
+    """
+    finite = np.isfinite(ages)
+    years = as_of.year - np.where(finite, ages, 0).astype(np.int64)
+    months = ((years - 1970) * 12 + as_of.month - 1).astype("datetime64[M]")
+    day = months.astype("datetime64[D]").astype(np.int64) + as_of.day
+    # The day after 29 February is 1 March also where the year has no such day.
+    end = (months + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64)
+    days = (np.minimum(day, end) + FIRST_DAY).astype(np.float64)
+    return np.where(finite, days, -ages)
+
+
+def birth_edges(ages: Floats, as_of: datetime.date) -> Floats | None:
+    """Return the edges of the days of birth of people in each interval of age, rising.
+
+    The last interval of age comes first. `None` if an edge is not a whole number of years,
+    for then a day of birth does not tell on which side a person falls.
+    """
+    finite = ages[np.isfinite(ages)]
+    if (finite != np.floor(finite)).any():
+        return None
+    return last_birthdays(ages, as_of)[::-1]

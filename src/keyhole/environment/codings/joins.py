@@ -1,42 +1,65 @@
-"""The join of two codings: the finest coding that both can be recoded to."""
+"""Joins of two codings, what codings that cross still rule out, and new harmonised codings.
+
+The join is the finest coding that both can be recoded to. Decades against decades shifted by five
+years have no common coarsening but the whole, yet most pairs of a decade and a shifted decade
+cannot be the same person: that is what a compatibility key tells.
+"""
 
 from __future__ import annotations
 
-import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from keyhole.core.marks import figure
+from keyhole.core.marks import HIDDEN, figure
+from keyhole.core.names import quoted
 from keyhole.core.tables import Table
-from keyhole.environment.codings.categories import Node
-from keyhole.environment.codings.explanations import join_explanation
-from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.groups import (
-    all_matched,
-    as_partition,
-    group_labels,
-    informative_groups,
-    overlap_groups,
-)
+from keyhole.environment.codings.categories import KINDS, Node, Weights, category_weights
+from keyhole.environment.codings.graph import CodingGraph, Day
 from keyhole.environment.codings.naming import next_name
 from keyhole.environment.codings.partitions import (
+    all_matched,
+    as_partition,
     canonical,
+    climb,
+    counterparts,
     group_count,
+    group_edges,
+    group_labels,
+    inexact,
+    informative_groups,
     is_discrete,
+    merges,
+    overlap_groups,
     partition_entropy,
+    relation_words,
+    special,
 )
 from keyhole.environment.codings.relations import CodingRelation
-from keyhole.environment.codings.weighing import Weights, category_weights
-from keyhole.kernels.arrays import Ints
-from keyhole.results import Result
+from keyhole.environment.model import (
+    Category,
+    CategoryKind,
+    CategoryMap,
+    Coding,
+    Environment,
+    Intervals,
+)
+from keyhole.errors import InputError
+from keyhole.kernels.arrays import Floats, Ints
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from keyhole.environment.mapping.keys import KeyVariable
+
 
 NONE = np.zeros(0, dtype=np.int64)
+SHOWN = 30
+Side = tuple[Node, Ints]
+Sides = tuple[Side, Side]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -83,12 +106,9 @@ class Join(Result):
         import polars as pl
 
         sides = ["left"] * len(self.groups_left) + ["right"] * len(self.groups_right)
-        groups = np.concatenate([self.groups_left, self.groups_right])
-        labels = [self.labels[k] for k in groups.tolist()]
-        return pl.DataFrame(
-            {"side": sides, "group": groups, "label": labels},
-            schema={"side": pl.String, "group": pl.Int64, "label": pl.String},
-        )
+        groups = np.concatenate([self.groups_left, self.groups_right]).tolist()
+        rows = [(side, k, self.labels[k]) for side, k in zip(sides, groups, strict=True)]
+        return pl.DataFrame(rows, schema={"side": str, "group": int, "label": str}, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the groups, with how many categories of each side they hold."""
@@ -111,7 +131,7 @@ def join_codings(
     left: str,
     right: str,
     *,
-    as_of: datetime.date | None = None,
+    as_of: Day = None,
     weights: Weights | None = None,
 ) -> Join:
     """Return the finest common coarsening of two codings.
@@ -130,11 +150,12 @@ def join_codings(
     if not relation.resolved:
         return Join(one.name, other.name, False, relation.reason, exact=False)
     groups, beside = overlap_groups(one, other, (relation.left, relation.right))
-    name, stored = _name(graph, (one, groups), (other, beside), as_of)
-    labels = _labels(graph, (one, groups), (other, beside), name if stored else None, as_of)
+    sides = (one, groups), (other, beside)
+    name, stored = _name(graph, sides, as_of)
+    labels = _labels(graph, sides, name if stored else None, as_of)
     antichain = graph.minimal_common_ancestors(left, right, as_of=as_of)
     kept, whole = partition_entropy(groups, values), partition_entropy(np.arange(one.size), values)
-    found = Join(
+    return Join(
         one.name,
         other.name,
         resolved=True,
@@ -148,27 +169,38 @@ def join_codings(
         entropy=kept,
         lost=max(whole - kept, 0.0),
         antichain=antichain,
+        explanation=_explanation(
+            graph, sides, relation, labels, name if stored else None, antichain, as_of
+        ),
     )
-    return replace(found, explanation=_explained(graph, found, relation, as_of))
 
 
-def _explained(
-    graph: CodingGraph, join: Join, relation: CodingRelation, as_of: datetime.date | None
+def _explanation(
+    graph: CodingGraph,
+    sides: Sides,
+    relation: CodingRelation,
+    labels: Sequence[str],
+    stored: str | None,
+    antichain: Sequence[str],
+    as_of: Day,
 ) -> tuple[str, ...]:
-    one, other = graph.node(join.left), graph.node(join.right)
-    groups = join.groups_left, join.groups_right
-    target = join.coding if join.stored else None
-    return join_explanation(
-        graph, (one, other), groups, relation, join.labels, target, join.antichain, as_of
-    )
+    """Tell how a join came about."""
+    one, other = sides[0][0], sides[1][0]
+    out = [relation_words(one.name, other.name, relation)]
+    for node in (one, other):
+        if stored not in (None, node.name) and graph.refines(node.name, stored, as_of=as_of):
+            out.append(f"path: {climb(graph, node.name, stored, as_of)}")
+    for node, groups in sides:
+        out += [f"{text} (of {node.name})" for text in merges(node, groups, labels)]
+        out += special(node, groups)
+    out += counterparts(one, other, relation.left) + counterparts(other, one, relation.right)
+    if stored is None and antichain:
+        out.append(f"the graph holds {', '.join(antichain)} above both, but not their join")
+    return (*out, *inexact(relation.exact))
 
 
 def _join_text(
-    graph: CodingGraph,
-    one: Node,
-    text: Node,
-    as_of: datetime.date | None,
-    weights: Weights | None,
+    graph: CodingGraph, one: Node, text: Node, as_of: Day, weights: Weights | None
 ) -> Join:
     """Join with free text through the codings it can be coded into."""
     names = graph.stand_ins(text.name, as_of=as_of) if one.construct == text.construct else ()
@@ -189,58 +221,250 @@ def _join_text(
     )
 
 
-Side = tuple[Node, Ints]
-
-
-def _name(
-    graph: CodingGraph, left: Side, right: Side, as_of: datetime.date | None
-) -> tuple[str, bool]:
+def _name(graph: CodingGraph, sides: Sides, as_of: Day) -> tuple[str, bool]:
     """Return the name of the stored coding with these groups, or the next free one."""
-    if is_discrete(left[1]):
-        return left[0].name, True
-    size = group_count(np.concatenate([left[1], right[1]]))
-    if group_count(right[1] if len(right[1]) else NONE) == size == len(right[1]):
-        return right[0].name, True
-    for name in _above(graph, left[0].name, right[0].name, as_of):
-        if all(_same_groups(graph, node, groups, name, as_of) for node, groups in (left, right)):
+    (one, groups), (other, beside) = sides
+    if is_discrete(groups):
+        return one.name, True
+    size = group_count(np.concatenate([groups, beside]))
+    if len(beside) and group_count(beside) == size == len(beside):
+        return other.name, True
+    # The codings that both refine, the one with the fewest categories first.
+    above = {other.name, *graph.ancestors(other.name, as_of=as_of)}
+    names = above.intersection(graph.ancestors(one.name, as_of=as_of))
+    for name in sorted(names, key=lambda name: (graph.node(name).size, name)):
+        if all(_same_groups(graph, side, name, as_of) for side in sides):
             return name, True
-    return next_name(left[0].construct, size, harmonised=True, taken=graph.names), False
+    return next_name(one.construct, size, harmonised=True, taken=graph.names), False
 
 
-def _above(graph: CodingGraph, left: str, right: str, as_of: datetime.date | None) -> list[str]:
-    """Return the codings that both refine, the one with the fewest categories first."""
-    names = set(graph.ancestors(left, as_of=as_of)) & {
-        right,
-        *graph.ancestors(right, as_of=as_of),
-    }
-    return sorted(names, key=lambda name: (graph.node(name).size, name))
-
-
-def _same_groups(
-    graph: CodingGraph, node: Node, groups: Ints, name: str, as_of: datetime.date | None
-) -> bool:
-    function = graph.mapping(node.name, name, as_of=as_of)
+def _same_groups(graph: CodingGraph, side: Side, name: str, as_of: Day) -> bool:
+    function = graph.mapping(side[0].name, name, as_of=as_of)
     if function is None:
         return False
-    return np.array_equal(as_partition(node, function), canonical(groups))
+    return np.array_equal(as_partition(side[0], function), canonical(side[1]))
 
 
-def _labels(
-    graph: CodingGraph, left: Side, right: Side, stored: str | None, as_of: datetime.date | None
-) -> tuple[str, ...]:
+def _labels(graph: CodingGraph, sides: Sides, stored: str | None, as_of: Day) -> tuple[str, ...]:
     """Name the groups as the stored coding does, else by what they hold."""
-    count = group_count(np.concatenate([left[1], right[1]]))
-    labels: list[str] = [""] * count
-    for node, groups in (right, left):
+    labels = [""] * group_count(np.concatenate([groups for _, groups in sides]))
+    for node, groups in reversed(sides):
         numbered = canonical(groups)
         names = group_labels(node, numbered)
         for k, c in zip(groups.tolist(), numbered.tolist(), strict=True):
             labels[k] = names[c]
-    for node, groups in (left, right):
-        function = None if stored is None else graph.mapping(node.name, stored, as_of=as_of)
-        if stored is not None and function is not None:
-            told = graph.node(stored).labels
+    for node, groups in sides if stored is not None else ():
+        function = graph.mapping(node.name, str(stored), as_of=as_of)
+        if function is not None:
+            told = graph.node(str(stored)).labels
             inside = np.flatnonzero(function >= 0)
             for k, c in zip(groups[inside].tolist(), function[inside].tolist(), strict=True):
                 labels[k] = told[c]
     return tuple(labels)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Compatibility(Result):
+    """Which categories of two codings can be the same person, and how many pairs cannot.
+
+    `ruled_out` is the share of pairs of answers that are impossible; `ruled_out_weighted`
+    the probability that two people drawn by the weights of either side are kept apart.
+    "Not stated" and "not applicable" rule out nothing and are left out of both.
+    """
+
+    left: str
+    right: str
+    resolved: bool
+    reason: str
+    exact: bool
+    ruled_out: float | None
+    ruled_out_weighted: float | None
+    pairs: tuple[tuple[str, str], ...]
+    explanation: tuple[str, ...]
+    pairs_left: Annotated[Ints, HIDDEN]
+    pairs_right: Annotated[Ints, HIDDEN]
+    left_labels: Annotated[tuple[str, ...], HIDDEN]
+    right_labels: Annotated[tuple[str, ...], HIDDEN]
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a pair of categories that can be the same person."""
+        import polars as pl
+
+        return pl.DataFrame(self.pairs, schema={"left": str, "right": str}, orient="row")
+
+    def tables(self) -> list[Table]:
+        """Return the possible counterparts of each category."""
+        title = f"Compatibility of {self.left} and {self.right}"
+        if not self.resolved:
+            return [Table(title, [], [], [f"unresolved: {self.reason}"])]
+        rows = [
+            [
+                label,
+                quoted([self.right_labels[j] for j in self.pairs_right[self.pairs_left == i]], 6),
+            ]
+            for i, label in enumerate(self.left_labels[:SHOWN])
+        ]
+        more = len(self.left_labels) - len(rows)
+        notes = [f"and {more:,} more categories of {self.left}"] if more else []
+        notes.append(f"share of pairs ruled out: {share(self.ruled_out)}")
+        if self.ruled_out_weighted is not None:
+            notes.append(f"share ruled out by weight: {share(self.ruled_out_weighted)}")
+        columns = [self.left, f"can be in {self.right}"]
+        return [Table(title, columns, rows, [*notes, *self.explanation])]
+
+
+def compatibility(
+    environment: Environment | CodingGraph,
+    left: str,
+    right: str,
+    *,
+    as_of: Day = None,
+    left_weights: Weights | None = None,
+    right_weights: Weights | None = None,
+) -> Compatibility:
+    """Tell which categories of two codings can be the same person.
+
+    Parameters
+    ----------
+    left, right
+        Names or aliases of codings of one construct.
+    as_of
+        The day on which dates of birth are compared with ages.
+    left_weights, right_weights
+        How many people there are in each category, by code or in order; a side without
+        weights is uniform.
+    """
+    graph = CodingGraph.of(environment)
+    one, other = graph.node(left), graph.node(right)
+    relation = graph.overlap(left, right, as_of=as_of)
+    weights = category_weights(one, left_weights), category_weights(other, right_weights)
+    weighted = None
+    if left_weights is not None or right_weights is not None:
+        weighted = ruled_out(one, other, relation, *weights)
+    words = [relation_words(one.name, other.name, relation)]
+    words += counterparts(one, other, relation.left) + counterparts(other, one, relation.right)
+    if relation.resolved and not relation.exact:
+        words.append("more pairs may be impossible: the overlap is known through other codings")
+    pairs = zip(relation.left.tolist(), relation.right.tolist(), strict=True)
+    return Compatibility(
+        one.name,
+        other.name,
+        relation.resolved,
+        relation.reason,
+        relation.exact,
+        ruled_out(one, other, relation),
+        weighted,
+        tuple((one.labels[i], other.labels[j]) for i, j in pairs),
+        tuple(words) if relation.resolved else (),
+        relation.left,
+        relation.right,
+        one.labels,
+        other.labels,
+    )
+
+
+def ruled_out(
+    left: Node,
+    right: Node,
+    relation: CodingRelation,
+    left_weights: Floats | None = None,
+    right_weights: Floats | None = None,
+) -> float | None:
+    """Return the share of pairs of answers that cannot be the same person, if it is known."""
+    if not relation.resolved or relation.thin:
+        return None
+    shares = []
+    for node, weights in ((left, left_weights), (right, right_weights)):
+        values = np.where(node.substantive, 1.0 if weights is None else weights, 0.0)
+        if not values.sum() > 0:
+            return None
+        shares.append(values / values.sum())
+    possible = float(shares[0][relation.left] @ shares[1][relation.right])
+    return min(max(1 - possible, 0.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Minted:
+    """A coding to be added to an environment, with its maps."""
+
+    coding: Coding
+    maps: tuple[CategoryMap, ...]
+
+
+def mint(graph: CodingGraph, join: Join, *, label: str = "") -> Minted:
+    """Make the harmonised coding of a join that is not stored yet.
+
+    Nothing is added to the environment: that is for whoever confirms it.
+    """
+    if not join.resolved:
+        raise InputError(f"a join that is not resolved cannot be minted: {join.reason}.")
+    if join.stored:
+        raise InputError(f"the join is there already: {join.coding}.")
+    if not join.informative:
+        raise InputError(
+            f"{join.left} and {join.right} join to one category: they have no answers in common "
+            f"that could be told apart, so that there is nothing to mint."
+        )
+    sides = [(graph.node(join.left), join.groups_left), (graph.node(join.right), join.groups_right)]
+    return _mint(graph, [side for side in sides if side[0].size], join.labels, label)
+
+
+def mint_key(graph: CodingGraph, variable: KeyVariable, *, label: str = "") -> Minted:
+    """Make the harmonised coding of a key variable that is not stored yet."""
+    if variable.stored:
+        raise InputError(f"the coding is there already: {variable.coding}.")
+    side = graph.node(variable.target_coding), np.array(variable.groups, dtype=np.int64)
+    return _mint(graph, [side], variable.labels, label)
+
+
+def _mint(graph: CodingGraph, sides: Sequence[Side], labels: Sequence[str], label: str) -> Minted:
+    first = sides[0][0]
+    name = next_name(first.construct, len(labels), harmonised=True, taken=graph.names)
+    # Only short lists are worth telling their kinds.
+    kinds = [_kind(sides, k) for k in range(len(labels) if len(labels) < 1_000 else 0)]
+    listed = tuple(
+        Category(str(k + 1), text, kinds[k] if kinds else "value") for k, text in enumerate(labels)
+    )
+    runs = _runs(sides, len(labels))
+    if runs is None or first.coding.intervals is None:
+        maps = [
+            CategoryMap(
+                node.name,
+                name,
+                {code: str(k + 1) for code, k in zip(node.codes, groups.tolist(), strict=True)},
+            )
+            for node, groups in sides
+        ]
+        return Minted(Coding(name, first.construct, listed, label=label), tuple(maps))
+    edges, rest = runs
+    cut = Intervals(first.coding.intervals.scale, edges=tuple(edges.tolist()))
+    coding = Coding(name, first.construct, tuple(listed[k] for k in rest), cut, label)
+    # Intervals need no pairs: the edges tell, and dates against ages on the right day.
+    return Minted(coding, tuple(CategoryMap(node.name, name, None) for node, _ in sides))
+
+
+def _kind(sides: Sequence[Side], k: int) -> CategoryKind:
+    """Give a group the kind of its members if they are all of one, else it is a value."""
+    kinds = {int(kind) for node, groups in sides for kind in node.kinds[groups == k].tolist()}
+    return KINDS[kinds.pop()] if len(kinds) == 1 else "value"
+
+
+def _runs(sides: Sequence[Side], count: int) -> tuple[Floats, list[int]] | None:
+    """Return the edges of the groups if all are runs of intervals, but for listed ones."""
+    if any(node.scale is None for node, _ in sides):
+        return None
+    low, high = np.full((2, count), np.nan)
+    for node, groups in sides:
+        if node.scale == sides[0][0].scale:
+            at, numbered = np.unique(groups, return_inverse=True)
+            one, other, _ = group_edges(node, numbered)
+            low[at], high[at] = np.fmin(low[at], one), np.fmax(high[at], other)
+    runs, rest = np.flatnonzero(~np.isnan(low)), np.flatnonzero(np.isnan(low)).tolist()
+    order = runs[np.argsort(low[runs])]
+    whole = bool((high[order[:-1]] == low[order[1:]]).all()) and len(order) > 0
+    unmixed = all(  # no group has intervals and listed categories
+        not np.isin(groups[: node.intervals], rest).any()
+        and bool(np.isin(groups[node.intervals :], rest).all())
+        for node, groups in sides
+    )
+    return (np.append(low[order], high[order[-1]]), rest) if whole and unmixed else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from keyhole.environment.codings.relations import (
     Pairs,
     comparable,
     interval_function,
+    pairs_of,
     unique_pairs,
     with_kin,
 )
@@ -34,27 +36,31 @@ class Maps:
 class MapReader:
     """Reads maps and overlaps into arrays and collects what is wrong with them."""
 
-    def __init__(self, nodes: Mapping[str, Node], names: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        nodes: Mapping[str, Node],
+        names: Mapping[str, str],
+        maps: Iterable[CategoryMap],
+        overlaps: Iterable[Overlap],
+    ) -> None:
         self.nodes = nodes
         self.names = names
         self.problems: list[str] = []
         self.maps = Maps()
-
-    def read(self, maps: Iterable[CategoryMap], overlaps: Iterable[Overlap]) -> None:
-        """Read everything; `problems` tells what could not be."""
         given: set[Edge] = set()
         for edge in maps:
             place = f"map {edge.finer} -> {edge.coarser}"
-            ends = self._ends(place, edge.finer, edge.coarser)
-            if ends is not None and ends in given:
-                self.problems.append(f"{place}: it is there twice; keep one.")
-            elif ends is not None:
+            ends = self._ends(place, edge.finer, edge.coarser, given)
+            if ends is not None:
                 given.add(ends)
                 self._read_map(place, ends, edge.pairs)
         for overlap in overlaps:
-            self._read_overlap(overlap)
+            place = f"overlap {overlap.left} ~ {overlap.right}"
+            ends = self._ends(place, overlap.left, overlap.right, self.maps.overlaps)
+            if ends is not None:
+                self._read_overlap(place, ends, overlap)
 
-    def _ends(self, place: str, one: str, other: str) -> Edge | None:
+    def _ends(self, place: str, one: str, other: str, given: Container[Edge]) -> Edge | None:
         """Return the names of both ends, or say what is wrong with them."""
         missing = [name for name in (one, other) if name not in self.names]
         if missing:
@@ -63,56 +69,47 @@ class MapReader:
         ends = self.names[one], self.names[other]
         if ends[0] == ends[1]:
             self.problems.append(f"{place}: a coding cannot be tied to itself.")
-            return None
-        if ends[0] not in self.nodes or ends[1] not in self.nodes:
-            return None  # what is wrong with the coding has been said
-        if self.nodes[ends[0]].construct != self.nodes[ends[1]].construct:
+        elif self.nodes[ends[0]].construct != self.nodes[ends[1]].construct:
             self.problems.append(f"{place}: the codings belong to different constructs.")
-            return None
-        return ends
+        elif ends in given:
+            self.problems.append(f"{place}: it is there twice; keep one.")
+        else:
+            return ends
+        return None
 
     def _read_map(self, place: str, ends: Edge, pairs: Mapping[str, str] | None) -> None:
+        """Read a map; between intervals it is computed, and pairs given must say the same."""
         finer, coarser = self.nodes[ends[0]], self.nodes[ends[1]]
+        computed = None
         if finer.scale is not None and coarser.scale is not None:
-            self._read_interval_map(place, finer, coarser, pairs)
+            if comparable(finer, coarser, None) is not None:
+                if pairs is not None:
+                    self.problems.append(
+                        f"{place}: dates fall into ages according to the day; leave the pairs out, "
+                        "they are computed as of the target's day."
+                    )
+                return
+            computed = interval_function(finer, coarser, None)
+            if computed is None:
+                self.problems.append(f"{place}: some intervals of {finer.name} fall into several.")
+                return
         elif pairs is None:
             self.maps.unresolved.add(ends)
-        else:
-            array = self._array(place, finer, coarser, pairs)
-            if array is not None:
-                self.maps.arrays[ends] = array
-
-    def _read_interval_map(
-        self, place: str, finer: Node, coarser: Node, pairs: Mapping[str, str] | None
-    ) -> None:
-        """Compute the map between intervals; pairs that are given must say the same."""
-        if comparable(finer, coarser, None) is not None:
-            if pairs is not None:
-                self.problems.append(
-                    f"{place}: dates fall into ages according to the day; leave the pairs out, they"
-                    " are computed as of the target's day."
-                )
             return
-        computed = interval_function(finer, coarser, None)
-        if computed is None:
-            self.problems.append(f"{place}: some intervals of {finer.name} fall into several.")
-            return
-        if pairs is None:
-            self.maps.arrays[finer.name, coarser.name] = computed
-            return
-        array = self._array(place, finer, coarser, pairs)
+        array = computed if pairs is None else self._array(place, finer, coarser, pairs)
         if array is not None:
-            if (array != computed)[: finer.intervals].any():
+            if computed is not None and (array != computed)[: finer.intervals].any():
                 self.problems.append(f"{place}: the pairs contradict the intervals' edges.")
-            self.maps.arrays[finer.name, coarser.name] = array
+            self.maps.arrays[ends] = array
 
     def _array(
         self, place: str, finer: Node, coarser: Node, pairs: Mapping[str, str]
     ) -> Ints | None:
         """Return the position into which each category falls, or say why that is not told."""
-        unknown = [code for code in pairs if code not in finer.positions]
-        beyond = sorted({code for code in pairs.values() if code not in coarser.positions})
-        problems = _unknown(place, finer, unknown) + _unknown(place, coarser, beyond)
+        problems = [
+            *_unknown(place, finer, [code for code in pairs if code not in finer.positions]),
+            *_unknown(place, coarser, sorted(set(pairs.values()) - coarser.positions.keys())),
+        ]
         array = np.full(finer.size, -1, dtype=np.int64)
         if not problems:
             at = [finer.positions[code] for code in pairs]
@@ -142,22 +139,26 @@ class MapReader:
                 array[silent] = home[0]
         return problems
 
-    def _read_overlap(self, overlap: Overlap) -> None:
-        place = f"overlap {overlap.left} ~ {overlap.right}"
-        ends = self._ends(place, overlap.left, overlap.right)
-        if ends is None:
-            return
-        if ends in self.maps.overlaps:
-            self.problems.append(f"{place}: it is there twice; keep one.")
-            return
+    def _read_overlap(self, place: str, ends: Edge, overlap: Overlap) -> None:
+        """Read an overlap; "other" meets what the other side lists and this one does not."""
         left, right = self.nodes[ends[0]], self.nodes[ends[1]]
         problems = _unknown(place, left, sorted({a for a, _ in overlap.pairs} - set(left.codes)))
         problems += _unknown(place, right, sorted({b for _, b in overlap.pairs} - set(right.codes)))
-        self.problems += problems
-        if not problems:
-            pairs = _overlap_pairs(overlap, left, right)
-            self.maps.overlaps[ends] = pairs
-            self.maps.overlaps[ends[::-1]] = unique_pairs(pairs[::-1], max(left.size, 1))
+        if problems:
+            self.problems += problems
+            return
+        found = [(left.positions[a], right.positions[b]) for a, b in overlap.pairs]
+        array = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+        one, other = array[:, 0], array[:, 1]
+        for catch in left.of_kind("other"):
+            alone = np.setdiff1d(np.flatnonzero(right.substantive), array[:, 1])
+            one, other = np.append(one, np.full(len(alone), catch)), np.append(other, alone)
+        for catch in right.of_kind("other"):
+            alone = np.setdiff1d(np.flatnonzero(left.substantive), array[:, 0])
+            one, other = np.append(one, alone), np.append(other, np.full(len(alone), catch))
+        pairs = unique_pairs(with_kin((one, other), left, right), max(right.size, 1))
+        self.maps.overlaps[ends] = pairs
+        self.maps.overlaps[ends[::-1]] = unique_pairs(pairs[::-1], max(left.size, 1))
 
 
 def _unknown(place: str, node: Node, codes: list[str]) -> list[str]:
@@ -166,15 +167,82 @@ def _unknown(place: str, node: Node, codes: list[str]) -> list[str]:
     return [f"{place}: {quoted(codes, 5)} is not among the codes of {node.name}."]
 
 
-def _overlap_pairs(overlap: Overlap, left: Node, right: Node) -> Pairs:
-    """Return a stored overlap; "other" meets what the other side lists and this one does not."""
-    found = [(left.positions[a], right.positions[b]) for a, b in overlap.pairs]
-    array = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
-    one, other = array[:, 0], array[:, 1]
-    for catch in left.of_kind("other"):
-        alone = np.setdiff1d(np.flatnonzero(right.substantive), array[:, 1])
-        one, other = np.append(one, np.full(len(alone), catch)), np.append(other, alone)
-    for catch in right.of_kind("other"):
-        alone = np.setdiff1d(np.flatnonzero(left.substantive), array[:, 0])
-        one, other = np.append(one, alone), np.append(other, np.full(len(alone), catch))
-    return unique_pairs(with_kin((one, other), left, right), max(right.size, 1))
+Reach = dict[str, dict[str, Ints]]
+
+
+def compose(first: Ints, second: Ints) -> Ints:
+    """Return where categories fall after two maps; outside stays outside."""
+    return np.append(second, -1)[first]
+
+
+def circles(edges: set[Edge]) -> list[str]:
+    """Say which codings are reached again by going up from themselves.
+
+    Examples
+    --------
+    >>> circles({("A2.001", "A2.002"), ("A2.002", "A2.001")})
+    ["the maps go in a circle through 'A2.001', 'A2.002'; none can be coarser than itself."]
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    names = sorted({name for edge in edges for name in edge})
+    index = {name: i for i, name in enumerate(names)}
+    if not names:
+        return []
+    ends = np.array([[index[a], index[b]] for a, b in edges])
+    ones = np.ones(len(ends), dtype=np.int8)
+    graph = coo_matrix((ones, (ends[:, 0], ends[:, 1])), shape=(len(names),) * 2)
+    _, labels = connected_components(graph, directed=True, connection="strong")
+    rounds = [np.flatnonzero(labels == k) for k in np.flatnonzero(np.bincount(labels) > 1)]
+    lists = sorted([names[i] for i in members] for members in rounds)
+    return [
+        f"the maps go in a circle through {quoted(members)}; none can be coarser than itself."
+        for members in lists
+    ]
+
+
+def reach_of(nodes: Mapping[str, Node], maps: Maps) -> tuple[Reach, list[str]]:
+    """Compose maps along all paths, the coarsest codings first; say where paths disagree."""
+    above: dict[str, list[str]] = {}
+    for finer, coarser in sorted(maps.arrays):
+        above.setdefault(finer, []).append(coarser)
+    reach: Reach = {name: {} for name in nodes}
+    problems: list[str] = []
+
+    def take(finer: str, coarser: str, array: Ints) -> None:
+        known = reach[finer].get(coarser, array)
+        fault = np.flatnonzero((known != array) & (known >= 0) & (array >= 0))
+        if fault.size:
+            names, first = nodes[coarser].labels, fault[0]
+            falls = sorted([names[known[first]], names[array[first]]])
+            more = f" (and {fault.size - 1:,} more categories)" if fault.size > 1 else ""
+            problems.append(
+                f"the paths from {finer} to {coarser} disagree: {shown(nodes[finer].labels[first])}"
+                f" falls into {shown(falls[0])} by one and into {shown(falls[1])} by another{more}."
+            )
+        reach[finer][coarser] = np.where(known >= 0, known, array)
+
+    for name in TopologicalSorter(above).static_order():
+        for parent in above.get(name, ()):
+            array = maps.arrays[name, parent]
+            take(name, parent, array)
+            for coarser, further in reach[parent].items():
+                take(name, coarser, compose(array, further))
+    return reach, problems
+
+
+def overlap_contradictions(maps: Maps, reach: Reach) -> list[str]:
+    """Say which stored overlaps are not those of the maps between their codings."""
+    problems = []
+    for (left, right), pairs in sorted(maps.overlaps.items()):
+        array = reach[left].get(right)
+        if array is None:
+            continue
+        one, other = pairs_of(array)
+        if not (np.array_equal(one, pairs[0]) and np.array_equal(other, pairs[1])):
+            problems.append(
+                f"overlap {left} ~ {right}: it contradicts the maps from {left} to {right};"
+                " take one of them out."
+            )
+    return problems

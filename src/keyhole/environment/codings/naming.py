@@ -19,13 +19,7 @@ PATTERN = re.compile(r"([A-Za-z]+)(0|[1-9][0-9]*)\.([01])([0-9]{2,})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class CodingName:
-    """The parts of a coding's name.
-
-    Examples
-    --------
-    >>> str(CodingName("ES", 3, harmonised=True, serial=1))
-    'ES3.101'
-    """
+    """The parts of a coding's name."""
 
     letters: str
     size: int
@@ -37,26 +31,14 @@ class CodingName:
 
 
 def is_coding_name(text: str) -> bool:
-    """Tell whether a text is a coding's name.
-
-    Examples
-    --------
-    >>> is_coding_name("ES3.101"), is_coding_name("CS3.01"), is_coding_name("ES3")
-    (True, False, False)
-    """
+    """Tell whether a text is a coding's name."""
     found = PATTERN.fullmatch(text)
     # A serial has two digits unless it needs more, so that each coding has one spelling.
     return found is not None and (len(found[4]) == 2 or found[4][0] != "0")
 
 
 def parse_name(text: str) -> CodingName:
-    """Take a coding's name apart.
-
-    Examples
-    --------
-    >>> parse_name("ES3.101")
-    CodingName(letters='ES', size=3, harmonised=True, serial=1)
-    """
+    """Take a coding's name apart."""
     found = PATTERN.fullmatch(text)
     if found is None or not is_coding_name(text):
         raise InputError(
@@ -67,15 +49,7 @@ def parse_name(text: str) -> CodingName:
 
 
 def next_name(letters: str, size: int, *, harmonised: bool = False, taken: Iterable[str]) -> str:
-    """Name a new coding: the serial after the highest one taken by its like.
-
-    Examples
-    --------
-    >>> next_name("ES", 3, harmonised=True, taken=["ES3.101", "ES3.001", "ES4.107", "CS3.01"])
-    'ES3.102'
-    >>> next_name("ES", 4, taken=[])
-    'ES4.001'
-    """
+    """Name a new coding: the serial after the highest one taken by its like."""
     alike = CodingName(letters, size, harmonised, 0)
     start = str(alike)[:-2]
     names = [parse_name(name) for name in taken if name.startswith(start) and is_coding_name(name)]

@@ -1,4 +1,4 @@
-"""Partitions of a list of categories: join, meet, refinement, entropy.
+"""Partitions of a list of categories: join, meet, refinement, entropy; and groups in words.
 
 A partition is an array with the number of each category's group, in *canonical* form when
 groups are numbered as they first occur: then equal partitions are equal arrays.
@@ -6,23 +6,29 @@ groups are numbered as they first occur: then equal partitions are equal arrays.
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.kernels.arrays import Ints
+from keyhole.core.names import quoted, shown
+from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
+from keyhole.environment.codings.intervals import label_edges
+from keyhole.environment.codings.relations import CodingRelation
+from keyhole.kernels.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from keyhole.environment.codings.graph import CodingGraph
+
 
 # Below this many categories a plain loop is quicker than arrays.
 FEW = 400
 
 
 def canonical(labels: npt.ArrayLike) -> Ints:
-    """Number the groups as they first occur.
-
-    Examples
-    --------
-    >>> canonical([7, 2, 7, 5]).tolist()
-    [0, 1, 0, 2]
-    """
+    """Number the groups as they first occur."""
     values = np.asarray(labels, dtype=np.int64)
     if len(values) < FEW:
         seen: dict[int, int] = {}
@@ -45,93 +51,37 @@ def is_discrete(partition: Ints) -> bool:
 
 
 def representatives(partition: Ints) -> Ints:
-    """Return the first category of each category's group, in a canonical partition.
-
-    Examples
-    --------
-    >>> representatives(np.array([0, 1, 0, 2])).tolist()
-    [0, 1, 0, 3]
-    """
+    """Return the first category of each category's group, in a canonical partition."""
     first = np.empty(group_count(partition), dtype=np.int64)
     first[partition[::-1]] = np.arange(len(partition) - 1, -1, -1)  # the last to write stays
     return first[partition]
 
 
 def refines(finer: Ints, coarser: Ints) -> bool:
-    """Tell whether every group of the finer (canonical) partition lies in one of the coarser.
-
-    Examples
-    --------
-    >>> refines(np.array([0, 1, 2]), np.array([0, 0, 1]))
-    True
-    """
+    """Tell whether every group of the finer (canonical) partition lies in one of the coarser."""
     return bool((coarser[representatives(finer)] == coarser).all())
 
 
 def meet(one: Ints, other: Ints) -> Ints:
-    """Return the coarsest common refinement.
-
-    Examples
-    --------
-    >>> meet(np.array([0, 0, 1]), np.array([0, 1, 1])).tolist()
-    [0, 1, 2]
-    """
+    """Return the coarsest common refinement."""
     return canonical(one * (group_count(canonical(other)) + 1) + canonical(other))
 
 
 def join_partitions(one: Ints, other: Ints) -> Ints:
-    """Return the finest common coarsening, from canonical partitions.
-
-    Examples
-    --------
-    >>> join_partitions(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2])).tolist()
-    [0, 0, 0, 1]
-    """
-    if len(one) < FEW:
-        return _joined(one.tolist(), other.tolist())
+    """Return the finest common coarsening, from canonical partitions."""
     # Components are numbered from the left, whose groups are numbered as they occur.
     groups, _ = components(one, other, group_count(one), group_count(other))
     return groups[one]
 
 
-def _joined(one: list[int], other: list[int]) -> Ints:
-    """Join by linking groups of the one that meet the same group of the other."""
-    parent = list(range(max(one, default=-1) + 1))
-    first: dict[int, int] = {}
-    for a, b in zip(one, other, strict=True):
-        b = first.setdefault(b, a)
-        if a != b:
-            while parent[a] != a:
-                a = parent[a]
-            while parent[b] != b:
-                b = parent[b]
-            parent[max(a, b)] = min(a, b)
-    numbers: dict[int, int] = {}
-    for a, up in enumerate(parent):  # a parent comes before its children
-        parent[a] = numbers.setdefault(a, len(numbers)) if up == a else parent[up]
-    return np.array([parent[a] for a in one], dtype=np.int64)
-
-
 def components(left: Ints, right: Ints, lefts: int, rights: int) -> tuple[Ints, Ints]:
     """Return the connected components of a two-sided graph, numbered from the left.
 
-    Parameters
-    ----------
-    left, right
-        The two ends of each edge.
-    lefts, rights
-        How many vertices each side has.
-
-    Examples
-    --------
-    >>> one, other = components(np.array([0, 1, 1]), np.array([0, 0, 2]), 3, 3)
-    >>> one.tolist(), other.tolist()
-    ([0, 0, 1], [0, 2, 0])
+    `left` and `right` are the two ends of each edge.
     """
     size = lefts + rights
-    labels = (
-        _linked(left, right + lefts, size) if size < FEW else _labelled(left, right + lefts, size)
-    )
+    label = _linked if size < FEW else _labelled
+    labels = label(left, right + lefts, size)
     numbered = canonical(labels)
     return numbered[:lefts], numbered[lefts:]
 
@@ -159,15 +109,164 @@ def _labelled(one: Ints, other: Ints, size: int) -> Ints:
 
 
 def partition_entropy(partition: Ints, weights: npt.NDArray[np.float64] | None = None) -> float:
-    """Return the entropy in bits of the group of a category drawn by its weight.
-
-    Examples
-    --------
-    >>> whole, none = np.array([0, 0, 1, 1]), np.array([0, 1])
-    >>> partition_entropy(whole), partition_entropy(none, np.array([1.0, 0]))
-    (1.0, 0.0)
-    """
+    """Return the entropy in bits of the group of a category drawn by its weight."""
     shares = np.bincount(partition, weights=weights).astype(np.float64)
     shares = shares[shares > 0] / shares.sum() if shares.sum() > 0 else shares[:0]
     # Sorted, so that the sum does not depend on the order of the categories.
     return float(abs(np.sort(shares * np.log2(shares)).sum()))
+
+
+# A label lists this many categories, an explanation this many groups; the rest is counted.
+LISTED = 4
+SHOWN = 5
+
+
+def as_partition(node: Node, function: Ints) -> Ints:
+    """Group categories by where they fall; answers that fall outside are one group.
+
+    Whoever records the coarser coding cannot tell such answers apart. "Not stated" and "not
+    applicable" are no answers, and stay alone.
+    """
+    out = function.copy()
+    alone = np.flatnonzero((out < 0) & ~node.substantive)
+    out[alone] = out.max(initial=0) + 1 + np.arange(len(alone))
+    out[out < 0] = out.max(initial=0) + 1
+    return canonical(out)
+
+
+def overlap_groups(left: Node, right: Node, pairs: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    """Return the groups of two overlapping codings: the connected components of their pairs.
+
+    Answers of either side that have no counterpart on the other are one group: who records the
+    other coding cannot tell them apart, and where both have such answers they may be each
+    other's.
+    """
+    both = np.concatenate(components(*pairs, left.size, right.size))
+    paired = np.zeros(len(both), dtype=np.bool_)
+    paired[pairs[0]] = True
+    paired[left.size + pairs[1]] = True
+    lone = ~paired & np.concatenate([left.substantive, right.substantive])
+    if lone.any():
+        both[lone] = both[lone].min()
+        both = canonical(both)
+    return both[: left.size], both[left.size :]
+
+
+def all_matched(left: Node, right: Node, relation: CodingRelation) -> bool:
+    """Tell whether one side at least has a counterpart for every answer.
+
+    Where neither has, what was left over on both sides may belong together: nobody said.
+    """
+    if relation.basis == "intervals":
+        return True
+    sides = ((left, relation.left), (right, relation.right))
+    return any(np.isin(np.flatnonzero(node.substantive), paired).all() for node, paired in sides)
+
+
+def informative_groups(node: Node, groups: Ints) -> int:
+    """Count the groups that answer the question; one alone tells nothing."""
+    return len(np.unique(groups[node.substantive]))
+
+
+def group_edges(node: Node, groups: Ints) -> tuple[Floats, Floats, Ints]:
+    """Return the low and high edge of each group that is a run of intervals.
+
+    The edges of other groups are nan; the third array counts the members of each group.
+    """
+    count = group_count(groups)
+    sizes = np.bincount(groups, minlength=count)
+    low, high = np.full((2, count), np.nan)
+    if node.intervals:
+        first = np.full(count, node.size)
+        last = np.full(count, -1)
+        np.minimum.at(first, groups, np.arange(node.size))
+        np.maximum.at(last, groups, np.arange(node.size))
+        run = (last - first + 1 == sizes) & (last < node.intervals)
+        low[run], high[run] = node.edges[first[run]], node.edges[last[run] + 1]
+    return low, high, sizes
+
+
+def group_labels(node: Node, groups: Ints) -> tuple[str, ...]:
+    """Name each group of a canonical partition by what it holds."""
+    if is_discrete(groups):
+        return node.labels
+    low, high, sizes = group_edges(node, groups)
+    run = ~np.isnan(low)
+    out = np.empty(len(sizes), dtype=object)
+    out[run] = label_edges(low[run], high[run], node.scale or "number")
+    members = np.split(np.argsort(groups, kind="stable"), np.cumsum(sizes)[:-1])
+    for k in np.flatnonzero(~run).tolist():
+        names = [node.labels[i] for i in members[k][:LISTED]]
+        if sizes[k] > LISTED:
+            names[-1] = f"{sizes[k] - LISTED + 1:,} others"
+        out[k] = " or ".join(names)
+    return tuple(out.tolist())
+
+
+def merges(node: Node, groups: Ints, labels: Sequence[str]) -> tuple[str, ...]:
+    """Say which categories were merged, and into what."""
+    merged = np.flatnonzero(np.bincount(groups, minlength=len(labels)) > 1)
+    out = []
+    for k in merged[:SHOWN].tolist():
+        members = np.flatnonzero(groups == k)
+        names = [repr(node.labels[i]) for i in members[:LISTED].tolist()]
+        told = " and ".join(names)
+        if len(members) > LISTED:
+            last = shown(node.labels[int(members[-1])])
+            told = f"{len(members):,} categories, {names[0]} to {last},"
+        out.append(f"{told} become {shown(labels[k])}")
+    if len(merged) > SHOWN:
+        out.append(f"and {len(merged) - SHOWN:,} more groups of merged categories")
+    return tuple(out)
+
+
+def special(node: Node, groups: Ints) -> tuple[str, ...]:
+    """Say what became of "not stated" and "not applicable"."""
+    out = []
+    for kind in SPECIAL:
+        for i in node.of_kind(kind).tolist():
+            with_values = node.substantive[groups == groups[i]].any()
+            fate = (
+                "is merged with answers, as the maps say"
+                if with_values
+                else "stays apart from all answers"
+            )
+            out.append(f"{shown(node.labels[i])} ({KINDS[node.kinds[i]]}) {fate}")
+    return tuple(out[:SHOWN])
+
+
+def relation_words(left: str, right: str, relation: CodingRelation) -> str:
+    """Say how the overlap of two codings is known."""
+    via = ", ".join(relation.via)
+    return {
+        "same": f"{left} on both sides",
+        "map": f"{left} and {right} are tied by maps",
+        "intervals": f"{left} and {right} are compared by the edges of their intervals",
+        "stored": f"the overlap of {left} and {right} is stored",
+        "composed": f"{left} and {right} are compared through {via}",
+    }.get(relation.basis, relation.reason)
+
+
+def climb(graph: CodingGraph, start: str, end: str, as_of: datetime.date | None) -> str:
+    """Write the path up the graph; one that goes over no stored edge is told as a recoding."""
+    path = graph.path(start, end, as_of=as_of)
+    return " → ".join(path) if path else f"{start} → {end}"
+
+
+def counterparts(node: Node, other: Node, paired: Ints) -> tuple[str, ...]:
+    """Say which answers of a coding nobody on the other side can have given."""
+    without = node.substantive.copy()
+    without[paired] = False
+    alone = np.flatnonzero(without)
+    if not alone.size:
+        return ()
+    names = quoted([node.labels[i] for i in alone[:3].tolist()], 3)
+    more = f" and {alone.size - 3:,} more" if alone.size > 3 else ""
+    return (f"{names}{more} of {node.name} has no counterpart in {other.name}",)
+
+
+def inexact(exact: bool) -> list[str]:
+    """Say that an answer may not be the finest, unless it is."""
+    if exact:
+        return []
+    return ["perhaps not the finest: how some categories overlap is known only in part"]

@@ -9,9 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from keyhole.environment.codings.ages import birth_edges
 from keyhole.environment.codings.categories import SPECIAL, Node
-from keyhole.environment.codings.intervals import homes, intersections
+from keyhole.environment.codings.intervals import birth_edges, homes, intersections
 from keyhole.kernels.arrays import Floats, Ints
 
 Basis = Literal["same", "map", "intervals", "stored", "composed", "unresolved", "unrelated"]
@@ -82,7 +81,7 @@ def with_kin(pairs: Pairs, left: Node, right: Node) -> Pairs:
         one, other = left.of_kind(kind), right.of_kind(kind)
         if not (np.isin(one, pairs[0]).any() or np.isin(other, pairs[1]).any()):
             found.append(_every(one, other))
-    return _together(found)
+    return together(found)
 
 
 def _every(one: Ints, other: Ints) -> Pairs:
@@ -93,7 +92,8 @@ def _every(one: Ints, other: Ints) -> Pairs:
     return np.repeat(one, len(other)), np.tile(other, len(one))
 
 
-def _together(pairs: Iterable[Pairs]) -> Pairs:
+def together(pairs: Iterable[Pairs]) -> Pairs:
+    """Return all pairs of several lists, one after the other."""
     both = list(pairs)
     return np.concatenate([p[0] for p in both]), np.concatenate([p[1] for p in both])
 
@@ -117,18 +117,18 @@ def _aligned(left: Node, right: Node, as_of: datetime.date | None) -> tuple[Floa
     if left.scale == right.scale:
         return left.edges, right.edges
     assert as_of is not None
-    sides = [
-        node.edges if node.scale == "date" else birth_edges(node.edges, as_of)
-        for node in (left, right)
-    ]
-    assert sides[0] is not None
-    assert sides[1] is not None
-    return sides[0], sides[1]
+    return _on_days(left, as_of), _on_days(right, as_of)
+
+
+def _on_days(node: Node, as_of: datetime.date) -> Floats:
+    edges = node.edges if node.scale == "date" else birth_edges(node.edges, as_of)
+    assert edges is not None
+    return edges
 
 
 def _turned(positions: Ints, node: Node, other: Node) -> Ints:
     """Number intervals of age from the youngest again: days of birth run the other way."""
-    if node.scale == other.scale or node.scale == "date":
+    if node.scale in (other.scale, "date"):
         return positions
     return node.intervals - 1 - positions
 
@@ -139,22 +139,24 @@ def interval_pairs(left: Node, right: Node, as_of: datetime.date | None) -> Pair
     pairs = _turned(one, left, right), _turned(other, right, left)
     if not left.coding.categories and not right.coding.categories:
         return pairs
-    extras = [pairs, _same_codes(left, right)]
-    extras.append(_every(_outside(left, right, as_of), right.of_kind("other")))
-    extras.append(_every(left.of_kind("other"), _outside(right, left, as_of)))
-    extras.append(_every(left.of_kind("other"), right.of_kind("other")))
-    return with_kin(_together(extras), left, right)
+    extras = [
+        pairs,
+        _same_codes(left, right),
+        _every(_outside(left, right, as_of), right.of_kind("other")),
+        _every(left.of_kind("other"), _outside(right, left, as_of)),
+        _every(left.of_kind("other"), right.of_kind("other")),
+    ]
+    return with_kin(together(extras), left, right)
 
 
 def _outside(inner: Node, outer: Node, as_of: datetime.date | None) -> Ints:
     """Return what reaches beyond the other's intervals: intervals, and values it does not list."""
     begins, ends = homes(*_aligned(inner, outer, as_of))
     beyond = np.flatnonzero((begins < 0) | (ends > outer.intervals - 1))
-    listed = inner.coding.categories
     known = {category.code for category in outer.coding.categories}
     values = [
         inner.intervals + i
-        for i, category in enumerate(listed)
+        for i, category in enumerate(inner.coding.categories)
         if category.kind == "value" and category.code not in known
     ]
     return np.concatenate([_turned(beyond, inner, outer), np.array(values, dtype=np.int64)])
@@ -177,9 +179,8 @@ def interval_function(finer: Node, coarser: Node, as_of: datetime.date | None) -
 
     An interval that lies wholly outside the other's falls nowhere (-1).
     """
-    if not nested(finer, coarser, as_of):
-        return None
-    return function_of(interval_pairs(finer, coarser, as_of), finer.size)
+    whole = nested(finer, coarser, as_of)
+    return function_of(interval_pairs(finer, coarser, as_of), finer.size) if whole else None
 
 
 def nested(finer: Node, coarser: Node, as_of: datetime.date | None) -> bool:

@@ -31,8 +31,7 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
-from keyhole.environment.scenarios.presets import PRESETS
-from keyhole.environment.scenarios.scenarios import RestrictedStage, Scenario
+from keyhole.environment.scenarios.scenarios import PRESETS, RestrictedStage, Scenario
 
 AS_OF = datetime.date(2024, 6, 30)
 """The day of the example file: the world is that of 2024."""

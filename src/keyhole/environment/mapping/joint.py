@@ -5,9 +5,10 @@ Each of two columns may be held by half of the forms, and no form hold both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -15,20 +16,46 @@ from keyhole.core.marks import HIDDEN
 from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import refines
-from keyhole.environment.mapping.answers import KeyMapping
-from keyhole.environment.mapping.askings import Askings
-from keyhole.environment.mapping.class_keys import holdings_of
-from keyhole.environment.mapping.classes import class_words, forms_in
-from keyhole.environment.mapping.closed_sets import closed_sets
-from keyhole.environment.mapping.holdings import ColumnWeights, TargetColumn, columns_of
-from keyhole.environment.mapping.keys import KeyVariable
-from keyhole.environment.mapping.mapping import map_forms
+from keyhole.environment.mapping.holdings import ColumnWeights, columns_of
+from keyhole.environment.mapping.keys import KeyMapping
+from keyhole.environment.mapping.mapping import forms_in, holdings_of, map_class
 from keyhole.environment.model import Environment, Target
 from keyhole.errors import OptionError
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+def closed_sets(holders: Sequence[int], everybody: int, minimum: int) -> Iterator[tuple[int, int]]:
+    """Yield (items, support) of each closed set, in falling order of support.
+
+    A set is closed if nothing can be added to it without losing a holder; every set held by
+    somebody has the support of the smallest closed set around it. `holders` has for each item
+    its holders as the bits of a whole number; sets with fewer than `minimum` are left out.
+
+    Notes
+    -----
+    Each closed set is made once, by adding to its parent an item after which it has no new
+    earlier one (the prefix-preserving closure extension of LCM, Uno et al. 2004), best first.
+    """
+    everyone = (1 << everybody) - 1
+    heap = [(-everybody, _closure(holders, everyone), -1, everyone)] if everybody >= minimum else []
+    while heap:
+        support, items, core, who = heapq.heappop(heap)
+        yield items, -support
+        for item in range(core + 1, len(holders)):
+            both = who & holders[item]
+            if items >> item & 1 or both.bit_count() < max(minimum, 1):
+                continue
+            closure, before = _closure(holders, both), (1 << item) - 1
+            if closure & before == items & before:
+                heapq.heappush(heap, (-both.bit_count(), closure, item, both))
+
+
+def _closure(holders: Sequence[int], who: int) -> int:
+    """Return all items that these holders have in common."""
+    return sum(1 << item for item, has in enumerate(holders) if has & who == who)
 
 
 # So many closed sets are looked at before the search says that it is not complete.
@@ -73,8 +100,7 @@ class JointKeys(Result):
         import polars as pl
 
         rows = [(list(s.columns), s.support, s.share, s.bits) for s in self.sets]
-        kinds: list[Any] = [pl.List(pl.String), pl.Int64, pl.Float64, pl.Float64]
-        schema = dict(zip(("columns", "support", "share", "bits"), kinds, strict=True))
+        schema = {"columns": list[str], "support": int, "share": float, "bits": float}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
@@ -120,15 +146,29 @@ def joint_keys(
         How many sets to return, those with the most bits.
     """
     graph = CodingGraph.of(environment)
-    forms = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
-    words = class_words({"sector": sector, "purpose": purpose, **(classifications or {})})
-    mapping = map_forms(graph, target, forms, words, threshold=threshold, weights=weights)
+    forms, _ = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
+    mapping = map_class(
+        graph,
+        target,
+        sector=sector,
+        purpose=purpose,
+        classifications=classifications,
+        threshold=threshold,
+        weights=weights,
+    )
     least = mapping.needed if minimum is None else minimum
     if least < 1 or limit < 1:
         raise OptionError("minimum and limit must be at least 1. Got less instead.")
     columns = {c.name: c for c in columns_of(graph, graph.target(target), weights)[0]}
     askings = graph.askings(forms)
-    holders = [_holders(graph, columns[v.column], v, askings) for v in mapping.key]
+    holders = []  # of each variable at its coding in the key, as bits
+    for variable in mapping.key:
+        groups = np.array(variable.groups, dtype=np.int64)
+        holds = np.zeros(len(forms), dtype=bool)
+        for one in holdings_of(graph, columns[variable.column], askings):
+            holds[one.forms] = one.held.groups is not None and refines(one.held.groups, groups)
+        bits = np.packbits(holds, bitorder="little").tobytes()
+        holders.append(int.from_bytes(bits, "little"))
     sets, complete, last = _sets(mapping, holders, least)
     whole = (1 << len(forms)) - 1
     for has in holders:
@@ -146,32 +186,18 @@ def joint_keys(
     )
 
 
-def _holders(graph: CodingGraph, column: TargetColumn, key: KeyVariable, askings: Askings) -> int:
-    """Return the forms that hold a column at its coding in the key, as bits."""
-    groups = np.array(key.groups, dtype=np.int64)
-    holds = np.zeros(len(askings.forms), dtype=bool)
-    for holding in holdings_of(graph, column, askings):
-        held = holding.held.groups
-        if held is not None and refines(held, groups):
-            holds[holding.forms] = True
-    return int.from_bytes(np.packbits(holds, bitorder="little").tobytes(), "little")
-
-
 def _sets(
     mapping: KeyMapping, holders: Sequence[int], least: int
 ) -> tuple[list[KeySet], bool, int]:
     """Return the sets by bits, whether all were seen, and the support seen last."""
     out: list[KeySet] = []
+    complete, last = True, least
     for looked, (items, support) in enumerate(closed_sets(holders, mapping.forms, least)):
         if looked == MOST:
-            return _by_bits(out), False, support
+            complete, last = False, support
+            break
         held = [v for i, v in enumerate(mapping.key) if items >> i & 1]
         if len(held) > 1:
-            bits = sum(v.entropy for v in held)
-            names = tuple(v.column for v in held)
+            names, bits = tuple(v.column for v in held), sum(v.entropy for v in held)
             out.append(KeySet(names, support, support / mapping.forms, bits))
-    return _by_bits(out), True, least
-
-
-def _by_bits(sets: list[KeySet]) -> list[KeySet]:
-    return sorted(sets, key=lambda s: (-round(s.bits, 9), -s.support, s.columns))
+    return sorted(out, key=lambda s: (-round(s.bits, 9), -s.support, s.columns)), complete, last

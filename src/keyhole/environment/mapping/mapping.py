@@ -6,32 +6,121 @@ intersection of two datasets, or of a dataset and a class of datasets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from keyhole.core.names import plural, shown
-from keyhole.environment.codings.crossing import ruled_out
-from keyhole.environment.codings.explanations import inexact
-from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.answers import KeyMapping
-from keyhole.environment.mapping.class_keys import class_variable
-from keyhole.environment.mapping.classes import (
-    class_of,
-    class_words,
-    forms_in,
-    identifiers_of,
-    needed_of,
-)
+from keyhole.core.names import plural, quoted, shown
+from keyhole.environment.codings.graph import Askings, CodingGraph, Holder
+from keyhole.environment.codings.joins import ruled_out
+from keyhole.environment.codings.partitions import group_count, inexact, partition_entropy, refines
 from keyhole.environment.mapping.holdings import (
-    Absent,
     ColumnWeights,
+    Held,
     TargetColumn,
-    columns_of,
+    VariableMaker,
     held_by,
+    map_columns,
     tells,
 )
-from keyhole.environment.mapping.keys import KeyVariable
-from keyhole.environment.mapping.variables import VariableMaker
+from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable
+from keyhole.environment.mapping.prevalence import Finest, finest
 from keyhole.environment.model import Environment, Form, Target
+from keyhole.errors import InputError, OptionError
+from keyhole.kernels.arrays import Ints
+
+# An explanation tells of so many codings, the most common first.
+SHOWN = 3
+# The key variable may be the coding that one of so many holdings has.
+NEAR = 10
+
+
+def class_of(
+    *,
+    sector: str | None = None,
+    purpose: str | None = None,
+    classifications: Mapping[str, str] | None = None,
+) -> dict[str, str | None]:
+    """Return what a class asks of forms, by scheme; sector and purpose are schemes like others.
+
+    Examples
+    --------
+    >>> class_of(classifications={"sector": "health"})
+    {'sector': 'health', 'purpose': None}
+    """
+    given = {"sector": sector, "purpose": purpose}
+    more = dict(classifications or {})
+    twice = [name for name in given if given[name] and more.get(name, given[name]) != given[name]]
+    if twice:
+        raise OptionError(f"{' and '.join(twice)} must be said once. Got two values instead.")
+    return {**given, **more}
+
+
+def forms_in(
+    graph: CodingGraph,
+    *,
+    sector: str | None = None,
+    purpose: str | None = None,
+    classifications: Mapping[str, str] | None = None,
+) -> tuple[tuple[Form, ...], str]:
+    """Return the forms of a class, sorted by name, and the class in words; all if none is asked."""
+    asked = class_of(sector=sector, purpose=purpose, classifications=classifications)
+    given = {name: value for name, value in asked.items() if value is not None}
+    forms = graph.environment.forms
+    sectors = {one.name: one.sector for one in graph.environment.organisations}
+
+    def value_of(form: Form, name: str) -> str:
+        """Return what a form is in a classification; its organisation's sector may stand in."""
+        more = form.classifications.get(name, "")
+        if name == "sector":
+            return form.sector or sectors.get(form.organisation, "") or more
+        return (form.purpose or more) if name == "purpose" else more
+
+    wanted = {name: value.casefold() for name, value in given.items()}
+    found = [f for f in forms if all(value_of(f, n).casefold() == v for n, v in wanted.items())]
+    if found:
+        return tuple(sorted(found, key=lambda form: form.name)), _class_words(given)
+    if not forms:
+        raise InputError("the environment has no forms; import some first.")
+    values = {name: sorted({value_of(form, name) for form in forms} - {""}) for name in wanted}
+    there = [f"{name}: {quoted(v) or 'none is said of any form'}" for name, v in values.items()]
+    raise InputError(
+        f"no form is in the class {_class_words(wanted)}. There are {'; '.join(there)}."
+    )
+
+
+def _class_words(wanted: Mapping[str, str]) -> str:
+    parts = [f"{name} {shown(value)}" for name, value in wanted.items()]
+    return "forms with " + " and ".join(parts) if parts else "all forms"
+
+
+def needed_of(threshold: float, forms: int) -> int:
+    """Return how many forms a prevalence threshold asks for: at least t * N, and one.
+
+    Examples
+    --------
+    >>> needed_of(0, 8), needed_of(0.1, 30), needed_of(0.5, 5), needed_of(1, 8)
+    (1, 3, 3, 8)
+    """
+    if isinstance(threshold, bool) or not 0 <= threshold <= 1:
+        raise OptionError(f"threshold must be from 0 to 1. Got {threshold!r} instead.")
+    exact = threshold * forms
+    # 0.1 * 30 is a little above 3 in floating point; that is not a fourth form.
+    return max(round(exact) if abs(exact - round(exact)) < 1e-9 else int(exact) + 1, 1)
+
+
+def identifiers_of(holders: Iterable[Holder]) -> dict[str, int]:
+    """Return the direct identifiers that holders have, with how many have each."""
+    counts: Counter[str] = Counter()
+    for holder in holders:
+        counts.update({f.identifier for f in holder.fields if f.identifier is not None})
+    return commonest(counts)
+
+
+def commonest(counts: Mapping[str, int]) -> dict[str, int]:
+    """Sort identifiers by how many have each, then by name."""
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def map_pair(
@@ -52,45 +141,23 @@ def map_pair(
     """
     graph = CodingGraph.of(environment)
     aim, other = graph.target(target), graph.form(form)
-    columns, absent = columns_of(graph, aim, weights)
-    maker, key = VariableMaker(graph), list[KeyVariable]()
-    for column in columns:
-        codings = graph.asked(other).get(column.node.construct, ())
-        found = pair_variable(graph, maker, column, codings, f"form {shown(other.name)}")
-        (key if isinstance(found, KeyVariable) else absent).append(found)  # type: ignore[arg-type]
-    held = identifiers_of([other])
-    return KeyMapping(
-        "pair", aim.name, f"form {shown(other.name)}", 1, 0.0, 1, tuple(key), tuple(absent), held
-    )
+    holder, asked = f"form {shown(other.name)}", graph.asked(other)
 
+    def find(maker: VariableMaker, column: TargetColumn) -> KeyVariable | Absent:
+        codings = asked.get(column.node.construct, ())
+        if not codings:
+            return column.absent(f"{holder} does not ask it")
+        holds = f"{holder} holds {' and '.join(codings)}"
+        found = maker.held(
+            column,
+            codings,
+            lambda held: [holds, *held.words, *inexact(held.exact)],
+            antichain=_finest_above(graph, column, codings),
+        )
+        return _crossing(graph, column, codings, holder) if found is None else found
 
-def pair_variable(
-    graph: CodingGraph,
-    maker: VariableMaker,
-    column: TargetColumn,
-    codings: Sequence[str],
-    holder: str,
-) -> KeyVariable | Absent:
-    """Return a column at what one holder of some codings can tell, or why it is nothing."""
-    construct = column.node.construct
-    if not codings:
-        return Absent(column.name, construct, f"{holder} does not ask it")
-    held = held_by(graph, column, codings)
-    if held.groups is None:
-        return Absent(column.name, construct, f"unresolved: {held.reason}")
-    if not tells(column, held):
-        return _crossing(graph, column, codings, holder)
-    because = [f"{holder} holds {' and '.join(codings)}", *held.words, *inexact(held.exact)]
-    return maker.make(
-        column,
-        held.groups,
-        holders=1,
-        of=1,
-        exact=held.exact,
-        antichain=_finest_above(graph, column, codings),
-        because=because,
-        codings=codings,
-    )
+    identifiers = identifiers_of([other])
+    return map_columns(graph, "pair", aim, holder, weights, find, identifiers=identifiers)
 
 
 def _finest_above(graph: CodingGraph, column: TargetColumn, codings: Sequence[str]) -> list[str]:
@@ -109,17 +176,15 @@ def _crossing(
     graph: CodingGraph, column: TargetColumn, codings: Sequence[str], holder: str
 ) -> Absent:
     """Say that codings join to one category, and what they rule out all the same."""
-    shares = [_ruled_out(graph, column, coding) for coding in codings]
+    own, shares = column.node, []
+    for coding in codings:
+        relation = graph.overlap(own.name, coding, as_of=column.as_of)
+        shares.append(ruled_out(own, graph.node(coding), relation))
     most = max((s for s in shares if s is not None), default=None)
-    reason = f"{column.node.name} and {' and '.join(codings)} of {holder} join to one category"
+    reason = f"{own.name} and {' and '.join(codings)} of {holder} join to one category"
     if most:
         reason += f"; yet {most:.0%} of the pairs are ruled out (compatibility)"
-    return Absent(column.name, column.node.construct, reason, most, tuple(codings))
-
-
-def _ruled_out(graph: CodingGraph, column: TargetColumn, coding: str) -> float | None:
-    relation = graph.overlap(column.node.name, coding, as_of=column.as_of)
-    return ruled_out(column.node, graph.node(coding), relation)
+    return column.absent(reason, most, tuple(codings))
 
 
 def map_class(
@@ -153,39 +218,139 @@ def map_class(
     paper's sentence about a threshold of one says zero by mistake.
     """
     graph = CodingGraph.of(environment)
-    forms = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
-    words = class_words(class_of(sector=sector, purpose=purpose, classifications=classifications))
-    return map_forms(graph, target, forms, words, threshold=threshold, weights=weights)
+    forms, against = forms_in(
+        graph, sector=sector, purpose=purpose, classifications=classifications
+    )
+    aim, askings, needed = (
+        graph.target(target),
+        graph.askings(forms),
+        needed_of(threshold, len(forms)),
+    )
+    note = f"{plural(len(forms), 'form')}; a coding counts if {needed:,} or more hold it"
+    return map_columns(
+        graph,
+        "class",
+        aim,
+        against,
+        weights,
+        lambda maker, column: _class_variable(maker, column, askings, needed),
+        forms=len(forms),
+        threshold=threshold,
+        needed=needed,
+        identifiers=identifiers_of(forms),
+        notes=(f"{note} (threshold {threshold:g}).",),
+    )
 
 
-def map_forms(
+def map_restricted(
     graph: CodingGraph,
     target: str | Target,
-    forms: Sequence[Form],
-    against: str,
     *,
-    threshold: float = 0.0,
-    weights: ColumnWeights | None = None,
+    form: str | None,
+    weights: ColumnWeights | None,
+    **forms: Any,
 ) -> KeyMapping:
-    """Map a target against any forms; see `map_class`."""
-    aim = graph.target(target)
-    needed = needed_of(threshold, len(forms))
-    askings = graph.askings(forms)
-    columns, absent = columns_of(graph, aim, weights)
-    maker, key = VariableMaker(graph), list[KeyVariable]()
-    for column in columns:
-        found = class_variable(graph, maker, column, askings, needed)
-        (key if isinstance(found, KeyVariable) else absent).append(found)  # type: ignore[arg-type]
-    note = f"{plural(len(forms), 'form')}; a coding counts if {needed:,} or more hold it"
-    return KeyMapping(
-        "class",
-        aim.name,
-        against,
-        len(forms),
-        threshold,
+    """Map a target against the form that is named, else against the class that `forms` describe."""
+    if form is not None:
+        return map_pair(graph, target, form, weights=weights)
+    return map_class(graph, target, weights=weights, **forms)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Holding:
+    """The forms (their places) that hold a construct in the same codings, and what that tells."""
+
+    codings: tuple[str, ...]
+    forms: Ints
+    held: Held
+
+
+def holdings_of(graph: CodingGraph, column: TargetColumn, askings: Askings) -> list[Holding]:
+    """Sort forms by the codings in which they hold a column's construct; most forms first."""
+    return [
+        Holding(codings, places, held_by(graph, column, codings))
+        for codings, places in askings.asking(column.node.construct)
+    ]
+
+
+def _class_variable(
+    maker: VariableMaker, column: TargetColumn, askings: Askings, needed: int
+) -> KeyVariable | Absent:
+    """Return a column at the finest coding that enough forms hold, or why there is none."""
+    holdings = holdings_of(maker.graph, column, askings)
+    known = [(h.held.groups, len(h.forms)) for h in holdings if h.held.groups is not None]
+    answer = finest(
+        [groups for groups, _ in known],
+        [count for _, count in known],
         needed,
-        tuple(key),
-        tuple(absent),
-        identifiers_of(forms),
-        (f"{note} (threshold {threshold:g}).",),
+        substantive=column.node.substantive,
+        weights=column.weights,
+    )
+    if not answer.partitions:
+        return column.absent(_missing(column, holdings, needed))
+    return _chosen(maker, column, holdings, answer, askings)
+
+
+def _chosen(
+    maker: VariableMaker,
+    column: TargetColumn,
+    holdings: Sequence[Holding],
+    answer: Finest,
+    askings: Askings,
+) -> KeyVariable:
+    """Take the finest of the antichain: most bits, most groups, stored, first by name."""
+    near = [c for holding in holdings[:NEAR] for c in holding.codings]
+
+    def rank(groups: Ints) -> tuple[float, int, bool, str, bytes]:
+        name, stored = ("", True)
+        if len(answer.partitions) > 1:
+            name, stored = maker.name(column, groups, near)
+        bits = round(partition_entropy(groups, column.weights), 9)
+        return -bits, -group_count(groups), not stored, name if stored else "", groups.tobytes()
+
+    ordered = sorted(answer.partitions, key=rank)
+    best = ordered[0]
+    holders = [h for h in holdings if h.held.groups is not None and refines(h.held.groups, best)]
+    count, of = sum(len(holding.forms) for holding in holders), len(askings.forms)
+    exact = all(holding.held.exact for holding in holders)
+    verb = "holds" if count == 1 else "hold"
+    because = [f"{count:,} of {plural(of, 'form')} {verb} it at this detail or finer"]
+    for holding in holders[:SHOWN]:
+        words = "; ".join(holding.held.words)
+        forms = askings.names(holding.forms)
+        because.append(f"{' and '.join(holding.codings)} in {forms}: {words}")
+    if len(holders) > SHOWN:
+        because.append(f"and {len(holders) - SHOWN:,} more codings")
+    because += inexact(exact)
+    if not answer.complete:
+        because.append("there are very many joins; the search ended before it had seen all")
+    antichain = [maker.name(column, groups, near)[0] for groups in ordered]
+    if len(antichain) > 1:
+        because.append(f"held by enough forms and not coarser: {', '.join(antichain[1:])}")
+    return maker.make(
+        column,
+        best,
+        holders=count,
+        of=of,
+        exact=exact,
+        antichain=antichain,
+        because=because,
+        near=near,
+    )
+
+
+def _missing(column: TargetColumn, holdings: Sequence[Holding], needed: int) -> str:
+    """Say why a column is not in the key of a class."""
+    if not holdings:
+        return "no form of the class asks it"
+    asking = sum(len(holding.forms) for holding in holdings)
+    unresolved = [holding for holding in holdings if holding.held.groups is None]
+    telling = [holding for holding in holdings if tells(column, holding.held)]
+    if unresolved and not telling:
+        return f"unresolved: {unresolved[0].held.reason}"
+    some = sum(len(holding.forms) for holding in telling)
+    verb = "asks" if asking == 1 else "ask"
+    return (
+        f"{plural(asking, 'form')} {verb} it, {some:,} so that answers can be told apart;"
+        f" no coding with two categories or more is held by {needed:,}"
     )

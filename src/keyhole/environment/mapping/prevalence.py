@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.environment.codings.partitions import (
     group_count,
@@ -21,7 +20,7 @@ from keyhole.environment.codings.partitions import (
     partition_entropy,
     representatives,
 )
-from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.arrays import Flags, Floats, Ints
 
 # So many candidates are looked at, fewer of many categories, before the search says that it
 # is not complete.
@@ -43,33 +42,65 @@ def finest(
     counts: Sequence[int],
     needed: int,
     *,
-    substantive: npt.NDArray[np.bool_],
+    substantive: Flags,
     weights: Floats | None = None,
 ) -> Finest:
     """Return the finest joins of partitions that enough forms hold, by entropy, then groups.
 
-    Parameters
-    ----------
-    partitions, counts
-        The canonical partitions that forms hold, and how many hold each.
-    needed
-        How many forms must hold a partition, equal or finer.
-    substantive
-        Which categories answer the question; a partition with one group of them is left out.
+    `partitions` are the canonical ones that forms hold, `counts` how many hold each. One with a
+    single group of `substantive` categories, which answer the question, is left out.
 
-    Examples
-    --------
-    >>> held = [np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])]
-    >>> every = np.ones(4, dtype=bool)
-    >>> [p.tolist() for p in finest(held, [3, 2, 1], 5, substantive=every).partitions]
-    [[0, 0, 1, 1]]
+    Notes
+    -----
+    A join is told by the set of partitions that refine it, which is closed: nothing can be
+    added without making the join coarser. Such sets are made one from another by adding a
+    later member after which no new earlier one comes in (as in `closed_sets`), so that each join
+    is seen once, from fine to coarse.
     """
     answers = np.flatnonzero(substantive)
     known = _raised(zip(partitions, counts, strict=True), needed, answers)
-    return _Search(list(known.values()), answers, weights).run(needed) if known else NOTHING
+    if not known:
+        return Finest((), True)
+    # The commonest first, so that few forms remain to be added soon.
+    ordered = sorted(known.values(), key=lambda item: (-item[1], item[0].tobytes()))
+    held = [partition for partition, _ in ordered]
+    forms = np.array([count for _, count in ordered], dtype=np.int64)
+    firsts = np.array([representatives(partition) for partition in held])
+    heap: list[tuple[float, int, bytes, int]] = []
 
+    def add(partition: Ints, core: int) -> None:
+        """Queue a candidate made by adding the partition numbered `core`."""
+        bits = round(partition_entropy(partition, weights), 9)
+        heapq.heappush(heap, (-bits, -group_count(partition), partition.tobytes(), core))
 
-NOTHING = Finest((), True)
+    def holding(partition: Ints) -> Flags:
+        """Tell which of the forms' partitions refine a candidate."""
+        return np.asarray((partition[firsts] == partition).all(axis=1))
+
+    found: list[tuple[Ints, Ints]] = []  # with their representatives, to see what is coarser
+    add(np.arange(firsts.shape[1]), -1)
+    looked, most = 0, max(50, min(MOST, BUDGET // firsts.size))
+    while heap and looked < most:
+        *_, key, core = heapq.heappop(heap)
+        candidate = np.frombuffer(key, dtype=np.int64)
+        if any((candidate[first] == candidate).all() for _, first in found):
+            continue
+        looked += 1
+        holds = holding(candidate)
+        if forms[holds].sum() >= needed:
+            found.append((candidate, representatives(candidate)))
+            continue
+        # Join it with later partitions, as long as enough forms can still come in.
+        reachable = int(forms[holds].sum() + forms[core + 1 :][~holds[core + 1 :]].sum())
+        for i in range(core + 1, len(held)):
+            if reachable < needed:
+                break
+            if not holds[i]:
+                reachable -= int(forms[i])
+                further = join_partitions(candidate, held[i])
+                if _tells(further, answers) and not (holding(further) & ~holds)[:i].any():
+                    add(further, i)
+    return Finest(tuple(partition for partition, _ in found), not heap)
 
 
 def _raised(held: Iterable[tuple[Ints, int]], needed: int, answers: Ints) -> Counted:
@@ -87,9 +118,8 @@ def _raised(held: Iterable[tuple[Ints, int]], needed: int, answers: Ints) -> Cou
         if not must:
             return known
         floor = reduce(join_partitions, must)
-        further = _counted(
-            ((join_partitions(p, floor), count) for p, count in known.values()), answers
-        )
+        joined = ((join_partitions(p, floor), count) for p, count in known.values())
+        further = _counted(joined, answers)
         if further.keys() == known.keys():
             return known
         known = further
@@ -108,68 +138,3 @@ def _counted(held: Iterable[tuple[Ints, int]], answers: Ints) -> Counted:
 def _tells(partition: Ints, answers: Ints) -> bool:
     told = partition[answers]
     return len(told) > 0 and not bool((told == told[0]).all())
-
-
-class _Search:
-    """Goes through the joins of partitions, each once, from fine to coarse.
-
-    A join is told by the set of partitions that refine it, which is closed: nothing can be
-    added without making the join coarser. Such sets are made one from another by adding a
-    later member after which no new earlier one comes in (as in `closed_sets`).
-    """
-
-    def __init__(
-        self, held: Sequence[tuple[Ints, int]], answers: Ints, weights: Floats | None
-    ) -> None:
-        # The commonest first, so that few forms remain to be added soon.
-        ordered = sorted(held, key=lambda item: (-item[1], item[0].tobytes()))
-        self.partitions = [partition for partition, _ in ordered]
-        self.counts = np.array([count for _, count in ordered], dtype=np.int64)
-        self.firsts = np.array([representatives(partition) for partition in self.partitions])
-        self.answers = answers
-        self.weights = weights
-        self.heap: list[tuple[float, int, bytes, int]] = []
-
-    def add(self, partition: Ints, core: int) -> None:
-        """Queue a candidate made by adding the partition numbered `core`."""
-        bits = round(partition_entropy(partition, self.weights), 9)
-        heapq.heappush(self.heap, (-bits, -group_count(partition), partition.tobytes(), core))
-
-    def holding(self, partition: Ints) -> npt.NDArray[np.bool_]:
-        """Tell which of the forms' partitions refine a candidate."""
-        return np.asarray((partition[self.firsts] == partition).all(axis=1))
-
-    def run(self, needed: int) -> Finest:
-        """Take the finest candidate until none is left that could be finer than an answer."""
-        found: list[Ints] = []
-        firsts: list[Ints] = []  # of the answers, to see what is coarser than one
-        self.add(np.arange(self.firsts.shape[1]), -1)
-        looked, most = 0, max(50, min(MOST, BUDGET // self.firsts.size))
-        while self.heap and looked < most:
-            *_, key, core = heapq.heappop(self.heap)
-            candidate = np.frombuffer(key, dtype=np.int64)
-            if any((candidate[first] == candidate).all() for first in firsts):
-                continue
-            looked += 1
-            held = self.holding(candidate)
-            if self.counts[held].sum() >= needed:
-                found.append(candidate)
-                firsts.append(representatives(candidate))
-            else:
-                self._climb(candidate, held, core, needed)
-        return Finest(tuple(found), not self.heap)
-
-    def _climb(self, candidate: Ints, held: npt.NDArray[np.bool_], core: int, needed: int) -> None:
-        """Queue the joins with later partitions, as long as enough forms can still come in."""
-        reachable = int(self.counts[held].sum() + self.counts[core + 1 :][~held[core + 1 :]].sum())
-        for i in range(core + 1, len(self.partitions)):
-            if reachable < needed:
-                return
-            if held[i]:
-                continue
-            reachable -= int(self.counts[i])
-            further = join_partitions(candidate, self.partitions[i])
-            if not _tells(further, self.answers):
-                continue
-            if not (self.holding(further)[:i] & ~held[:i]).any():
-                self.add(further, i)

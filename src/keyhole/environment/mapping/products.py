@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.environment.codings.ages import birth_edges
 from keyhole.environment.codings.categories import SPECIAL, Node
 from keyhole.environment.codings.graph import CodingGraph, Day
-from keyhole.environment.codings.groups import all_matched
-from keyhole.environment.codings.partitions import canonical, components
+from keyhole.environment.codings.intervals import birth_edges
+from keyhole.environment.codings.partitions import all_matched, canonical, components
 from keyhole.environment.codings.relations import (
     MOST,
     CodingRelation,
@@ -53,19 +52,17 @@ def product_groups(
 ) -> CodingProduct | None:
     """Return what holding codings together tells of a target's categories, if it can be found.
 
-    Parameters
-    ----------
-    graph, node
-        The graph, and the coding of the target.
-    codings
-        Names of codings whose overlap with the target's is known; none free text.
-    as_of
-        The day on which dates of birth are compared with ages.
-    told
-        Partitions of the target's categories that are known besides.
+    The overlap of the `codings` with the target's is known, and none is free text. `told` are
+    partitions of the target's categories that are known besides.
     """
-    nodes = _needed(graph, [graph.node(name) for name in codings], as_of)
-    if _are_intervals([node, *nodes], as_of):
+    nodes: list[Node] = []
+    # A coding that another of them refines tells nothing more.
+    for one in sorted(map(graph.node, codings), key=lambda one: (-one.size, one.name)):
+        if not any(graph.refines(kept.name, one.name, as_of=as_of) for kept in nodes):
+            nodes.append(one)
+    every = [node, *nodes]
+    plain = all(n.scale is not None and not n.substantive[n.intervals :].any() for n in every)
+    if plain and all(comparable(a, b, as_of) is None for a, b in combinations(every, 2)):
         return CodingProduct(_grouped(node, _cut(node, nodes, as_of), told), exact=True)
     shared = _below(graph, node, nodes, as_of)
     if shared is not None:
@@ -89,23 +86,15 @@ def _by_twos(
     found = table.tocoo()
     pairs = found.row.astype(np.int64), found.col.astype(np.int64)
     sure = all(relation.exact and all_matched(node, other, relation) for other, relation in both)
-    exact = sure and _determined(graph, node, nodes, as_of)
+
+    def tied(other: Node) -> bool:
+        up = graph.refines(node.name, other.name, as_of=as_of)
+        return up or graph.refines(other.name, node.name, as_of=as_of)
+
+    # What can go together in all codings follows from what can by twos where all codings but one
+    # and the target's follow from these, or tell the target's.
+    exact = sure and sum(not tied(other) for other in nodes) < 2
     return CodingProduct(_grouped(node, pairs, told), exact)
-
-
-def _needed(graph: CodingGraph, nodes: Sequence[Node], as_of: Day) -> list[Node]:
-    """Leave out codings that another of them refines: they tell nothing more."""
-    kept: list[Node] = []
-    for node in sorted(nodes, key=lambda one: (-one.size, one.name)):
-        if not any(graph.refines(one.name, node.name, as_of=as_of) for one in kept):
-            kept.append(node)
-    return kept
-
-
-def _are_intervals(nodes: Sequence[Node], as_of: Day) -> bool:
-    """Tell whether all answers are intervals that can be laid on one line."""
-    plain = all(n.scale is not None and not n.substantive[n.intervals :].any() for n in nodes)
-    return plain and all(comparable(a, b, as_of) is None for a, b in combinations(nodes, 2))
 
 
 def _cut(node: Node, nodes: Sequence[Node], as_of: Day) -> Pairs:
@@ -151,24 +140,20 @@ class _Side:
     """One of the codings beside the target's; what has no counterpart falls into one last cell."""
 
     def __init__(self, target: Node, node: Node, relation: CodingRelation) -> None:
+        from scipy.sparse import coo_matrix
+
         self.node = node
         self.outside = node.size
         paired = np.zeros(target.size, dtype=np.bool_)
         paired[relation.left] = True
         lone = np.flatnonzero(~paired & target.substantive)
-        pairs = (
-            np.concatenate([relation.left, lone]),
-            np.concatenate([relation.right, np.full(len(lone), self.outside)]),
-        )
-        self.table = _table(pairs, target.size, node.size + 1)
+        rows = np.concatenate([relation.left, lone])
+        columns = np.concatenate([relation.right, np.full(len(lone), self.outside)])
+        ones = np.ones(len(rows), dtype=np.int32)
+        self.table: Table = coo_matrix(
+            (ones, (rows, columns)), shape=(target.size, node.size + 1)
+        ).tocsc()
         self.counts = np.asarray(self.table.sum(axis=0)).ravel()
-
-
-def _table(pairs: Pairs, rows: int, columns: int) -> Table:
-    from scipy.sparse import coo_matrix
-
-    table = coo_matrix((np.ones(len(pairs[0]), dtype=np.int32), pairs), shape=(rows, columns))
-    return table.tocsc()
 
 
 def _multiplied(graph: CodingGraph, sides: Sequence[_Side], as_of: Day) -> Table | None:
@@ -200,7 +185,9 @@ def _possible(
     None if they are too many to be listed.
     """
     held = np.diff(table.indptr).astype(np.float64)
-    if _work(table, side) > MOST:
+    # The pairs that go over one category of the target.
+    rows, others = (_row_sums(one) for one in (table, side.table))
+    if float(rows @ others) > MOST:
         return None
     found = (table.T.astype(bool) @ side.table.astype(bool)).tocoo()
     one, other = found.row.astype(np.int64), found.col.astype(np.int64)
@@ -215,11 +202,8 @@ def _possible(
     return None if (held[one] + side.counts[other]).sum() > MOST else (one, other)
 
 
-def _work(table: Table, side: _Side) -> float:
-    """Count the pairs that go over one category of the target."""
-    rows: Floats = np.asarray(table.astype(np.float64).sum(axis=1)).ravel()
-    others: Floats = np.asarray(side.table.astype(np.float64).sum(axis=1)).ravel()
-    return float(rows @ others)
+def _row_sums(table: Table) -> Floats:
+    return np.asarray(table.astype(np.float64).sum(axis=1)).ravel()
 
 
 def _grouped(node: Node, pairs: Pairs, told: Sequence[Ints]) -> Ints:
@@ -236,16 +220,3 @@ def _grouped(node: Node, pairs: Pairs, told: Sequence[Ints]) -> Ints:
         cells = canonical(cells * (len(partition) + 1) + partition[rows])
     groups, _ = components(rows, cells, node.size, int(cells.max(initial=-1)) + 1)
     return canonical(groups)
-
-
-def _determined(graph: CodingGraph, node: Node, nodes: Sequence[Node], as_of: Day) -> bool:
-    """Tell whether what can go together in all codings follows from what can by twos.
-
-    It does where all codings but one and the target's follow from these, or tell the target's.
-    """
-
-    def tied(other: Node) -> bool:
-        up = graph.refines(node.name, other.name, as_of=as_of)
-        return up or graph.refines(other.name, node.name, as_of=as_of)
-
-    return sum(not tied(other) for other in nodes) < 2

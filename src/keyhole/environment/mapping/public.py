@@ -1,36 +1,51 @@
-"""Public sources: how much effort each takes, and what an intruder with some resources gets.
+"""Public sources: what each takes to reach, what it tells, and what it adds to restricted ones.
 
 Elliot, Mackey & Purdam (2011), "Operationalising the Accessibility of Formal Public Data",
-Table 4: the ranks of mode, scope and cost of access add up to a resource index.
+Table 4: the ranks of mode, scope and cost of access add up to a resource index. A key is built up
+in "a multi stage process involving what public information could potentially be combined with
+what restricted access information".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from keyhole.core.marks import SPREAD
+import numpy as np
+
+from keyhole.core.marks import HIDDEN, SPREAD, figure
+from keyhole.core.names import quoted, shown
+from keyhole.core.options import Problem, Question, bind, documented
 from keyhole.core.tables import Table
-from keyhole.environment.codings.explanations import inexact
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.answers import KeyMapping
-from keyhole.environment.mapping.classes import holder_names, identifiers_of
+from keyhole.environment.codings.partitions import inexact, is_discrete
 from keyhole.environment.mapping.holdings import (
-    Absent,
     ColumnWeights,
     TargetColumn,
-    columns_of,
+    VariableMaker,
     held_by,
+    map_columns,
     tells,
 )
-from keyhole.environment.mapping.keys import KeyVariable
-from keyhole.environment.mapping.variables import VariableMaker
+from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable, MappedResult
+from keyhole.environment.mapping.mapping import commonest, identifiers_of, map_restricted
 from keyhole.environment.model import Environment, Source, Target
+from keyhole.environment.options import (
+    ClassOption,
+    FormName,
+    PurposeOption,
+    ResourcesOption,
+    SectorOption,
+    StorePlace,
+    TargetName,
+    ThresholdOption,
+)
 from keyhole.environment.resources import resource_problems
 from keyhole.environment.wording import require_none
-from keyhole.errors import OptionError
-from keyhole.results import Result
+from keyhole.errors import InputError, OptionError
+from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,24 +55,12 @@ Band = Literal["low", "low-medium", "high-medium"]
 
 
 def resource_index(source: Source) -> int:
-    """Add up the ranks of a source's mode, scope and cost of access.
-
-    Examples
-    --------
-    >>> resource_index(Source("register", mode=1, scope=2, cost=1))
-    4
-    """
+    """Add up the ranks of a source's mode, scope and cost of access."""
     return source.mode + source.scope + source.cost
 
 
 def resource_band(index: int) -> Band:
-    """Return the resource cost of an index: 3-4 low, 5-7 low-medium, 8 and more high-medium.
-
-    Examples
-    --------
-    >>> [resource_band(index) for index in (3, 4, 5, 7, 8, 10)]
-    ['low', 'low', 'low-medium', 'low-medium', 'high-medium', 'high-medium']
-    """
+    """Return the resource cost of an index: 3-4 low, 5-7 low-medium, 8 and more high-medium."""
     if index < 3:
         raise OptionError(f"a resource index must be 3 or more. Got {index} instead.")
     return "low" if index <= 4 else "low-medium" if index <= 7 else "high-medium"
@@ -74,21 +77,12 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PublicKey(Result):
+class PublicKey(MappedResult):
     """What an intruder with some resources can know of a target from public sources."""
 
     resources: float
     sources: tuple[Reached, ...]
     mapping: Annotated[KeyMapping, SPREAD]
-
-    @property
-    def key(self) -> tuple[KeyVariable, ...]:
-        """The key variables."""
-        return self.mapping.key
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a key variable."""
-        return self.mapping.to_frame()
 
     def tables(self) -> list[Table]:
         """Return the sources and the key."""
@@ -132,63 +126,274 @@ def map_public(
         Reached(s.name, resource_index(s), resource_band(resource_index(s)), s in sources)
         for s in ordered
     )
-    return PublicKey(resources, table, _mapping(graph, aim, sources, resources, weights))
-
-
-def _mapping(
-    graph: CodingGraph,
-    aim: Target,
-    sources: Sequence[Source],
-    resources: float,
-    weights: ColumnWeights | None,
-) -> KeyMapping:
-    columns, absent = columns_of(graph, aim, weights)
-    maker, key = VariableMaker(graph), list[KeyVariable]()
-    for column in columns:
-        found = _variable(graph, maker, column, sources)
-        (key if isinstance(found, KeyVariable) else absent).append(found)  # type: ignore[arg-type]
     note = "Sources are taken together: whoever can link them knows what any of them tells."
-    return KeyMapping(
+    mapping = map_columns(
+        graph,
         "public",
-        aim.name,
+        aim,
         f"public sources below resources of {resources:g}",
-        len(sources),
-        0.0,
-        1,
-        tuple(key),
-        tuple(absent),
-        identifiers_of(sources),
-        (note,) if len(sources) > 1 else (),
+        weights,
+        lambda maker, column: _variable(maker, column, sources),
+        forms=len(sources),
+        identifiers=identifiers_of(sources),
+        notes=(note,) if len(sources) > 1 else (),
     )
+    return PublicKey(resources, table, mapping)
 
 
 def _variable(
-    graph: CodingGraph, maker: VariableMaker, column: TargetColumn, sources: Sequence[Source]
+    maker: VariableMaker, column: TargetColumn, sources: Sequence[Source]
 ) -> KeyVariable | Absent:
-    construct = column.node.construct
-    having = [source for source in sources if construct in graph.asked(source)]
-    if not having:
-        reason = "no source is reached" if not sources else "no source that is reached has it"
-        return Absent(column.name, construct, reason)
-    codings = sorted({name for source in having for name in graph.asked(source)[construct]})
-    held = held_by(graph, column, codings)
-    if held.groups is None:
-        return Absent(column.name, construct, f"unresolved: {held.reason}")
-    if not tells(column, held):
+    graph, construct = maker.graph, column.node.construct
+    asked = {s.name: graph.asked(s)[construct] for s in sources if construct in graph.asked(s)}
+    if not asked:
+        return column.absent(
+            "no source that is reached has it" if sources else "no source is reached"
+        )
+    codings = sorted({name for names in asked.values() for name in names})
+    telling = [one for one, names in asked.items() if tells(column, held_by(graph, column, names))]
+    names = quoted(sorted(telling or asked), 5)
+    found = maker.held(
+        column,
+        codings,
+        lambda held: [f"in {names}", *held.words, *inexact(held.exact)],
+        holders=len(telling),
+        of=len(sources),
+    )
+    if found is None:
         reason = "the sources' codings join to one category"
-        return Absent(column.name, construct, reason, codings=tuple(codings))
-    telling = [
-        source
-        for source in having
-        if tells(column, held_by(graph, column, graph.asked(source)[construct]))
-    ]
-    because = [f"in {holder_names(telling or having, 5)}", *held.words, *inexact(held.exact)]
+        return column.absent(reason, None, tuple(codings))
+    return found
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StagedKey(MappedResult):
+    """What an intruder knows who holds the sources of all stages and can link them."""
+
+    stages: tuple[KeyMapping, ...]
+    mapping: Annotated[KeyMapping, SPREAD]
+
+    def tables(self) -> list[Table]:
+        """Return the bits that each stage tells of each column, and the key."""
+        names = [f"stage {i + 1}" for i in range(len(self.stages))]
+        rows = [
+            [
+                v.column,
+                *("" if u is None else share(u.entropy, 2) for u in _each(v.column, self.stages)),
+                share(v.entropy, 2),
+            ]
+            for v in self.key
+        ]
+        notes = [f"Stage {i + 1}: {stage.against}." for i, stage in enumerate(self.stages)]
+        title = f"Bits known of {self.mapping.target}, by stage"
+        stages = Table(title, ["column", *names, "together"], rows, notes)
+        return [stages, *self.mapping.tables()]
+
+
+def _each(column: str, stages: Sequence[KeyMapping]) -> list[KeyVariable | None]:
+    return [stage.variable(column) for stage in stages]
+
+
+def combine_keys(
+    environment: Environment | CodingGraph,
+    target: str | Target,
+    stages: Sequence[KeyMapping],
+    *,
+    weights: ColumnWeights | None = None,
+) -> StagedKey:
+    """Combine the keys of several stages for one target.
+
+    Parameters
+    ----------
+    target
+        By name, or as it is.
+    stages
+        Answers of `map_pair`, `map_class` or `map_public` (its ``mapping``) for this target.
+    weights
+        For columns of the target, how many people are in each category (by code).
+
+    Notes
+    -----
+    An intruder who holds two sources and can link them (the worst case) knows what the product
+    of their codings tells of the target's categories: at least the meet of their partitions.
+    Of a class of forms the partition is taken that enough of them hold.
+    """
+    graph = CodingGraph.of(environment)
+    aim = graph.target(target)
+    strange = [stage.target for stage in stages if stage.target != aim.name]
+    if strange or not stages:
+        raise InputError(
+            f"stages must be answers for target {shown(aim.name)}. Got others or none."
+        )
+    identifiers: Counter[str] = Counter()
+    for stage in stages:
+        identifiers.update(stage.identifiers)
+    mapping = map_columns(
+        graph,
+        "stages",
+        aim,
+        "; then ".join(stage.against for stage in stages),
+        weights,
+        lambda maker, column: _together(maker, column, stages),
+        forms=sum(stage.forms for stage in stages),
+        identifiers=commonest(identifiers),
+        notes=("The worst case: whoever holds the sources of all stages can link them.",),
+    )
+    return StagedKey(tuple(stages), mapping)
+
+
+def _together(
+    maker: VariableMaker, column: TargetColumn, stages: Sequence[KeyMapping]
+) -> KeyVariable | Absent:
+    """Return a column at what all stages tell of it together."""
+    parts: list[KeyVariable | Absent] = []
+    for stage in stages:
+        parts += [variable for variable in stage.key if variable.column == column.name]
+        parts += [absent for absent in stage.absent if absent.column == column.name]
+    having = [part for part in parts if isinstance(part, KeyVariable)]
+    if any(variable.target_coding != column.node.name for variable in having):
+        raise InputError(f"column {shown(column.name)} has another coding now than in the stages.")
+    codings = tuple(sorted({name for part in parts for name in part.codings}))
+    unnamed = [variable for variable in having if not variable.codings]
+    told = [np.array(variable.groups, dtype=np.int64) for variable in unnamed]
+    held = held_by(maker.graph, column, codings, told) if codings or told else None
+    if held is None or held.groups is None or not tells(column, held):
+        reasons = dict.fromkeys(part.reason for part in parts if isinstance(part, Absent))
+        return column.absent("; ".join(reasons))
+    sure = held.exact and all(variable.exact for variable in unnamed)
+    exact = sure or is_discrete(held.groups)
+    each = zip(stages, _each(column.name, stages), strict=True)
+    because = [f"{stage.against}: {v.coding}" for stage, v in each if v is not None]
+    holding = sum(isinstance(part, KeyVariable) or bool(part.codings) for part in parts)
+    if len(having) < holding:
+        because.append("codings that join to one category with the target's tell it together")
     return maker.make(
         column,
         held.groups,
-        holders=len(telling),
-        of=len(sources),
-        exact=held.exact,
-        because=because,
+        holders=holding,
+        of=len(stages),
+        exact=exact,
+        because=[*because, *(inexact(exact) if len(having) > 1 else ())],
         codings=codings,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How much more is known of a column; `sources` are the public sources that have it."""
+
+    column: str
+    before: float
+    after: float
+    coding: str
+    sources: tuple[str, ...]
+
+    @property
+    @figure()
+    def gained(self) -> float:
+        """The bits gained."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Enhancement(Result):
+    """What public sources add to what a restricted form, or a class of forms, tells.
+
+    `identifiers` are the direct identifiers that only the public sources have.
+    """
+
+    target: str
+    against: str
+    resources: float
+    gains: tuple[Gain, ...]
+    identifiers: tuple[str, ...]
+    base: Annotated[KeyMapping, HIDDEN]
+    public: Annotated[PublicKey, HIDDEN]
+    mapping: Annotated[KeyMapping, HIDDEN]
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a column that public sources tell more about."""
+        import polars as pl
+
+        rows = [
+            (g.column, g.before, g.after, g.gained, g.coding, list(g.sources)) for g in self.gains
+        ]
+        bits = {"before": float, "after": float, "gained": float}
+        schema = {"column": str, **bits, "coding": str, "sources": list[str]}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def tables(self) -> list[Table]:
+        """Return the columns of which more is known, in bits."""
+        rows = [
+            [
+                *(g.column, share(g.before, 2), share(g.after, 2), f"{g.gained:+.2f}"),
+                *(g.coding, ", ".join(g.sources)),
+            ]
+            for g in self.gains
+        ]
+        title = f"What public sources add to {self.against}"
+        notes = [f"Resources of {self.resources:g}; the intruder can link the sources."]
+        if not rows:
+            notes.insert(0, "They add nothing.")
+        if self.identifiers:
+            notes.append(f"Direct identifiers that only they have: {', '.join(self.identifiers)}.")
+        columns = ["column", "bits before", "bits after", "gained", "coding", "sources"]
+        return [Table(title, columns, rows, notes)]
+
+
+@documented
+def enhance(
+    store: StorePlace,
+    target: TargetName,
+    *,
+    resources: ResourcesOption,
+    form: FormName | None = None,
+    sector: SectorOption = None,
+    purpose: PurposeOption = None,
+    class_: ClassOption = None,
+    threshold: ThresholdOption = 0.0,
+    weights: ColumnWeights | None = None,
+) -> Enhancement:
+    """Find what public sources would add to what a form or class of forms holds."""
+    bind(enhance, locals()).require()
+    graph = CodingGraph.of(store)
+    base = map_restricted(
+        graph,
+        target,
+        form=form,
+        sector=sector,
+        purpose=purpose,
+        classifications=class_,
+        threshold=threshold,
+        weights=weights,
+    )
+    public = map_public(graph, target, resources=resources, weights=weights)
+    both = combine_keys(graph, target, [base, public.mapping], weights=weights).mapping
+    added = tuple(sorted({*public.mapping.identifiers} - {*base.identifiers}))
+    gains = _gains(graph, base, public, both)
+    return Enhancement(
+        base.target, base.against, public.resources, gains, added, base, public, both
+    )
+
+
+def enhance_problems(asked: Question) -> Iterator[Problem]:
+    """Refuse a form beside a class of forms."""
+    if asked.form is not None and (asked.sector or asked.purpose or asked.class_):
+        yield Problem("give either {form} or a class of forms, not both.")
+
+
+def _gains(
+    graph: CodingGraph, base: KeyMapping, public: PublicKey, both: KeyMapping
+) -> tuple[Gain, ...]:
+    reached = [graph.source(s.name) for s in public.sources if s.reached]
+    out = []
+    for variable in both.key:
+        known = base.variable(variable.column)
+        before = 0.0 if known is None else known.entropy
+        # New detail may have no weight and no bits; it is a gain all the same.
+        if known is None or len(known.labels) < len(variable.labels):
+            names = [s.name for s in reached if variable.construct in graph.asked(s)]
+            out.append(
+                Gain(variable.column, before, variable.entropy, variable.coding, tuple(names))
+            )
+    return tuple(sorted(out, key=lambda gain: (-round(gain.gained, 9), gain.column)))

@@ -11,7 +11,7 @@ from keyhole.core.names import plural, shown
 from keyhole.core.options import Option, bind, documented
 from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.classes import class_of, class_words, forms_in
+from keyhole.environment.mapping.mapping import forms_in
 from keyhole.environment.options import ClassOption, PurposeOption, SectorOption, StorePlace
 from keyhole.errors import InputError
 from keyhole.results import Result, share
@@ -52,22 +52,17 @@ class Trend(Result):
         import polars as pl
 
         rows = [(r.year, r.construct, r.coding, r.forms, r.of, r.share) for r in self.rows]
-        whole = pl.Int64
-        kinds = [whole, pl.String, pl.String, whole, whole, pl.Float64]
-        names = ("year", "construct", "coding", "forms", "of", "share")
-        return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
+        counts = {"forms": int, "of": int, "share": float}
+        schema = {"year": int, "construct": str, "coding": str, **counts}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the share of each year's forms, a row for each construct and coding."""
         shares = {(r.construct, r.coding, r.year): r.share for r in self.rows}
         lines = sorted({(r.construct, r.coding) for r in self.rows})
         rows = [
-            [
-                construct,
-                coding,
-                *(share(shares.get((construct, coding, y), 0.0), 2) for y in self.years),
-            ]
-            for construct, coding in lines
+            [*line, *(share(shares.get((*line, year), 0.0), 2) for year in self.years)]
+            for line in lines
         ]
         notes = ["A year's column is the share of the forms collected in it."]
         if self.undated:
@@ -94,7 +89,7 @@ def trend(
     """Count, for each year, the share of its forms that ask each construct and coding."""
     bind(trend, locals()).require()
     graph = CodingGraph.of(store)
-    forms = forms_in(graph, sector=sector, purpose=purpose, classifications=class_)
+    forms, words = forms_in(graph, sector=sector, purpose=purpose, classifications=class_)
     if construct is not None and construct not in {c.letters for c in graph.environment.constructs}:
         raise InputError(f"construct {shown(construct)} is not in the environment.")
     years: Counter[int] = Counter()
@@ -110,6 +105,4 @@ def trend(
         Prevalence(year, letters, coding, count, years[year])
         for (year, letters, coding), count in sorted(counts.items())
     )
-    words = class_words(class_of(sector=sector, purpose=purpose, classifications=class_))
-    undated = len(forms) - years.total()
-    return Trend(words, tuple(sorted(years)), undated, rows)
+    return Trend(words, tuple(sorted(years)), len(forms) - years.total(), rows)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.parsing import open_toml
-from keyhole.environment.scenarios.presets import PRESETS, edited
-from keyhole.environment.scenarios.scenarios import POINTS, PublicStage, RestrictedStage, Scenario
+from keyhole.environment.scenarios.scenarios import (
+    POINTS,
+    PRESETS,
+    PublicStage,
+    RestrictedStage,
+    Scenario,
+    edited,
+)
 from keyhole.environment.toml_text import quote
 from keyhole.errors import FileError, InputError
 
@@ -42,7 +48,14 @@ def scenario_from_dict(plain: Any, *, name: str) -> Scenario:
         raise InputError(f"scenario {shown(name)} must be a table. Got another value instead.")
     problems: Problems = []
     values = _read(plain, _READERS, problems)
-    base = _base(values.pop("preset", None), problems)
+    base = None
+    if "preset" in values:
+        example = values.pop("preset")
+        # Any example does where it is not one: the other problems are told too.
+        base = PRESETS.get(example, next(iter(PRESETS.values())))
+        if example not in PRESETS:
+            known = quoted(PRESETS)
+            problems.append(f"preset must be one of {known}. Got {shown(example)} instead.")
     told = len(problems)
     scenario = None
     try:
@@ -112,35 +125,24 @@ def scenario_to_toml(scenario: Scenario) -> str:
     lines.append(f"reasons = [{', '.join(map(quote, scenario.reasons))}]")
     lines.append(f"example = {'true' if scenario.example else 'false'}")
     if scenario.columns:
-        pairs = (f"{quote(c)} = {quote(coding)}" for c, coding in scenario.columns.items())
-        lines.append(f"columns = {{ {', '.join(pairs)} }}")
+        lines.append(f"columns = {_inline(scenario.columns)}")
     if scenario.public is not None:
         origins = ", ".join(map(quote, scenario.public.origins))
         lines += ["", f"[{head}.public]", f"resources = {scenario.public.resources}"]
         lines.append(f"origins = [{origins}]")
     for stage in scenario.restricted:
-        lines += ["", f"[[{head}.restricted]]", *_stage_lines(stage)]
+        lines += ["", f"[[{head}.restricted]]"]
+        named = {"form": stage.form, "sector": stage.sector, "purpose": stage.purpose}
+        lines += [f"{name} = {quote(value)}" for name, value in named.items() if value]
+        if stage.classifications:
+            lines.append(f"classifications = {_inline(stage.classifications)}")
+        if not stage.form:  # which goes with nothing else
+            lines.append(f"threshold = {float(stage.threshold)!r}")
     return "\n".join(lines) + "\n"
 
 
-def _stage_lines(stage: RestrictedStage) -> list[str]:
-    if stage.form:
-        return [f"form = {quote(stage.form)}"]
-    named = {"sector": stage.sector, "purpose": stage.purpose}
-    lines = [f"{name} = {quote(value)}" for name, value in named.items() if value]
-    if stage.classifications:
-        pairs = (f"{quote(k)} = {quote(v)}" for k, v in stage.classifications.items())
-        lines.append(f"classifications = {{ {', '.join(pairs)} }}")
-    return [*lines, f"threshold = {float(stage.threshold)!r}"]
-
-
-def _base(name: Any, problems: Problems) -> Scenario | None:
-    if name is None:
-        return None
-    if name not in PRESETS:
-        problems.append(f"preset must be one of {quoted(PRESETS)}. Got {shown(name)} instead.")
-        return next(iter(PRESETS.values()))  # so that its other problems are told too
-    return PRESETS[name]
+def _inline(texts: Mapping[str, str]) -> str:
+    return f"{{ {', '.join(f'{quote(k)} = {quote(v)}' for k, v in texts.items())} }}"
 
 
 Reader = Callable[[str, Any, Problems], Any]
@@ -151,54 +153,50 @@ def _read(
 ) -> dict[str, Any]:
     values = {}
     for key, value in plain.items():
-        if key not in readers:
-            near = nearest(key, list(readers))
-            hint = (
-                f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(readers)}."
-            )
-            problems.append(f"{shown(key)} is unknown. {hint}")
+        if key in readers:
+            read = readers[key](key, value, problems)
+            if read is not _MISSING:
+                values[key] = read
             continue
-        read = readers[key](key, value, problems)
-        if read is not _MISSING:
-            values[key] = read
+        near = nearest(key, list(readers))
+        hint = f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(readers)}."
+        problems.append(f"{shown(key)} is unknown. {hint}")
     return values
 
 
-def _text(key: str, value: Any, problems: Problems) -> Any:
-    if isinstance(value, str):
-        return value
-    problems.append(f"{key} must be text. Got another value instead.")
-    return _MISSING
+def _reader(
+    words: str, is_fit: Callable[[Any], bool], make: Callable[[Any], Any] | None = None
+) -> Reader:
+    """Return a reader of values that fit, and are taken as they are or made into something."""
+
+    def read(key: str, value: Any, problems: Problems) -> Any:
+        if is_fit(value):
+            return value if make is None else make(value)
+        problems.append(f"{key} must be {words}. Got another value instead.")
+        return _MISSING
+
+    return read
 
 
-def _number(key: str, value: Any, problems: Problems) -> Any:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    problems.append(f"{key} must be a number. Got another value instead.")
-    return _MISSING
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(one, str) for one in values)
 
 
-def _flag(key: str, value: Any, problems: Problems) -> Any:
-    if isinstance(value, bool):
-        return value
-    problems.append(f"{key} must be true or false. Got another value instead.")
-    return _MISSING
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _texts(key: str, value: Any, problems: Problems) -> Any:
-    if isinstance(value, str):
-        return (value,)
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return tuple(value)
-    problems.append(f"{key} must be a list of texts. Got another value instead.")
-    return _MISSING
-
-
-def _named(key: str, value: Any, problems: Problems) -> Any:
-    if isinstance(value, dict) and all(isinstance(one, str) for one in value.values()):
-        return value
-    problems.append(f"{key} must be a table of texts. Got another value instead.")
-    return _MISSING
+_text = _reader("text", lambda value: isinstance(value, str))
+_number = _reader("a number", _is_number)
+_flag = _reader("true or false", lambda value: isinstance(value, bool))
+_texts = _reader(
+    "a list of texts",
+    lambda value: isinstance(value, str) or (isinstance(value, list) and _are_texts(value)),
+    lambda value: (value,) if isinstance(value, str) else tuple(value),
+)
+_named = _reader(
+    "a table of texts", lambda value: isinstance(value, dict) and _are_texts(value.values())
+)
 
 
 def _columns(key: str, value: Any, problems: Problems) -> Any:
@@ -210,8 +208,8 @@ def _columns(key: str, value: Any, problems: Problems) -> Any:
 
 def _chance(key: str, value: Any, problems: Problems) -> Any:
     numbers = value if isinstance(value, list) else [value]
-    good = all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers)
-    if good and len(numbers) in (1, 2) and all(abs(one) <= 1 for one in numbers):
+    good = len(numbers) in (1, 2) and all(_is_number(one) and abs(one) <= 1 for one in numbers)
+    if good:
         return float(numbers[0]), float(numbers[-1])
     problems.append(f"{key} must be a number from 0 to 1, or a list of the lowest and the highest.")
     return _MISSING
@@ -242,16 +240,12 @@ def _table(key: str, value: Any, readers: Mapping[str, Reader], problems: Proble
 
 
 _STAGE: Mapping[str, Reader] = {
-    "form": _text,
-    "sector": _text,
-    "purpose": _text,
+    **dict.fromkeys(("form", "sector", "purpose"), _text),
     "classifications": _named,
     "threshold": _number,
 }
 _READERS: Mapping[str, Reader] = {
-    "preset": _text,
-    "label": _text,
-    **dict.fromkeys(POINTS, _text),
+    **dict.fromkeys(("preset", "label", *POINTS), _text),
     "restricted": _restricted,
     "public": _public,
     "columns": _columns,

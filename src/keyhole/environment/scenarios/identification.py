@@ -50,24 +50,24 @@ class Identification(Result):
         """Return one row a factor, and one for the product."""
         import polars as pl
 
-        rows = [
-            (name, *(interval or (None, None)))
-            for name, interval in (
-                ("p(identification | attempt)", self.conditional),
-                ("p(attempt)", self.attempt),
-                ("p(identification)", self.probability),
-            )
-        ]
-        schema = {"figure": pl.String, "low": pl.Float64, "high": pl.Float64}
+        rows = [(name, *(interval or (None, None))) for name, interval in self._figures()]
+        schema = {"figure": str, "low": float, "high": float}
         return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def _figures(self) -> list[tuple[str, Interval | None]]:
+        return [
+            ("p(identification | attempt)", self.conditional),
+            ("p(attempt)", self.attempt),
+            ("p(identification)", self.probability),
+        ]
 
     def tables(self) -> list[Table]:
         """Return both factors and the product, with what they rest on."""
         argued = "; ".join(self.reasons) or "nobody has argued that it is less than 1"
+        sources = (self.basis, argued, "the product")
         rows = [
-            ["p(identification | attempt)", interval_shown(self.conditional), self.basis],
-            ["p(attempt)", interval_shown(self.attempt), argued],
-            ["p(identification)", interval_shown(self.probability), "the product"],
+            [name, interval_shown(interval), source]
+            for (name, interval), source in zip(self._figures(), sources, strict=True)
         ]
         columns = ["figure", "value", "from"]
         return [Table(f"Identification: {self.scenario}", columns, rows)]
@@ -109,33 +109,20 @@ def p_identification(
 
 def _conditional(given: Any, figure: str | None) -> Found:
     """Read the conditional part, from whatever it is given as."""
-    readers = _readers_of(given)
-    if readers:
-        chosen = figure or next(iter(readers))
+    # An exposure is told from a study by what it has; neither package is known here.
+    kinds = (r for marks, r in FIGURES.items() if all(hasattr(given, mark) for mark in marks))
+    readers = next(kinds, None)
+    if readers is not None:
+        known = "population" in readers and given.population is not None
+        chosen = figure or ("population" if known else next(iter(readers)))
         if chosen not in readers:
             words = ", ".join(map(repr, readers))
             raise OptionError(f"figure must be one of {words} here. Got {figure!r} instead.")
         return readers[chosen](given)
     if figure is not None:
         raise OptionError("figure must go with a result. Got numbers instead: leave it out.")
-    interval = _interval(given)
-    return interval, "as given"
-
-
-def _readers_of(given: Any) -> Mapping[str, Callable[[Any], Found]]:
-    """Tell an exposure from a study by what it has; neither package is known here."""
-    for marks, readers in FIGURES.items():
-        if all(hasattr(given, mark) for mark in marks):
-            if getattr(given, "population", None) is not None and "population" in readers:
-                return {"population": readers["population"], **readers}
-            return readers
-    return {}
-
-
-def _interval(given: Any) -> Interval:
-    values = (given, given) if isinstance(given, Real) else given
     try:
-        low, high = (float(value) for value in values)
+        low, high = map(float, (given, given) if isinstance(given, Real) else given)
     except (TypeError, ValueError):
         low = high = -1.0
     if isinstance(given, bool) or not 0 <= low <= high <= 1:
@@ -143,7 +130,7 @@ def _interval(given: Any) -> Interval:
             "conditional must be a number from 0 to 1, the lowest and the highest, or the result "
             "of an exposure or a study. Got something else instead."
         )
-    return low, high
+    return (low, high), "as given"
 
 
 def _guess(exposure: Any) -> Found:

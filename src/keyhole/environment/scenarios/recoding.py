@@ -18,26 +18,107 @@ import polars as pl
 
 from keyhole.core.marks import HIDDEN, Named
 from keyhole.core.names import nearest, quoted, shown
+from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.data.columns import Variable
-from keyhole.data.microdata import Microdata
+from keyhole.data.microdata import Microdata, require_key
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.answers import KeyMapping
-from keyhole.environment.mapping.keys import KeyVariable
+from keyhole.environment.mapping.holdings import (
+    ColumnWeights,
+    TargetColumn,
+    VariableMaker,
+    columns_of,
+    map_columns,
+)
+from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable, MappedResult
+from keyhole.environment.mapping.mapping import map_restricted
+from keyhole.environment.mapping.public import combine_keys, map_public
 from keyhole.environment.model import Environment, Target
 from keyhole.environment.scenarios.positions import UNKNOWN, column_positions, position_counts
 from keyhole.environment.scenarios.scenarios import Scenario
-from keyhole.environment.scenarios.stages import map_scenario
-from keyhole.errors import ColumnError, InputError
-from keyhole.results import Result
+from keyhole.errors import ColumnError, InputError, OptionError
 
 if TYPE_CHECKING:
     from keyhole.environment.scenarios.identification import Identification
 
 
+def map_scenario(
+    graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
+) -> tuple[KeyMapping, tuple[KeyMapping, ...]]:
+    """Return the key of a scenario, and that of each of its stages."""
+    stages = [
+        map_restricted(
+            graph,
+            target,
+            form=stage.form or None,
+            sector=stage.sector or None,
+            purpose=stage.purpose or None,
+            classifications=stage.classifications,
+            threshold=stage.threshold,
+            weights=weights,
+        )
+        for stage in scenario.restricted
+    ]
+    if scenario.public is not None:
+        origins, known = scenario.public.origins, graph.environment.sources
+        kept = tuple(source for source in known if not origins or source.origin in origins)
+        part = dataclasses.replace(graph.environment, sources=kept) if origins else graph
+        found = map_public(part, target, resources=scenario.public.resources, weights=weights)
+        against = scenario.public.words() if origins else found.mapping.against
+        stages.append(dataclasses.replace(found.mapping, against=against))
+    if scenario.columns:
+        stages.append(_named(graph, scenario, target, weights))
+    if len(stages) == 1:
+        return stages[0], tuple(stages)
+    return combine_keys(graph, target, stages, weights=weights).mapping, tuple(stages)
+
+
+def _named(
+    graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
+) -> KeyMapping:
+    """Take the columns that the scenario names, each as finely as it says."""
+    _require_columns(graph, scenario, target, weights)
+
+    def find(maker: VariableMaker, column: TargetColumn) -> KeyVariable | Absent:
+        coding = scenario.columns.get(column.name)
+        if coding is None:
+            return column.absent("the scenario does not name it")
+        codings = (coding or column.node.name,)
+        found = maker.held(
+            column,
+            codings,
+            lambda held: ["the scenario names it", *(held.words if coding else ())],
+        )
+        if found is None:
+            reason = f"{column.node.name} and {coding} join to one category"
+            return column.absent(reason, None, codings)
+        return found
+
+    return map_columns(graph, "stages", target, "what the scenario names", weights, find)
+
+
+def _require_columns(
+    graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
+) -> None:
+    """Say which of the columns named cannot be in a key, and why."""
+    columns, absent = columns_of(graph, target, weights)
+    known = {column.name for column in columns}
+    reasons = {part.column: part.reason for part in absent}
+    problems = []
+    for name in scenario.columns:
+        if name in reasons:
+            problems.append(f"column {shown(name)} cannot be in a key: {reasons[name]}")
+        elif name not in known:
+            near = nearest(name, sorted(known))
+            hint = f" Did you mean {quoted(near)}?" if near else ""
+            problems.append(f"target {shown(target.name)} has no column {shown(name)}.{hint}")
+    if problems:
+        raise InputError([f"scenario {shown(scenario.name)}: {problem}" for problem in problems])
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class ScenarioKey(Result):
+class ScenarioKey(MappedResult):
     """The key of a scenario, with the file recoded to it.
 
     `microdata` has the columns of the file; those of the key hold the labels of their groups.
@@ -81,10 +162,6 @@ class ScenarioKey(Result):
 
         return p_identification(self.scenario, conditional, figure=figure)
 
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a key variable."""
-        return self.mapping.to_frame()
-
     def tables(self) -> list[Table]:
         """Return the scenario's points, the key and how it was derived."""
         first, *rest = self.mapping.tables()
@@ -102,10 +179,8 @@ def scenario_key(
 
     Parameters
     ----------
-    environment
-        The data environment, or its graph.
-    scenario
-        The scenario, or the name of one of the environment's.
+    environment, scenario
+        The data environment or its graph, and the scenario or the name of one of its own.
     microdata
         The file; its columns have the names of the target's fields.
     target
@@ -131,8 +206,7 @@ def scenario_key(
     True
     """
     graph = CodingGraph.of(environment)
-    story = _scenario(graph.environment, scenario)
-    aim = _target(graph, target)
+    story, aim = _asked(graph, scenario, target)
     nodes = _nodes(graph, aim)
     weights = _weights(microdata, nodes)
     mapping, stages = map_scenario(graph, story, aim, weights)
@@ -152,31 +226,25 @@ def scenario_mapping(
 ) -> KeyMapping:
     """Derive the key of a scenario without a file: categories all weigh the same."""
     graph = CodingGraph.of(environment)
-    story = _scenario(graph.environment, scenario)
-    return map_scenario(graph, story, _target(graph, target), None)[0]
+    return map_scenario(graph, *_asked(graph, scenario, target), None)[0]
 
 
-def _scenario(environment: Environment, scenario: Scenario | str) -> Scenario:
-    if not isinstance(scenario, str):
-        return scenario
-    known = {one.name: one for one in environment.scenarios}
-    if scenario not in known:
-        near = nearest(scenario, list(known))
-        hint = (
-            f" Did you mean {quoted(near)}?" if near else f" There are {quoted(known) or 'none'}."
-        )
-        raise InputError(f"scenario {shown(scenario)} is not in the environment.{hint}")
-    return known[scenario]
-
-
-def _target(graph: CodingGraph, target: str | Target | None) -> Target:
-    if target is not None:
-        return graph.target(target)
+def _asked(
+    graph: CodingGraph, scenario: Scenario | str, target: str | Target | None
+) -> tuple[Scenario, Target]:
+    """Return the scenario and the target that are meant."""
+    if isinstance(scenario, str):
+        known = {one.name: one for one in graph.environment.scenarios}
+        if scenario not in known:
+            near, there = nearest(scenario, list(known)), quoted(known) or "none"
+            hint = f"Did you mean {quoted(near)}?" if near else f"There are {there}."
+            raise InputError(f"scenario {shown(scenario)} is not in the environment. {hint}")
+        scenario = known[scenario]
     targets = graph.environment.targets
-    if len(targets) != 1:
+    if target is None and len(targets) != 1:
         names = quoted(one.name for one in targets) or "none"
         raise InputError(f"target must be named where there is not just one. There are {names}.")
-    return targets[0]
+    return scenario, graph.target(targets[0] if target is None else target)
 
 
 def _nodes(graph: CodingGraph, target: Target) -> dict[str, Node]:
@@ -221,15 +289,25 @@ def _recode(data: Microdata, key: Iterable[KeyVariable], nodes: Mapping[str, Nod
     data.require([variable.column for variable in wanted], purpose="key column")
     problems, columns, variables = [], [], {}
     for variable in wanted:
-        if _is_recoded(data.frame.schema[variable.column], variable):
-            continue
+        labels, dtype = _distinct(variable.labels), data.frame.schema[variable.column]
+        if isinstance(dtype, pl.Enum) and dtype.categories.to_list() == labels:
+            continue  # it holds the groups of the key already, and may be given again
         node = nodes[variable.column]
         positions = column_positions(data, variable.column, node)
         unknown = int((positions == UNKNOWN).sum())
         if unknown:
-            problems.append(_unknown(data, variable.column, node, unknown))
+            what = "outside its intervals or " if node.intervals else ""
+            problems.append(
+                f"column {shown(variable.column)} of {shown(data.name)} must hold values of its "
+                f"coding {node.name}. Got {unknown:,} of {data.records:,} that are {what}not among "
+                f"its codes instead: add them to the coding, correct the values, or declare them "
+                f"as missing codes."
+            )
             continue
-        columns.append(_grouped(variable, positions))
+        # The last position is missing.
+        groups = np.append(np.array(variable.groups, dtype=np.int64), len(labels))
+        kinds = pl.Series(labels, dtype=pl.Enum(labels)).extend_constant(None, 1)
+        columns.append(kinds.gather(groups[positions].astype(np.uint32)).alias(variable.column))
         old = data.variable(variable.column)
         variables[old.name] = Variable(old.name, "category", old.role, old.label)
     if problems:
@@ -239,27 +317,8 @@ def _recode(data: Microdata, key: Iterable[KeyVariable], nodes: Mapping[str, Nod
     return dataclasses.replace(data, frame=frame, variables=known)
 
 
-def _is_recoded(dtype: pl.DataType, variable: KeyVariable) -> bool:
-    """Tell a column that holds the groups of the key already, so that it may be given again."""
-    return isinstance(dtype, pl.Enum) and dtype.categories.to_list() == _distinct(variable.labels)
-
-
-def _grouped(variable: KeyVariable, positions: np.ndarray[Any, Any]) -> pl.Series:
-    """Turn positions into the labels of groups; the last position is missing."""
-    labels = _distinct(variable.labels)
-    groups = np.append(np.array(variable.groups, dtype=np.int64), len(labels))
-    kinds = pl.Series(labels, dtype=pl.Enum(labels)).extend_constant(None, 1)
-    return kinds.gather(groups[positions].astype(np.uint32)).alias(variable.column)
-
-
 def _distinct(labels: Iterable[str]) -> list[str]:
-    """Tell groups of the same name apart, so that they are not merged.
-
-    Examples
-    --------
-    >>> _distinct(["Other", "Other", "Yes"])
-    ['Other', 'Other (2)', 'Yes']
-    """
+    """Tell groups of the same name apart, so that they are not merged."""
     seen: set[str] = set()
     found = []
     for label in labels:
@@ -272,17 +331,6 @@ def _distinct(labels: Iterable[str]) -> list[str]:
     return found
 
 
-def _unknown(data: Microdata, column: str, node: Node, count: int) -> str:
-    what = (
-        "outside its intervals or not among its codes" if node.intervals else "not among its codes"
-    )
-    return (
-        f"column {shown(column)} of {shown(data.name)} must hold values of its coding {node.name}. "
-        f"Got {count:,} of {data.records:,} that are {what} instead: add them to the coding, "
-        f"correct the values, or declare them as missing codes."
-    )
-
-
 def _notes(data: Microdata, mapping: KeyMapping, nodes: Mapping[str, Node]) -> Iterable[str]:
     absent = [name for name in nodes if name not in data.names]
     if absent:
@@ -290,6 +338,27 @@ def _notes(data: Microdata, mapping: KeyMapping, nodes: Mapping[str, Node]) -> I
     missing = [c for c in mapping.columns if data.codes(c).has_missing]
     if missing:
         yield f"Missing values stay missing in {quoted(missing)}."
-    if not all(variable.exact for variable in mapping.key):
-        rough = [variable.column for variable in mapping.key if not variable.exact]
+    rough = [variable.column for variable in mapping.key if not variable.exact]
+    if rough:
         yield f"Perhaps known in more detail than the environment can tell: {quoted(rough)}."
+
+
+def scenario_keys(question: Question, data: Microdata) -> list[Any]:
+    """Return the key of each scenario; what is wrong with any of them is told at once."""
+    graph: Any = None
+    found: list[ScenarioKey] = []
+    problems: list[str] = []
+    for given in question.scenario or ():
+        if not isinstance(given, str):
+            found.append(given)
+            continue
+        graph = CodingGraph.of(question.store) if graph is None else graph
+        try:
+            found.append(scenario_key(graph, given, data, question.target))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise OptionError(dict.fromkeys(problems))
+    if len(found) == 1:
+        require_key(found[0])
+    return found

@@ -13,11 +13,11 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.charts import percentage
 from keyhole.core.equivalents import Equivalent
 from keyhole.environment.model import Environment
-from keyhole.environment.scenarios.presets import PRESETS
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.environment.scenarios.scenarios import (
     ORIGINS,
     POINTS,
+    PRESETS,
     PublicStage,
     RestrictedStage,
     Scenario,
