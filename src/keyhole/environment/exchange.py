@@ -69,7 +69,7 @@ def from_json(text: str, *, name: str = "environment") -> Environment:
             continue
         places = enumerate(listed)
         things[kind.attribute] = tuple(
-            decode(kind.type, one, (kind.attribute, i), problems) for i, one in places
+            decode(kind.type, one, f"{kind.attribute}[{i}]", problems) for i, one in places
         )
     problems += [f"{shown(key)} is no part of an environment. Leave it out." for key in plain]
     require_none((f"{name!r}: {problem}" for problem in problems), FileError)

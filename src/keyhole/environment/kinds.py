@@ -1,11 +1,11 @@
 """The kinds of things an environment holds: where they stand, what names them, what they use.
 
-A new kind gets an entry here, and one in ``store/layouts.py`` that says how it becomes rows.
+A new kind gets an entry here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,3 +118,11 @@ def ordered(environment: Environment) -> Environment:
 def entities(environment: Environment) -> dict[Key, Any]:
     """Give every thing of an environment under its kind and name."""
     return {(kind.name, kind.key(one)): one for kind in KINDS for one in kind.of(environment)}
+
+
+def assembled(things: Mapping[Key, Any]) -> Environment:
+    """Give the environment of things under their kinds and names, sorted by name."""
+    sorts: dict[str, list[Any]] = {kind.name: [] for kind in KINDS}
+    for (kind, _), thing in things.items():
+        sorts[kind].append(thing)
+    return ordered(Environment(**{kind.attribute: tuple(sorts[kind.name]) for kind in KINDS}))
