@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from keyhole.environment.codings.crossing import compatibility
     from keyhole.environment.codings.graph import CodingGraph
     from keyhole.environment.codings.minting import mint
-    from keyhole.environment.example.environment import example_environment
+    from keyhole.environment.example import example_environment
     from keyhole.environment.exchange import read_environment, write_environment
     from keyhole.environment.forms_table import write_forms
     from keyhole.environment.importers import (
@@ -69,7 +69,7 @@ _HOMES = {
     "read_decision_file": "adding.decision_files",
     "draw_graph": "pictures.drawing",
     "enhance": "mapping.enhancement",
-    "example_environment": "example.environment",
+    "example_environment": "example",
     "read_environment": "exchange",
     "write_environment": "exchange",
     "write_forms": "exchange",

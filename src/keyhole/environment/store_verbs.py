@@ -44,7 +44,7 @@ def init_store(
     bind(init_store, locals()).require()
     environment = Environment()
     if example:
-        from keyhole.environment.example.environment import example_environment
+        from keyhole.environment.example import example_environment
 
         environment = example_environment()
     elif from_ is not None:

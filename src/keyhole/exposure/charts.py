@@ -436,7 +436,7 @@ def scenarios_chart(comparison: ScenarioComparison) -> alt.TopLevelMixin:
     Examples
     --------
     >>> from keyhole.data.examples import veterans_sample
-    >>> from keyhole.environment.example.environment import example_environment
+    >>> from keyhole.environment.example import example_environment
     >>> from keyhole.environment.scenarios.recoding import scenario_key
     >>> from keyhole.exposure.scenarios import compare_scenarios
     >>> data = veterans_sample(200)
