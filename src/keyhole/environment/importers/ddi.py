@@ -13,10 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from keyhole.environment.importers.categories import category_kind, readable
-from keyhole.environment.importers.fields import capture, distinct_fields, titled
+from keyhole.environment.importers.bands import dates, number_intervals, usual_numbers
+from keyhole.environment.importers.fields import (
+    capture,
+    category_kind,
+    distinct_fields,
+    readable,
+    titled,
+)
 from keyhole.environment.importers.opening import open_xml
-from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words

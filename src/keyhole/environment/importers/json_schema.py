@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from keyhole.environment.importers.categories import YES_NO, clean
+from keyhole.environment.importers.bands import dates, number_intervals, usual_numbers
 from keyhole.environment.importers.fields import (
+    YES_NO,
     capture,
+    clean,
     distinct_fields,
     path_label,
     split_choices,
@@ -22,7 +24,6 @@ from keyhole.environment.importers.fields import (
 )
 from keyhole.environment.importers.json_shapes import Shape, Shapes
 from keyhole.environment.importers.opening import open_json
-from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,

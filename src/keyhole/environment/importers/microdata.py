@@ -18,10 +18,9 @@ import polars as pl
 from keyhole.core.names import quoted, shown
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
-from keyhole.environment.importers.categories import BLANK, category_kind
-from keyhole.environment.importers.fields import SURE, capture
+from keyhole.environment.importers.bands import dates, number_intervals
+from keyhole.environment.importers.fields import BLANK, SURE, capture, category_kind
 from keyhole.environment.importers.labels_file import ColumnLabels, Labels, attach_labels
-from keyhole.environment.importers.spans import dates, number_intervals
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,

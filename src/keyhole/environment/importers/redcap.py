@@ -14,15 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.categories import YES_NO
+from keyhole.environment.importers.bands import dates, number_intervals, usual_numbers
 from keyhole.environment.importers.fields import (
+    YES_NO,
     capture,
     distinct_fields,
     kind_of_identifier,
     split_choices,
 )
 from keyhole.environment.importers.opening import SheetRow, read_sheet, require_headings
-from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
 from keyhole.environment.model import CapturedField, CapturedForm, Form, Intervals
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError

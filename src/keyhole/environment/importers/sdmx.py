@@ -10,9 +10,8 @@ from typing import Any
 
 from keyhole.core.names import shown
 from keyhole.environment.codings.naming import CodingName
-from keyhole.environment.importers.categories import category_kind
 from keyhole.environment.importers.ddi import local_name
-from keyhole.environment.importers.fields import capture, distinct_fields
+from keyhole.environment.importers.fields import capture, category_kind, distinct_fields
 from keyhole.environment.importers.opening import open_xml
 from keyhole.environment.model import CapturedForm, Category, CategoryMap, Coding, Form
 from keyhole.environment.wording import require_none

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.data.guarding import ask_reader
-from keyhole.environment.importers.categories import make_categories
-from keyhole.environment.importers.fields import capture, distinct_fields, titled
-from keyhole.environment.importers.spans import dates, usual_numbers
+from keyhole.environment.importers.bands import dates, usual_numbers
+from keyhole.environment.importers.fields import capture, distinct_fields, make_categories, titled
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words

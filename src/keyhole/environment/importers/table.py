@@ -22,8 +22,12 @@ from typing import Any, get_args
 
 from keyhole.core.names import shown
 from keyhole.environment.codings.intervals import interval_problems
-from keyhole.environment.importers.categories import category_kind
-from keyhole.environment.importers.fields import capture, distinct_fields, kind_of_identifier
+from keyhole.environment.importers.fields import (
+    capture,
+    category_kind,
+    distinct_fields,
+    kind_of_identifier,
+)
 from keyhole.environment.importers.opening import SheetRow, read_sheet, require_headings
 from keyhole.environment.model import (
     COLLECTION_METHODS,

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.categories import YES_NO
-from keyhole.environment.importers.fields import capture, distinct_fields, split_choices
+from keyhole.environment.importers.bands import dates, number_intervals, usual_numbers
+from keyhole.environment.importers.fields import YES_NO, capture, distinct_fields, split_choices
 from keyhole.environment.importers.opening import SheetRow, require_headings, sheets
-from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
