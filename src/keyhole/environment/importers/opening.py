@@ -114,6 +114,16 @@ def open_xml(path: Path) -> Any:
     return root
 
 
+def local_name(element: Any) -> str:
+    """Return the name of an element of XML without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def children(element: Any, name: str) -> Iterator[Any]:
+    """Give the children of an element that have a name, whatever their namespace."""
+    return (child for child in element if local_name(child) == name)
+
+
 def read_sheet(path: Path, encoding: str | None = None, sheet: str | None = None) -> list[SheetRow]:
     """Read a CSV file or a sheet as rows of trimmed text; names of columns in lower case."""
     if path.suffix.lower() == ".xlsx":

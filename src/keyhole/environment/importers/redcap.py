@@ -63,7 +63,7 @@ def is_redcap(columns: frozenset[str]) -> bool:
     return {"field_name", "field_type"} <= named
 
 
-def read_redcap(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
     """Read a data dictionary, as CSV or as a sheet."""
     rows = [
         SheetRow(row.number, {_COLUMNS.get(name, name): cell for name, cell in row.cells.items()})

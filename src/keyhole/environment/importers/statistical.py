@@ -28,7 +28,7 @@ _DATES = ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "MMDDYY", "DDMMYY", "YYMMD
 _TIMES = ("DATETIME", "YMDHMS", "%TC", "%TD", "%D")
 
 
-def read_statistical_labels(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
     """Read the columns of a statistical file and their value labels."""
     # Its reader may die of a damaged file.
     ask_reader(f"{__name__}:answer_metadata", path, "statistical", {"encoding": encoding})
