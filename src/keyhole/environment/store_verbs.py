@@ -83,7 +83,7 @@ def export_environment(
 ) -> VerbOutcome:
     """Write the whole environment as one JSON file, or its forms as a table."""
     from keyhole.environment.exchange import write_environment
-    from keyhole.environment.forms_table import write_forms
+    from keyhole.environment.importers.table import write_forms
 
     bind(export_environment, locals()).require()
     whole = Path(out).suffix.lower() == ".json"
