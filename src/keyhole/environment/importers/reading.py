@@ -150,7 +150,7 @@ def _xml_kind(path: Path) -> str:
 
 
 def _table_kind(path: Path, encoding: str | None) -> str:
-    from keyhole.environment.importers.labels_file import is_census
+    from keyhole.environment.importers.microdata import is_census
     from keyhole.environment.importers.redcap import is_redcap
 
     rows: list[opening.SheetRow] = []
