@@ -67,10 +67,6 @@ def _scenario_uses(scenario: Scenario) -> Iterator[Use]:
             yield "coding", coding, f"the coding of its column {shown(column)}"
 
 
-def _coding_names(coding: Coding) -> tuple[str, ...]:
-    return coding.name, *coding.aliases
-
-
 @dataclass(frozen=True, slots=True)
 class EntityKind:
     """A kind of thing: its attribute of `Environment`, its class, its name and what it uses."""
@@ -80,17 +76,21 @@ class EntityKind:
     type: type
     key: Callable[[Any], str] = _named
     uses: Callable[[Any], Iterator[Use]] = _uses_nothing
-    names: Callable[[Any], tuple[str, ...]] | None = None
+    aliases: Callable[[Any], tuple[str, ...]] = lambda _: ()
 
     def of(self, environment: Environment) -> tuple[Any, ...]:
         """Give the things of this kind."""
         found: tuple[Any, ...] = getattr(environment, self.attribute)
         return found
 
+    def all_names(self, entity: Any) -> tuple[str, ...]:
+        """Give the names by which others may refer to a thing."""
+        return self.key(entity), *self.aliases(entity)
+
 
 KINDS = (
     EntityKind("construct", "constructs", Construct, key=lambda c: c.letters),
-    EntityKind("coding", "codings", Coding, uses=_coding_uses, names=_coding_names),
+    EntityKind("coding", "codings", Coding, uses=_coding_uses, aliases=lambda c: c.aliases),
     EntityKind("map", "maps", CategoryMap, lambda m: f"{m.finer} → {m.coarser}", _map_uses),
     EntityKind("overlap", "overlaps", Overlap, lambda o: f"{o.left} ~ {o.right}", _overlap_uses),
     EntityKind("organisation", "organisations", Organisation),

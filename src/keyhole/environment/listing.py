@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +19,6 @@ from keyhole.core.shared import ForceOption
 from keyhole.core.tables import Table
 from keyhole.environment.codings.categories import codes_of, kinds_of, labels_of, size_of
 from keyhole.environment.codings.naming import parse_name
-from keyhole.environment.facts import changes_told, in_words
 from keyhole.environment.kinds import entities
 from keyhole.environment.mapping.public import resource_band, resource_index
 from keyhole.environment.model import Coding, Construct, Environment, Field, Form, Source, Target
@@ -41,6 +41,10 @@ CHANGED = "what changed"
 """The column of a history that is never cut; it tells little of each value as it is."""
 MOST_CATEGORIES = 30
 """Of a coding's categories so many are shown; JSON has them all."""
+_TOLD = 6
+_NAMES = ("name", "code", "letters")
+# What a field asked is kept while it waits; that it has been placed is told by its coding.
+_ASKED = "question"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -391,3 +395,96 @@ def _field_table(fields: Sequence[Field]) -> Table:
         for f in fields
     ]
     return Table("Fields", ("field", "label", "coding", "identifier", "use"), rows)
+
+
+def in_words(value: Any) -> str:
+    """Write a value of the model as a person would; nothing is the empty text.
+
+    Examples
+    --------
+    >>> in_words(None), in_words(("a", "b")), in_words({"size": "large"}), in_words(True)
+    ('', 'a; b', 'size: large', 'yes')
+    >>> in_words(datetime.date(2024, 5, 31)), in_words(0.5)
+    ('2024-05-31', '0.5')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {in_words(one)}" for name, one in value.items())
+    if isinstance(value, tuple | list | frozenset | set):
+        return "; ".join(in_words(one) for one in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def changes_told(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    """Tell what changed between two plain forms of a thing, attribute by attribute.
+
+    Examples
+    --------
+    >>> old = {"name": "claim", "fields": [{"name": "sex"}, {"name": "age", "label": "Age"}]}
+    >>> fields = [{"name": "sex", "coding": "SX2.001"}]
+    >>> changes_told(old, {"name": "claim", "sector": "health", "fields": fields})
+    'sector: nothing → health; fields, sex, coding: nothing → SX2.001; fields, age: taken out'
+    """
+    if before is None or after is None:
+        return ""
+    told = list(_told(before, after, ()))
+    more = len(told) - _TOLD
+    return "; ".join(told[:_TOLD]) + (f"; and {more:,} more" if more > 0 else "")
+
+
+def _told(
+    before: Mapping[str, Any], after: Mapping[str, Any], where: tuple[str, ...]
+) -> Iterator[str]:
+    names = [*(n for n in after if n not in before), *before]
+    for name in names:
+        old, new = before.get(name), after.get(name)
+        if old == new or name == _ASKED:
+            continue
+        place = (*where, name.replace("_", " "))
+        keyed = _keyed(old), _keyed(new)
+        if keyed[0] is not None and keyed[1] is not None:
+            yield from _parts_told(keyed[0], keyed[1], place)
+        else:
+            yield f"{', '.join(place)}: {_value(old)} → {_value(new)}"
+
+
+def _parts_told(
+    before: Mapping[str, Any], after: Mapping[str, Any], where: tuple[str, ...]
+) -> Iterator[str]:
+    for name in [*before, *(n for n in after if n not in before)]:
+        place = ", ".join((*where, short(name)))
+        if name not in after:
+            yield f"{place}: taken out"
+        elif name not in before:
+            yield f"{place}: put in"
+        elif isinstance(before[name], Mapping) and isinstance(after[name], Mapping):
+            yield from _told(before[name], after[name], (*where, short(name)))
+        elif before[name] != after[name]:
+            yield f"{place}: {_value(before[name])} → {_value(after[name])}"
+
+
+def _keyed(value: Any) -> dict[str, Any] | None:
+    """Return parts that have names by their names."""
+    if value is None:
+        return {}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+        return None
+    found = [next((str(one[n]) for n in _NAMES if n in one), "") for one in value]
+    if len(set(found)) < len(found) or "" in found:
+        return None
+    return dict(zip(found, value, strict=True))
+
+
+def _value(value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return "nothing"
+    if isinstance(value, list | Mapping):
+        return short(in_words(value)) if len(value) <= 2 else f"{len(value):,} entries"
+    return short(in_words(value))

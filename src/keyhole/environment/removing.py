@@ -80,7 +80,7 @@ def without(environment: Environment, kind: str, name: str) -> Environment:
 
 def _users(environment: Environment, sort: EntityKind, entity: Any) -> Iterator[tuple[str, str]]:
     """Tell what uses a thing, by any of its names, and as what."""
-    names = set(sort.names(entity)) if sort.names else {sort.key(entity)}
+    names = set(sort.all_names(entity))
     for kind in KINDS:
         for one in kind.of(environment):
             for what, name, words in kind.uses(one):

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from keyhole.core.names import nearest, quoted, shown
-from keyhole.environment.checks import coding_names, reference_problems, structure_problems
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.family import Family
 from keyhole.environment.codings.maps import MapReader
@@ -25,7 +24,12 @@ from keyhole.environment.codings.relations import CodingRelation
 from keyhole.environment.mapping.askings import Askings, count_askings
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
 from keyhole.environment.opening import read_place
-from keyhole.environment.soundness import require_sound
+from keyhole.environment.soundness import (
+    coding_names,
+    reference_problems,
+    require_sound,
+    structure_problems,
+)
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Ints
 
