@@ -223,7 +223,7 @@ def number_intervals(
         return None
     while (count := math.floor((high - low) / step + 1e-9) + 1) > most:
         step *= 10
-    return Intervals("number", start=low, stop=_plain(low + count * step), step=_plain(step))
+    return Intervals("number", start=low, stop=tidy(low + count * step), step=tidy(step))
 
 
 def usual_numbers(asked: tuple[str, ...]) -> Intervals:
@@ -243,5 +243,15 @@ def usual_numbers(asked: tuple[str, ...]) -> Intervals:
     return Intervals("number", start=0, stop=_RICHEST, step=_RICHEST // MOST_INTERVALS)
 
 
-def _plain(value: float) -> float:
-    return int(value) if float(value).is_integer() else round(value, 12)
+def tidy(value: float, digits: int = 12) -> float:
+    """Return a whole number as one, and others without the dust of their last digits."""
+    return int(value) if float(value).is_integer() else round(value, digits)
+
+
+def parse_day(text: str) -> datetime.date | None:
+    """Read a day at the beginning of a text, if one is there."""
+    found = re.match(r"\d{4}-\d{2}-\d{2}", text)
+    try:
+        return datetime.date.fromisoformat(found.group()) if found else None
+    except ValueError:
+        return None

@@ -6,13 +6,16 @@ the records (``catStat``, ``sumStat``) are not read.
 
 from __future__ import annotations
 
-import datetime
-import math
-import re
 from pathlib import Path
 from typing import Any
 
-from keyhole.environment.importers.bands import dates, number_intervals, usual_numbers
+from keyhole.environment.importers.bands import (
+    dates,
+    number_intervals,
+    parse_day,
+    tidy,
+    usual_numbers,
+)
 from keyhole.environment.importers.fields import (
     capture,
     category_kind,
@@ -36,24 +39,14 @@ def read(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
         raise FileError(f"{name!r} must have variables ('var' in 'dataDscr'). Got none instead.")
     notes: dict[str, None] = {}
     fields = [_field(one, place, notes) for place, one in enumerate(variables, 1)]
+    days = (one.get("date", "") for one in root.iter() if local_name(one) == "collDate")
     form = Form(
         name,
         organisation=_first(root, "AuthEnty") or _first(root, "producer"),
-        collected=_collected(root),
+        collected=parse_day(next(days, "")),
     )
     remarks = (*titled(_first(root, "titl")), *notes)
     return (CapturedForm(form, distinct_fields(fields), remarks),)
-
-
-def _collected(root: Any) -> datetime.date | None:
-    for one in root.iter():
-        if local_name(one) == "collDate":
-            found = re.match(r"\d{4}-\d{2}-\d{2}", one.get("date", ""))
-            try:
-                return datetime.date.fromisoformat(found.group()) if found else None
-            except ValueError:
-                return None
-    return None
 
 
 def _text(element: Any) -> str:
@@ -135,9 +128,6 @@ def _range(variable: Any) -> tuple[float | None, float | None]:
 
 def _number(text: str) -> float | None:
     try:
-        value = float(text)
+        return tidy(float(text), 15) if abs(float(text)) <= 1e15 else None
     except ValueError:
         return None
-    if not math.isfinite(value) or abs(value) > 1e15:
-        return None
-    return int(value) if value.is_integer() else value

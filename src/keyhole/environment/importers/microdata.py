@@ -26,8 +26,8 @@ import polars as pl
 from keyhole.core.names import quoted, shown
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
-from keyhole.environment.importers.bands import dates, number_intervals
-from keyhole.environment.importers.fields import BLANK, SURE, capture, category_kind
+from keyhole.environment.importers.bands import dates, number_intervals, tidy
+from keyhole.environment.importers.fields import BLANK, SURE, capture, category_kind, code_text
 from keyhole.environment.importers.opening import SheetRow, read_cells, read_sheet, require_headings
 from keyhole.environment.model import (
     CapturedField,
@@ -283,12 +283,12 @@ def _levels(column: pl.Series, variable: Variable, notes: dict[str, None]) -> li
     is listed, the column is as good as free text.
     """
     labels = variable.value_labels
-    missing = {_code(code) for code in variable.missing_codes}
-    found = {_code(value): str(text) for value, text in labels.items()}
+    missing = {code_text(code) for code in variable.missing_codes}
+    found = {code_text(value): str(text) for value, text in labels.items()}
     counts = column.drop_nulls().alias("value").value_counts().sort("value").rows()
     rare = 0
     for value, count in counts:
-        code = _code(value)
+        code = code_text(value)
         if code in found or code in missing:
             continue
         if count >= FEWEST or len(code) <= _SHORT_CODE:
@@ -313,11 +313,10 @@ def _missing(
     data: Microdata, variable: Variable, column: pl.Series, labels: ColumnLabels
 ) -> tuple[Category, ...]:
     """Return the declared missing codes, and blank where there are blank values."""
-    said = {_code(value): str(text) for value, text in variable.value_labels.items()}
-    codes = map(_code, variable.missing_codes)
+    said = {code_text(value): str(text) for value, text in variable.value_labels.items()}
     found = [
         Category(code, said.get(code, "Missing"), _missing_kind(said.get(code, "")))
-        for code in codes
+        for code in map(code_text, variable.missing_codes)
     ]
     blank = data.frame[variable.name]
     if blank.null_count() or (blank.dtype == pl.String and (blank == "").any()) or labels.blank:
@@ -331,12 +330,6 @@ def _missing(
 def _missing_kind(label: str) -> CategoryKind:
     kind = category_kind(label)
     return kind if kind in ("not stated", "not applicable") else "not stated"
-
-
-def _code(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _dates(values: pl.Series) -> Intervals | None:
@@ -356,11 +349,10 @@ def _numbers(values: pl.Series, variable: Variable, notes: dict[str, None]) -> I
         return None
     step = _step(finite)
     start, stop = _outward(low, high, step)
-    found = number_intervals(_tidy(start), _tidy(stop - step), step, MOST)
+    found = number_intervals(tidy(start, _FINEST), tidy(stop - step, _FINEST), step, MOST)
     if found is not None and found.step > step:
-        notes[f"{shown(variable.name)} has too fine a detail; it is taken by {found.step:g}."] = (
-            None
-        )
+        name = shown(variable.name)
+        notes[f"{name} has too fine a detail; it is taken by {found.step:g}."] = None
     return found
 
 
@@ -390,7 +382,3 @@ def _roundest(common: int) -> int:
         best = max(best, *(part * power for part in _ROUND if common % (part * power) == 0))
         power *= 10
     return best
-
-
-def _tidy(value: float) -> float:
-    return int(value) if value.is_integer() else round(value, _FINEST)

@@ -14,7 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.bands import dates, number_intervals, usual_numbers
+from keyhole.environment.importers.bands import (
+    dates,
+    number_intervals,
+    parse_day,
+    tidy,
+    usual_numbers,
+)
 from keyhole.environment.importers.fields import (
     YES_NO,
     capture,
@@ -54,6 +60,7 @@ _TYPES = (
     )
     | {"descriptive", "sql", ""}
 )
+_DAY = datetime.timedelta(1)
 _TAG = re.compile(r"<[^<>]{0,500}>")
 
 
@@ -151,7 +158,9 @@ def _telling(kind: str, validation: str) -> str | None:
 def _intervals(row: SheetRow, kind: str, label: str) -> Intervals | None:
     validation = row["validation"].lower()
     if validation.startswith("date"):
-        return dates("day", _day(row["lowest"]), _day(row["highest"], 1))
+        last = parse_day(row["highest"])
+        after = last + _DAY if last and last < datetime.date.max else None
+        return dates("day", parse_day(row["lowest"]), after)
     if kind == "slider":
         return number_intervals(_number(row["lowest"]) or 0, _number(row["highest"]) or 100)
     if not validation.startswith(("integer", "number")):
@@ -165,17 +174,4 @@ def _intervals(row: SheetRow, kind: str, label: str) -> Intervals | None:
 
 
 def _number(text: str) -> float | None:
-    if not re.fullmatch(r"-?\d{1,15}(\.\d{1,6})?", text):
-        return None
-    value = float(text)
-    return int(value) if value.is_integer() else value
-
-
-def _day(text: str, later: int = 0) -> datetime.date | None:
-    found = re.match(r"(\d{4})-(\d{2})-(\d{2})", text)
-    if found is None:
-        return None
-    try:
-        return datetime.date.fromisoformat(found.group()) + datetime.timedelta(later)
-    except (ValueError, OverflowError):
-        return None
+    return tidy(float(text)) if re.fullmatch(r"-?\d{1,15}(\.\d{1,6})?", text) else None

@@ -28,6 +28,7 @@ from typing import Any, get_args
 from keyhole.core.files import write_whole
 from keyhole.core.names import shown
 from keyhole.environment.codings.intervals import edges_of, interval_problems
+from keyhole.environment.importers.bands import parse_day
 from keyhole.environment.importers.fields import (
     capture,
     category_kind,
@@ -272,10 +273,7 @@ def _bound(text: str) -> float | datetime.date:
 
 def _day(text: str) -> datetime.date | None:
     found = re.fullmatch(r"(\d{4}-\d{2}-\d{2})([ T]00:00:00(\.0+)?)?", text)
-    try:
-        return datetime.date.fromisoformat(found[1]) if found else None
-    except ValueError:
-        return None
+    return parse_day(found[1]) if found else None
 
 
 def write_forms(
