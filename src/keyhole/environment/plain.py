@@ -58,10 +58,7 @@ def decode(kind: type, plain: Any, where: str, problems: list[str]) -> Any:
     >>> decode(Organisation, {"name": "Registry"}, "organisations[0]", [])
     Organisation(name='Registry', sector='')
     """
-    before = len(problems)
-    thing = _record(kind).read(plain, problems)
-    _put_before(where, problems, before)
-    return thing
+    return _at(where, _record(kind).read, plain, problems)
 
 
 class _Shape(NamedTuple):
@@ -71,9 +68,14 @@ class _Shape(NamedTuple):
     read: Step
 
 
-def _put_before(step: str, problems: list[str], start: int) -> None:
-    for i in range(start, len(problems)):
-        problems[i] = f"{step}{problems[i]}"
+def _at(where: str | int, step: Step, value: Any, problems: list[str]) -> Any:
+    """Take a step, and put the way there before the problems that it found."""
+    before = len(problems)
+    found = step(value, problems)
+    if len(problems) > before:
+        way = f"[{where}]" if isinstance(where, int) else where
+        problems[before:] = [f"{way}{problem}" for problem in problems[before:]]
+    return found
 
 
 def _must_be(wanted: str, value: Any, problems: list[str]) -> Any:
@@ -156,13 +158,7 @@ def _maybe(inner: _Shape) -> _Shape:
 
 
 def _each(step: Step, values: Any, problems: list[str]) -> list[Any]:
-    found, before = [], len(problems)
-    for i, value in enumerate(values):
-        found.append(step(value, problems))
-        if len(problems) > before:
-            _put_before(f"[{i}]", problems, before)
-            before = len(problems)
-    return found
+    return [_at(i, step, value, problems) for i, value in enumerate(values)]
 
 
 def _several(inner: _Shape, made: type) -> _Shape:
@@ -211,16 +207,11 @@ def _named(inner: _Shape) -> _Shape:
         def convert(value: Any, problems: list[str]) -> Any:
             if not isinstance(value, kind):
                 return _must_be("a mapping", value, problems)
-            before, found = len(problems), {}
+            before = len(problems)
             for key in value:
-                _text(key, problems)
-            _put_before(".a key", problems, before)
-            for name in made(value) if len(problems) == before else ():
-                found[name] = step(value[name], problems)
-                if len(problems) > before:
-                    _put_before(f".{shown(name)}", problems, before)
-                    before = len(problems)
-            return found
+                _at(".a key", _text, key, problems)
+            names = made(value) if len(problems) == before else ()
+            return {name: _at(f".{shown(name)}", step, value[name], problems) for name in names}
 
         return convert
 
@@ -234,21 +225,14 @@ def _record(kind: type) -> _Shape:
     shapes = {f.name: _shape(hints[f.name]) for f in fields(kind)}
     defaults = {f.name: _default(f, shapes[f.name].write) for f in fields(kind)}
     needed = [name for name, default in defaults.items() if default is _ABSENT]
-    steps = [(name, shape.write, defaults[name]) for name, shape in shapes.items()]
-    readers = {name: shape.read for name, shape in shapes.items()}
+    steps = [(name, f".{name}", shape.write) for name, shape in shapes.items()]
+    readers = {name: (f".{name}", shape.read) for name, shape in shapes.items()}
 
     def write(value: Any, problems: list[str]) -> Any:
         if type(value) is not kind:
             return _must_be(f"a {kind.__name__}", value, problems)
-        plain, before = {}, len(problems)
-        for name, step, default in steps:
-            one = step(getattr(value, name), problems)
-            if one != default:
-                plain[name] = one
-            if len(problems) > before:
-                _put_before(f".{name}", problems, before)
-                before = len(problems)
-        return plain
+        every = {n: _at(way, step, getattr(value, n), problems) for n, way, step in steps}
+        return {name: one for name, one in every.items() if one != defaults[name]}
 
     def read(plain: Any, problems: list[str]) -> Any:
         if not isinstance(plain, dict):
@@ -260,13 +244,7 @@ def _record(kind: type) -> _Shape:
             if name not in readers
         ]
         problems += [f".{name} is missing. Give it." for name in needed if name not in plain]
-        before, values = len(problems), {}
-        for name, one in plain.items():
-            if name in readers:
-                values[name] = readers[name](one, problems)
-                if len(problems) > before:
-                    _put_before(f".{name}", problems, before)
-                    before = len(problems)
+        values = {n: _at(*readers[n], one, problems) for n, one in plain.items() if n in readers}
         return kind(**values) if len(problems) == start else None
 
     return _Shape(write, read)
