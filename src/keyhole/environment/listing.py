@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -99,15 +98,9 @@ class ShownThing(Result):
     kind: str
     name: str
     content: Annotated[dict[str, Any], SPREAD]
-    shown: Annotated[tuple[Table, ...], HIDDEN]
+    shown: Annotated[tuple[Table, ...], HIDDEN] = ()
     toml: Annotated[str, HIDDEN] = ""
     wrote: Annotated[str, HIDDEN] = ""
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> ShownThing:
-        """Return the thing that plain values tell of."""
-        rest = {name: value for name, value in values.items() if name not in ("kind", "name")}
-        return cls(values["kind"], values["name"], rest, ())
 
     def tables(self) -> list[Table]:
         """Return what is known of it."""
@@ -161,20 +154,15 @@ def list_environment(
 def _overview(environment: Environment) -> Iterable[tuple[str, int]]:
     for what in LISTED:
         yield what, len(getattr(environment, what))
+    names = ("fields of forms", "- with a coding", "- direct identifiers")
     fields = [field for form in environment.forms for field in form.fields]
-    yield "fields of forms", len(fields)
-    yield "- with a coding", sum(field.coding is not None for field in fields)
-    yield "- direct identifiers", sum(field.identifier is not None for field in fields)
+    yield from zip(names, _counts(fields), strict=True)
 
 
-def _askers(environment: Environment) -> Counter[str]:
-    """Count the forms that ask each coding."""
-    return Counter(
-        name for form in environment.forms for name in {f.coding for f in form.fields if f.coding}
-    )
+_Row = tuple[str | int, ...]
 
 
-def _constructs(environment: Environment) -> Iterable[tuple[str | int, ...]]:
+def _constructs(environment: Environment) -> Iterable[_Row]:
     home = {coding.name: coding.construct for coding in environment.codings}
     codings = Counter(home.values())
     askers: Counter[str] = Counter()
@@ -184,20 +172,22 @@ def _constructs(environment: Environment) -> Iterable[tuple[str | int, ...]]:
         yield part.letters, part.name, codings[part.letters], askers[part.letters]
 
 
-def _codings(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    askers = _askers(environment)
-    for coding in environment.codings:
-        harmonised = "harmonised" if parse_name(coding.name).harmonised else "captured"
-        yield (
-            coding.name, coding.construct, size_of(coding), _sort_of(coding), harmonised,
-            coding.label, askers[coding.name],
-        )  # fmt: skip
+def _codings(environment: Environment) -> Iterable[_Row]:
+    askers = Counter(
+        name for form in environment.forms for name in {f.coding for f in form.fields if f.coding}
+    )
+    for one in environment.codings:
+        sort = "free text" if one.open else "listed"
+        if one.intervals is not None:
+            sort = f"{one.intervals.scale}s"
+        origin = "harmonised" if parse_name(one.name).harmonised else "captured"
+        own = one.name, one.construct, size_of(one), sort, origin, one.label
+        yield *own, askers[one.name]
 
 
-def _sort_of(coding: Coding) -> str:
-    if coding.intervals is not None:
-        return f"{coding.intervals.scale}s"
-    return "free text" if coding.open else "listed"
+def _organisations(environment: Environment) -> Iterable[_Row]:
+    forms = Counter(form.organisation for form in environment.forms)
+    return ((one.name, one.sector, forms[one.name]) for one in environment.organisations)
 
 
 def _counts(fields: Sequence[Field]) -> tuple[int, int, int]:
@@ -205,39 +195,29 @@ def _counts(fields: Sequence[Field]) -> tuple[int, int, int]:
     return len(fields), coded, sum(field.identifier is not None for field in fields)
 
 
-def _forms(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    for form in environment.forms:
-        day = form.collected.isoformat() if form.collected else ""
-        yield form.name, form.organisation, form.sector, form.purpose, day, *_counts(form.fields)
+def _forms(environment: Environment) -> Iterable[_Row]:
+    for one in environment.forms:
+        own = one.name, one.organisation, one.sector, one.purpose, in_words(one.collected)
+        yield *own, *_counts(one.fields)
 
 
-def _sources(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    for source in environment.sources:
-        index = resource_index(source)
-        kind = f"{source.formality}, {source.origin}, {source.compulsion}"
-        yield source.name, kind, source.coverage, index, resource_band(index), len(source.fields)
+def _sources(environment: Environment) -> Iterable[_Row]:
+    for one in environment.sources:
+        index = resource_index(one)
+        kind = f"{one.formality}, {one.origin}, {one.compulsion}"
+        yield one.name, kind, one.coverage, index, resource_band(index), len(one.fields)
 
 
-def _targets(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    for target in environment.targets:
-        day = target.as_of.isoformat() if target.as_of else ""
-        yield target.name, day, *_counts(target.fields)
+def _targets(environment: Environment) -> Iterable[_Row]:
+    return ((one.name, in_words(one.as_of), *_counts(one.fields)) for one in environment.targets)
 
 
-def _organisations(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    forms = Counter(form.organisation for form in environment.forms)
-    for part in environment.organisations:
-        yield part.name, part.sector, forms[part.name]
+def _scenarios(environment: Environment) -> Iterable[_Row]:
+    return ((one.name, one.motivation, one.attack_type) for one in environment.scenarios)
 
 
-def _scenarios(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    for scenario in environment.scenarios:
-        yield scenario.name, scenario.motivation, scenario.attack_type
-
-
-Rows = Callable[[Environment], Iterable[tuple[str | int, ...]]]
 _HELD = ("fields", "with a coding", "identifiers")
-LISTED: dict[str, tuple[tuple[str, ...], Rows]] = {
+LISTED: dict[str, tuple[tuple[str, ...], Callable[[Environment], Iterable[_Row]]]] = {
     "constructs": (("construct", "name", "codings", "asked by"), _constructs),
     "codings": (
         ("coding", "construct", "categories", "of", "origin", "label", "asked by"),
@@ -384,16 +364,10 @@ def _waits(field: Field) -> str:
 
 
 def _field_table(fields: Sequence[Field]) -> Table:
-    rows = [
-        [
-            short(f.name),
-            short(f.label),
-            f.coding or _waits(f),
-            f.identifier or "",
-            f.use if f.coding else "",
-        ]
-        for f in fields
-    ]
+    rows = []
+    for f in fields:
+        known = f.coding or _waits(f), f.identifier or "", f.use if f.coding else ""
+        rows.append([short(f.name), short(f.label), *known])
     return Table("Fields", ("field", "label", "coding", "identifier", "use"), rows)
 
 
@@ -404,15 +378,11 @@ def in_words(value: Any) -> str:
     --------
     >>> in_words(None), in_words(("a", "b")), in_words({"size": "large"}), in_words(True)
     ('', 'a; b', 'size: large', 'yes')
-    >>> in_words(datetime.date(2024, 5, 31)), in_words(0.5)
-    ('2024-05-31', '0.5')
     """
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, datetime.date):
-        return value.isoformat()
     if isinstance(value, Mapping):
         return "; ".join(f"{name}: {in_words(one)}" for name, one in value.items())
     if isinstance(value, tuple | list | frozenset | set):
