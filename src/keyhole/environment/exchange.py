@@ -14,7 +14,7 @@ from keyhole.core.files import write_whole
 from keyhole.core.names import shown
 from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import Environment
-from keyhole.environment.parsing import open_text, parse_json
+from keyhole.environment.parsing import open_utf8, parse_json
 from keyhole.environment.plain import decode, encode_thing
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none
@@ -120,4 +120,4 @@ def write_environment(
 
 def read_environment(path: str | os.PathLike[str]) -> Environment:
     """Read an environment that `write_environment` wrote, or say all that is wrong with it."""
-    return from_json(open_text(path, "Export the environment anew."), name=Path(path).name)
+    return from_json(open_utf8(path, "Export the environment anew."), name=Path(path).name)

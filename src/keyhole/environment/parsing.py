@@ -24,7 +24,7 @@ class _NoNumberError(ValueError):
     """NaN or an infinite number, which JSON does not have."""
 
 
-def open_text(path: str | os.PathLike[str], remedy: str) -> str:
+def open_utf8(path: str | os.PathLike[str], remedy: str) -> str:
     """Read a file of UTF-8 text, or say why it cannot be."""
     file = Path(path)
     try:
@@ -42,7 +42,7 @@ def open_text(path: str | os.PathLike[str], remedy: str) -> str:
 
 def open_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a TOML file, or say why it cannot be."""
-    return parse_toml(open_text(path, "Save it as UTF-8."), Path(path).name)
+    return parse_toml(open_utf8(path, "Save it as UTF-8."), Path(path).name)
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:

@@ -492,7 +492,7 @@ def _require_whole(merged: Environment) -> None:
 
 
 def _read_history(connection: sa.Connection, kind: str | None, name: str | None) -> list[Change]:
-    held = (history.c[name] for name in ("action", "kind", "name", "before", "after"))
+    held = (history.c[column] for column in ("action", "kind", "name", "before", "after"))
     query = sa.select(*changes.c, *held).join_from(history, changes)
     if kind is not None:
         query = query.where(history.c.kind == kind)

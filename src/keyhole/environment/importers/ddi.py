@@ -31,7 +31,7 @@ from keyhole.screening.identifiers import words
 _WIDE = 3  # a range with this many times more numbers than labels is a scale, not a list
 
 
-def read(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
+def read_ddi(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
     """Read the variables of a codebook."""
     root, name = open_xml(path), path.stem
     variables = [one for one in root.iter() if local_name(one) == "var"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from keyhole.core.names import shown
 from keyhole.environment.importers.bands import parse_bands
@@ -66,13 +65,6 @@ def clean(text: str) -> str:
 def readable(code: str) -> str:
     """Write a code that is made of words (``killedInAction``, ``never_married``) as words."""
     return " ".join(words(code)) if len(code) <= _LONGEST and _CODE_WORDS.fullmatch(code) else code
-
-
-def code_text(value: Any) -> str:
-    """Write a value of a file as a code; a whole number has no decimals."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def make_categories(options: Iterable[tuple[str, str]]) -> tuple[Category, ...]:

@@ -64,7 +64,7 @@ _AMOUNT = re.compile(
 _DATE_WORDS = frozenset({"date", "dates", "dob", "birthdate", "birthday"})
 
 
-def read(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_json_schema(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
     """Read a form from a file of JSON Schema."""
     document = open_json(path, encoding)
     if not isinstance(document, Mapping):

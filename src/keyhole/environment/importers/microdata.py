@@ -27,7 +27,7 @@ from keyhole.core.names import quoted, shown
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.environment.importers.bands import dates, number_intervals, tidy
-from keyhole.environment.importers.fields import BLANK, SURE, capture, category_kind, code_text
+from keyhole.environment.importers.fields import BLANK, SURE, capture, category_kind
 from keyhole.environment.importers.opening import SheetRow, read_cells, read_sheet, require_headings
 from keyhole.environment.model import (
     CapturedField,
@@ -37,7 +37,7 @@ from keyhole.environment.model import (
     Form,
     Intervals,
 )
-from keyhole.environment.scenarios.positions import RARE
+from keyhole.environment.scenarios.positions import RARE, code_text
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import recognise, words

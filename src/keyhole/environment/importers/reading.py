@@ -18,17 +18,17 @@ from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
 
-# The kinds of files, with the modules beside this one whose `read` takes a path and an encoding.
-_MODULES = {
-    "json schema": "json_schema",
-    "redcap": "redcap",
-    "xlsform": "xlsform",
-    "ddi": "ddi",
-    "labels": "statistical",
-    "sdmx": "sdmx",
-    "table": "table",
+# The kinds of files, and what reads each from a path and an encoding, in a module beside this one.
+_READERS = {
+    "json schema": "json_schema.read_json_schema",
+    "redcap": "redcap.read_redcap",
+    "xlsform": "xlsform.read_xlsform",
+    "ddi": "ddi.read_ddi",
+    "labels": "statistical.read_statistical_labels",
+    "sdmx": "sdmx.read_sdmx",
+    "table": "table.read_forms_table",
 }
-KINDS = tuple(_MODULES)
+KINDS = tuple(_READERS)
 _ATTRIBUTES = tuple(one.name for one in dataclasses.fields(Form) if one.name != "fields")
 _TEXTS = (".csv", ".tsv", ".tab", ".txt")
 
@@ -81,8 +81,9 @@ def read_forms(
     if kind is not None and kind not in KINDS:
         raise OptionError(f"kind must be one of {', '.join(KINDS)}. Got {kind!r} instead.")
     try:
-        module = import_module(f"{__package__}.{_MODULES[kind or _detect(file, encoding)]}")
-        forms: tuple[CapturedForm, ...] = module.read(file, encoding)
+        module, _, name = _READERS[kind or _detect(file, encoding)].partition(".")
+        reader = getattr(import_module(f"{__package__}.{module}"), name)
+        forms: tuple[CapturedForm, ...] = reader(file, encoding)
     except RecursionError:
         raise FileError(f"{file.name!r} is nested too deeply to be a form.") from None
     except InputError as error:

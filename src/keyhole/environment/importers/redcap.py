@@ -53,13 +53,10 @@ _COLUMNS = {
     "branching logic (show field only if...)": "branching_logic",
 }
 _CHOSEN = frozenset({"radio", "dropdown", "select"})
-_TYPES = (
-    _CHOSEN
-    | frozenset(
-        {"text", "notes", "textarea", "checkbox", "yesno", "truefalse", "calc", "file", "slider"}
-    )
-    | {"descriptive", "sql", ""}
-)
+_TYPES = _CHOSEN | {
+    *("text", "notes", "textarea", "checkbox", "yesno", "truefalse", "calc", "file", "slider"),
+    *("descriptive", "sql", ""),
+}
 _DAY = datetime.timedelta(1)
 _TAG = re.compile(r"<[^<>]{0,500}>")
 
@@ -70,7 +67,7 @@ def is_redcap(columns: frozenset[str]) -> bool:
     return {"field_name", "field_type"} <= named
 
 
-def read(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_redcap(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
     """Read a data dictionary, as CSV or as a sheet."""
     rows = [
         SheetRow(row.number, {_COLUMNS.get(name, name): cell for name, cell in row.cells.items()})
@@ -129,14 +126,13 @@ def _written(
 ) -> CapturedField:
     intervals = _intervals(row, kind, label)
     flagged = row["identifier"].lower() in ("y", "yes", "1", "true")
-    validation = row["validation"].lower()
     found = capture(
         path,
         label,
         name=row["field_name"],
         intervals=intervals,
         universe=row["branching_logic"],
-        identifier=_telling(kind, validation),
+        identifier=_telling(kind, row["validation"].lower()),
     )
     if not flagged or found.identifier is not None:
         return found

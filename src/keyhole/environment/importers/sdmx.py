@@ -98,7 +98,7 @@ def read_code_lists(path: Path | str) -> tuple[CodeList, ...]:
     return tuple(found)
 
 
-def read(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
+def read_sdmx(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
     """Read code lists as the fields of a form, at their finest."""
     fields = [
         capture([one.identifier], one.label, categories=one.finest(), recognised=False)

@@ -11,14 +11,9 @@ from typing import Any
 
 from keyhole.data.guarding import ask_reader
 from keyhole.environment.importers.bands import dates, usual_numbers
-from keyhole.environment.importers.fields import (
-    capture,
-    code_text,
-    distinct_fields,
-    make_categories,
-    titled,
-)
+from keyhole.environment.importers.fields import capture, distinct_fields, make_categories, titled
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
+from keyhole.environment.scenarios.positions import code_text
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
@@ -34,7 +29,7 @@ _DATES = ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "MMDDYY", "DDMMYY", "YYMMD
 _TIMES = ("DATETIME", "YMDHMS", "%TC", "%TD", "%D")
 
 
-def read(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_statistical_labels(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
     """Read the columns of a statistical file and their value labels."""
     # Its reader may die of a damaged file.
     ask_reader(f"{__name__}:answer_metadata", path, "statistical", {"encoding": encoding})

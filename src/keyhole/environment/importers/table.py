@@ -90,7 +90,7 @@ class _Asked:
     rows: list[SheetRow] = field(default_factory=list)
 
 
-def read(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_forms_table(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
     """Read forms in our own layout."""
     rows = [
         SheetRow(row.number, {name: restored_text(cell) for name, cell in row.cells.items()})

@@ -53,7 +53,7 @@ class _Survey:
     notes: dict[str, None] = field(default_factory=dict)
 
 
-def read(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
+def read_xlsform(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
     """Read a form from a workbook."""
     found = sheets(path)
     if "survey" not in found:
