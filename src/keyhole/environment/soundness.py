@@ -7,10 +7,10 @@ structure and reference are those that keep its graph from being built.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, get_args
 
-from keyhole.core.names import quoted, shown
+from keyhole.core.names import quoted, repeated, shown
 from keyhole.environment.codings.categories import codes_of, size_of
 from keyhole.environment.codings.intervals import interval_problems
 from keyhole.environment.codings.naming import is_coding_name, parse_name
@@ -117,11 +117,6 @@ def use_problems(environment: Environment) -> Iterator[str]:
                     )
 
 
-def twice(names: Iterable[str]) -> list[str]:
-    """Return the names that come more than once, sorted."""
-    return sorted(name for name, count in Counter(names).items() if count > 1)
-
-
 def coding_names(environment: Environment) -> dict[str, str]:
     """Return the name of the coding behind each name and alias."""
     names = {alias: coding.name for coding in environment.codings for alias in coding.aliases}
@@ -132,11 +127,13 @@ def structure_problems(environment: Environment) -> list[str]:
     """Say what is wrong with constructs and codings, and which of them are named twice."""
     letters = [construct.letters for construct in environment.constructs]
     names = [name for c in environment.codings for name in {c.name, *c.aliases}]
-    problems = [f"construct {shown(name)} is there twice." for name in twice(letters)]
-    problems += [f"coding or alias {shown(name)} is there twice." for name in twice(names)]
+    problems = [f"construct {shown(name)} is there twice." for name in sorted(repeated(letters))]
+    problems += [
+        f"coding or alias {shown(name)} is there twice." for name in sorted(repeated(names))
+    ]
     for kind in ("forms", "sources", "targets"):
         parts = [part.name for part in getattr(environment, kind)]
-        problems += [f"two {kind} are named {shown(name)}." for name in twice(parts)]
+        problems += [f"two {kind} are named {shown(name)}." for name in sorted(repeated(parts))]
     known = set(letters)
     for coding in environment.codings:
         problems += [
@@ -156,17 +153,13 @@ def coding_problems(coding: Coding, constructs: set[str]) -> list[str]:
             return problems
     codes = codes_of(coding)
     if len(set(codes)) < len(codes):
-        problems.append(f"the codes {quoted(twice(codes), 5)} are there twice.")
+        problems.append(f"the codes {quoted(sorted(repeated(codes)), 5)} are there twice.")
     kinds = {category.kind for category in coding.categories} - set(get_args(CategoryKind))
     problems += [f"{shown(kind)} is not a kind of category." for kind in sorted(kinds)]
-    return problems + _name_problems(coding)
-
-
-def _name_problems(coding: Coding) -> list[str]:
     if not is_coding_name(coding.name):
-        return ["a name is letters, number of categories, '.', 0 or 1, serial, as ES3.101."]
+        wanted = "a name is letters, number of categories, '.', 0 or 1, serial, as ES3.101."
+        return [*problems, wanted]
     name, size = parse_name(coding.name), size_of(coding)
-    problems = []
     if name.letters != coding.construct:
         problems.append(f"its letters must be {shown(coding.construct)}, those of its construct.")
     if name.size != size:
@@ -186,7 +179,7 @@ def reference_problems(environment: Environment, names: Mapping[str, str]) -> li
                     f"{quoted(missing, 5)}."
                 )
     for target in environment.targets:
-        again = twice(field.name for field in target.fields)
+        again = sorted(repeated(field.name for field in target.fields))
         if again:
             problems.append(
                 f"target {shown(target.name)}: the columns {quoted(again, 5)} come twice."
