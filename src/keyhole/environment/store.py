@@ -423,17 +423,14 @@ def _is_clean(text: str) -> bool:
 def _texts(wanted: Sequence[Difference]) -> dict[Key, dict[str, str | None]]:
     """Give what differs as JSON, before and after, or say what cannot be kept."""
     problems: list[str] = []
-    plain = {
-        one.key: {
-            "before": encode_thing(one.before, []) if one.before is not None else None,
-            "after": plain_form(KIND_OF[one.key[0]], one.after, problems)
-            if one.after is not None
-            else None,
-        }
-        for one in wanted
-    }
+    forms = {}
+    for one in wanted:
+        before = None if one.before is None else encode_thing(one.before, [])
+        kind = KIND_OF[one.key[0]]
+        after = None if one.after is None else plain_form(kind, one.after, problems)
+        forms[one.key] = before, after
     require_none(problems)
-    return {key: {when: _text(one) for when, one in both.items()} for key, both in plain.items()}
+    return {key: {"before": _text(old), "after": _text(new)} for key, (old, new) in forms.items()}
 
 
 def _text(plain: Any) -> str | None:
