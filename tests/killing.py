@@ -23,7 +23,7 @@ from keyhole.core.files import sweep
 from keyhole.core.options import parameters_of
 from keyhole.core.verbs import VERBS
 from keyhole.data.examples import veterans
-from keyhole.environment.store.opening import open_store
+from keyhole.environment.store import open_store
 from keyhole.errors import FileError
 
 SIGNALS = ["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"]

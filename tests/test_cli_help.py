@@ -27,7 +27,7 @@ VERBS = [
 ]
 VERBS += ["init", "review", "verify", "report", "demo", "serve", "selftest"]
 HEAVY = {"numpy", "polars", "numba", "scipy", "pyarrow", "altair", "rich", "pandas", "narwhals"}
-HEAVY |= {"sqlalchemy", "alembic", "rapidfuzz", "statsmodels"}
+HEAVY |= {"sqlalchemy", "rapidfuzz", "statsmodels"}
 COMMANDS = all_commands()
 PARTS = {
     f"environment {name}": COMMANDS["environment"].get_command(None, name)

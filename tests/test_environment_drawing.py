@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.example.environment import example_environment
+from keyhole.environment.example import example_environment
 from keyhole.environment.model import (
     Category,
     CategoryMap,

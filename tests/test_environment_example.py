@@ -1,10 +1,12 @@
 """The example environment: whole, sound, and matched to the example world."""
 
+import datetime
+
 from keyhole.data.examples import KEYS, veterans, veterans_sample
 from keyhole.environment.codings.categories import size_of
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.naming import parse_name
-from keyhole.environment.example.environment import AS_OF, TARGET, example_environment
+from keyhole.environment.example import example_environment
 from keyhole.environment.exchange import environment_to_json, from_json
 from keyhole.environment.kinds import ordered
 from keyhole.environment.mapping.mapping import map_pair
@@ -43,7 +45,7 @@ def test_every_coding_is_asked_or_stands_between_others():
 
 def test_the_target_is_the_example_world():
     (target,) = ENVIRONMENT.targets
-    assert (target.name, target.as_of) == (TARGET, AS_OF)
+    assert (target.name, target.as_of) == ("veterans", datetime.date(2024, 6, 30))
     names = {field.name for field in target.fields}
     assert names == {*KEYS, "age", "period", "area", "income"}
 
@@ -59,11 +61,11 @@ def test_all_values_of_the_world_are_in_the_targets_codings():
 
 
 def test_it_shows_crossing_unresolved_and_unstated_codings():
-    survey = map_pair(GRAPH, TARGET, "Consumer lifestyle survey")
+    survey = map_pair(GRAPH, "veterans", "Consumer lifestyle survey")
     absent = {part.column: part for part in survey.absent}
     assert "join to one category" in absent["ag8r"].reason
     assert absent["ag8r"].ruled_out > 0.5
-    tax = map_pair(GRAPH, TARGET, "Income tax return")
+    tax = map_pair(GRAPH, "veterans", "Income tax return")
     assert "unresolved" in next(p.reason for p in tax.absent if p.column == "ms")
     kinds = {category.kind for coding in ENVIRONMENT.codings for category in coding.categories}
     assert {"value", "other", "not stated"} <= kinds
@@ -71,7 +73,7 @@ def test_it_shows_crossing_unresolved_and_unstated_codings():
 
 
 def test_living_together_merges_all_who_are_not_married():
-    survey = map_pair(GRAPH, TARGET, "Consumer lifestyle survey")
+    survey = map_pair(GRAPH, "veterans", "Consumer lifestyle survey")
     ms = survey.variable("ms")
     groups = dict(zip("MWDSN", ms.groups, strict=False))
     assert groups["W"] == groups["D"] == groups["S"] == groups["N"] != groups["M"]

@@ -16,8 +16,8 @@ from keyhole.environment.exchange import (
     read_environment,
     write_environment,
 )
-from keyhole.environment.forms_table import write_forms
 from keyhole.environment.importers.reading import read_forms
+from keyhole.environment.importers.table import COLUMNS, neutral, restored_text, write_forms
 from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import (
     CapturedQuestion,
@@ -34,7 +34,6 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
-from keyhole.environment.spreadsheet import COLUMNS, neutral, restored_text
 from keyhole.errors import FileError, InputError, OptionError
 
 DAY = datetime.date(2026, 3, 1)

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.environment.codings.intervals import count_of, interval_problems
-from keyhole.environment.importers.bands import parse_bands
-from keyhole.environment.importers.categories import category_kind, coded, make_categories
-from keyhole.environment.importers.spans import number_intervals, usual_numbers
+from keyhole.environment.importers.bands import number_intervals, parse_bands, usual_numbers
+from keyhole.environment.importers.fields import category_kind, coded, make_categories
 
 INF = math.inf
 

@@ -11,9 +11,9 @@ import pytest
 import xlsxwriter  # type: ignore[import-untyped]
 
 from keyhole.environment.codings.intervals import edges_of
-from keyhole.environment.forms_table import write_forms
 from keyhole.environment.importers import read_forms, read_labels
-from keyhole.environment.importers.categories import YES_NO
+from keyhole.environment.importers.fields import YES_NO
+from keyhole.environment.importers.table import write_forms
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,

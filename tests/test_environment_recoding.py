@@ -14,7 +14,7 @@ from keyhole.data.examples import veterans, veterans_sample
 from keyhole.data.microdata import Microdata
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.example.environment import example_environment
+from keyhole.environment.example import example_environment
 from keyhole.environment.importers import capture_microdata
 from keyhole.environment.model import (
     Category,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import keyhole
 from keyhole.data.examples import veterans, veterans_sample
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.example.environment import example_environment
+from keyhole.environment.example import example_environment
 from keyhole.environment.exchange import environment_to_json, from_json
 from keyhole.environment.scenarios.files import (
     read_scenarios,

@@ -1,6 +1,7 @@
 """A store of an environment, the same on SQLite and on PostgreSQL."""
 
 import datetime
+import json
 import subprocess
 import sys
 import textwrap
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from keyhole.environment.kinds import KINDS, entities, ordered
 from keyhole.environment.model import (
     COLLECTION_METHODS,
+    CapturedQuestion,
     Category,
     CategoryMap,
     Coding,
@@ -29,9 +31,7 @@ from keyhole.environment.model import (
     Target,
 )
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
-from keyhole.environment.store import Snapshot, open_store
-from keyhole.environment.store.layouts import LAYOUTS
-from keyhole.environment.store.snapshots import differences
+from keyhole.environment.store import Snapshot, differences, open_store
 from keyhole.errors import ConflictError, InputError, OptionError, RunError
 
 DAY = datetime.date(2026, 3, 1)
@@ -51,6 +51,11 @@ AGE = Coding(
     Intervals("number", (0, 18, 65.5, float("inf"))),
 )
 BORN = Coding("AG0.002", "AG", (), Intervals("date", start=700000, stop=730000, unit="month"))
+ASKED = CapturedQuestion(
+    (Category("1", "Yes"), Category("9", "Refused", "not stated")),
+    Intervals("number", (0.0, 18.0, float("inf"))),
+    *("a/b", "adults", "YN2.001"),
+)
 WORLD = Environment(
     constructs=(Construct("AG", "age"), Construct("ES", "employment status", "main activity")),
     codings=(BORN, AGE, ES2, ES3),
@@ -78,6 +83,7 @@ WORLD = Environment(
                 Field("born", coding="AG0.002", use="identifying"),
                 Field("ssn", identifier="ssn", use="identifying"),
                 Field("note"),
+                Field("asked", question=ASKED),
             ),
         ),
         Form("Empty"),
@@ -143,19 +149,21 @@ def test_every_attribute_of_the_example_is_told_apart_from_its_default():
             assert any(value != field.default and value != {} for value in values), field.name
 
 
-def test_every_kind_of_thing_has_a_layout():
+def test_every_part_of_an_environment_is_a_kind_of_thing():
     assert [kind.attribute for kind in KINDS] == [field.name for field in fields(Environment)]
-    assert list(LAYOUTS) == [kind.name for kind in KINDS]
 
 
-def test_columns_are_columns(place):
+def test_a_thing_is_a_document(place):
     store, _ = filled(place)
     with store.reading() as connection:
-        codes = connection.exec_driver_sql(
-            "SELECT c.code, c.kind FROM categories c JOIN codings ON codings.entity = c.entity "
-            "WHERE codings.name = 'ES3.001' ORDER BY c.position"
-        ).all()
-    assert codes == [("1", "value"), ("2", "value"), ("9", "not stated")]
+        (text,) = connection.exec_driver_sql(
+            "SELECT after FROM history WHERE kind = 'coding' AND name = 'ES2.101'"
+        ).one()
+    assert json.loads(text) == {
+        "name": "ES2.101",
+        "construct": "ES",
+        "categories": [{"code": "a", "label": "yes"}, {"code": "b", "label": "no"}],
+    }
 
 
 texts = st.one_of(
@@ -495,10 +503,10 @@ CRASH = """
     import os, sys
     from dataclasses import replace
     from keyhole.environment.model import Environment
-    from keyhole.environment.store import open_store, writing
+    from keyhole.environment import store as module
 
-    store = open_store(sys.argv[1])
-    writing._history = lambda *_: os._exit(9)  # everything is written but the history
+    store = module.open_store(sys.argv[1])
+    module._rows = lambda *_: os._exit(9)  # everything is written but the history
     store.write(store.read(), Environment(), who="bob")
 """
 
@@ -519,7 +527,7 @@ def test_a_failure_in_the_middle_leaves_the_old_state(place, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("keyhole.environment.store.writing._history", fail)
+        patch.setattr("keyhole.environment.store._rows", fail)
         with pytest.raises(KeyboardInterrupt):
             store.write(first, Environment(), who="bob")
     assert store.read() == first

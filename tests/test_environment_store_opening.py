@@ -1,6 +1,5 @@
 """Opening a store: what is not one, other versions, locks, and passwords that stay unseen."""
 
-import math
 import os
 import shutil
 import sqlite3
@@ -16,20 +15,10 @@ import sqlalchemy as sa
 
 from keyhole.cli.main import run
 from keyhole.environment.exchange import read_environment
-from keyhole.environment.model import (
-    CapturedQuestion,
-    Category,
-    Construct,
-    Environment,
-    Field,
-    Form,
-    Intervals,
-    Organisation,
-    Target,
-)
-from keyhole.environment.store import open_store, tables, versions
-from keyhole.environment.store.places import APPLICATION, place_of_store
-from keyhole.errors import FileError, InputError, KeyholeError, OptionError, RunError
+from keyhole.environment.model import Coding, Construct, Environment, Organisation
+from keyhole.environment.places import APPLICATION, place_of_store
+from keyhole.environment.store import history, metadata, open_store
+from keyhole.errors import ConflictError, FileError, InputError, KeyholeError, OptionError, RunError
 
 WORLD = Environment(
     constructs=(Construct("SX", "sex"),), organisations=(Organisation("Registry", "health"),)
@@ -94,9 +83,9 @@ def test_a_reader_waits_no_longer_than_the_writer_writes(new_place):
 
 def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(place):
     store, first = filled(place)
-    execute(place, f"UPDATE {versions.TABLE} SET version_num = '0931'")
+    execute(place, "UPDATE keyhole_store_version SET version_num = '0931'")
     before = None if place.startswith("postgresql") else Path(place).read_bytes()
-    message = r"version '0931', which a newer keyhole made; this one knows versions up to 0002"
+    message = r"version '0931', which a newer keyhole made; this one knows versions up to 0003"
     for options in ({}, {"create": True}, {"writing": False}):
         with pytest.raises(FileError, match=message):
             open_store(place, **options)
@@ -105,113 +94,110 @@ def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(place):
     with pytest.raises(FileError, match=message):
         store.write(first, Environment(), who="bob")
     assert before is None or Path(place).read_bytes() == before
-    execute(place, f"UPDATE {versions.TABLE} SET version_num = '0002'")
+    execute(place, "UPDATE keyhole_store_version SET version_num = '0003'")
     assert open_store(place).read() == first
 
 
-SECOND = '''
-"""Colours."""
-import sqlalchemy as sa
-from alembic import op
-
-revision = "0003"
-down_revision = "0002"
-
-
-def upgrade():
-    op.create_table("colours", sa.Column("name", sa.Text))
-    op.execute("UPDATE organisations SET sector = 'public'")
-    {more}
-'''
+# The tables of versions 0001 and 0002 that matter: the history, and the attributes in columns.
+OLD = """
+CREATE TABLE keyhole_store_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);
+CREATE TABLE changes (number INTEGER NOT NULL PRIMARY KEY, at TIMESTAMPTZ NOT NULL,
+  who TEXT NOT NULL, note TEXT NOT NULL);
+CREATE TABLE entities (id INTEGER NOT NULL PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL,
+  version INTEGER NOT NULL REFERENCES changes (number),
+  CONSTRAINT one_of_a_name UNIQUE (kind, name));
+CREATE TABLE history (change INTEGER NOT NULL REFERENCES changes (number),
+  position INTEGER NOT NULL, action TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+  before TEXT, after TEXT, PRIMARY KEY (change, position));
+CREATE INDEX history_of_a_name ON history (kind, name);
+CREATE TABLE constructs (entity INTEGER NOT NULL PRIMARY KEY
+  REFERENCES entities (id) ON DELETE CASCADE, letters TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL, description TEXT NOT NULL);
+CREATE TABLE codings (entity INTEGER NOT NULL PRIMARY KEY
+  REFERENCES entities (id) ON DELETE CASCADE, name TEXT NOT NULL, construct TEXT NOT NULL
+  REFERENCES constructs (letters) DEFERRABLE INITIALLY DEFERRED);
+INSERT INTO keyhole_store_version VALUES ('0002');
+INSERT INTO changes VALUES (1, '2026-03-01 12:00:00.000000', 'ann', 'init');
+INSERT INTO changes VALUES (2, '2026-03-02 12:00:00.000000', 'bob', '');
+INSERT INTO entities VALUES (1, 'construct', 'SX', 2);
+INSERT INTO entities VALUES (2, 'coding', 'SX0.001', 1);
+INSERT INTO constructs VALUES (1, 'SX', 'sex', '');
+INSERT INTO codings VALUES (2, 'SX0.001', 'SX');
+INSERT INTO history VALUES (1, 0, 'added', 'construct', 'SX', NULL,
+  '{"letters":"SX","name":"gender"}');
+INSERT INTO history VALUES (1, 1, 'added', 'coding', 'SX0.001', NULL,
+  '{"name":"SX0.001","construct":"SX"}');
+INSERT INTO history VALUES (1, 2, 'added', 'form', 'Claim', NULL, '{"name":"Claim"}');
+INSERT INTO history VALUES (2, 0, 'changed', 'construct', 'SX',
+  '{"letters":"SX","name":"gender"}', '{"letters":"SX","name":"sex"}');
+INSERT INTO history VALUES (2, 1, 'removed', 'form', 'Claim', '{"name":"Claim"}', NULL)
+"""
+HELD_OF_OLD = Environment((Construct("SX", "sex"),), (Coding("SX0.001", "SX"),))
 
 
 @pytest.fixture
-def newer(tmp_path, monkeypatch):
-    """A keyhole with one version more."""
-
-    def make(more=""):
-        folder = tmp_path / "migrations"
-        shutil.copytree(versions.FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "versions" / "v0003_colours.py").write_text(SECOND.format(more=more))
-        monkeypatch.setattr(versions, "FOLDER", folder)
-        monkeypatch.setattr(versions, "VERSIONS", ("0001", "0002", "0003"))
-
-    return make
+def old(place):
+    """The place of a store that an earlier keyhole made."""
+    for statement in OLD.split(";\n"):
+        execute(place, statement)
+    if not place.startswith("postgresql"):
+        execute(place, f"PRAGMA application_id = {APPLICATION}")
+    return place
 
 
-def test_an_older_store_is_brought_up_when_opened_for_writing(place, newer):
-    old, first = filled(place)
-    newer()
-    with pytest.raises(FileError, match="is a store of version 0002, and this keyhole reads 0003"):
-        open_store(place, writing=False)
-    store = open_store(place)
+def tables(place):
+    with open_store(place, writing=False).reading() as connection:
+        return set(sa.inspect(connection).get_table_names())
+
+
+@pytest.mark.parametrize("version", ["0001", "0002"])
+def test_an_older_store_is_read_as_it_is_and_brought_up_when_opened_for_writing(old, version):
+    execute(old, f"UPDATE keyhole_store_version SET version_num = '{version}'")
+    before = open_store(old, writing=False)
+    first, told = before.read(), before.history()
+    assert first.environment == HELD_OF_OLD
+    assert first.versions == {("construct", "SX"): 2, ("coding", "SX0.001"): 1}
+    assert [(c.number, c.who, c.action, c.name) for c in told][2:] == [
+        *((1, "ann", "added", "Claim"), (2, "bob", "changed", "SX"), (2, "bob", "removed", "Claim"))
+    ]
+    assert "codings" in tables(old)
+    store = open_store(old)
     assert not store.created
-    assert store.read().environment.organisations == (Organisation("Registry", "public"),)
-    assert store.read().versions == first.versions
-    with store.reading() as connection:
-        assert "colours" in sa.inspect(connection).get_table_names()
-        assert versions.stored_version(connection) == "0003"
-    assert old.read() == open_store(place).read()
+    assert (store.read(), store.history()) == (first, told)
+    assert tables(old) == set(metadata.tables)
+    store.write(first, Environment(), who="bob")
+    assert before.read() == open_store(old).read()
+    assert before.read().environment == Environment()
 
 
-def test_a_migration_that_fails_leaves_the_old_version(place, newer, monkeypatch):
-    store, first = filled(place)
-    with monkeypatch.context():
-        newer("raise KeyboardInterrupt")
-        with pytest.raises(KeyboardInterrupt):
-            open_store(place)
-    monkeypatch.undo()
-    with store.reading() as connection:
-        assert "colours" not in sa.inspect(connection).get_table_names()
-    assert store.read() == first
-
-
-def test_a_store_without_questions_gets_them(place, monkeypatch):
-    """The first stores kept nothing of what an unplaced field asked."""
+def test_a_migration_that_fails_leaves_the_old_version(old, monkeypatch):
+    first = open_store(old, writing=False).read()
     with monkeypatch.context() as patch:
-        patch.setattr(versions, "VERSIONS", ("0001",))
-        assert open_store(place, create=True).created
-    store = open_store(place)
-    snapshot = store.read()
-    span = Intervals("number", edges=(0.0, 18.0, math.inf))
-    asked = CapturedQuestion(
-        (Category("1", "Yes"), Category("9", "Refused", "not stated")), span, "a/b"
-    )
-    form = Form("Claim", fields=(Field("x"), Field("y", question=asked), Field("z", "Z")))
-    target = Target("t", fields=(Field("a", question=CapturedQuestion(universe="adults")),))
-    whole = replace(snapshot.environment, forms=(form,), targets=(target,))
-    store.write(snapshot, whole, who="ann")
-    assert open_store(place).read().environment == whole
+        patch.setattr("keyhole.environment.store.sa.update", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            open_store(old)
+    assert {"entities", "constructs", "codings"} < tables(old)
+    assert open_store(old).read() == first
 
 
-def test_the_migrations_make_the_tables_of_the_program(place):
-    from alembic.autogenerate import compare_metadata
-    from alembic.migration import MigrationContext
-
-    store = open_store(place, create=True)
-    options = {"version_table": versions.TABLE, "compare_type": True}
-    with store.reading() as connection:
-        context = MigrationContext.configure(connection, opts=options)
-        assert compare_metadata(context, tables.metadata) == []
+def test_an_older_store_whose_history_is_not_whole_is_left_as_it_is(old):
+    execute(old, "DELETE FROM history WHERE name = 'SX0.001'")
+    with pytest.raises(FileError, match="is damaged"):
+        open_store(old)
+    assert "codings" in tables(old)
 
 
-def test_the_versions_are_those_of_the_scripts():
-    from alembic.script import ScriptDirectory
-
-    scripts = ScriptDirectory(str(versions.FOLDER))
-    assert [one.revision for one in scripts.walk_revisions()][::-1] == list(versions.VERSIONS)
+def test_tables_of_others_beside_an_older_store_stay(old):
+    execute(old, "CREATE TABLE colours (name TEXT)")
+    open_store(old)
+    assert tables(old) == {*metadata.tables, "colours"}
 
 
 def test_foreign_keys_are_on(place):
     store, _ = filled(place)
-    part = sa.insert(tables.classifications).values((99, 0, "a", "b"))
-    with pytest.raises(sa.exc.IntegrityError), store.alone() as connection:
-        connection.execute(part)
-    with store.alone() as connection:
-        connection.execute(sa.insert(tables.entities).values((99, "coding", "A", 1)))
-    row = (99, "A", "no construct", "", "", None, None, None, None, None)
-    with pytest.raises(sa.exc.IntegrityError), store.alone() as connection:
-        connection.execute(sa.insert(tables.codings).values(row))
+    row = (99, 0, "added", "form", "A", None, "{}")
+    with pytest.raises(ConflictError), store.alone() as connection:
+        connection.execute(sa.insert(history).values(row))
 
 
 def another(path):
@@ -249,9 +235,19 @@ def test_what_is_not_a_store_is_refused_and_left_as_it_is(tmp_path, make, messag
     assert [file.name for file in tmp_path.iterdir()] == ["some file?.db"]
 
 
-def test_a_damaged_store_says_so(place):
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE history",
+        "UPDATE history SET after = 'no json'",
+        "UPDATE history SET after = '[]'",
+        "UPDATE history SET after = replace(after, 'name', 'mane')",
+        "UPDATE history SET kind = 'colour'",
+    ],
+)
+def test_a_damaged_store_says_so(place, statement):
     filled(place)
-    execute(place, "DROP TABLE interval_edges")
+    execute(place, statement)
     with pytest.raises(FileError, match="is damaged"):
         open_store(place).read()
 
@@ -270,10 +266,10 @@ def test_a_store_whose_words_are_damaged_says_so(new_place):
     filled(place)
     content = Path(place).read_bytes()
     # The message of the database quotes a name, which is no text.
-    table = b"tablemap_pairsmap_pairs"
+    table = b"tablehistoryhistory"
     assert table in content
     changed = content.replace(table, b"table\xff\xfe" + table[7:])
-    Path(place).write_bytes(changed.replace(b"CREATE TABLE map_pairs", b"CREATE TABLX map_pairs"))
+    Path(place).write_bytes(changed.replace(b"CREATE TABLE history", b"CREATE TABLX history"))
     with pytest.raises(FileError, match="is damaged"):
         open_store(place).read()
 
@@ -423,20 +419,8 @@ def test_every_refusal_is_foreseen():
 
 
 def test_nothing_heavy_is_loaded_before_it_is_used():
-    code = "import sys, keyhole.environment.store; print('sqlalchemy' in sys.modules)"
+    code = "import sys, keyhole.environment.opening; print('sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-
-
-def test_opening_a_store_does_not_load_the_migrations(new_place):
-    place = new_place("sqlite")
-    filled(place)
-    code = (
-        "import sys; from keyhole.environment.store import open_store; "
-        "open_store(sys.argv[1]).read(); print('alembic' in sys.modules)"
-    )
-    command = [sys.executable, "-c", code, place]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 

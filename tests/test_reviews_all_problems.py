@@ -5,7 +5,7 @@ from tests.whole_review import review_in
 
 import keyhole
 from keyhole.data.examples import veterans
-from keyhole.environment.example.environment import example_environment
+from keyhole.environment.example import example_environment
 from keyhole.environment.exchange import write_environment
 from keyhole.errors import InputError
 

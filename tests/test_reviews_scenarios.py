@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import keyhole
 from keyhole.data.examples import veterans, veterans_sample
-from keyhole.environment.example.environment import example_environment
+from keyhole.environment.example import example_environment
 from keyhole.environment.exchange import write_environment
 from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.store import open_store

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from keyhole.environment.adding.tying import tie_codings
     from keyhole.environment.codings.graph import CodingGraph
     from keyhole.environment.codings.joins import compatibility, mint
-    from keyhole.environment.example.environment import example_environment
+    from keyhole.environment.example import example_environment
     from keyhole.environment.exchange import read_environment, write_environment
-    from keyhole.environment.forms_table import write_forms
     from keyhole.environment.importers import (
         attach_labels,
         capture_microdata,
         read_forms,
         read_labels,
     )
+    from keyhole.environment.importers.table import write_forms
     from keyhole.environment.key_verbs import find_join, find_key, map_target
     from keyhole.environment.listing import history, list_environment, show
     from keyhole.environment.mapping.joint import joint_keys
@@ -71,10 +71,10 @@ _HOMES = {
     "read_decision_file": "adding.decisions",
     "draw_graph": "pictures.drawing",
     "enhance": "mapping.public",
-    "example_environment": "example.environment",
+    "example_environment": "example",
     "read_environment": "exchange",
     "write_environment": "exchange",
-    "write_forms": "exchange",
+    "write_forms": "importers.table",
     "CodingGraph": "codings.graph",
     "p_identification": "scenarios.identification",
     "attach_labels": "importers",

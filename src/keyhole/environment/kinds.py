@@ -1,11 +1,11 @@
 """The kinds of things an environment holds: where they stand, what names them, what they use.
 
-A new kind gets an entry here, and one in ``store/layouts.py`` that says how it becomes rows.
+A new kind gets an entry here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,10 +67,6 @@ def _scenario_uses(scenario: Scenario) -> Iterator[Use]:
             yield "coding", coding, f"the coding of its column {shown(column)}"
 
 
-def _coding_names(coding: Coding) -> tuple[str, ...]:
-    return coding.name, *coding.aliases
-
-
 @dataclass(frozen=True, slots=True)
 class EntityKind:
     """A kind of thing: its attribute of `Environment`, its class, its name and what it uses."""
@@ -80,17 +76,21 @@ class EntityKind:
     type: type
     key: Callable[[Any], str] = _named
     uses: Callable[[Any], Iterator[Use]] = _uses_nothing
-    names: Callable[[Any], tuple[str, ...]] | None = None
+    aliases: Callable[[Any], tuple[str, ...]] = lambda _: ()
 
     def of(self, environment: Environment) -> tuple[Any, ...]:
         """Give the things of this kind."""
         found: tuple[Any, ...] = getattr(environment, self.attribute)
         return found
 
+    def all_names(self, entity: Any) -> tuple[str, ...]:
+        """Give the names by which others may refer to a thing."""
+        return self.key(entity), *self.aliases(entity)
+
 
 KINDS = (
     EntityKind("construct", "constructs", Construct, key=lambda c: c.letters),
-    EntityKind("coding", "codings", Coding, uses=_coding_uses, names=_coding_names),
+    EntityKind("coding", "codings", Coding, uses=_coding_uses, aliases=lambda c: c.aliases),
     EntityKind("map", "maps", CategoryMap, lambda m: f"{m.finer} → {m.coarser}", _map_uses),
     EntityKind("overlap", "overlaps", Overlap, lambda o: f"{o.left} ~ {o.right}", _overlap_uses),
     EntityKind("organisation", "organisations", Organisation),
@@ -118,3 +118,11 @@ def ordered(environment: Environment) -> Environment:
 def entities(environment: Environment) -> dict[Key, Any]:
     """Give every thing of an environment under its kind and name."""
     return {(kind.name, kind.key(one)): one for kind in KINDS for one in kind.of(environment)}
+
+
+def assembled(things: Mapping[Key, Any]) -> Environment:
+    """Give the environment of things under their kinds and names, sorted by name."""
+    sorts: dict[str, list[Any]] = {kind.name: [] for kind in KINDS}
+    for (kind, _), thing in things.items():
+        sorts[kind].append(thing)
+    return ordered(Environment(**{kind.attribute: tuple(sorts[kind.name]) for kind in KINDS}))

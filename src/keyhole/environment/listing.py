@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +18,6 @@ from keyhole.core.shared import ForceOption
 from keyhole.core.tables import Table
 from keyhole.environment.codings.categories import codes_of, kinds_of, labels_of, size_of
 from keyhole.environment.codings.naming import parse_name
-from keyhole.environment.facts import changes_told, in_words
 from keyhole.environment.kinds import entities
 from keyhole.environment.mapping.public import resource_band, resource_index
 from keyhole.environment.model import Coding, Construct, Environment, Field, Form, Source, Target
@@ -41,6 +40,10 @@ CHANGED = "what changed"
 """The column of a history that is never cut; it tells little of each value as it is."""
 MOST_CATEGORIES = 30
 """Of a coding's categories so many are shown; JSON has them all."""
+_TOLD = 6
+_NAMES = ("name", "code", "letters")
+# What a field asked is kept while it waits; that it has been placed is told by its coding.
+_ASKED = "question"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -95,15 +98,9 @@ class ShownThing(Result):
     kind: str
     name: str
     content: Annotated[dict[str, Any], SPREAD]
-    shown: Annotated[tuple[Table, ...], HIDDEN]
+    shown: Annotated[tuple[Table, ...], HIDDEN] = ()
     toml: Annotated[str, HIDDEN] = ""
     wrote: Annotated[str, HIDDEN] = ""
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> ShownThing:
-        """Return the thing that plain values tell of."""
-        rest = {name: value for name, value in values.items() if name not in ("kind", "name")}
-        return cls(values["kind"], values["name"], rest, ())
 
     def tables(self) -> list[Table]:
         """Return what is known of it."""
@@ -157,20 +154,15 @@ def list_environment(
 def _overview(environment: Environment) -> Iterable[tuple[str, int]]:
     for what in LISTED:
         yield what, len(getattr(environment, what))
+    names = ("fields of forms", "- with a coding", "- direct identifiers")
     fields = [field for form in environment.forms for field in form.fields]
-    yield "fields of forms", len(fields)
-    yield "- with a coding", sum(field.coding is not None for field in fields)
-    yield "- direct identifiers", sum(field.identifier is not None for field in fields)
+    yield from zip(names, _counts(fields), strict=True)
 
 
-def _askers(environment: Environment) -> Counter[str]:
-    """Count the forms that ask each coding."""
-    return Counter(
-        name for form in environment.forms for name in {f.coding for f in form.fields if f.coding}
-    )
+_Row = tuple[str | int, ...]
 
 
-def _constructs(environment: Environment) -> Iterable[tuple[str | int, ...]]:
+def _constructs(environment: Environment) -> Iterable[_Row]:
     home = {coding.name: coding.construct for coding in environment.codings}
     codings = Counter(home.values())
     askers: Counter[str] = Counter()
@@ -180,20 +172,22 @@ def _constructs(environment: Environment) -> Iterable[tuple[str | int, ...]]:
         yield part.letters, part.name, codings[part.letters], askers[part.letters]
 
 
-def _codings(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    askers = _askers(environment)
-    for coding in environment.codings:
-        harmonised = "harmonised" if parse_name(coding.name).harmonised else "captured"
-        yield (
-            coding.name, coding.construct, size_of(coding), _sort_of(coding), harmonised,
-            coding.label, askers[coding.name],
-        )  # fmt: skip
+def _codings(environment: Environment) -> Iterable[_Row]:
+    askers = Counter(
+        name for form in environment.forms for name in {f.coding for f in form.fields if f.coding}
+    )
+    for one in environment.codings:
+        sort = "free text" if one.open else "listed"
+        if one.intervals is not None:
+            sort = f"{one.intervals.scale}s"
+        origin = "harmonised" if parse_name(one.name).harmonised else "captured"
+        own = one.name, one.construct, size_of(one), sort, origin, one.label
+        yield *own, askers[one.name]
 
 
-def _sort_of(coding: Coding) -> str:
-    if coding.intervals is not None:
-        return f"{coding.intervals.scale}s"
-    return "free text" if coding.open else "listed"
+def _organisations(environment: Environment) -> Iterable[_Row]:
+    forms = Counter(form.organisation for form in environment.forms)
+    return ((one.name, one.sector, forms[one.name]) for one in environment.organisations)
 
 
 def _counts(fields: Sequence[Field]) -> tuple[int, int, int]:
@@ -201,39 +195,29 @@ def _counts(fields: Sequence[Field]) -> tuple[int, int, int]:
     return len(fields), coded, sum(field.identifier is not None for field in fields)
 
 
-def _forms(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    for form in environment.forms:
-        day = form.collected.isoformat() if form.collected else ""
-        yield form.name, form.organisation, form.sector, form.purpose, day, *_counts(form.fields)
+def _forms(environment: Environment) -> Iterable[_Row]:
+    for one in environment.forms:
+        own = one.name, one.organisation, one.sector, one.purpose, in_words(one.collected)
+        yield *own, *_counts(one.fields)
 
 
-def _sources(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    for source in environment.sources:
-        index = resource_index(source)
-        kind = f"{source.formality}, {source.origin}, {source.compulsion}"
-        yield source.name, kind, source.coverage, index, resource_band(index), len(source.fields)
+def _sources(environment: Environment) -> Iterable[_Row]:
+    for one in environment.sources:
+        index = resource_index(one)
+        kind = f"{one.formality}, {one.origin}, {one.compulsion}"
+        yield one.name, kind, one.coverage, index, resource_band(index), len(one.fields)
 
 
-def _targets(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    for target in environment.targets:
-        day = target.as_of.isoformat() if target.as_of else ""
-        yield target.name, day, *_counts(target.fields)
+def _targets(environment: Environment) -> Iterable[_Row]:
+    return ((one.name, in_words(one.as_of), *_counts(one.fields)) for one in environment.targets)
 
 
-def _organisations(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    forms = Counter(form.organisation for form in environment.forms)
-    for part in environment.organisations:
-        yield part.name, part.sector, forms[part.name]
+def _scenarios(environment: Environment) -> Iterable[_Row]:
+    return ((one.name, one.motivation, one.attack_type) for one in environment.scenarios)
 
 
-def _scenarios(environment: Environment) -> Iterable[tuple[str | int, ...]]:
-    for scenario in environment.scenarios:
-        yield scenario.name, scenario.motivation, scenario.attack_type
-
-
-Rows = Callable[[Environment], Iterable[tuple[str | int, ...]]]
 _HELD = ("fields", "with a coding", "identifiers")
-LISTED: dict[str, tuple[tuple[str, ...], Rows]] = {
+LISTED: dict[str, tuple[tuple[str, ...], Callable[[Environment], Iterable[_Row]]]] = {
     "constructs": (("construct", "name", "codings", "asked by"), _constructs),
     "codings": (
         ("coding", "construct", "categories", "of", "origin", "label", "asked by"),
@@ -380,14 +364,97 @@ def _waits(field: Field) -> str:
 
 
 def _field_table(fields: Sequence[Field]) -> Table:
-    rows = [
-        [
-            short(f.name),
-            short(f.label),
-            f.coding or _waits(f),
-            f.identifier or "",
-            f.use if f.coding else "",
-        ]
-        for f in fields
-    ]
+    rows = []
+    for f in fields:
+        known = f.coding or _waits(f), f.identifier or "", f.use if f.coding else ""
+        rows.append([short(f.name), short(f.label), *known])
     return Table("Fields", ("field", "label", "coding", "identifier", "use"), rows)
+
+
+def in_words(value: Any) -> str:
+    """Write a value of the model as a person would; nothing is the empty text.
+
+    Examples
+    --------
+    >>> in_words(None), in_words(("a", "b")), in_words({"size": "large"}), in_words(True)
+    ('', 'a; b', 'size: large', 'yes')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {in_words(one)}" for name, one in value.items())
+    if isinstance(value, tuple | list | frozenset | set):
+        return "; ".join(in_words(one) for one in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def changes_told(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    """Tell what changed between two plain forms of a thing, attribute by attribute.
+
+    Examples
+    --------
+    >>> old = {"name": "claim", "fields": [{"name": "sex"}, {"name": "age", "label": "Age"}]}
+    >>> fields = [{"name": "sex", "coding": "SX2.001"}]
+    >>> changes_told(old, {"name": "claim", "sector": "health", "fields": fields})
+    'sector: nothing → health; fields, sex, coding: nothing → SX2.001; fields, age: taken out'
+    """
+    if before is None or after is None:
+        return ""
+    told = list(_told(before, after, ()))
+    more = len(told) - _TOLD
+    return "; ".join(told[:_TOLD]) + (f"; and {more:,} more" if more > 0 else "")
+
+
+def _told(
+    before: Mapping[str, Any], after: Mapping[str, Any], where: tuple[str, ...]
+) -> Iterator[str]:
+    names = [*(n for n in after if n not in before), *before]
+    for name in names:
+        old, new = before.get(name), after.get(name)
+        if old == new or name == _ASKED:
+            continue
+        place = (*where, name.replace("_", " "))
+        keyed = _keyed(old), _keyed(new)
+        if keyed[0] is not None and keyed[1] is not None:
+            yield from _parts_told(keyed[0], keyed[1], place)
+        else:
+            yield f"{', '.join(place)}: {_value(old)} → {_value(new)}"
+
+
+def _parts_told(
+    before: Mapping[str, Any], after: Mapping[str, Any], where: tuple[str, ...]
+) -> Iterator[str]:
+    for name in [*before, *(n for n in after if n not in before)]:
+        place = ", ".join((*where, short(name)))
+        if name not in after:
+            yield f"{place}: taken out"
+        elif name not in before:
+            yield f"{place}: put in"
+        elif isinstance(before[name], Mapping) and isinstance(after[name], Mapping):
+            yield from _told(before[name], after[name], (*where, short(name)))
+        elif before[name] != after[name]:
+            yield f"{place}: {_value(before[name])} → {_value(after[name])}"
+
+
+def _keyed(value: Any) -> dict[str, Any] | None:
+    """Return parts that have names by their names."""
+    if value is None:
+        return {}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+        return None
+    found = [next((str(one[n]) for n in _NAMES if n in one), "") for one in value]
+    if len(set(found)) < len(found) or "" in found:
+        return None
+    return dict(zip(found, value, strict=True))
+
+
+def _value(value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return "nothing"
+    if isinstance(value, list | Mapping):
+        return short(in_words(value)) if len(value) <= 2 else f"{len(value):,} entries"
+    return short(in_words(value))

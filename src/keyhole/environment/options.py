@@ -12,6 +12,10 @@ from keyhole.core.kinds import File, Kind, Whole, split_words
 from keyhole.core.options import Option
 
 
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
 @dataclass(frozen=True, slots=True)
 class _Place(Kind):
     """The place of a store; in Python also an environment, or its graph."""
@@ -47,12 +51,12 @@ class Files(Kind):
 
     def fault(self, value: Any) -> str | None:
         """Accept a path, or several."""
-        fit = not any(File().fault(path) for path in self._listed(value))
+        fit = not any(File().fault(path) for path in _listed(value))
         return None if fit else "the path of a file, or several"
 
     def settle(self, value: Any) -> tuple[str, ...]:
         """Return the paths as texts."""
-        return tuple(os.fspath(path) for path in self._listed(value))
+        return tuple(os.fspath(path) for path in _listed(value))
 
     def read_all(self, words: Sequence[str]) -> list[str]:
         """Take the words as they are."""
@@ -62,10 +66,6 @@ class Files(Kind):
         """Write the only file."""
         (path,) = self.settle(value)
         return path
-
-    @staticmethod
-    def _listed(value: Any) -> Sequence[Any]:
-        return value if isinstance(value, list | tuple) else [value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Ranks(Kind):
 
     def unfit(self, value: Any) -> list[Any]:
         """Return the ranks one by one."""
-        return list(value) if isinstance(value, list | tuple) else [value]
+        return _listed(value)
 
     def read(self, text: str) -> tuple[Any, ...]:
         """Read three numbers."""
@@ -165,7 +165,7 @@ class SourceTypes(Kind):
     def fault(self, value: Any) -> str | None:
         """Accept one word of each sort at most."""
         known = self._attributes()
-        given = value if isinstance(value, list | tuple) else [value]
+        given = _listed(value)
         fit = all(isinstance(word, str) and word in known for word in given)
         if fit and len({known[word] for word in given}) == len(given):
             return None
@@ -177,11 +177,11 @@ class SourceTypes(Kind):
     def settle(self, value: Any) -> dict[str, str]:
         """Return each word by the attribute of a source that it is."""
         known = self._attributes()
-        return {known[word]: word for word in ([value] if isinstance(value, str) else value)}
+        return {known[word]: word for word in _listed(value)}
 
     def unfit(self, value: Any) -> list[Any]:
         """Return the words one by one."""
-        return list(value) if isinstance(value, list | tuple) else [value]
+        return _listed(value)
 
     def read(self, text: str) -> list[str]:
         """Read the words."""

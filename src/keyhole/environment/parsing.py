@@ -24,21 +24,25 @@ class _NoNumberError(ValueError):
     """NaN or an infinite number, which JSON does not have."""
 
 
-def open_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a TOML file, or say why it cannot be."""
+def open_utf8(path: str | os.PathLike[str], remedy: str) -> str:
+    """Read a file of UTF-8 text, or say why it cannot be."""
     file = Path(path)
     try:
-        content = file.read_bytes()
+        if file.exists() and not file.is_file():
+            raise FileError(f"{str(file)!r} must be a file. Got a folder or a device instead.")
+        return file.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         raise FileError(f"{str(file)!r} does not exist. Check the path.") from None
+    except UnicodeDecodeError:
+        raise FileError(f"{file.name!r} is not UTF-8 text. {remedy}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "the system refuses"
         raise FileError(f"{str(file)!r} cannot be read: {reason}. Check the path.") from None
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise FileError(f"{file.name!r} is not UTF-8 text. Save it as UTF-8.") from None
-    return parse_toml(text, file.name)
+
+
+def open_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a TOML file, or say why it cannot be."""
+    return parse_toml(open_utf8(path, "Save it as UTF-8."), Path(path).name)
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
@@ -57,15 +61,11 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{name!r} must be TOML. {_place(str(error))}") from None
+        # A control character of the file is not shown.
+        said = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(error))
+        raise FileError(f"{name!r} must be TOML. {said}. Correct it there.") from None
     except (RecursionError, OverflowError, ValueError):
         raise FileError(_too_much(name)) from None
-
-
-def _place(text: str) -> str:
-    """Keep what is wrong and where; a control character of the file is not shown."""
-    said = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return f"{said}. Correct it there."
 
 
 def parse_json(text: str, name: str) -> Any:

@@ -1,27 +1,32 @@
-"""What the model holds as plain values (as JSON has them), and back, by its annotations.
+"""Plain values of the model, as JSON has them, and back, by the model's annotations.
 
 Nothing is written by hand for a class: a frozen dataclass becomes an object whose keys are its
 attributes in their order. An attribute that has its default is left out, so a default must not
 change its meaning without a new version of what is stored. Mappings and sets are sorted: equal
 things give equal text.
+
+Whoever writes or reads a value adds what is wrong with it to a list of problems. A problem
+begins with the way to its value (``.fields[0].label must be text``); whoever holds the value
+puts their step in front.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import math
 import types
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 from keyhole.core.names import shown
 
-Where = tuple[str | int, ...]
+Step = Callable[[Any, list[str]], Any]
 _ABSENT = object()
 _LARGEST = 2**31 - 1
+_INFINITIES: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf}
 
 
 def encode_thing(value: Any, problems: list[str]) -> Any:
@@ -37,319 +42,247 @@ def encode_thing(value: Any, problems: list[str]) -> Any:
     >>> problems
     ['sector must be text. Got nothing instead.']
     """
+    found: list[str] = []
     kind: type = type(value)
-    return _record(kind).encode(value, (), problems)
+    plain = _record(kind).write(value, found)
+    problems += [problem.lstrip(".") for problem in found]
+    return plain
 
 
-def decode(kind: type, plain: Any, where: Where, problems: list[str]) -> Any:
+def decode(kind: type, plain: Any, where: str, problems: list[str]) -> Any:
     """Make a thing of the model from plain values; useless if there were problems.
 
     Examples
     --------
     >>> from keyhole.environment.model import Organisation
-    >>> decode(Organisation, {"name": "Registry"}, ("organisations", 0), [])
+    >>> decode(Organisation, {"name": "Registry"}, "organisations[0]", [])
     Organisation(name='Registry', sector='')
     """
-    return _record(kind).decode(plain, where, problems)
+    return _at(where, _record(kind).read, plain, problems)
 
 
-class _Shape:
-    """How values of one kind are written and read; `wanted` says what they must be."""
+class _Shape(NamedTuple):
+    """How values of one kind are written, and read."""
 
-    wanted: ClassVar[str] = ""
-
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        """Give the plain value, or add to the problems."""
-        raise TypeError(f"{type(self).__name__}, at {_path(where)}: {value}, {problems}")
-
-    def decode(self, plain: Any, where: Where, problems: list[str]) -> Any:
-        """Give what the plain value stands for; where nothing is said, it is the same."""
-        return self.encode(plain, where, problems)
-
-    def complain(self, value: Any, where: Where, problems: list[str]) -> None:
-        problems.append(f"{_path(where)} must be {self.wanted}. Got {_kind(value)} instead.")
+    write: Step
+    read: Step
 
 
-class _Text(_Shape):
-    wanted = "text"
-
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        if type(value) is not str:
-            self.complain(value, where, problems)
-        elif "\0" in value:
-            problems.append(f"{_path(where)} must have no NUL character. Take it out.")
-        elif not value.isascii() and not _encodable(value):
-            problems.append(
-                f"{_path(where)} must be text that UTF-8 can write. Got half a character (a lone "
-                f"surrogate) instead: decode the text anew."
-            )
-        return value
+def _at(where: str | int, step: Step, value: Any, problems: list[str]) -> Any:
+    """Take a step, and put the way there before the problems that it found."""
+    before = len(problems)
+    found = step(value, problems)
+    if len(problems) > before:
+        way = f"[{where}]" if isinstance(where, int) else where
+        problems[before:] = [f"{way}{problem}" for problem in problems[before:]]
+    return found
 
 
-class _Choice(_Shape):
-    def __init__(self, allowed: tuple[str, ...]) -> None:
-        self.allowed = allowed
-
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        if value not in self.allowed:
-            got = shown(value) if isinstance(value, str) else _kind(value)
-            words = ", ".join(map(repr, self.allowed))
-            problems.append(f"{_path(where)} must be one of {words}. Got {got} instead.")
-        return value
+def _must_be(wanted: str, value: Any, problems: list[str]) -> Any:
+    problems.append(f" must be {wanted}. Got {_kind(value)} instead.")
 
 
-class _Flag(_Shape):
-    wanted = "true or false"
-
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        if type(value) is not bool:
-            self.complain(value, where, problems)
-        return value
-
-
-class _Whole(_Shape):
-    wanted = f"a whole number of at most {_LARGEST:,}"
-
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        if type(value) is not int or abs(value) > _LARGEST:
-            self.complain(value, where, problems)
-        return value
+def _text(value: Any, problems: list[str]) -> Any:
+    if type(value) is not str:
+        _must_be("text", value, problems)
+    elif "\0" in value:
+        problems.append(" must have no NUL character. Take it out.")
+    elif not value.isascii() and value.encode("utf-8", "replace").decode() != value:
+        problems.append(
+            " must be text that UTF-8 can write. Got half a character (a lone surrogate) "
+            "instead: decode the text anew."
+        )
+    return value
 
 
-class _Number(_Shape):
-    """JSON has no infinity: it is written as text."""
+def _flag(value: Any, problems: list[str]) -> Any:
+    if type(value) is not bool:
+        _must_be("true or false", value, problems)
+    return value
 
-    wanted = "a number"
-    names: ClassVar[dict[Any, float]] = {"inf": math.inf, "-inf": -math.inf}
 
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        number = self._number(value)
-        if number is None:
-            self.complain(value, where, problems)
-            return None
-        return str(number) if math.isinf(number) else number
+def _whole(value: Any, problems: list[str]) -> Any:
+    if type(value) is not int or abs(value) > _LARGEST:
+        _must_be(f"a whole number of at most {_LARGEST:,}", value, problems)
+    return value
 
-    def decode(self, plain: Any, where: Where, problems: list[str]) -> Any:
-        number = self.names[plain] if isinstance(plain, str) and plain in self.names else plain
-        if self._number(number) is None:
-            self.complain(plain, where, problems)
-        return self._number(number)
 
-    @staticmethod
-    def _number(value: Any) -> float | None:
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-            return None
+def _read_number(plain: Any, problems: list[str]) -> Any:
+    value = _INFINITIES.get(plain, plain) if isinstance(plain, str) else plain
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
         try:
             return float(value) + 0.0  # minus zero is zero
         except OverflowError:
-            return None
-
-
-class _Day(_Shape):
-    wanted = "a day (2026-11-16)"
-
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        if type(value) is not datetime.date:
-            self.complain(value, where, problems)
-            return None
-        return value.isoformat()
-
-    def decode(self, plain: Any, where: Where, problems: list[str]) -> Any:
-        try:
-            day = datetime.date.fromisoformat(plain)
-            if day.isoformat() == plain:
-                return day
-        except (TypeError, ValueError):
             pass
-        return self.complain(plain, where, problems)
+    return _must_be("a number", plain, problems)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Maybe(_Shape):
-    inner: _Shape
-
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        return None if value is None else self.inner.encode(value, where, problems)
-
-    def decode(self, plain: Any, where: Where, problems: list[str]) -> Any:
-        return None if plain is None else self.inner.decode(plain, where, problems)
+def _write_number(value: Any, problems: list[str]) -> Any:
+    """JSON has no infinity: it is written as text."""
+    number = _read_number(None if isinstance(value, str) else value, problems)
+    return str(number) if number is not None and math.isinf(number) else number
 
 
-@dataclasses.dataclass(frozen=True)
-class _Several(_Shape):
+def _write_day(value: Any, problems: list[str]) -> Any:
+    if type(value) is not datetime.date:
+        return _must_be("a day (2026-11-16)", value, problems)
+    return value.isoformat()
+
+
+def _read_day(plain: Any, problems: list[str]) -> Any:
+    try:
+        day = datetime.date.fromisoformat(plain)
+        if day.isoformat() == plain:
+            return day
+    except (TypeError, ValueError):
+        pass
+    return _must_be("a day (2026-11-16)", plain, problems)
+
+
+def _choice(allowed: tuple[str, ...]) -> _Shape:
+    def check(value: Any, problems: list[str]) -> Any:
+        if value not in allowed:
+            got = shown(value) if isinstance(value, str) else _kind(value)
+            words = ", ".join(map(repr, allowed))
+            problems.append(f" must be one of {words}. Got {got} instead.")
+        return value
+
+    return _Shape(check, check)
+
+
+def _maybe(inner: _Shape) -> _Shape:
+    def skipping_none(step: Step) -> Step:
+        return lambda value, problems: None if value is None else step(value, problems)
+
+    return _Shape(*map(skipping_none, inner))
+
+
+def _each(step: Step, values: Any, problems: list[str]) -> list[Any]:
+    return [_at(i, step, value, problems) for i, value in enumerate(values)]
+
+
+def _several(inner: _Shape, made: type) -> _Shape:
     """Any number of things of one kind, in order; or sorted, where a set has no order."""
 
-    wanted = "a list"
-    inner: _Shape
-    made: Callable[[Any], Any] = tuple
-
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        kinds = tuple if self.made is tuple else (set, frozenset)
-        if not isinstance(value, kinds):
-            problems.append(
-                f"{_path(where)} must be a {self.made.__name__}. Got {_kind(value)} instead."
-            )
+    def write(value: Any, problems: list[str]) -> Any:
+        if not isinstance(value, tuple if made is tuple else (set, frozenset)):
+            _must_be(f"a {made.__name__}", value, problems)
             return []
         before = len(problems)
-        plain = [self.inner.encode(v, (*where, i), problems) for i, v in enumerate(value)]
-        return sorted(plain) if self.made is frozenset and len(problems) == before else plain
+        plain = _each(inner.write, value, problems)
+        return sorted(plain) if made is frozenset and len(problems) == before else plain
 
-    def decode(self, plain: Any, where: Where, problems: list[str]) -> Any:
+    def read(plain: Any, problems: list[str]) -> Any:
         if not isinstance(plain, list):
-            return self.complain(plain, where, problems)
+            return _must_be("a list", plain, problems)
         before = len(problems)
-        found = [self.inner.decode(v, (*where, i), problems) for i, v in enumerate(plain)]
-        return self.made(found) if len(problems) == before else None
+        found = _each(inner.read, plain, problems)
+        return made(found) if len(problems) == before else None
+
+    return _Shape(write, read)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Fixed(_Shape):
+def _fixed(inner: tuple[_Shape, ...]) -> _Shape:
     """A tuple with a place for each of its values."""
 
-    inner: tuple[_Shape, ...]
-
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        if not isinstance(value, tuple | list) or len(value) != len(self.inner):
-            problems.append(f"{_path(where)} must have {len(self.inner)} values.")
+    def write(value: Any, problems: list[str]) -> Any:
+        if not isinstance(value, tuple | list) or len(value) != len(inner):
+            problems.append(f" must have {len(inner)} values.")
             return []
-        pairs = enumerate(zip(self.inner, value, strict=True))
-        return [shape.encode(one, (*where, i), problems) for i, (shape, one) in pairs]
+        return [shape.write(one, problems) for shape, one in zip(inner, value, strict=True)]
 
-    def decode(self, plain: Any, where: Where, problems: list[str]) -> Any:
-        if not isinstance(plain, list) or len(plain) != len(self.inner):
-            problems.append(f"{_path(where)} must be a list of {len(self.inner)} values.")
+    def read(plain: Any, problems: list[str]) -> Any:
+        if not isinstance(plain, list) or len(plain) != len(inner):
+            problems.append(f" must be a list of {len(inner)} values.")
             return None
-        pairs = enumerate(zip(self.inner, plain, strict=True))
-        return tuple(shape.decode(one, (*where, i), problems) for i, (shape, one) in pairs)
+        return tuple(shape.read(one, problems) for shape, one in zip(inner, plain, strict=True))
+
+    return _Shape(write, read)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Named(_Shape):
+def _named(inner: _Shape) -> _Shape:
     """A mapping of text to things of one kind."""
 
-    wanted = "a mapping"
-    inner: _Shape
+    def through(step: Step, kind: Any, made: Callable[[Any], Any]) -> Step:
+        def convert(value: Any, problems: list[str]) -> Any:
+            if not isinstance(value, kind):
+                return _must_be("a mapping", value, problems)
+            before = len(problems)
+            for key in value:
+                _at(".a key", _text, key, problems)
+            names = made(value) if len(problems) == before else ()
+            return {name: _at(f".{shown(name)}", step, value[name], problems) for name in names}
 
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        if not isinstance(value, Mapping):
-            return self.complain(value, where, problems)
-        before = len(problems)
-        for key in value:
-            _TEXT.encode(key, (*where, "a key"), problems)
-        names = sorted(value) if len(problems) == before else ()
-        return {n: self.inner.encode(value[n], (*where, shown(n)), problems) for n in names}
+        return convert
 
-    def decode(self, plain: Any, where: Where, problems: list[str]) -> Any:
-        if not isinstance(plain, dict):
-            return self.complain(plain, where, problems)
-        for key in plain:
-            _TEXT.decode(key, (*where, "a key"), problems)
-        return {
-            name: self.inner.decode(one, (*where, shown(name)), problems)
-            for name, one in plain.items()
-        }
-
-
-class _Record(_Shape):
-    """A dataclass of the model."""
-
-    def __init__(self, kind: type) -> None:
-        self.kind = kind
-        hints = typing.get_type_hints(kind)
-        self.shapes = {f.name: _shape(hints[f.name]) for f in dataclasses.fields(kind)}
-        self.defaults = {f.name: self._default(f) for f in dataclasses.fields(kind)}
-
-    def _default(self, field: dataclasses.Field[Any]) -> Any:
-        default = field.default
-        if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
-        if default is dataclasses.MISSING:
-            return _ABSENT
-        return self.shapes[field.name].encode(default, (), [])
-
-    def encode(self, value: Any, where: Where, problems: list[str]) -> Any:
-        if type(value) is not self.kind:
-            problems.append(
-                f"{_path(where)} must be a {self.kind.__name__}. Got {_kind(value)} instead."
-            )
-            return None
-        plain = {}
-        for name, shape in self.shapes.items():
-            one = shape.encode(getattr(value, name), (*where, name), problems)
-            if one != self.defaults[name]:
-                plain[name] = one
-        return plain
-
-    def decode(self, plain: Any, where: Where, problems: list[str]) -> Any:
-        if not isinstance(plain, dict):
-            problems.append(f"{_path(where)} must be an object. Got {_kind(plain)} instead.")
-            return None
-        before = len(problems)
-        for name in plain.keys() - self.shapes.keys():
-            problems.append(
-                f"{_path(where)} has an attribute {shown(name)}, which is unknown. Known "
-                f"are {', '.join(self.shapes)}."
-            )
-        for name, default in self.defaults.items():
-            if default is _ABSENT and name not in plain:
-                problems.append(f"{_path((*where, name))} is missing. Give it.")
-        values = {
-            name: self.shapes[name].decode(one, (*where, name), problems)
-            for name, one in plain.items()
-            if name in self.shapes
-        }
-        return self.kind(**values) if len(problems) == before else None
-
-
-_TEXT = _Text()
-_SINGLE: dict[Any, _Shape] = {
-    str: _TEXT,
-    bool: _Flag(),
-    int: _Whole(),
-    float: _Number(),
-    datetime.date: _Day(),
-}
+    return _Shape(through(inner.write, Mapping, sorted), through(inner.read, dict, list))
 
 
 @cache
-def _record(kind: type) -> _Record:
-    return _Record(kind)
+def _record(kind: type) -> _Shape:
+    """A dataclass of the model."""
+    hints = typing.get_type_hints(kind)
+    shapes = {f.name: _shape(hints[f.name]) for f in fields(kind)}
+    defaults = {f.name: _default(f, shapes[f.name].write) for f in fields(kind)}
+    needed = [name for name, default in defaults.items() if default is _ABSENT]
+    steps = [(name, f".{name}", shape.write) for name, shape in shapes.items()]
+    readers = {name: (f".{name}", shape.read) for name, shape in shapes.items()}
+
+    def write(value: Any, problems: list[str]) -> Any:
+        if type(value) is not kind:
+            return _must_be(f"a {kind.__name__}", value, problems)
+        every = {n: _at(way, step, getattr(value, n), problems) for n, way, step in steps}
+        return {name: one for name, one in every.items() if one != defaults[name]}
+
+    def read(plain: Any, problems: list[str]) -> Any:
+        if not isinstance(plain, dict):
+            return _must_be("an object", plain, problems)
+        start = len(problems)
+        problems += [
+            f" has an attribute {shown(name)}, which is unknown. Known are {', '.join(readers)}."
+            for name in plain
+            if name not in readers
+        ]
+        problems += [f".{name} is missing. Give it." for name in needed if name not in plain]
+        values = {n: _at(*readers[n], one, problems) for n, one in plain.items() if n in readers}
+        return kind(**values) if len(problems) == start else None
+
+    return _Shape(write, read)
+
+
+def _default(field: Field[Any], write: Step) -> Any:
+    if field.default_factory is not MISSING:
+        return write(field.default_factory(), [])
+    return _ABSENT if field.default is MISSING else write(field.default, [])
+
+
+_SINGLE: dict[Any, _Shape] = {
+    str: _Shape(_text, _text),
+    bool: _Shape(_flag, _flag),
+    int: _Shape(_whole, _whole),
+    float: _Shape(_write_number, _read_number),
+    datetime.date: _Shape(_write_day, _read_day),
+}
 
 
 def _shape(hint: Any) -> _Shape:
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint in _SINGLE:
         return _SINGLE[hint]
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+    if is_dataclass(hint) and isinstance(hint, type):
         return _record(hint)
     if origin is typing.Literal:
-        return _Choice(inner)
+        return _choice(inner)
     if origin in (typing.Union, types.UnionType):
         (only,) = (one for one in inner if one is not type(None))
-        return _Maybe(_shape(only))
-    if origin is frozenset:
-        return _Several(_shape(inner[0]), frozenset)
+        return _maybe(_shape(only))
+    if origin is frozenset or (origin is tuple and inner[-1] is Ellipsis):
+        return _several(_shape(inner[0]), origin)
     if origin is tuple:
-        if inner[-1] is Ellipsis:
-            return _Several(_shape(inner[0]))
-        return _Fixed(tuple(_shape(one) for one in inner))
+        return _fixed(tuple(map(_shape, inner)))
     if origin is Mapping:
-        return _Named(_shape(inner[1]))
+        return _named(_shape(inner[1]))
     raise TypeError(f"{hint} has no plain form")
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _path(where: Where) -> str:
-    """Write the way to a value: ``forms[3].fields[0].label``."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)
-    return "".join(parts).lstrip(".") or "this"
 
 
 def _kind(value: Any) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from keyhole.core.names import nearest, quoted, shown
-from keyhole.environment.kinds import KIND_OF, KINDS, EntityKind
+from keyhole.environment.kinds import KIND_OF, KINDS
 from keyhole.environment.model import Environment
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
@@ -18,17 +17,7 @@ _MARKS = {"map": " → ", "overlap": " ~ "}
 
 
 def find_thing(environment: Environment, kind: str, name: str) -> Any:
-    """Return a thing by its kind and name; a map is named ``FINER -> COARSER``.
-
-    Parameters
-    ----------
-    environment
-        Where it is.
-    kind
-        construct, coding, map, overlap, organisation, form, source, target or scenario.
-    name
-        Its name: a construct's letters, ``A -> B`` of a map, ``A ~ B`` of an overlap.
-    """
+    """Return a thing by its kind and name: a construct's letters, ``A -> B``, ``A ~ B``."""
     if kind not in KIND_OF:
         raise OptionError(f"kind must be one of {', '.join(KIND_OF)}. Got {shown(kind)} instead.")
     known = {KIND_OF[kind].key(one): one for one in KIND_OF[kind].of(environment)}
@@ -64,9 +53,22 @@ def remove(environment: Environment, kind: str, name: str) -> Environment:
     """
     entity = find_thing(environment, kind, name)
     sort = KIND_OF[kind]
+    names = set(sort.all_names(entity))
+    users = [
+        (f"{other.name} {shown(other.key(one))}", words)
+        for other in KINDS
+        for one in other.of(environment)
+        for what, used, words in other.uses(one)
+        if what == kind and used in names
+    ]
+    if kind == "organisation":
+        collecting = (form for form in environment.forms if form.organisation in names)
+        users += [
+            (f"form {shown(form.name)}", "the organisation that collects") for form in collecting
+        ]
     require_none(
         f"{kind} {shown(sort.key(entity))} is used by {user} ({words}). Change that first."
-        for user, words in _users(environment, sort, entity)
+        for user, words in users
     )
     return without(environment, kind, sort.key(entity))
 
@@ -76,17 +78,3 @@ def without(environment: Environment, kind: str, name: str) -> Environment:
     sort = KIND_OF[kind]
     kept = tuple(one for one in sort.of(environment) if sort.key(one) != name)
     return replace(environment, **{sort.attribute: kept})
-
-
-def _users(environment: Environment, sort: EntityKind, entity: Any) -> Iterator[tuple[str, str]]:
-    """Tell what uses a thing, by any of its names, and as what."""
-    names = set(sort.names(entity)) if sort.names else {sort.key(entity)}
-    for kind in KINDS:
-        for one in kind.of(environment):
-            for what, name, words in kind.uses(one):
-                if what == sort.name and name in names:
-                    yield f"{kind.name} {shown(kind.key(one))}", words
-    if sort.name == "organisation":
-        for form in environment.forms:
-            if form.organisation in names:
-                yield f"form {shown(form.name)}", "the organisation that collects"

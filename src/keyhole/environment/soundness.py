@@ -1,18 +1,25 @@
-"""Whether an environment hangs together: names once, and what is used is there."""
+"""Soundness of an environment: names once, what is used is there, codings fit their names.
+
+`require_sound` asks what must hold of an environment that is kept or exported; the problems of
+structure and reference are those that keep its graph from being built.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, get_args
 
-from keyhole.core.names import shown
-from keyhole.environment.checks import rank_problems
+from keyhole.core.names import quoted, repeated, shown
+from keyhole.environment.codings.categories import codes_of, size_of
+from keyhole.environment.codings.intervals import interval_problems
+from keyhole.environment.codings.naming import is_coding_name, parse_name
 from keyhole.environment.kinds import KINDS, EntityKind
-from keyhole.environment.model import Environment, Source
+from keyhole.environment.model import CategoryKind, Coding, Environment, Source
 from keyhole.environment.plain import encode_thing
 from keyhole.environment.wording import require_none
 
+RANKS: Mapping[Literal["mode", "scope", "cost"], int] = {"mode": 4, "scope": 3, "cost": 3}
 # PostgreSQL indexes at most 2,704 bytes, and a character may take four.
 LONGEST = {"construct": 240, "coding": 240}
 _LONGEST_NAME = 500
@@ -91,7 +98,7 @@ def use_problems(environment: Environment) -> Iterator[str]:
     """
     known: dict[str, set[str]] = {}
     for kind in KINDS:
-        names = Counter(name for one in kind.of(environment) for name in _names(kind, one))
+        names = Counter(name for one in kind.of(environment) for name in kind.all_names(one))
         known[kind.name] = set(names)
         for name, number in names.items():
             if number > 1:
@@ -110,5 +117,82 @@ def use_problems(environment: Environment) -> Iterator[str]:
                     )
 
 
-def _names(kind: EntityKind, entity: Any) -> tuple[str, ...]:
-    return kind.names(entity) if kind.names else (kind.key(entity),)
+def coding_names(environment: Environment) -> dict[str, str]:
+    """Return the name of the coding behind each name and alias."""
+    names = {alias: coding.name for coding in environment.codings for alias in coding.aliases}
+    return names | {coding.name: coding.name for coding in environment.codings}
+
+
+def structure_problems(environment: Environment) -> list[str]:
+    """Say what is wrong with constructs and codings, and which of them are named twice."""
+    letters = [construct.letters for construct in environment.constructs]
+    names = [name for c in environment.codings for name in {c.name, *c.aliases}]
+    problems = [f"construct {shown(name)} is there twice." for name in sorted(repeated(letters))]
+    problems += [
+        f"coding or alias {shown(name)} is there twice." for name in sorted(repeated(names))
+    ]
+    for kind in ("forms", "sources", "targets"):
+        parts = [part.name for part in getattr(environment, kind)]
+        problems += [f"two {kind} are named {shown(name)}." for name in sorted(repeated(parts))]
+    known = set(letters)
+    for coding in environment.codings:
+        problems += [
+            f"coding {shown(coding.name)}: {text}" for text in coding_problems(coding, known)
+        ]
+    return problems
+
+
+def coding_problems(coding: Coding, constructs: set[str]) -> list[str]:
+    """Say what is wrong with one coding."""
+    problems = []
+    if coding.construct not in constructs:
+        problems.append(f"construct {shown(coding.construct)} is not in the environment.")
+    if coding.intervals is not None:
+        problems += interval_problems(coding.intervals)
+        if problems:
+            return problems
+    codes = codes_of(coding)
+    if len(set(codes)) < len(codes):
+        problems.append(f"the codes {quoted(sorted(repeated(codes)), 5)} are there twice.")
+    kinds = {category.kind for category in coding.categories} - set(get_args(CategoryKind))
+    problems += [f"{shown(kind)} is not a kind of category." for kind in sorted(kinds)]
+    if not is_coding_name(coding.name):
+        wanted = "a name is letters, number of categories, '.', 0 or 1, serial, as ES3.101."
+        return [*problems, wanted]
+    name, size = parse_name(coding.name), size_of(coding)
+    if name.letters != coding.construct:
+        problems.append(f"its letters must be {shown(coding.construct)}, those of its construct.")
+    if name.size != size:
+        problems.append(f"its name says {name.size:,} categories, but it has {size:,}.")
+    return problems
+
+
+def reference_problems(environment: Environment, names: Mapping[str, str]) -> list[str]:
+    """Say which fields name a coding that is not there, and which sources are ranked wrongly."""
+    problems = []
+    for kind in ("form", "source", "target"):
+        for one in getattr(environment, f"{kind}s"):
+            used = {f.coding for f in one.fields if f.coding is not None}
+            if missing := sorted(name for name in used if name not in names):
+                problems.append(
+                    f"{kind} {shown(one.name)}: its fields name codings that are not there: "
+                    f"{quoted(missing, 5)}."
+                )
+    for target in environment.targets:
+        again = sorted(repeated(field.name for field in target.fields))
+        if again:
+            problems.append(
+                f"target {shown(target.name)}: the columns {quoted(again, 5)} come twice."
+            )
+    for source in environment.sources:
+        problems += [f"source {shown(source.name)}: {problem}" for problem in rank_problems(source)]
+    return problems
+
+
+def rank_problems(source: Source) -> list[str]:
+    """Say which ranks of a source are not those of the paper's tables."""
+    return [
+        f"{rank} must be a rank from 1 to {most}. Got {getattr(source, rank)!r} instead."
+        for rank, most in RANKS.items()
+        if getattr(source, rank) not in range(1, most + 1)
+    ]

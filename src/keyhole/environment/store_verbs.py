@@ -44,7 +44,7 @@ def init_store(
     bind(init_store, locals()).require()
     environment = Environment()
     if example:
-        from keyhole.environment.example.environment import example_environment
+        from keyhole.environment.example import example_environment
 
         environment = example_environment()
     elif from_ is not None:
@@ -83,7 +83,7 @@ def export_environment(
 ) -> VerbOutcome:
     """Write the whole environment as one JSON file, or its forms as a table."""
     from keyhole.environment.exchange import write_environment
-    from keyhole.environment.forms_table import write_forms
+    from keyhole.environment.importers.table import write_forms
 
     bind(export_environment, locals()).require()
     whole = Path(out).suffix.lower() == ".json"

@@ -98,7 +98,7 @@ def _summary(changes: Sequence[Change]) -> str:
 def environment_place(project: Project, store: str) -> EnvironmentPlace:
     """Return where the environment is that a review names; a password is not shown."""
     if "://" in store:
-        from keyhole.environment.store.places import place_of_store
+        from keyhole.environment.places import place_of_store
 
         name = str(place_of_store(store)).strip("'")
         return EnvironmentPlace(name, store, "server", project.memory)

@@ -14,7 +14,6 @@ from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Action, Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
 from keyhole.environment.adding.proposals import Proposal, ties_of
-from keyhole.environment.checks import coding_problems
 from keyhole.environment.codings.categories import size_of
 from keyhole.environment.codings.graph import CodingGraph, not_there
 from keyhole.environment.codings.intervals import interval_problems
@@ -34,6 +33,7 @@ from keyhole.environment.model import (
     Intervals,
     Overlap,
 )
+from keyhole.environment.soundness import coding_problems
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError
 

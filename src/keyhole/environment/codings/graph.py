@@ -16,14 +16,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from keyhole.core.names import nearest, quoted, shown
-from keyhole.environment.checks import coding_names, reference_problems, structure_problems
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.family import Family, relate
 from keyhole.environment.codings.maps import MapReader, circles, overlap_contradictions, reach_of
 from keyhole.environment.codings.relations import CodingRelation
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
 from keyhole.environment.opening import read_place
-from keyhole.environment.soundness import require_sound
+from keyhole.environment.soundness import (
+    coding_names,
+    reference_problems,
+    require_sound,
+    structure_problems,
+)
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Ints
 

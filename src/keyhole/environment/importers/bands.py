@@ -1,4 +1,4 @@
-"""Bands in words ("18-24", "65 and over", "$10,000 to $14,999") as intervals.
+"""Intervals of answers: bands in words ("18-24", "65 and over"), numbers and dates as asked.
 
 All value categories of a coding must be bands that tile: no gap, no overlap. Else the coding
 stays a list of categories.
@@ -9,27 +9,26 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from keyhole.environment.model import Intervals
+from keyhole.environment.model import Intervals, Unit
 
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
-_RANGES = (f"{_NUMBER} ?(?:-|to|through|thru|until) ?{_NUMBER}", f"between {_NUMBER} and {_NUMBER}")
+_RANGE = f"{_NUMBER} ?(?:-|to|through|thru|until) ?{_NUMBER}|between {_NUMBER} and {_NUMBER}"
 _SHORT = f"{_NUMBER} ?(?:-|to|but|and)? ?(?:under|less than|below|before|<) ?{_NUMBER}"
 _UNDER = (
     f"(?:under|less than|fewer than|lower than|below|before|prior to|younger than|<) ?{_NUMBER}"
 )
 _MOST = (
-    rf"(?:up to|at most|no more than|<=|≤) ?{_NUMBER}",
-    rf"{_NUMBER} ?(?:or|and) (?:less|under|fewer|below|lower|younger|earlier|before)",
+    rf"(?:up to|at most|no more than|<=|≤) ?{_NUMBER}|"
+    rf"{_NUMBER} ?(?:or|and) (?:less|under|fewer|below|lower|younger|earlier|before)"
 )
 _LEAST = (
-    rf"{_NUMBER} ?\+",
-    rf"(?:at least|from|since|>=|≥) ?{_NUMBER}",
-    rf"{_NUMBER} ?(?:or|and) (?:over|older|above|more|up|upwards?|higher|greater|later|after)",
+    rf"{_NUMBER} ?\+|(?:at least|from|since|>=|≥) ?{_NUMBER}|"
+    rf"{_NUMBER} ?(?:or|and) (?:over|older|above|more|up|upwards?|higher|greater|later|after)"
 )
 _OVER = rf"(?:over|more than|above|older than|greater than|after|>) ?{_NUMBER}"
 _DECADE = r"((?:18|19|20)\d0)'?s"
@@ -47,6 +46,13 @@ _REMARK = re.compile(r"\s*\([^()]*\)\s*$")
 _PLAIN = re.compile(r"(\d{1,15}) ?(?:-|–|to) ?(\d{1,15})")
 _OTHER_UNITS = re.compile(r"\b(months?|weeks?|days?)\b")
 _LONGEST = 80
+# Intervals of one field at most; where there would be more, their step is widened.
+MOST_INTERVALS = 100_000
+FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2050, 1, 1)
+_COUNTS = frozenset(
+    {"count", "number", "many", "times", "hours", "weeks", "days", "months", "years", "classes"}
+)
+_OLDEST, _MOST_COUNTED, _RICHEST = 121, 101, 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +80,6 @@ def parse_bands(labels: Sequence[str], words: str = "") -> BandedLabels | None:
     labels or `words` speak of money (there are negative incomes). Bands of years
     ("1990-1999") are dates.
 
-    Parameters
-    ----------
-    labels
-        The labels of the value categories, in any order.
-    words
-        What else is said of the field.
-
     Examples
     --------
     >>> parse_bands(["18-24", "25 to 64", "65 and over"]).intervals.edges
@@ -91,8 +90,13 @@ def parse_bands(labels: Sequence[str], words: str = "") -> BandedLabels | None:
     >>> parse_bands(["18-24", "30-34"]) is None
     True
     """
-    bands = _all_bands(labels)
-    if bands is None or len(bands) < 2 or not any(band.ranged for band in bands):
+    bands: list[_Band] = []
+    for label in labels:
+        band = _band(label)
+        if band is None:
+            return None
+        bands.append(band)
+    if len(bands) < 2 or not any(band.ranged for band in bands):
         return None
     money = _MONEY.search(f"{words} {' '.join(labels[:3])}") is not None
     order = sorted(range(len(bands)), key=lambda place: (bands[place].low, bands[place].high))
@@ -103,16 +107,6 @@ def parse_bands(labels: Sequence[str], words: str = "") -> BandedLabels | None:
     for rank, place in enumerate(order):
         positions[place] = rank
     return BandedLabels(_intervals(edges, money), tuple(positions))
-
-
-def _all_bands(labels: Iterable[str]) -> list[_Band] | None:
-    bands = []
-    for label in labels:
-        band = _band(label)
-        if band is None:
-            return None
-        bands.append(band)
-    return bands
 
 
 def _band(label: str) -> _Band | None:
@@ -131,11 +125,10 @@ def _band(label: str) -> _Band | None:
 
 def _closed(text: str) -> _Band | None:
     if found := re.fullmatch(_SHORT, text):
-        return _rising(float(found[1]), float(found[2]), None)
-    for pattern in _RANGES:
-        if found := re.fullmatch(pattern, text):
-            step = _step(found[1], found[2])
-            return _rising(float(found[1]), float(found[2]) + step, float(found[2]))
+        return _rising(float(found[1]), float(found[2]))
+    if found := re.fullmatch(_RANGE, text):
+        first, last = found[1] or found[3], found[2] or found[4]
+        return _rising(float(first), float(last) + _step(first, last), float(last))
     if found := re.fullmatch(_DECADE, text):
         return _Band(float(found[1]), float(found[1]) + 10)
     if found := re.fullmatch(_NUMBER, text):
@@ -149,12 +142,11 @@ def _open(text: str) -> _Band | None:
         return _Band(-math.inf, float(found[1]))
     if found := re.fullmatch(_OVER, text):
         return _Band(float(found[1]) + _step(found[1]), math.inf)
-    for pattern in _MOST:
-        if found := re.fullmatch(pattern, text):
-            return _Band(-math.inf, float(found[1]) + _step(found[1]), float(found[1]))
-    for pattern in _LEAST:
-        if found := re.fullmatch(pattern, text):
-            return _Band(float(found[1]), math.inf)
+    if found := re.fullmatch(_MOST, text):
+        value = found[1] or found[2]
+        return _Band(-math.inf, float(value) + _step(value), float(value))
+    if found := re.fullmatch(_LEAST, text):
+        return _Band(float(found[1] or found[2] or found[3]), math.inf)
     return None
 
 
@@ -164,7 +156,7 @@ def _step(*numbers: str) -> float:
     return float(10**-decimals)
 
 
-def _rising(low: float, high: float, ends: float | None) -> _Band | None:
+def _rising(low: float, high: float, ends: float | None = None) -> _Band | None:
     return _Band(low, high, ends) if low < high else None
 
 
@@ -172,9 +164,8 @@ def _tiled(bands: Sequence[_Band], money: bool) -> list[float] | None:
     """Return the edges of sorted bands, where each begins where the one before ends."""
     edges = [bands[0].low]
     for band, following in pairwise(bands):
-        if not (math.isclose(band.high, following.low) or band.ends == following.low):
-            return None
-        if following.low <= edges[-1]:
+        meet = math.isclose(band.high, following.low) or band.ends == following.low
+        if not meet or following.low <= edges[-1]:
             return None
         edges.append(following.low)
     edges.append(bands[-1].high)
@@ -188,12 +179,79 @@ def _intervals(edges: Sequence[float], money: bool) -> Intervals:
     years = all(edge.is_integer() and _FIRST_YEAR <= edge <= _LAST_YEAR for edge in finite)
     if money or not years:
         return Intervals("number", tuple(edges))
-    days = [_first_day(edge) for edge in edges]
+    days = [
+        float(datetime.date(int(edge), 1, 1).toordinal()) if math.isfinite(edge) and edge else edge
+        for edge in edges
+    ]
     days[0] = -math.inf if edges[0] == 0 else days[0]
     return Intervals("date", tuple(days))
 
 
-def _first_day(year: float) -> float:
-    return (
-        float(datetime.date(int(year), 1, 1).toordinal()) if math.isfinite(year) and year else year
-    )
+def dates(
+    unit: Unit = "day", first: datetime.date | None = None, last: datetime.date | None = None
+) -> Intervals:
+    """Return dates by day, month or year, from `first` up to and without `last`.
+
+    Examples
+    --------
+    >>> dates("year").unit, datetime.date.fromordinal(int(dates().start)).isoformat()
+    ('year', '1900-01-01')
+    """
+    start, stop = (first or FIRST).toordinal(), (last or LAST).toordinal()
+    if stop <= start:
+        start, stop = FIRST.toordinal(), LAST.toordinal()
+    return Intervals("date", start=start, stop=stop, step=1, unit=unit)
+
+
+def number_intervals(
+    low: float, high: float, step: float = 1, most: int = MOST_INTERVALS
+) -> Intervals | None:
+    """Return numbers from `low` to `high` (both within) by `step`, widened where too fine.
+
+    Examples
+    --------
+    >>> number_intervals(0, 120)
+    Intervals(scale='number', edges=(), start=0, stop=121, step=1, unit=None)
+    >>> number_intervals(0, 999_999_999).step
+    10000
+    >>> number_intervals(5, 1) is None
+    True
+    """
+    if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(step)):
+        return None
+    if high < low or not 1e-9 <= step <= 1e15 or max(abs(low), abs(high)) > 1e15:
+        return None
+    while (count := math.floor((high - low) / step + 1e-9) + 1) > most:
+        step *= 10
+    return Intervals("number", start=low, stop=tidy(low + count * step), step=tidy(step))
+
+
+def usual_numbers(asked: tuple[str, ...]) -> Intervals:
+    """Return the numbers to be expected where a form sets no bounds, by what it asks.
+
+    Examples
+    --------
+    >>> usual_numbers(("age",)).stop, usual_numbers(("birth", "year")).unit
+    (121, 'year')
+    """
+    if "age" in asked:
+        return Intervals("number", start=0, stop=_OLDEST, step=1)
+    if "year" in asked and not {"per", "income", "earnings", "amount"} & set(asked):
+        return dates("year")
+    if _COUNTS & set(asked):
+        return Intervals("number", start=0, stop=_MOST_COUNTED, step=1)
+    return Intervals("number", start=0, stop=_RICHEST, step=_RICHEST // MOST_INTERVALS)
+
+
+def tidy(value: float, digits: int = 12) -> float:
+    """Return a whole number as one, and others without the dust of their last digits."""
+    return int(value) if float(value).is_integer() else round(value, digits)
+
+
+def parse_day(text: str) -> datetime.date | None:
+    """Read a day at the beginning of a text, if one is there."""
+    found = re.match(r"\d{4}-\d{2}-\d{2}", text)
+    try:
+        return datetime.date.fromisoformat(found.group()) if found else None
+    except ValueError:
+        return None

@@ -6,17 +6,24 @@ the records (``catStat``, ``sumStat``) are not read.
 
 from __future__ import annotations
 
-import datetime
-import math
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from keyhole.environment.importers.categories import category_kind, readable
-from keyhole.environment.importers.fields import capture, distinct_fields, titled
-from keyhole.environment.importers.opening import open_xml
-from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
+from keyhole.environment.importers.bands import (
+    dates,
+    number_intervals,
+    parse_day,
+    tidy,
+    usual_numbers,
+)
+from keyhole.environment.importers.fields import (
+    capture,
+    category_kind,
+    distinct_fields,
+    readable,
+    titled,
+)
+from keyhole.environment.importers.opening import children, local_name, open_xml
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
@@ -24,45 +31,22 @@ from keyhole.screening.identifiers import words
 _WIDE = 3  # a range with this many times more numbers than labels is a scale, not a list
 
 
-def read_ddi(path: Path) -> tuple[CapturedForm, ...]:
+def read_ddi(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
     """Read the variables of a codebook."""
-    return (capture_codebook(open_xml(path), path.stem),)
-
-
-def local_name(element: Any) -> str:
-    """Return the name of an element without its namespace."""
-    return str(element.tag).rpartition("}")[2]
-
-
-def capture_codebook(root: Any, name: str) -> CapturedForm:
-    """Capture a parsed codebook as a form."""
+    root, name = open_xml(path), path.stem
     variables = [one for one in root.iter() if local_name(one) == "var"]
     if not variables:
         raise FileError(f"{name!r} must have variables ('var' in 'dataDscr'). Got none instead.")
     notes: dict[str, None] = {}
     fields = [_field(one, place, notes) for place, one in enumerate(variables, 1)]
+    days = (one.get("date", "") for one in root.iter() if local_name(one) == "collDate")
     form = Form(
         name,
         organisation=_first(root, "AuthEnty") or _first(root, "producer"),
-        collected=_collected(root),
+        collected=parse_day(next(days, "")),
     )
-    title = _first(root, "titl")
-    return CapturedForm(form, distinct_fields(fields), (*titled(title), *notes))
-
-
-def _collected(root: Any) -> datetime.date | None:
-    for one in root.iter():
-        if local_name(one) == "collDate":
-            found = re.match(r"\d{4}-\d{2}-\d{2}", one.get("date", ""))
-            try:
-                return datetime.date.fromisoformat(found.group()) if found else None
-            except ValueError:
-                return None
-    return None
-
-
-def _children(element: Any, name: str) -> Iterator[Any]:
-    return (child for child in element if local_name(child) == name)
+    remarks = (*titled(_first(root, "titl")), *notes)
+    return (CapturedForm(form, distinct_fields(fields), remarks),)
 
 
 def _text(element: Any) -> str:
@@ -75,13 +59,14 @@ def _first(root: Any, name: str) -> str:
 
 def _own(element: Any, *names: str) -> str:
     """Return the text of the first child of one of these names that has any."""
-    texts = (_text(child) for name in names for child in _children(element, name))
+    texts = (_text(child) for name in names for child in children(element, name))
     return next((text for text in texts if text), "")
 
 
 def _field(variable: Any, place: int, notes: dict[str, None]) -> CapturedField:
     name = variable.get("name") or variable.get("ID") or f"variable {place}"
-    label = _own(variable, "labl") or _own(variable, "concept") or _question(variable)
+    asked = (_own(one, "qstnLit") or _text(one) for one in children(variable, "qstn"))
+    label = _own(variable, "labl") or _own(variable, "concept") or next(asked, "")
     categories = _categories(variable)
     intervals = _intervals(variable, categories, words(name) + words(label))
     if intervals is not None:
@@ -99,13 +84,9 @@ def _field(variable: Any, place: int, notes: dict[str, None]) -> CapturedField:
     )
 
 
-def _question(variable: Any) -> str:
-    return next((_own(one, "qstnLit") or _text(one) for one in _children(variable, "qstn")), "")
-
-
 def _categories(variable: Any) -> list[Category]:
     found: dict[str, Category] = {}
-    for one in _children(variable, "catgry"):
+    for one in children(variable, "catgry"):
         code, label = _own(one, "catValu"), _own(one, "labl")
         code = code or label
         if code and code not in found:
@@ -121,7 +102,7 @@ def _intervals(
     variable: Any, categories: list[Category], asked: tuple[str, ...]
 ) -> Intervals | None:
     values = sum(one.kind == "value" for one in categories)
-    shape = next(_children(variable, "varFormat"), None)
+    shape = next(children(variable, "varFormat"), None)
     if shape is not None and shape.get("category") in ("date", "time"):
         return dates("day") if shape.get("category") == "date" and not values else None
     low, high = _range(variable)
@@ -136,8 +117,8 @@ def _intervals(
 
 
 def _range(variable: Any) -> tuple[float | None, float | None]:
-    for block in _children(variable, "valrng"):
-        for one in _children(block, "range"):
+    for block in children(variable, "valrng"):
+        for one in children(block, "range"):
             low = _number(one.get("min") or one.get("minExclusive") or "")
             high = _number(one.get("max") or one.get("maxExclusive") or "")
             if low is not None and high is not None and low < high:
@@ -147,9 +128,6 @@ def _range(variable: Any) -> tuple[float | None, float | None]:
 
 def _number(text: str) -> float | None:
     try:
-        value = float(text)
+        return tidy(float(text), 15) if abs(float(text)) <= 1e15 else None
     except ValueError:
         return None
-    if not math.isfinite(value) or abs(value) > 1e15:
-        return None
-    return int(value) if value.is_integer() else value

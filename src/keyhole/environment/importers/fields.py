@@ -1,19 +1,91 @@
-"""Build captured fields alike from whatever an importer has found."""
+"""Captured fields: categories from codes and labels, intervals, and direct identifiers."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Sequence
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.categories import YES_NO, clean, coded, make_categories
-from keyhole.environment.model import CapturedField, Category, Intervals
+from keyhole.environment.importers.bands import parse_bands
+from keyhole.environment.model import CapturedField, Category, CategoryKind, Intervals
 from keyhole.screening.identifiers import recognise, words
 
+YES_NO = (Category("yes", "Yes"), Category("no", "No"))
+# The code of the category of records with no value at all.
+BLANK = "."
+_LONGEST = 200
+_NOT_APPLICABLE = re.compile(
+    r"(n/a|n\.a\.)(\b|$)|not? applicable|inapplicable|inap\.?$|does not apply|legitimate skip|"
+    r"valid skip|not in universe|niu\b|skipped"
+)
+_NOT_STATED = re.compile(
+    r"(not (stated|reported|known|recorded|given|answered|ascertained|specified|available|sure|"
+    r"provided|determined)|unknown|unk$|unsure|undisclosed|unspecified|no (answer|response|data)|"
+    r"non[- ]?response|refus|prefer not|(choose|chose|wish) not to|declin|decline to|"
+    r"(do not|don'?t|didn'?t|did not) (know|answer|wish|want to (say|answer))|i?dk\b|missing|"
+    r"rather not|i'?d rather not)"
+)
+_OTHER = re.compile(
+    r"(some|any|all|an)? ?others?\b(?! than)|another\b.*\bnot listed|.*\bnot listed( above)?$|"
+    r".*\bn\.?e\.?c\.?$|.*not elsewhere classified|none of (the|these)|something else"
+)
 # From this confidence on a field is kept apart as a direct identifier.
 SURE = 0.5
 _SURE_THOUGH_CODED = 0.9
 _MOST_STEPS = 8
+_UNKEPT = re.compile("[\0\ud800-\udfff]")
+_CODE_WORDS = re.compile(r"[a-z]+([A-Z][a-z]*)+|[A-Za-z]+(_[A-Za-z0-9]+)+|[a-z]+(-[a-z]+)+")
+
+
+def category_kind(label: str) -> CategoryKind:
+    """Tell from its label what kind of answer a category is.
+
+    Examples
+    --------
+    >>> category_kind("Prefer not to say"), category_kind("N/A (under 16)")
+    ('not stated', 'not applicable')
+    >>> category_kind("Some other race"), category_kind("Other than honorable")
+    ('other', 'value')
+    """
+    text = " ".join(label[:_LONGEST].lower().replace("’", "'").split())
+    text = re.sub(r"^\(?\w{1,2}[.)]\s+", "", text).strip("-*[]<>. ")
+    if _NOT_APPLICABLE.match(text):
+        return "not applicable"
+    if _NOT_STATED.match(text):
+        return "not stated"
+    return "other" if _OTHER.match(text) else "value"
+
+
+def clean(text: str) -> str:
+    """Replace what no store keeps (NUL, halves of characters) by a mark."""
+    return text if text.isprintable() else _UNKEPT.sub("\ufffd", text)
+
+
+def readable(code: str) -> str:
+    """Write a code that is made of words (``killedInAction``, ``never_married``) as words."""
+    return " ".join(words(code)) if len(code) <= _LONGEST and _CODE_WORDS.fullmatch(code) else code
+
+
+def make_categories(options: Iterable[tuple[str, str]]) -> tuple[Category, ...]:
+    """Make categories of codes and labels; of a repeated code the first counts."""
+    found: dict[str, Category] = {}
+    for code, label in options:
+        said = clean(label or readable(clean(code)))
+        found.setdefault(clean(code), Category(clean(code), said, category_kind(said)))
+    return tuple(found.values())
+
+
+def coded(
+    categories: Sequence[Category], words_: str = ""
+) -> tuple[tuple[Category, ...], Intervals | None]:
+    """Turn value categories that are bands into intervals; the others stay categories."""
+    values = [one.label for one in categories if one.kind == "value"]
+    # The first tells in nearly all cases, and there may be a hundred thousand.
+    bands = parse_bands(values, words_) if len(values) > 1 else None
+    if bands is None:
+        return tuple(categories), None
+    return tuple(one for one in categories if one.kind != "value"), bands.intervals
 
 
 def capture(
@@ -31,27 +103,11 @@ def capture(
 ) -> CapturedField:
     """Build a field: its categories or intervals, and whether it is a direct identifier.
 
-    Parameters
-    ----------
-    path
-        Where it stands, its own name last.
-    label
-        What it asks; the words of the path if nobody says.
-    name
-        What to call it; its path with dots if left out.
-    options
-        Codes and labels of the answers.
-    categories, intervals
-        Further answers, of known kind, and intervals. Without intervals, answers that are
-        all bands become some.
-    pattern
-        The format asked of it.
-    universe
-        Of whom it is asked.
-    identifier
-        The kind of direct identifier, where the source says so.
-    recognised
-        Whether to find out if it is one.
+    `path` is where it stands, its own name last; without a `name` the path is one, with dots, and
+    without a `label` its words are that. `options` are codes and labels of the answers,
+    `categories` further answers of known kind. Without `intervals`, answers that are all bands
+    become some. `pattern` is the format asked of it. Unless the source tells the kind of direct
+    `identifier`, or it cannot be one (`recognised`), it is found out.
 
     Examples
     --------
@@ -97,13 +153,7 @@ def _identifier(
 
 
 def kind_of_identifier(path: Sequence[str], label: str) -> str:
-    """Tell the kind of what is known to be a direct identifier, by its name and its label.
-
-    Examples
-    --------
-    >>> kind_of_identifier(["q7"], "E-mail address"), kind_of_identifier(["q8"], "")
-    ('email', 'record number')
-    """
+    """Tell the kind of what is known to be a direct identifier, by its name and its label."""
     found = recognise("/".join(path[-_MOST_STEPS:]), label)
     return found.kind if found is not None else "record number"
 
@@ -135,13 +185,7 @@ def split_choices(
     universe: str = "",
     name: str = "",
 ) -> list[CapturedField]:
-    """Split a question with several answers into one of yes and no for each.
-
-    Examples
-    --------
-    >>> [one.label for one in split_choices(["race"], "Race", [("w", "White"), ("b", "Black")])]
-    ['Race: White', 'Race: Black']
-    """
+    """Split a question with several answers into one of yes and no for each."""
     said = label or path_label(path)
     return [
         capture(
@@ -157,13 +201,7 @@ def split_choices(
 
 
 def titled(title: str) -> tuple[str, ...]:
-    """Note the title of a form, which is not its purpose.
-
-    Examples
-    --------
-    >>> titled("Claim for a pension"), titled("")
-    (("Its title is 'Claim for a pension'.",), ())
-    """
+    """Note the title of a form, which is not its purpose."""
     return (f"Its title is {shown(title)}.",) if title else ()
 
 

@@ -1,28 +1,37 @@
 """Forms as JSON Schema (drafts 4 to 2020-12): nested objects become paths of fields.
 
-A list of choices becomes a yes/no field for each; a list of objects is descended once, for
-it tells what is asked of each. Properties named ``view:...`` are of the page, not the answer.
+The shape of a node is its own facts joined with those of ``allOf`` (both hold) and of
+``anyOf``, ``oneOf``, ``if``/``then``/``else`` and dependent schemas (any may hold). Answers
+listed in one alternative and free in another become listed answers and "other". A list of
+choices becomes a yes/no field for each; a list of objects is descended once, for it tells what
+is asked of each. Properties named ``view:...`` are of the page, not the answer.
 """
 
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from keyhole.environment.importers.categories import YES_NO, clean
+from keyhole.core.names import shown
+from keyhole.environment.importers.bands import dates, number_intervals, usual_numbers
 from keyhole.environment.importers.fields import (
+    YES_NO,
     capture,
+    clean,
     distinct_fields,
     path_label,
     split_choices,
     titled,
 )
-from keyhole.environment.importers.json_shapes import Shape, Shapes
 from keyhole.environment.importers.opening import open_json
-from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -32,9 +41,17 @@ from keyhole.environment.model import (
     Unit,
 )
 from keyhole.environment.wording import require_none
-from keyhole.errors import FileError
+from keyhole.errors import FileError, InputError
 from keyhole.screening.identifiers import words
 
+DEEPEST = 100
+MOST_NODES = 100_000
+_TELLING = frozenset(
+    {"type", "enum", "const", "properties", "items", "prefixItems", "format", "pattern", "$ref"}
+    | {"anyOf", "oneOf", "allOf", "not", "then", "else", "minimum", "maximum"}
+    | {"exclusiveMinimum", "exclusiveMaximum"}
+)
+_Notes = dict[str, None]
 _OTHER = Category("other", "Other", "other")
 _LONGEST = 300
 _YEAR = r"(?:\\d\{4\}|\[0-9\]\{[24]\}|\\d\\d\\d\\d)"
@@ -70,8 +87,8 @@ def capture_schema(document: Mapping[str, Any], *, name: str = "form") -> Captur
     >>> form.fields[1].intervals.unit
     'day'
     """
-    shapes = Shapes(document)
-    root = shapes.root()
+    shapes = _Shapes(document)
+    root = shapes.shape(document)
     require_none(shapes.problems)
     if not root.properties and root.items is not None:
         root = root.items
@@ -84,7 +101,7 @@ def capture_schema(document: Mapping[str, Any], *, name: str = "form") -> Captur
 
 
 def _fields(
-    shape: Shape, path: tuple[str, ...], context: str, notes: dict[str, None]
+    shape: _Shape, path: tuple[str, ...], context: str, notes: _Notes
 ) -> Iterator[CapturedField]:
     for name, child in shape.properties.items():
         if name.startswith("view:"):
@@ -94,7 +111,7 @@ def _fields(
 
 
 def _place(
-    shape: Shape, path: tuple[str, ...], context: str, notes: dict[str, None]
+    shape: _Shape, path: tuple[str, ...], context: str, notes: _Notes
 ) -> Iterator[CapturedField]:
     items = shape.items
     if shape.properties:
@@ -112,14 +129,14 @@ def _place(
         yield _leaf(leaf, path, _label(leaf, path, context), notes)
 
 
-def _label(shape: Shape, path: tuple[str, ...], context: str) -> str:
+def _label(shape: _Shape, path: tuple[str, ...], context: str) -> str:
     """Return the title, after what it is a part of; nothing where the path's words must do."""
     if not shape.title or len(path) == 1:
         return shape.title
     return f"{context or path_label(path[:-1])}: {shape.title}"
 
 
-def _leaf(shape: Shape, path: tuple[str, ...], label: str, notes: dict[str, None]) -> CapturedField:
+def _leaf(shape: _Shape, path: tuple[str, ...], label: str, notes: _Notes) -> CapturedField:
     if shape.options is not None and not set(shape.options) <= {"yes", "no"}:
         more = (_OTHER,) if shape.open and "other" not in shape.options else ()
         if more:
@@ -131,7 +148,7 @@ def _leaf(shape: Shape, path: tuple[str, ...], label: str, notes: dict[str, None
     return capture(path, label, intervals=intervals, pattern=shape.format or shape.pattern)
 
 
-def _intervals(shape: Shape, path: tuple[str, ...], label: str) -> Intervals | None:
+def _intervals(shape: _Shape, path: tuple[str, ...], label: str) -> Intervals | None:
     asked = words(path[-1]) + words(label)
     if shape.types & {"integer", "number"} and "string" not in shape.types:
         return _numbers(shape, asked)
@@ -142,7 +159,7 @@ def _intervals(shape: Shape, path: tuple[str, ...], label: str) -> Intervals | N
     return usual_numbers(asked) if amount else None
 
 
-def _numbers(shape: Shape, asked: tuple[str, ...]) -> Intervals:
+def _numbers(shape: _Shape, asked: tuple[str, ...]) -> Intervals:
     usual = usual_numbers(asked)
     if shape.lowest is None and shape.highest is None:
         return usual
@@ -155,13 +172,13 @@ def _numbers(shape: Shape, asked: tuple[str, ...]) -> Intervals:
     return number_intervals(low, high, shape.step or 1) or usual
 
 
-def _are_years(shape: Shape, asked: tuple[str, ...]) -> bool:
+def _are_years(shape: _Shape, asked: tuple[str, ...]) -> bool:
     """Tell whether the bounds are years: both of them, or one and the name says so."""
     bounds = [bound for bound in (shape.lowest, shape.highest) if bound is not None]
     return all(1800 <= bound <= 2200 for bound in bounds) and (len(bounds) == 2 or "year" in asked)
 
 
-def _date_unit(shape: Shape, asked: tuple[str, ...]) -> Unit | None:
+def _date_unit(shape: _Shape, asked: tuple[str, ...]) -> Unit | None:
     """Tell how finely a date is asked: by its format, its pattern, or its name."""
     pattern = shape.pattern[:_LONGEST]
     if shape.format in ("date", "date-time") or _DAY_PATTERN.search(pattern):
@@ -171,3 +188,219 @@ def _date_unit(shape: Shape, asked: tuple[str, ...]) -> Unit | None:
     if "year" in asked and re.fullmatch(rf"\^?{_YEAR}\$?", pattern):
         return "year"
     return "day" if not pattern and not shape.format and _DATE_WORDS & set(asked) else None
+
+
+@dataclass(slots=True)
+class _Shape:
+    """What may stand at one place of a document."""
+
+    types: set[str] = field(default_factory=set)
+    options: dict[str, str] | None = None
+    open: bool = False
+    properties: dict[str, _Shape] = field(default_factory=dict)
+    items: _Shape | None = None
+    format: str = ""
+    pattern: str = ""
+    lowest: float | None = None
+    highest: float | None = None
+    step: float | None = None
+    title: str = ""
+
+
+class _Shapes:
+    """The shapes of one document, and what was noticed on the way."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = document
+        self.notes: _Notes = {}
+        self.problems: dict[str, None] = {}
+        self._nodes = 0
+
+    def shape(self, node: Any, refs: tuple[str, ...] = (), depth: int = 0) -> _Shape:
+        """Return the shape of a node, which these references and so many steps led to."""
+        if not isinstance(node, Mapping):  # true and false are schemas too
+            return _Shape(open=True)
+        self._nodes += 1
+        if depth > DEEPEST:
+            raise InputError(f"the schema must be at most {DEEPEST} deep. Flatten it.")
+        if self._nodes > MOST_NODES:
+            raise InputError(
+                f"the schema must unfold to at most {MOST_NODES:,} parts. Its references repeat "
+                f"one another too often: give the parts as forms of their own."
+            )
+        found = _own(node)
+        for name, child in _mapping(node.get("properties")).items():
+            found.properties[str(name)] = self.shape(child, refs, depth + 1)
+        listed = [*_parts(node, "items"), *_parts(node, "prefixItems")]
+        if isinstance(node.get("items"), Mapping):
+            listed.append(node["items"])
+        items = [self.shape(one, refs, depth + 1) for one in listed]
+        found.items = reduce(_either, items) if items else None
+        for part in _parts(node, "allOf"):
+            found = _both(found, self.shape(part, refs, depth + 1))
+        target, ref = self._target(node, refs)
+        if target is not None:
+            found = _both(found, self.shape(target, (*refs, ref), depth + 1))
+        branches = [self.shape(one, refs, depth + 1) for one in _alternatives(node)]
+        return _both(found, reduce(_either, branches)) if branches else found
+
+    def _target(
+        self, node: Mapping[str, Any], refs: tuple[str, ...]
+    ) -> tuple[Mapping[str, Any] | None, str]:
+        """Return what a reference leads to, unless it leads out, nowhere or in a circle."""
+        ref = node.get("$ref", node.get("$dynamicRef", node.get("$recursiveRef")))
+        if not isinstance(ref, str):
+            return None, ""
+        found = None
+        if ref in refs:
+            self.notes[f"{shown(ref)} contains itself; it is read once."] = None
+        elif not ref.startswith("#"):
+            self.problems[
+                f"$ref {shown(ref)} leads to another document, which is not fetched. Put what it "
+                f"leads to under 'definitions' of this one."
+            ] = None
+        elif (found := self._lookup(ref)) is None:
+            self.problems[f"$ref {shown(ref)} leads to nothing in the document."] = None
+        return found, ref
+
+    def _lookup(self, ref: str) -> Mapping[str, Any] | None:
+        node: Any = self.document
+        pointer = unquote(ref[1:])
+        if pointer and not pointer.startswith("/"):
+            named = (
+                one
+                for place in ("definitions", "$defs")
+                for one in _mapping(self.document.get(place)).values()
+                if isinstance(one, Mapping) and pointer in (one.get("$anchor"), one.get("$id"))
+            )
+            return next(named, None)
+        for step in pointer.split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+                node = node[int(key)]
+            elif isinstance(node, Mapping) and key in node:
+                node = node[key]
+            else:
+                return None
+        return node if isinstance(node, Mapping) else None
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _parts(node: Mapping[str, Any], key: str) -> list[Any]:
+    found = node.get(key)
+    return list(found) if isinstance(found, list) else []
+
+
+def _alternatives(node: Mapping[str, Any]) -> list[Any]:
+    """Return the alternatives that tell something; many only say what is required."""
+    found = [*_parts(node, "oneOf"), *_parts(node, "anyOf")]
+    found += [node[key] for key in ("then", "else") if key in node]
+    for key in ("dependentSchemas", "dependencies"):
+        found += _mapping(node.get(key)).values()
+    telling = [one for one in found if isinstance(one, Mapping) and _TELLING & one.keys()]
+    return [one for one in telling if one.get("type") != "null"]
+
+
+def _own(node: Mapping[str, Any]) -> _Shape:
+    """Return what a node says by itself."""
+    kinds = [node["type"]] if isinstance(node.get("type"), str) else _parts(node, "type")
+    types = {kind for kind in kinds if isinstance(kind, str)} - {"null"}
+    options, pattern = _options(node), _text(node.get("pattern"))
+    # A description that is short enough may be a label.
+    title, description = _text(node.get("title")), _text(node.get("description"))
+    return _Shape(
+        types,
+        options,
+        open=options is None and (bool(types) or "not" in node or bool(pattern)),
+        format=_text(node.get("format")),
+        pattern=pattern,
+        lowest=_number(node.get("minimum", node.get("exclusiveMinimum"))),
+        highest=_number(node.get("maximum", node.get("exclusiveMaximum"))),
+        step=_number(node.get("multipleOf")),
+        title=" ".join((title or (description if len(description) <= 200 else "")).split()),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e15:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _options(node: Mapping[str, Any]) -> dict[str, str] | None:
+    listed = node.get("enum")
+    if not isinstance(listed, list):
+        if "const" not in node:
+            return None
+        # A list of {const, title} is how labels of answers are written without enumNames.
+        return {_code(node["const"]): _text(node.get("title"))}
+    labels = _parts(node, "enumNames") or _parts(_mapping(node.get("options")), "enum_titles")
+    pairs = zip_longest(listed, map(_text, labels[: len(listed)]), fillvalue="")
+    return {_code(value): label for value, label in pairs if value is not None}
+
+
+def _code(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)[:1000]
+
+
+def _both(one: _Shape, other: _Shape) -> _Shape:
+    """Join two shapes that both hold."""
+    options = one.options if other.options is None else other.options
+    if one.options is not None and other.options is not None:
+        options = {code: label for code, label in one.options.items() if code in other.options}
+        options = options or one.options | other.options
+    joined = _joined(one, other, _both)
+    joined.types = one.types & other.types or one.types | other.types
+    joined.options = options
+    joined.open = options is None and (one.open or other.open)
+    return joined
+
+
+def _either(one: _Shape, other: _Shape) -> _Shape:
+    """Join two shapes of which any may hold."""
+    joined = _joined(one, other, _either)
+    joined.types = one.types | other.types
+    joined.open = one.open or other.open
+    joined.title = one.title if one.title == other.title else ""  # a branch's is not the whole's
+    if one.options is not None or other.options is not None:
+        joined.options = (one.options or {}) | {
+            code: label
+            for code, label in (other.options or {}).items()
+            if code not in (one.options or {})
+        }
+    if one.lowest is None or other.lowest is None:
+        joined.lowest = None
+    else:
+        joined.lowest = min(one.lowest, other.lowest)
+    if one.highest is None or other.highest is None:
+        joined.highest = None
+    else:
+        joined.highest = max(one.highest, other.highest)
+    return joined
+
+
+def _joined(one: _Shape, other: _Shape, join: Any) -> _Shape:
+    properties = dict(one.properties)
+    for name, shape in other.properties.items():
+        properties[name] = join(properties[name], shape) if name in properties else shape
+    return _Shape(
+        properties=properties,
+        items=join(one.items, other.items)
+        if one.items and other.items
+        else one.items or other.items,
+        format=one.format or other.format,
+        pattern=one.pattern or other.pattern,
+        lowest=one.lowest if one.lowest is not None else other.lowest,
+        highest=one.highest if one.highest is not None else other.highest,
+        step=one.step or other.step,
+        title=one.title or other.title,
+    )

@@ -3,14 +3,22 @@
 Codes and their labels are taken as they are; they are the file's coding. Of measures and
 dates only the detail is told and a range rounded outward to a power of ten or a decade, so that
 the extreme of a single record is not shown. Free text gives no categories.
+
+Value labels may stand in a file of their own (``name,label,code,category``). A row a value: the
+column's name, its label, the code, what the code means. Name and label may be left blank where
+they are as above. A row without a code labels the column alone; a row without a code but with a
+category says what a blank value means.
 """
 
 from __future__ import annotations
 
 import datetime
 import math
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -18,10 +26,9 @@ import polars as pl
 from keyhole.core.names import quoted, shown
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
-from keyhole.environment.importers.categories import BLANK, category_kind
-from keyhole.environment.importers.fields import SURE, capture
-from keyhole.environment.importers.labels_file import ColumnLabels, Labels, attach_labels
-from keyhole.environment.importers.spans import dates, number_intervals
+from keyhole.environment.importers.bands import dates, number_intervals, tidy
+from keyhole.environment.importers.fields import BLANK, SURE, capture, category_kind
+from keyhole.environment.importers.opening import SheetRow, read_cells, read_sheet, require_headings
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -30,7 +37,9 @@ from keyhole.environment.model import (
     Form,
     Intervals,
 )
-from keyhole.environment.scenarios.positions import RARE
+from keyhole.environment.scenarios.positions import RARE, code_text
+from keyhole.environment.wording import require_none
+from keyhole.errors import FileError
 from keyhole.screening.identifiers import recognise, words
 
 # Intervals of one column at most; where there would be more, their step is widened.
@@ -55,6 +64,120 @@ _WEIGHT_NAME = re.compile(
     r"(pws|hws)\w?wgt|asecwth?|wtsupp|w(eigh)?t_?\d{0,3}|sampwgt|weightvar",
     re.IGNORECASE,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLabels:
+    """The label of a column, of its codes (as text), and of a blank value."""
+
+    label: str = ""
+    codes: Mapping[str, str] = field(default_factory=dict)
+    blank: str = ""
+
+
+Labels = Mapping[str, ColumnLabels]
+"""Labels by name of column."""
+
+
+def read_labels(path: str | os.PathLike[str], *, encoding: str | None = None) -> Labels:
+    """Read a file of labels, CSV or Excel, with columns ``name,label,code,category``.
+
+    The Census Bureau's dictionaries of its microdata (rows ``NAME`` and ``VAL``) are read too.
+    """
+    file = Path(path)
+    rows = _census_rows(file, encoding) or read_sheet(file, encoding)
+    require_headings(rows, ("name", "label", "code", "category"), file.name)
+    problems: list[str] = []
+    names: dict[str, str] = {}
+    codes: dict[str, dict[str, str]] = {}
+    blanks: dict[str, str] = {}
+    name = ""
+    for row in rows:
+        name = row["name"] or name
+        if not name:
+            problems.append(f"row {row.number}: name must not be empty in the first row.")
+            continue
+        names[name] = names.get(name) or row["label"]
+        listed = codes.setdefault(name, {})
+        if listed.get(row["code"], row["category"]) != row["category"]:
+            problems.append(
+                f"row {row.number}: the code of {shown(name)} has two labels. Keep one of them."
+            )
+        elif row["code"]:
+            listed[row["code"]] = row["category"]
+        elif row["category"]:
+            blanks[name] = row["category"]
+    require_none(problems, FileError)
+    return {one: ColumnLabels(names[one], codes[one], blanks.get(one, "")) for one in names}
+
+
+def is_census(cells: Sequence[Sequence[str]]) -> bool:
+    """Tell a dictionary of the Census Bureau: each row says NAME or VAL, and has no header."""
+    return bool(cells) and all(row[0] in ("NAME", "VAL") and len(row) >= 5 for row in cells if row)
+
+
+def _census_rows(path: Path, encoding: str | None) -> list[SheetRow]:
+    """Read a dictionary of the Census Bureau as rows of labels; nothing if it is none.
+
+    A range of values has no label of its own; a code of nothing but b is a blank value.
+    """
+    if path.suffix.lower() not in (".csv", ".txt"):
+        return []
+    cells = read_cells(path, encoding)
+    if not is_census(cells):
+        return []
+    found: dict[tuple[str, str, bool], SheetRow] = {}
+    for number, row in enumerate(cells, 1):
+        named = {"name": row[1], "label": "", "code": "", "category": ""}
+        if row[0] == "NAME":
+            named["label"] = row[4]
+        elif len(row) < 7 or row[4] != row[5]:
+            continue
+        else:
+            code = "" if row[4] and set(row[4]) == {"b"} else row[4]
+            named |= {"code": code, "category": row[6]}
+        key = named["name"], named["code"], bool(named["label"])
+        found.setdefault(key, SheetRow(number, named))
+    return list(found.values())
+
+
+def attach_labels(microdata: Microdata, labels: Labels) -> Microdata:
+    """Return the data with labels of columns and values; those of other columns are ignored.
+
+    Codes are compared with the values as numbers in a column of numbers, else as text.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> labels = {"sex": ColumnLabels("Sex", {"1": "Male"})}
+    >>> data = attach_labels(load({"sex": [1, 2, 1, 2]}), labels)
+    >>> data.variable("sex").label, dict(data.variable("sex").value_labels)
+    ('Sex', {1: 'Male'})
+    """
+    variables = [
+        _labelled(one, microdata.column(one.name), labels[one.name]) if one.name in labels else one
+        for one in microdata.variables
+    ]
+    return microdata.with_variables(variables)
+
+
+def _labelled(variable: Variable, column: pl.Series, labels: ColumnLabels) -> Variable:
+    typed = {_typed(code, column.dtype): text for code, text in labels.codes.items() if text}
+    kind = variable.kind
+    # Whole numbers that all have labels are codes, not a measure.
+    if typed and kind == "measure" and not column.dtype.is_float():
+        kind = "category" if set(column.drop_nulls().unique().to_list()) <= typed.keys() else kind
+    label, known = labels.label or variable.label, {**variable.value_labels, **typed}
+    return replace(variable, kind=kind, label=label, value_labels=known)
+
+
+def _typed(code: str, dtype: pl.DataType) -> Any:
+    try:
+        if dtype.is_integer():
+            return int(code)
+        return float(code) if dtype.is_float() else code
+    except ValueError:
+        return code
 
 
 def capture_microdata(
@@ -112,14 +235,14 @@ def _field(
     if identifier is not None:
         return capture([variable.name], variable.label, identifier=identifier)
     missing = _missing(data, variable, column, labels)
-    if variable.kind in ("measure", "date"):
-        intervals = _intervals(column, variable, notes)
-        categories: tuple[Category, ...] = missing
-    elif variable.kind == "category":
-        listed = _levels(column, variable, notes)
-        intervals, categories = None, (*listed, *missing) if listed else ()
-    else:
-        intervals, categories = None, ()
+    intervals: Intervals | None = None
+    categories: tuple[Category, ...] = ()
+    if variable.kind == "date":
+        intervals, categories = _dates(column.drop_nulls()), missing
+    elif variable.kind == "measure":
+        intervals, categories = _numbers(column.drop_nulls(), variable, notes), missing
+    elif variable.kind == "category" and (listed := _levels(column, variable, notes)):
+        categories = (*listed, *missing)
     return capture(
         [variable.name],
         variable.label,
@@ -160,12 +283,12 @@ def _levels(column: pl.Series, variable: Variable, notes: dict[str, None]) -> li
     is listed, the column is as good as free text.
     """
     labels = variable.value_labels
-    missing = {_code(code) for code in variable.missing_codes}
-    found = {_code(value): str(text) for value, text in labels.items()}
+    missing = {code_text(code) for code in variable.missing_codes}
+    found = {code_text(value): str(text) for value, text in labels.items()}
     counts = column.drop_nulls().alias("value").value_counts().sort("value").rows()
     rare = 0
     for value, count in counts:
-        code = _code(value)
+        code = code_text(value)
         if code in found or code in missing:
             continue
         if count >= FEWEST or len(code) <= _SHORT_CODE:
@@ -190,12 +313,10 @@ def _missing(
     data: Microdata, variable: Variable, column: pl.Series, labels: ColumnLabels
 ) -> tuple[Category, ...]:
     """Return the declared missing codes, and blank where there are blank values."""
-    said = {_code(value): str(text) for value, text in variable.value_labels.items()}
+    said = {code_text(value): str(text) for value, text in variable.value_labels.items()}
     found = [
-        Category(
-            _code(code), said.get(_code(code), "Missing"), _missing_kind(said.get(_code(code), ""))
-        )
-        for code in variable.missing_codes
+        Category(code, said.get(code, "Missing"), _missing_kind(said.get(code, "")))
+        for code in map(code_text, variable.missing_codes)
     ]
     blank = data.frame[variable.name]
     if blank.null_count() or (blank.dtype == pl.String and (blank == "").any()) or labels.blank:
@@ -211,27 +332,8 @@ def _missing_kind(label: str) -> CategoryKind:
     return kind if kind in ("not stated", "not applicable") else "not stated"
 
 
-def _code(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _intervals(column: pl.Series, variable: Variable, notes: dict[str, None]) -> Intervals | None:
-    values = column.drop_nulls()
-    if values.is_empty():
-        return None
-    if variable.kind == "date":
-        return _dates(values)
-    if not values.dtype.is_numeric():
-        return None
-    return _numbers(values.cast(pl.Float64), variable, notes)
-
-
 def _dates(values: pl.Series) -> Intervals | None:
-    if values.dtype not in (pl.Date, pl.Datetime):
-        return None
-    days = values.cast(pl.Date)
+    days = values.cast(pl.Date) if values.dtype in (pl.Date, pl.Datetime) else values.clear()
     first, last = days.min(), days.max()
     if not isinstance(first, datetime.date) or not isinstance(last, datetime.date):
         return None
@@ -240,30 +342,25 @@ def _dates(values: pl.Series) -> Intervals | None:
 
 
 def _numbers(values: pl.Series, variable: Variable, notes: dict[str, None]) -> Intervals | None:
-    finite = values.filter(values.is_finite())
+    numbers = (values if values.dtype.is_numeric() else values.clear()).cast(pl.Float64)
+    finite = numbers.filter(numbers.is_finite())
     low, high = finite.min(), finite.max()
     if not isinstance(low, float) or not isinstance(high, float):
         return None
     step = _step(finite)
     start, stop = _outward(low, high, step)
-    found = number_intervals(_tidy(start), _tidy(stop - step), step, MOST)
+    found = number_intervals(tidy(start, _FINEST), tidy(stop - step, _FINEST), step, MOST)
     if found is not None and found.step > step:
-        notes[f"{shown(variable.name)} has too fine a detail; it is taken by {found.step:g}."] = (
-            None
-        )
+        name = shown(variable.name)
+        notes[f"{name} has too fine a detail; it is taken by {found.step:g}."] = None
     return found
 
 
 def _outward(low: float, high: float, step: float) -> tuple[float, float]:
     """Round both ends outward to a power of ten, beyond them also where they are round."""
-    span = max(_power(high - low, step), 10 * step)
+    span = max(10.0 ** math.floor(math.log10(max(high - low, step))), 10 * step)
     start = (math.ceil(low / span) - 1) * span
     return 0.0 if low >= 0 > start else start, (math.floor(high / span) + 1) * span
-
-
-def _power(value: float, least: float) -> float:
-    """Return the largest power of ten that is not above a value, or the step if that is more."""
-    return max(10.0 ** math.floor(math.log10(max(abs(value), least))), least)
 
 
 def _step(values: pl.Series) -> float:
@@ -285,7 +382,3 @@ def _roundest(common: int) -> int:
         best = max(best, *(part * power for part in _ROUND if common % (part * power) == 0))
         power *= 10
     return best
-
-
-def _tidy(value: float) -> float:
-    return int(value) if value.is_integer() else round(value, _FINEST)

@@ -66,10 +66,8 @@ def decoded_text(path: Path, encoding: str | None = None) -> str:
     try:
         text = content.decode(used)
     except LookupError:
-        raise FileError(
-            f"encoding must be one that Python knows, like 'utf-8' or 'cp1252'. "
-            f"Got {used!r} instead."
-        ) from None
+        wanted = "encoding must be one that Python knows, like 'utf-8' or 'cp1252'."
+        raise FileError(f"{wanted} Got {used!r} instead.") from None
     except (UnicodeError, ValueError):
         raise FileError(
             f"{path.name!r} cannot be decoded as {used}. Say which encoding it is in "
@@ -114,6 +112,16 @@ def open_xml(path: Path) -> Any:
     return root
 
 
+def local_name(element: Any) -> str:
+    """Return the name of an element of XML without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def children(element: Any, name: str) -> Iterator[Any]:
+    """Give the children of an element that have a name, whatever their namespace."""
+    return (child for child in element if local_name(child) == name)
+
+
 def read_sheet(path: Path, encoding: str | None = None, sheet: str | None = None) -> list[SheetRow]:
     """Read a CSV file or a sheet as rows of trimmed text; names of columns in lower case."""
     if path.suffix.lower() == ".xlsx":
@@ -144,7 +152,15 @@ def _csv(text: str, path: Path) -> Iterator[Sequence[str]]:
 
 def sheets(path: Path) -> dict[str, list[SheetRow]]:
     """Read all sheets of a workbook as rows, by name in lower case."""
-    _require_unpackable(open_bytes(path), path.name)
+    try:
+        with zipfile.ZipFile(io.BytesIO(open_bytes(path))) as packed:
+            size = sum(one.file_size for one in packed.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        size = 0  # the reader says what is wrong with it
+    if size > 2 * MOST_BYTES:
+        raise FileError(
+            f"{path.name!r} unpacks to more than {2 * MOST_BYTES >> 20} MB. Give a form, not data."
+        )
     found: dict[str, list[list[str]]] = json.loads(
         ask_reader(f"{__name__}:answer_sheets", path, "Excel", {})
     )
@@ -161,32 +177,20 @@ def answer_sheets(given: Mapping[str, Any]) -> bytes:
     path = Path(given["path"])
     try:
         book = fastexcel.read_excel(path)
-        found = {name: list(_cells(book, name)) for name in book.sheet_names}
+        frames = {
+            name: book.load_sheet(name, header_row=None, dtypes="string", skip_rows=0).to_polars()
+            for name in book.sheet_names
+        }
     except fastexcel.FastExcelError:
         raise FileError(
             f"{path.name!r} cannot be read as an Excel workbook: it is broken, locked by a "
             f"password or not whole. Save it anew as .xlsx."
         ) from None
+    found = {
+        name: [[cell or "" for cell in row] for row in frame.iter_rows()]
+        for name, frame in frames.items()
+    }
     return json.dumps(found).encode()
-
-
-def _require_unpackable(content: bytes, name: str) -> None:
-    """Refuse a workbook that would unpack to more than any form."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            size = sum(one.file_size for one in packed.infolist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        return  # the reader says what is wrong with it
-    if size > 2 * MOST_BYTES:
-        raise FileError(
-            f"{name!r} unpacks to more than {2 * MOST_BYTES >> 20} MB. Give a form, not data."
-        )
-
-
-def _cells(book: Any, name: str) -> Iterator[Sequence[str]]:
-    frame = book.load_sheet(name, header_row=None, dtypes="string", skip_rows=0).to_polars()
-    for row in frame.iter_rows():
-        yield [cell or "" for cell in row]
 
 
 def _named(rows: Iterator[Sequence[str]], where: str) -> list[SheetRow]:

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,17 @@ from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
 
-KINDS = ("json schema", "redcap", "xlsform", "ddi", "labels", "sdmx", "table")
+# The kinds of files, and what reads each from a path and an encoding, in a module beside this one.
+_READERS = {
+    "json schema": "json_schema.read_json_schema",
+    "redcap": "redcap.read_redcap",
+    "xlsform": "xlsform.read_xlsform",
+    "ddi": "ddi.read_ddi",
+    "labels": "statistical.read_statistical_labels",
+    "sdmx": "sdmx.read_sdmx",
+    "table": "table.read_forms_table",
+}
+KINDS = tuple(_READERS)
 _ATTRIBUTES = tuple(one.name for one in dataclasses.fields(Form) if one.name != "fields")
 _TEXTS = (".csv", ".tsv", ".tab", ".txt")
 
@@ -70,22 +81,20 @@ def read_forms(
     if kind is not None and kind not in KINDS:
         raise OptionError(f"kind must be one of {', '.join(KINDS)}. Got {kind!r} instead.")
     try:
-        forms = _read(file, kind or _detect(file, encoding), encoding)
+        module, _, name = _READERS[kind or _detect(file, encoding)].partition(".")
+        reader = getattr(import_module(f"{__package__}.{module}"), name)
+        forms: tuple[CapturedForm, ...] = reader(file, encoding)
     except RecursionError:
         raise FileError(f"{file.name!r} is nested too deeply to be a form.") from None
     except InputError as error:
-        raise _with_name(error, file.name) from None
+        problems = (one if file.name in one else f"{file.name!r}: {one}" for one in error.problems)
+        kind_of_error = FileError if type(error) is InputError else type(error)
+        raise kind_of_error(problems) from None
     if len(forms) > 1 and "name" in known:
         raise OptionError(f"name must be left out, for {file.name!r} has {len(forms)} forms.")
     return tuple(
         dataclasses.replace(one, form=dataclasses.replace(one.form, **known)) for one in forms
     )
-
-
-def _with_name(error: InputError, name: str) -> InputError:
-    """Say of each problem in which file it is."""
-    problems = (one if name in one else f"{name!r}: {one}" for one in error.problems)
-    return FileError(problems) if type(error) is InputError else type(error)(problems)
 
 
 def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,9 +139,7 @@ def _detect(path: Path, encoding: str | None) -> str:
 
 
 def _xml_kind(path: Path) -> str:
-    from keyhole.environment.importers.ddi import local_name
-
-    name = local_name(opening.open_xml(path))
+    name = opening.local_name(opening.open_xml(path))
     if name == "codeBook":
         return "ddi"
     if name in ("Structure", "Codelists", "Codelist"):
@@ -144,56 +151,19 @@ def _xml_kind(path: Path) -> str:
 
 
 def _table_kind(path: Path, encoding: str | None) -> str:
-    from keyhole.environment.importers.labels_file import is_census
+    from keyhole.environment.importers.microdata import is_census
     from keyhole.environment.importers.redcap import is_redcap
 
-    if path.suffix.lower() in _TEXTS and is_census(opening.read_cells(path, encoding)):
-        raise _labels(path)
-    rows = opening.read_sheet(path, encoding)
+    rows: list[opening.SheetRow] = []
+    labels = path.suffix.lower() in _TEXTS and is_census(opening.read_cells(path, encoding))
+    if not labels:
+        rows = opening.read_sheet(path, encoding)
     columns = frozenset(rows[0].cells) if rows else frozenset()
-    if {"name", "code", "category"} <= columns and not {"form", "field"} & columns:
-        raise _labels(path)
+    if labels or ({"name", "code", "category"} <= columns and not {"form", "field"} & columns):
+        template = (
+            "{0!r} must describe a form. Got labels of a file's columns instead: give it as "
+            "{labels} beside that file, with {as_} target (read_labels and capture_microdata in "
+            "Python)."
+        )
+        raise FileError(Problem(template, path.name))
     return "redcap" if is_redcap(columns) else "table"
-
-
-def _labels(path: Path) -> FileError:
-    template = (
-        "{0!r} must describe a form. Got labels of a file's columns instead: give it as {labels} "
-        "beside that file, with {as_} target (read_labels and capture_microdata in Python)."
-    )
-    return FileError(Problem(template, path.name))
-
-
-def _read(path: Path, kind: str, encoding: str | None) -> tuple[CapturedForm, ...]:
-    if kind == "json schema":
-        from keyhole.environment.importers.json_schema import read_json_schema
-
-        return read_json_schema(path, encoding)
-    if kind == "redcap":
-        from keyhole.environment.importers.redcap import read_redcap
-
-        return read_redcap(path, encoding)
-    if kind == "xlsform":
-        from keyhole.environment.importers.xlsform import read_xlsform
-
-        return read_xlsform(path)
-    if kind == "labels":
-        from keyhole.environment.importers.statistical import read_statistical_labels
-
-        return read_statistical_labels(path, encoding)
-    if kind == "table":
-        from keyhole.environment.importers.table import read_table
-
-        return read_table(path, encoding)
-    return _read_xml(path, kind)
-
-
-def _read_xml(path: Path, kind: str) -> tuple[CapturedForm, ...]:
-    root = opening.open_xml(path)
-    if kind == "ddi":
-        from keyhole.environment.importers.ddi import capture_codebook
-
-        return (capture_codebook(root, path.stem),)
-    from keyhole.environment.importers.sdmx import capture_code_lists
-
-    return (capture_code_lists(root, path.stem),)

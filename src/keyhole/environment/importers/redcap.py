@@ -14,15 +14,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.categories import YES_NO
+from keyhole.environment.importers.bands import (
+    dates,
+    number_intervals,
+    parse_day,
+    tidy,
+    usual_numbers,
+)
 from keyhole.environment.importers.fields import (
+    YES_NO,
     capture,
     distinct_fields,
     kind_of_identifier,
     split_choices,
 )
 from keyhole.environment.importers.opening import SheetRow, read_sheet, require_headings
-from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
 from keyhole.environment.model import CapturedField, CapturedForm, Form, Intervals
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
@@ -47,13 +53,11 @@ _COLUMNS = {
     "branching logic (show field only if...)": "branching_logic",
 }
 _CHOSEN = frozenset({"radio", "dropdown", "select"})
-_TYPES = (
-    _CHOSEN
-    | frozenset(
-        {"text", "notes", "textarea", "checkbox", "yesno", "truefalse", "calc", "file", "slider"}
-    )
-    | {"descriptive", "sql", ""}
-)
+_TYPES = _CHOSEN | {
+    *("text", "notes", "textarea", "checkbox", "yesno", "truefalse", "calc", "file", "slider"),
+    *("descriptive", "sql", ""),
+}
+_DAY = datetime.timedelta(1)
 _TAG = re.compile(r"<[^<>]{0,500}>")
 
 
@@ -122,14 +126,13 @@ def _written(
 ) -> CapturedField:
     intervals = _intervals(row, kind, label)
     flagged = row["identifier"].lower() in ("y", "yes", "1", "true")
-    validation = row["validation"].lower()
     found = capture(
         path,
         label,
         name=row["field_name"],
         intervals=intervals,
         universe=row["branching_logic"],
-        identifier=_telling(kind, validation),
+        identifier=_telling(kind, row["validation"].lower()),
     )
     if not flagged or found.identifier is not None:
         return found
@@ -151,7 +154,9 @@ def _telling(kind: str, validation: str) -> str | None:
 def _intervals(row: SheetRow, kind: str, label: str) -> Intervals | None:
     validation = row["validation"].lower()
     if validation.startswith("date"):
-        return dates("day", _day(row["lowest"]), _day(row["highest"], 1))
+        last = parse_day(row["highest"])
+        after = last + _DAY if last and last < datetime.date.max else None
+        return dates("day", parse_day(row["lowest"]), after)
     if kind == "slider":
         return number_intervals(_number(row["lowest"]) or 0, _number(row["highest"]) or 100)
     if not validation.startswith(("integer", "number")):
@@ -165,17 +170,4 @@ def _intervals(row: SheetRow, kind: str, label: str) -> Intervals | None:
 
 
 def _number(text: str) -> float | None:
-    if not re.fullmatch(r"-?\d{1,15}(\.\d{1,6})?", text):
-        return None
-    value = float(text)
-    return int(value) if value.is_integer() else value
-
-
-def _day(text: str, later: int = 0) -> datetime.date | None:
-    found = re.match(r"(\d{4})-(\d{2})-(\d{2})", text)
-    if found is None:
-        return None
-    try:
-        return datetime.date.fromisoformat(found.group()) + datetime.timedelta(later)
-    except (ValueError, OverflowError):
-        return None
+    return tidy(float(text)) if re.fullmatch(r"-?\d{1,15}(\.\d{1,6})?", text) else None

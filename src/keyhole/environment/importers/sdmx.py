@@ -10,10 +10,8 @@ from typing import Any
 
 from keyhole.core.names import shown
 from keyhole.environment.codings.naming import CodingName
-from keyhole.environment.importers.categories import category_kind
-from keyhole.environment.importers.ddi import local_name
-from keyhole.environment.importers.fields import capture, distinct_fields
-from keyhole.environment.importers.opening import open_xml
+from keyhole.environment.importers.fields import capture, category_kind, distinct_fields
+from keyhole.environment.importers.opening import children, local_name, open_xml
 from keyhole.environment.model import CapturedForm, Category, CategoryMap, Coding, Form
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
@@ -43,12 +41,12 @@ class CodeList:
         A code without children stands in every level below its own too, so that each level
         covers everything.
         """
-        lines = self._lines()
-        deepest = max((len(line) for line in lines), default=0)
+        lines = [self._line(one.code) for one in self.finest()]
+        deepest = max(map(len, lines), default=0)
         known = {one.code: one for one in self.categories}
         return tuple(
-            tuple(known[code] for code in dict.fromkeys(_at(line, depth) for line in lines))
-            for depth in range(deepest)
+            tuple(known[code] for code in dict.fromkeys(line[:depth][-1] for line in lines))
+            for depth in range(1, deepest + 1)
         )
 
     def codings(
@@ -63,10 +61,9 @@ class CodeList:
         >>> [coding.name for coding in codings], dict(maps[0].pairs)
         (['EC3.001', 'EC2.001'], {'A1': 'A', 'A2': 'A', 'B': 'B'})
         """
-        levels = reversed(self.levels())
         sizes: dict[int, int] = {}
         codings = []
-        for level in levels:
+        for level in reversed(self.levels()):
             sizes[len(level)] = sizes.get(len(level), serial - 1) + 1
             name = str(CodingName(letters, len(level), False, sizes[len(level)]))
             codings.append(Coding(name, construct or letters, level, label=self.label))
@@ -83,58 +80,47 @@ class CodeList:
             for one in finer.categories
         }
 
-    def _lines(self) -> list[tuple[str, ...]]:
-        """Return the line from the top to each code without children."""
-        return [self._line(one.code) for one in self.finest()]
-
-    def _line(self, code: str) -> tuple[str, ...]:
+    def _line(self, code: str) -> list[str]:
+        """Return the codes from the top down to a code."""
         line = [code]
         while line[-1] in self.parents:
             line.append(self.parents[line[-1]])
-        return tuple(reversed(line))
-
-
-def _at(line: tuple[str, ...], depth: int) -> str:
-    return line[min(depth, len(line) - 1)]
+        return line[::-1]
 
 
 def read_code_lists(path: Path | str) -> tuple[CodeList, ...]:
     """Read the code lists of an SDMX 2.1 structure message."""
-    return code_lists_of(open_xml(Path(path)), Path(path).name)
-
-
-def code_lists_of(root: Any, where: str) -> tuple[CodeList, ...]:
-    """Return the code lists of a parsed message."""
-    problems: list[str] = []
+    root, problems = open_xml(Path(path)), list[str]()
     found = [_code_list(one, problems) for one in root.iter() if local_name(one) == "Codelist"]
     require_none(problems, FileError)
     if not any(one.categories for one in found):
-        raise FileError(f"{where!r} must have code lists with codes. Got none instead.")
+        raise FileError(f"{Path(path).name!r} must have code lists with codes. Got none instead.")
     return tuple(found)
 
 
-def capture_code_lists(root: Any, name: str) -> CapturedForm:
-    """Capture code lists as the fields of a form, at their finest."""
+def read_sdmx(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
+    """Read code lists as the fields of a form, at their finest."""
     fields = [
         capture([one.identifier], one.label, categories=one.finest(), recognised=False)
-        for one in code_lists_of(root, name)
+        for one in read_code_lists(path)
         if one.categories
     ]
-    return CapturedForm(Form(name), distinct_fields(fields))
+    return (CapturedForm(Form(path.stem), distinct_fields(fields)),)
 
 
 def _code_list(element: Any, problems: list[str]) -> CodeList:
     identifier = element.get("id", "")
     categories: dict[str, Category] = {}
     parents: dict[str, str] = {}
-    for one in element:
-        if local_name(one) != "Code" or not (code := one.get("id", "")):
+    for one in children(element, "Code"):
+        if not (code := one.get("id", "")):
             continue
         if code in categories:
             problems.append(f"code list {shown(identifier)} has the code {shown(code)} twice.")
         label = _name(one) or code
         categories[code] = Category(code, label, category_kind(label))
-        if parent := _parent(one):
+        refs = (ref.get("id") for up in children(one, "Parent") for ref in children(up, "Ref"))
+        if parent := next(refs, ""):
             parents[code] = parent
     problems += _parent_problems(identifier, categories, parents)
     return CodeList(identifier, _name(element) or identifier, tuple(categories.values()), parents)
@@ -142,16 +128,9 @@ def _code_list(element: Any, problems: list[str]) -> CodeList:
 
 def _name(element: Any) -> str:
     """Return the name in English, else the first."""
-    names = [child for child in element if local_name(child) == "Name"]
+    names = list(children(element, "Name"))
     english = [one for one in names if (one.get(_LANGUAGE) or "").lower().startswith("en")]
     return " ".join("".join(one.itertext()) for one in (english or names)[:1]).strip()
-
-
-def _parent(code: Any) -> str:
-    for child in code:
-        if local_name(child) == "Parent":
-            return next((ref.get("id", "") for ref in child if local_name(ref) == "Ref"), "")
-    return ""
 
 
 def _parent_problems(

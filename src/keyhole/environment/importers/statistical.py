@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.data.guarding import ask_reader
-from keyhole.environment.importers.categories import make_categories
-from keyhole.environment.importers.fields import capture, distinct_fields, titled
-from keyhole.environment.importers.spans import dates, usual_numbers
+from keyhole.environment.importers.bands import dates, usual_numbers
+from keyhole.environment.importers.fields import capture, distinct_fields, make_categories, titled
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
+from keyhole.environment.scenarios.positions import code_text
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
@@ -66,33 +66,19 @@ def _metadata(path: Path, encoding: str | None) -> Any:
 
 def _field(name: str, about: Any) -> CapturedField:
     label = about.column_names_to_labels.get(name) or ""
-    options = [
-        (_code(value), str(text))
-        for value, text in (about.variable_value_labels.get(name) or {}).items()
+    options = (about.variable_value_labels.get(name) or {}).items()
+    missing = [(one["lo"], one["hi"]) for one in about.missing_ranges.get(name, ())]
+    missing += [(one, one) for one in about.missing_user_values.get(name, ())]
+    # A code that the file declares missing is at least "not stated".
+    categories = [
+        Category(one.code, one.label, "not stated")
+        if one.kind in ("value", "other") and any(_within(one.code, *span) for span in missing)
+        else one
+        for one in make_categories((code_text(value), str(text)) for value, text in options)
     ]
-    categories = _missing(options, _missing_values(name, about))
     listed = any(one.kind == "value" for one in categories)
     intervals = None if listed else _intervals(name, label, about)
     return capture([name], label, categories=categories, intervals=intervals)
-
-
-def _code(value: Any) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _missing_values(name: str, about: Any) -> list[tuple[Any, Any]]:
-    ranges = [(one["lo"], one["hi"]) for one in about.missing_ranges.get(name, ())]
-    return ranges + [(one, one) for one in about.missing_user_values.get(name, ())]
-
-
-def _missing(options: list[tuple[str, str]], spans: list[tuple[Any, Any]]) -> list[Category]:
-    """Make categories; a code that the file declares missing is at least "not stated"."""
-    return [
-        Category(one.code, one.label, "not stated")
-        if one.kind in ("value", "other") and any(_within(one.code, *span) for span in spans)
-        else one
-        for one in make_categories(options)
-    ]
 
 
 def _within(code: str, low: Any, high: Any) -> bool:

@@ -1,4 +1,6 @@
-"""Our own simple layout, CSV or Excel: a row a category, or a row for free text or a span.
+"""Our own simple layout of forms: a row a category, or a row for free text or a span.
+
+It is read from CSV and Excel, and written as CSV.
 
 Columns ``form, organisation, sector, purpose, method, collected, field, label, coding, code,
 category, kind, from, to, every``; only ``field`` must be there. Without ``form`` the table is one
@@ -11,36 +13,72 @@ partition; ``from`` and ``to`` alone one interval, up to and without ``to``.
 
 from __future__ import annotations
 
+import csv
 import datetime
+import io
 import math
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
+from keyhole.core.files import write_whole
 from keyhole.core.names import shown
-from keyhole.environment.codings.intervals import interval_problems
-from keyhole.environment.importers.categories import category_kind
-from keyhole.environment.importers.fields import capture, distinct_fields, kind_of_identifier
+from keyhole.environment.codings.intervals import edges_of, interval_problems
+from keyhole.environment.importers.bands import parse_day
+from keyhole.environment.importers.fields import (
+    capture,
+    category_kind,
+    distinct_fields,
+    kind_of_identifier,
+)
 from keyhole.environment.importers.opening import SheetRow, read_sheet, require_headings
 from keyhole.environment.model import (
     COLLECTION_METHODS,
     CapturedField,
     CapturedForm,
+    CapturedQuestion,
     Category,
     CategoryKind,
+    Coding,
+    Environment,
+    Field,
     Form,
     Intervals,
 )
-from keyhole.environment.spreadsheet import COLUMNS, restored_text
+from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none
-from keyhole.errors import FileError
+from keyhole.errors import FileError, OptionError
 
 _FORM = ("form", "organisation", "sector", "purpose", "method", "collected")
 _FIELD = ("field", "label", "coding")
+COLUMNS = (*_FORM, *_FIELD, "code", "category", "kind", "from", "to", "every")
+# Text that a spreadsheet would take for a formula.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 _KINDS: tuple[str, ...] = ("", *get_args(CategoryKind), "identifier", "text")
+
+
+def neutral(text: str) -> str:
+    """Put an apostrophe before what a spreadsheet would take for a formula; numbers stay.
+
+    Examples
+    --------
+    >>> neutral("=1+1"), neutral("-9"), neutral("yes")
+    ("'=1+1", '-9', 'yes')
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def restored_text(text: str) -> str:
+    """Give back what `neutral` was given."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
+_Cells = tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -52,7 +90,7 @@ class _Asked:
     rows: list[SheetRow] = field(default_factory=list)
 
 
-def read_table(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_forms_table(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
     """Read forms in our own layout."""
     rows = [
         SheetRow(row.number, {name: restored_text(cell) for name, cell in row.cells.items()})
@@ -235,7 +273,113 @@ def _bound(text: str) -> float | datetime.date:
 
 def _day(text: str) -> datetime.date | None:
     found = re.fullmatch(r"(\d{4}-\d{2}-\d{2})([ T]00:00:00(\.0+)?)?", text)
-    try:
-        return datetime.date.fromisoformat(found[1]) if found else None
-    except ValueError:
-        return None
+    return parse_day(found[1]) if found else None
+
+
+def write_forms(
+    environment: Environment,
+    path: str | os.PathLike[str],
+    *,
+    forms: Iterable[str] | None = None,
+    force: bool = False,
+) -> Path:
+    """Write forms as a CSV file: a row a category, or one for free text and intervals.
+
+    Regular intervals are one row with ``from``, ``to`` and ``every`` (a number, or day, month
+    or year); others are a row each, with an open end left empty. Text that a spreadsheet would
+    take for a formula begins with an apostrophe. A form without fields has no row. A whole
+    environment, with what this layout has no columns for, is what `write_environment` keeps.
+
+    Parameters
+    ----------
+    environment
+        Where the forms and their codings are.
+    path
+        The file to be written.
+    forms
+        The names of the forms; all of them if left out.
+    force
+        Replace the file if it exists.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+    """
+    require_sound(environment)
+    known = {form.name: form for form in environment.forms}
+    names = sorted(known) if forms is None else list(dict.fromkeys(forms))
+    absent = (name for name in names if name not in known)
+    require_none(
+        (f"form {shown(name)} is not there. Check its name." for name in absent), OptionError
+    )
+    require_none(_span_problems(environment))
+    codings = {name: one for one in environment.codings for name in (one.name, *one.aliases)}
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for name in names:
+        rows = _rows(known[name], codings)
+        writer.writerows([neutral(cell) for cell in row] for row in rows)
+    with write_whole(path, force=force) as temporary:
+        temporary.write_bytes(text.getvalue().encode())
+    return Path(path)
+
+
+def _span_problems(environment: Environment) -> Iterator[str]:
+    held = [(f"coding {shown(one.name)}", one.intervals) for one in environment.codings]
+    held += [
+        (f"form {shown(form.name)}, field {shown(one.name)}", one.question.intervals)
+        for form in environment.forms
+        for one in form.fields
+        if one.question
+    ]
+    for where, some in held:
+        for problem in interval_problems(some) if some else ():
+            yield f"{where}: {problem}"
+
+
+def _rows(form: Form, codings: dict[str, Coding]) -> Iterator[_Cells]:
+    day = form.collected.isoformat() if form.collected else ""
+    own = form.name, form.organisation, form.sector, form.purpose, form.method, day
+    for asked in form.fields:
+        held = codings[asked.coding] if asked.coding else asked.question
+        named = held.name if isinstance(held, Coding) else held.coding if held else ""
+        for answer in _answers(asked, held):
+            yield *own, asked.name, asked.label, named, *answer
+
+
+def _answers(asked: Field, held: Coding | CapturedQuestion | None) -> Iterator[_Cells]:
+    """Give the cells from ``code`` on; a field that waits has the answers that were captured."""
+    if asked.identifier is not None:
+        yield "", asked.identifier, "identifier", "", "", ""
+        return
+    if held is None or not (held.categories or held.intervals):
+        yield "", "", "text", "", "", ""
+        return
+    if held.intervals is not None:
+        for bounds in _spelled(held.intervals):
+            yield "", "", "", *bounds
+    for category in held.categories:
+        yield category.code, category.label, category.kind, "", "", ""
+
+
+def _spelled(some: Intervals) -> Iterator[_Cells]:
+    """Spell intervals out, unless they are a regular partition by a number or one unit."""
+    every = ""
+    if not some.edges:
+        dated = (some.unit or "day") if some.step in (0, 1) else ""
+        every = _number(some.step) if some.scale == "number" else dated
+    spans = [(some.start, some.stop)] if every else pairwise(edges_of(some).tolist())
+    for low, high in spans:
+        yield _written(low, some.scale), _written(high, some.scale), every
+
+
+def _written(value: float, scale: str) -> str:
+    if math.isinf(value):
+        return ""
+    return datetime.date.fromordinal(int(value)).isoformat() if scale == "date" else _number(value)
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

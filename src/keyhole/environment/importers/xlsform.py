@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.categories import YES_NO
-from keyhole.environment.importers.fields import capture, distinct_fields, split_choices
+from keyhole.environment.importers.bands import dates, number_intervals, usual_numbers
+from keyhole.environment.importers.fields import YES_NO, capture, distinct_fields, split_choices
 from keyhole.environment.importers.opening import SheetRow, require_headings, sheets
-from keyhole.environment.importers.spans import dates, number_intervals, usual_numbers
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
@@ -53,7 +53,7 @@ class _Survey:
     notes: dict[str, None] = field(default_factory=dict)
 
 
-def read_xlsform(path: Path) -> tuple[CapturedForm, ...]:
+def read_xlsform(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
     """Read a form from a workbook."""
     found = sheets(path)
     if "survey" not in found:
@@ -89,70 +89,55 @@ def _label(row: SheetRow, language: str) -> str:
 
 
 def _fields(row: SheetRow, survey: _Survey) -> Iterator[CapturedField]:
-    kind, name = " ".join(row["type"].split()), row["name"]
+    kind, name, where = " ".join(row["type"].split()), row["name"], f"survey, row {row.number}"
     if not kind or kind.lower() in _NOT_ASKED:
         return
     if group := _GROUPS.fullmatch(kind.lower()):
-        _enter(group[1], group[2], name, row.number, survey)
-    elif not name:
-        survey.problems.append(f"survey, row {row.number}: name must not be empty.")
-    elif select := _SELECT.fullmatch(kind):
-        yield from _selected(row, select[1], select[2], bool(select[3]), survey)
-    else:
-        yield from _written(row, kind.split()[0].lower(), survey)
-
-
-def _enter(what: str, kind: str, name: str, number: int, survey: _Survey) -> None:
-    if what == "begin":
-        survey.groups.append(name)
-        if kind == "repeat":
-            survey.notes["What a repeated group asks of each is read once."] = None
-    elif survey.groups:
-        survey.groups.pop()
-    else:
-        survey.problems.append(f"survey, row {number}: a group ends that did not begin.")
-
-
-def _path(row: SheetRow, survey: _Survey) -> list[str]:
-    return [*(group for group in survey.groups if group), row["name"]]
-
-
-def _selected(
-    row: SheetRow, kind: str, list_name: str, other: bool, survey: _Survey
-) -> Iterator[CapturedField]:
-    options = survey.choices.get(list_name)
-    path, label = _path(row, survey), _label(row, survey.language)
-    if options is None:
+        if group[1] == "begin":
+            survey.groups.append(name)
+            if group[2] == "repeat":
+                survey.notes["What a repeated group asks of each is read once."] = None
+        elif survey.groups:
+            survey.groups.pop()
+        else:
+            survey.problems.append(f"{where}: a group ends that did not begin.")
+        return
+    if not name:
+        survey.problems.append(f"{where}: name must not be empty.")
+        return
+    path, label = [*filter(None, survey.groups), name], _label(row, survey.language)
+    if not (select := _SELECT.fullmatch(kind)):
+        answers = _answers(row, kind.split()[0].lower(), words(name) + words(label))
+        if answers is None:
+            shown_kind = shown(kind.split()[0].lower())
+            survey.problems.append(f"{where}: the type {shown_kind} is not one of XLSForm's.")
+        else:
+            yield capture(path, label, universe=row["relevant"], **answers)
+    elif (options := survey.choices.get(select[2])) is None:
         survey.problems.append(
-            f"survey, row {row.number}: the list {shown(list_name)} is not in the sheet 'choices'."
+            f"{where}: the list {shown(select[2])} is not in the sheet 'choices'."
         )
-    elif "one" in kind.lower():
-        more = (_OTHER,) if other else ()
+    elif "one" in select[1].lower():
+        more = (_OTHER,) if select[3] else ()
         yield capture(path, label, options=options, categories=more, universe=row["relevant"])
     else:
-        listed = [*options, ("other", "Other")] if other else options
+        listed = [*options, ("other", "Other")] if select[3] else options
         yield from split_choices(path, label, listed, row["relevant"])
 
 
-def _written(row: SheetRow, kind: str, survey: _Survey) -> Iterator[CapturedField]:
-    path, label = _path(row, survey), _label(row, survey.language)
-    asked = words(row["name"]) + words(label)
-    universe = row["relevant"]
+def _answers(row: SheetRow, kind: str, asked: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return what a type other than a choice says of the answers; None of an unknown type."""
     if kind in _TELLING:
-        yield capture(path, label, identifier=_TELLING[kind], universe=universe)
-    elif kind in ("integer", "int", "decimal", "range"):
-        yield capture(path, label, intervals=_numbers(row, asked), universe=universe)
-    elif kind in ("date", "datetime"):
-        unit = {"year": "year", "month-year": "month"}.get(row["appearance"], "day")
-        yield capture(path, label, intervals=dates(unit), universe=universe)  # type: ignore[arg-type]
-    elif kind in ("acknowledge", "trigger"):
-        yield capture(path, label, categories=YES_NO, universe=universe)
-    elif kind in _FREE or kind.startswith(("select_one_from", "select_multiple_from")):
-        yield capture(path, label, universe=universe)
-    else:
-        survey.problems.append(
-            f"survey, row {row.number}: the type {shown(kind)} is not one of XLSForm's."
-        )
+        return {"identifier": _TELLING[kind]}
+    if kind in ("integer", "int", "decimal", "range"):
+        return {"intervals": _numbers(row, asked)}
+    if kind in ("date", "datetime"):
+        unit: Any = {"year": "year", "month-year": "month"}.get(row["appearance"], "day")
+        return {"intervals": dates(unit)}
+    if kind in ("acknowledge", "trigger"):
+        return {"categories": YES_NO}
+    free = kind in _FREE or kind.startswith(("select_one_from", "select_multiple_from"))
+    return {} if free else None
 
 
 def _numbers(row: SheetRow, asked: tuple[str, ...]) -> Intervals:

@@ -27,7 +27,7 @@ def prevalence(environment: Environment | CodingGraph) -> dict[tuple[str, str], 
 
     Examples
     --------
-    >>> from keyhole.environment.example.environment import example_environment
+    >>> from keyhole.environment.example import example_environment
     >>> prevalence(example_environment())["SX", "commerce"]
     (3, 3)
     """
@@ -51,7 +51,7 @@ def prevalence_chart(environment: Environment | CodingGraph) -> alt.TopLevelMixi
 
     Examples
     --------
-    >>> from keyhole.environment.example.environment import example_environment
+    >>> from keyhole.environment.example import example_environment
     >>> prevalence_chart(example_environment()).to_dict()["title"]["text"]
     ['Most widely held: age, asked by 100% of 15 forms']
     """
@@ -75,7 +75,7 @@ def trend_chart(trend: Trend) -> alt.TopLevelMixin:
 
     Examples
     --------
-    >>> from keyhole.environment.example.environment import example_environment
+    >>> from keyhole.environment.example import example_environment
     >>> from keyhole.environment.mapping.trends import trend
     >>> trend_chart(trend(example_environment())).to_dict()["title"]["text"]
     ['What the forms of each year ask']

@@ -76,7 +76,7 @@ def draw_graph(environment: Environment | CodingGraph, construct: str, *, most: 
 
     Examples
     --------
-    >>> from keyhole.environment.example.environment import example_environment
+    >>> from keyhole.environment.example import example_environment
     >>> picture = draw_graph(example_environment(), "ES")
     >>> picture[:4], picture.count("<circle class='coding'"), picture.count("<rect class='coding'")
     ('<svg', 6, 1)

@@ -199,7 +199,7 @@ def scenario_key(
     Examples
     --------
     >>> from keyhole.data.examples import veterans_sample
-    >>> from keyhole.environment.example.environment import example_environment
+    >>> from keyhole.environment.example import example_environment
     >>> environment = example_environment()
     >>> key = scenario_key(environment, "nosy neighbour", veterans_sample(500))
     >>> "sex" in key.keys
@@ -264,7 +264,7 @@ def file_weights(
     Examples
     --------
     >>> from keyhole.data.examples import veterans_sample
-    >>> from keyhole.environment.example.environment import example_environment
+    >>> from keyhole.environment.example import example_environment
     >>> found = file_weights(example_environment(), "veterans", veterans_sample(500))
     >>> sum(found["sex"])
     500.0

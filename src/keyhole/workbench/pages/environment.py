@@ -103,7 +103,7 @@ def _make(view: View, form: SentForm) -> ReviewChange:
     """Make a store beside the review: of the example, of the JSON file in use, or empty."""
     begin = form.text("begin")
     if begin == "example":
-        from keyhole.environment.example.environment import example_environment
+        from keyhole.environment.example import example_environment
 
         environment = example_environment()
     elif begin == "json" and view.review.scenarios is not None:

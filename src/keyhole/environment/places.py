@@ -1,4 +1,7 @@
-"""Where a store is: a file, or a database by URL. A password never gets into a message."""
+"""Places of stores: a SQLite file, or a PostgreSQL database by URL, and what goes wrong there.
+
+A password never gets into a message.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import os
 import re
 import sqlite3
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +18,7 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from keyhole.errors import FileError, OptionError
+from keyhole.errors import ConflictError, FileError, KeyholeError, OptionError, RunError
 
 # "KEYH", at byte 68 of every SQLite file of ours.
 APPLICATION = 0x4B455948
@@ -24,6 +29,7 @@ _WANTED = (
     "store must be the path of a SQLite file, or a URL such as "
     "postgresql://user:password@host/database"
 )
+DAMAGED = "{place} is damaged: not all of a store is there. Restore a copy of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +73,31 @@ class FilePlace:
         """Refuse what is not a store of ours; SQLite is not asked, so nothing is touched."""
         try:
             mode = self.path.stat().st_mode
+            if stat.S_ISDIR(mode):
+                raise FileError(f"{self} must be a file. Got a folder instead: name a file in it.")
+            if not stat.S_ISREG(mode):
+                raise FileError(
+                    f"{self} must be a file. Got a pipe, a socket or a device instead: name a file."
+                )
+            with self.path.open("rb") as file:
+                header = file.read(100)
         except (FileNotFoundError, NotADirectoryError):
             self._check_absent(create=create)
             return
         except (OSError, ValueError) as error:
-            raise FileError(f"{self} cannot be read: {_reason(error)}. Check the path.") from None
-        if stat.S_ISDIR(mode):
-            raise FileError(f"{self} must be a file. Got a folder instead: name a file in it.")
-        if not stat.S_ISREG(mode):
-            raise FileError(
-                f"{self} must be a file. Got a pipe, a socket or a device instead: name a file."
-            )
-        self._check_header(create=create)
+            number = error.errno if isinstance(error, OSError) else None
+            reason = os.strerror(number) if number else "the system refuses"
+            raise FileError(f"{self} cannot be read: {reason}. Check the path.") from None
+        if not header and create:
+            return
+        held = "It holds something else" if header else "It holds nothing"
+        if header.startswith(_HEADER):
+            if header[68:72] == APPLICATION.to_bytes(4, "big"):
+                return
+            held = "It is another program's SQLite database"
+        raise FileError(
+            f"{self} must be a store of keyhole. {held} and was left as it is. Give another path."
+        )
 
     def _check_absent(self, *, create: bool) -> None:
         if not create:
@@ -90,26 +109,6 @@ class FilePlace:
             raise FileError(
                 f"{self} cannot be made: the folder {str(self.path.parent)!r} does not exist. "
                 f"Make it first."
-            )
-
-    def _check_header(self, *, create: bool) -> None:
-        try:
-            with self.path.open("rb") as file:
-                header = file.read(100)
-        except OSError as error:
-            raise FileError(f"{self} cannot be read: {_reason(error)}.") from None
-        if not header and create:
-            return
-        if not header.startswith(_HEADER):
-            held = "nothing" if not header else "something else"
-            raise FileError(
-                f"{self} must be a store of keyhole. It holds {held} and was left as it is. Give "
-                f"another path."
-            )
-        if header[68:72] != APPLICATION.to_bytes(4, "big"):
-            raise FileError(
-                f"{self} must be a store of keyhole. It is another program's SQLite database and "
-                f"was left as it is. Give another path."
             )
 
 
@@ -135,7 +134,8 @@ class ServerPlace:
         """Give an engine that waits for a lock as long as is told."""
         del create
         name, seconds = self.url.set(drivername="postgresql+psycopg"), max(2, round(timeout))
-        arguments: dict[str, Any] = {"connect_timeout": seconds} if self._says_none() else {}
+        said = "connect_timeout" in self.url.query
+        arguments: dict[str, Any] = {} if said else {"connect_timeout": seconds}
         try:
             engine = sa.create_engine(name, poolclass=sa.NullPool, connect_args=arguments)
         except ModuleNotFoundError:
@@ -153,9 +153,6 @@ class ServerPlace:
 
         sa.event.listen(engine, "connect", settle)
         return engine
-
-    def _says_none(self) -> bool:
-        return "connect_timeout" not in self.url.query
 
     def check(self, *, create: bool) -> None:
         """Nothing can be told of a database before it is asked."""
@@ -177,7 +174,10 @@ def place_of_store(place: str | os.PathLike[str]) -> Place:
         raise OptionError(f"{_WANTED}. Got nothing of the kind instead.")
     scheme, mark, rest = text.partition("://")
     if not mark:
-        _refuse_half_urls(text)
+        if _HALF_URL.match(text) or _CREDENTIALS.search(text):  # a path would show its password
+            raise OptionError(
+                f"{_WANTED}. Got a URL that is not whole instead: begin it with postgresql://."
+            )
         return FilePlace(Path(text))
     try:
         url = sa.make_url(f"{scheme.strip().lower()}://{rest}")
@@ -186,29 +186,14 @@ def place_of_store(place: str | os.PathLike[str]) -> Place:
             f"{_WANTED}. Got a URL that cannot be read: write @, /, : and % in a password as "
             f"%40, %2F, %3A and %25."
         ) from None
-    return _file(url) if url.get_backend_name() == "sqlite" else _server(url)
-
-
-def _refuse_half_urls(text: str) -> None:
-    """Refuse what is meant as a URL, before it is taken for a path and shown with its password."""
-    if _HALF_URL.match(text) or _CREDENTIALS.search(text):
-        raise OptionError(
-            f"{_WANTED}. Got a URL that is not whole instead: begin it with postgresql://."
-        )
-
-
-def _file(url: sa.URL) -> FilePlace:
-    if url.host or url.query or not url.database or url.database == ":memory:":
-        raise OptionError(
-            "a SQLite URL must name a file and nothing else: sqlite:///folder/environment.db. "
-            "Give the path instead."
-        )
-    return FilePlace(Path(url.database))
-
-
-def _server(url: sa.URL) -> ServerPlace:
-    known = ("postgresql", "postgres", "postgresql+psycopg")
-    if url.drivername not in known:
+    if url.get_backend_name() == "sqlite":
+        if url.host or url.query or not url.database or url.database == ":memory:":
+            raise OptionError(
+                "a SQLite URL must name a file and nothing else: sqlite:///folder/environment.db. "
+                "Give the path instead."
+            )
+        return FilePlace(Path(url.database))
+    if url.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
         raise OptionError(f"{_WANTED}. Got a URL of another kind of database instead.")
     if "@" in (url.host or ""):
         raise OptionError(
@@ -223,6 +208,83 @@ def _begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
-def _reason(error: OSError | ValueError) -> str:
-    number = error.errno if isinstance(error, OSError) else None
-    return os.strerror(number) if number else "the system refuses"
+# Words of a database's message, its code or the kind of its error (the names of PEP 249, which
+# drivers have in common), the error of ours, and what it says.
+_MEANINGS: tuple[tuple[tuple[str, ...], type[KeyholeError], str], ...] = (
+    (
+        ("IntegrityError",),
+        ConflictError,
+        "{place}: somebody else used a name or removed a thing that this change needs. Nothing "
+        "was written. Read the store again and make the changes anew.",
+    ),
+    (
+        ("database is locked", "database table is locked", "55P03"),
+        RunError,
+        "{place} is in use by another process, and still was after {timeout:g} seconds. Nothing "
+        "was written. Try again when the other is done.",
+    ),
+    (
+        ("readonly database", "25006", "42501"),
+        FileError,
+        "{place} may only be read. Ask its owner for the right to write.",
+    ),
+    (
+        ("3F000",),
+        FileError,
+        "{place} has no schema to write in. Make it first (CREATE SCHEMA).",
+    ),
+    (
+        ("malformed", "not a database", "no such table", "no such column", "42P01", "42703"),
+        FileError,
+        DAMAGED,
+    ),
+    (
+        ("disk is full", "disk I/O error", "53100"),
+        RunError,
+        "{place} could not be written: no room is left. Nothing was written.",
+    ),
+    (
+        ("unable to open database file",),
+        FileError,
+        "{place} cannot be opened. Check that it is there, and that its folder may be written.",
+    ),
+)
+_UNREACHED = {
+    "authentication failed": "the user or the password is not accepted. Correct them",
+    "no password supplied": "it wants a password. Give it in the URL, or in PGPASSWORD",
+    "does not exist": "it has no such database, or no such user. Make it first",
+    "refused": "nothing answers there. Check the host and the port, and that it runs",
+    "resolve": "the host is not known. Check its name",
+    "No such file": "nothing answers there. Check the host and the port, and that it runs",
+    "timeout": "it does not answer in time. Check the host, and try again",
+    "": "the server refuses or went away. Check the URL, and try again",
+}
+
+
+@contextmanager
+def failures_told(place: Place, timeout: float) -> Iterator[None]:
+    """Say in our words what the database says: it may quote values, and a URL its password."""
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        raise _told(place, timeout, error.orig or error) from None
+    except UnicodeDecodeError:  # what it says, or holds, is no text
+        raise FileError(DAMAGED.format(place=place)) from None
+    except sa.exc.SQLAlchemyError as error:
+        raise RunError(f"{place}: the database failed ({type(error).__name__}).") from None
+    except Exception as error:
+        if not type(error).__module__.startswith("psycopg"):  # while a connection is set up
+            raise
+        raise _told(place, timeout, error) from None
+
+
+def _told(place: Place, timeout: float, error: BaseException) -> KeyholeError:
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    text = f"{error} {getattr(error, 'sqlstate', None) or ''}"
+    for words, ours, said in _MEANINGS:
+        if any(word in text or word in kinds for word in words):
+            return ours(said.format(place=place, timeout=timeout))
+    if isinstance(place, ServerPlace) and "OperationalError" in kinds:
+        why = next(why for words, why in _UNREACHED.items() if words in text)
+        return RunError(f"{place} cannot be reached: {why}.")
+    return RunError(f"{place}: the database failed ({kinds[0]}). Nothing was written.")

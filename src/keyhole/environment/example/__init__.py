@@ -1,1 +1,0 @@
-"""The example environment, matched to the example world of veterans."""

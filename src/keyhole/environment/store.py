@@ -1,0 +1,504 @@
+"""Where an environment is kept: a SQLite file, or a PostgreSQL database that people share.
+
+A store is its history: who changed what when, and for each thing that was changed its plain
+values before and after, as JSON. What it holds now is what the last change of each name left.
+
+Examples
+--------
+>>> import tempfile
+>>> from dataclasses import replace
+>>> from keyhole.environment.model import Organisation
+>>> store = open_store(tempfile.mkdtemp() + "/environment.db", create=True)
+>>> snapshot = store.read()
+>>> changed = replace(snapshot.environment, organisations=(Organisation("Registry"),))
+>>> snapshot = store.write(snapshot, changed, who="ann")
+>>> [(change.who, change.action, change.kind, change.name) for change in store.history()]
+[('ann', 'added', 'organisation', 'Registry')]
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sqlalchemy as sa
+
+from keyhole.core.names import shown
+from keyhole.environment.kinds import KIND_OF, Key, assembled, entities
+from keyhole.environment.model import Environment
+from keyhole.environment.places import (
+    APPLICATION,
+    DAMAGED,
+    Place,
+    failures_told,
+    place_of_store,
+)
+from keyhole.environment.plain import decode, encode_thing
+from keyhole.environment.soundness import plain_form, unfit_names, use_problems
+from keyhole.environment.wording import MOST, require_none
+from keyhole.errors import ConflictError, FileError, OptionError
+
+Action = Literal["added", "changed", "removed"]
+
+VERSIONS = ("0001", "0002", "0003")
+# The first two versions also kept every attribute in a column of one of these tables.
+_OLD_TABLES = frozenset(
+    (
+        *("aliases", "categories", "category_maps", "classifications", "codings", "constructs"),
+        *("entities", "fields", "forms", "interval_edges", "map_pairs", "organisations"),
+        *("overlap_pairs", "overlaps", "question_answers", "question_edges", "questions"),
+        *("scenario_classes", "scenario_columns", "scenario_origins", "scenario_reasons"),
+        *("scenario_stages", "scenarios", "sources", "targets"),
+    )
+)
+_REMEDY = "Nothing was written. Read the store again and make the changes anew."
+
+metadata = sa.MetaData()
+version_table = sa.Table(
+    "keyhole_store_version", metadata, sa.Column("version_num", sa.String(32), primary_key=True)
+)
+changes = sa.Table(
+    "changes",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.DateTime(timezone=True), nullable=False),  # in UTC; SQLite does not say so
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("who", "note")),
+)
+history = sa.Table(
+    "history",
+    metadata,
+    sa.Column("change", sa.Integer, sa.ForeignKey("changes.number"), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("action", "kind", "name")),
+    *(sa.Column(name, sa.Text) for name in ("before", "after")),
+)
+_latest_index = sa.Index("latest_of_a_name", history.c.kind, history.c.name, history.c.change)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An environment as read from a store, with what is needed to write it back.
+
+    Attributes
+    ----------
+    environment
+        What was there, the things of each kind sorted by name.
+    versions
+        The number of the last change of each thing, by kind and name.
+    number
+        The number of the last change of all.
+    place
+        The store it was read from.
+    """
+
+    environment: Environment
+    versions: Mapping[Key, int]
+    number: int
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that somebody added, changed or removed.
+
+    ``when`` is in UTC; ``before`` and ``after`` are the thing's plain values as JSON has
+    them, ``None`` where it was not there. Things written together share ``number``.
+    """
+
+    number: int
+    when: datetime.datetime
+    who: str
+    note: str
+    action: Action
+    kind: str
+    name: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A thing that two environments do not have alike; ``None`` where it is not there."""
+
+    key: Key
+    before: Any
+    after: Any
+
+    @property
+    def action(self) -> Action:
+        """What was done to it."""
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
+
+
+def differences(before: Environment, after: Environment) -> list[Difference]:
+    """Tell the things that differ between two environments.
+
+    Examples
+    --------
+    >>> from keyhole.environment.model import Construct
+    >>> one, two = Construct("SX", "sex"), Construct("SX", "sex at birth")
+    >>> found = differences(Environment((one,)), Environment((two,)))
+    >>> [(difference.key, difference.action) for difference in found]
+    [(('construct', 'SX'), 'changed')]
+    """
+    old, new = entities(before), entities(after)
+    pairs = ((key, old.get(key), new.get(key)) for key in old | new)
+    return [Difference(key, a, b) for key, a, b in pairs if a is not b and a != b]
+
+
+class Store:
+    """A data environment that is kept, with its history; `open_store` gives one.
+
+    Attributes
+    ----------
+    place
+        Where it is, without a password.
+    created
+        Whether it was made when it was opened.
+    """
+
+    __slots__ = ("_engine", "_place", "_timeout", "_writing", "created", "place")
+
+    def __init__(self, place: Place, engine: sa.Engine, *, writing: bool, timeout: float) -> None:
+        self._place, self._engine = place, engine
+        self._writing, self._timeout = writing, timeout
+        self.place, self.created = place.identity, False
+
+    def __repr__(self) -> str:
+        return f"Store({self._place})"
+
+    def read(self) -> Snapshot:
+        """Read the whole environment as it is at one moment."""
+        with self.reading() as connection:
+            self._require_known(connection)
+            return self._snapshot(connection)
+
+    def write(
+        self, snapshot: Snapshot, environment: Environment, *, who: str, note: str = ""
+    ) -> Snapshot:
+        """Write what differs between a snapshot and an environment made from it.
+
+        Everything is written, or nothing. What others changed since the snapshot stays, and is
+        in the snapshot that is returned. If somebody else changed one of the same things, to
+        something else, nothing is written.
+
+        Parameters
+        ----------
+        snapshot
+            What was read from this store.
+        environment
+            What the store is to hold.
+        who
+            Who changes it, for the history.
+        note
+            Why, for the history.
+
+        Returns
+        -------
+        Snapshot
+            What the store holds now.
+
+        Raises
+        ------
+        ConflictError
+            Somebody else changed the same things; who and when is told.
+        InputError
+            The environment does not hang together; all its problems.
+        """
+        self._check(snapshot, who, note)
+        require_none(unfit_names(environment))
+        wanted = differences(snapshot.environment, environment)
+        if not wanted:
+            return snapshot
+        texts = _texts(wanted)
+        require_none(use_problems(environment))
+        with self.alone() as connection:
+            self._require_known(connection)
+            here = snapshot
+            if _last_number(connection) != snapshot.number:
+                here = self._snapshot(connection)
+                wanted = _still_wanted(connection, snapshot, here, wanted)
+            merged = _merged(here, wanted, here.number + bool(wanted))
+            if here is not snapshot:
+                _require_whole(merged.environment)
+            if wanted:
+                said = {"at": datetime.datetime.now(datetime.UTC), "who": who, "note": note}
+                connection.execute(sa.insert(changes), {"number": merged.number, **said})
+                connection.execute(sa.insert(history), _rows(wanted, texts, merged.number))
+            return merged
+
+    def history(self, kind: str | None = None, name: str | None = None) -> list[Change]:
+        """Tell who changed what when, the oldest first; of one kind, of one name."""
+        if kind is not None and kind not in KIND_OF:
+            raise OptionError(f"kind must be one of {', '.join(KIND_OF)}. Got {kind!r} instead.")
+        if name is not None and not _is_clean(name):
+            return []
+        with self.reading() as connection:
+            self._require_known(connection)
+            return _read_history(connection, kind, name)
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Give a connection that sees one moment."""
+        options: dict[str, Any] = {}
+        if self._engine.dialect.name == "postgresql":
+            options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        with self._connected(**options) as connection:
+            yield connection
+
+    @contextmanager
+    def alone(self) -> Iterator[sa.Connection]:
+        """Give a connection that writes everything, or nothing, and that no other writes beside."""
+        with self._connected(alone=True) as connection:
+            if connection.dialect.name == "postgresql":  # SQLite is locked from the beginning
+                name = "hashtext(coalesce(current_schema(), ''))"
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION}, {name})")
+            yield connection
+
+    @contextmanager
+    def _connected(self, **options: Any) -> Iterator[sa.Connection]:
+        with failures_told(self._place, self._timeout), self._engine.connect() as connection:
+            connection = connection.execution_options(**options)
+            with connection.begin():
+                yield connection
+
+    def _require_known(self, connection: sa.Connection) -> None:
+        """Refuse a store that has been brought to a newer version since it was opened."""
+        version = connection.execute(sa.select(version_table)).scalar()
+        if version not in VERSIONS:
+            raise _newer(self._place, version)
+
+    def _snapshot(self, connection: sa.Connection) -> Snapshot:
+        listed, problems = history.c, list[str]()
+        last = sa.select(listed.kind, listed.name, sa.func.max(listed.change).label("change"))
+        latest = last.group_by(listed.kind, listed.name).subquery()
+        same = sa.and_(*(listed[name] == latest.c[name] for name in ("kind", "name", "change")))
+        query = sa.select(listed.kind, listed.name, listed.change, listed.after)
+        rows = connection.execute(query.join(latest, same).where(listed.after.is_not(None))).all()
+        try:
+            things = {
+                (kind, name): decode(KIND_OF[kind].type, json.loads(after), "", problems)
+                for kind, name, _, after in rows
+            }
+        except (KeyError, ValueError, RecursionError):
+            problems.append("no document of ours")
+        if problems:
+            raise FileError(DAMAGED.format(place=self._place))
+        versions = {(kind, name): number for kind, name, number, _ in rows}
+        return Snapshot(assembled(things), versions, _last_number(connection), self.place)
+
+    def _check(self, snapshot: Snapshot, who: str, note: str) -> None:
+        problems = []
+        if not self._writing:
+            problems.append(f"{self._place} was opened for reading only. Open it for writing.")
+        if snapshot.place != self.place:
+            problems.append(
+                f"snapshot must be of the store {self._place}. Got one of another store: read "
+                f"this one, and write the environment against that."
+            )
+        for words, text, least in (("who", who, 1), ("note", note, 0)):
+            if not isinstance(text, str) or len(text.strip()) < least or not _is_clean(text):
+                problems.append(f"{words} must be text without NUL{', and not empty' * least}.")
+        require_none(problems)
+
+    def _bring_up(self, connection: sa.Connection, *, create: bool) -> None:
+        """Make a store, or bring an older one up, in a transaction that no other is in."""
+        version = stored_version(connection, self._place, create=create)
+        if version is None:
+            if connection.dialect.name == "sqlite":
+                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
+            metadata.create_all(connection)
+            connection.execute(sa.insert(version_table), {"version_num": VERSIONS[-1]})
+            self.created = True
+        elif version != VERSIONS[-1]:
+            kept = sa.table("entities", *map(sa.column, ("kind", "name", "version")))
+            listed = connection.execute(sa.select(*kept.c))
+            if {(kind, name): v for kind, name, v in listed} != self._snapshot(connection).versions:
+                raise FileError(DAMAGED.format(place=self._place))
+            old = sa.MetaData()
+            old.reflect(connection, only=lambda name, _: name in _OLD_TABLES)
+            gone = [table for table in old.sorted_tables if table.name in _OLD_TABLES]
+            old.drop_all(connection, gone)
+            connection.exec_driver_sql("DROP INDEX IF EXISTS history_of_a_name")
+            _latest_index.create(connection)
+            connection.execute(sa.update(version_table).values(version_num=VERSIONS[-1]))
+
+
+def open_store(
+    place: str | os.PathLike[str],
+    *,
+    create: bool = False,
+    writing: bool = True,
+    timeout: float = 10.0,
+) -> Store:
+    """Open the store of an environment.
+
+    A store of an older version is brought up, in one transaction; one of a newer version, and
+    anything that is not a store, is refused and left as it is.
+
+    Parameters
+    ----------
+    place
+        The path of a SQLite file, or a URL: ``sqlite:///folder/environment.db``,
+        ``postgresql://user:password@host/database``. A password may also be in
+        ``PGPASSWORD`` or a password file; it is never shown.
+    create
+        Make the store if nothing is there. A store that is there is opened as it is.
+    writing
+        False opens it for reading only: then an older version is read as it is.
+    timeout
+        Seconds to wait while another process has the store locked.
+
+    Returns
+    -------
+    Store
+        With `read`, `write` and `history`; `created` tells whether it was made now.
+
+    Raises
+    ------
+    FileError
+        What is there is not a store, or of a newer version, or cannot be opened.
+    OptionError
+        The place is neither a path nor a URL of a kind that is known.
+    RunError
+        The store is locked, or the server cannot be reached.
+    """
+    if not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
+        raise OptionError(f"timeout must be a number of seconds above 0. Got {timeout!r} instead.")
+    if create and not writing:
+        raise OptionError("create must be left out where writing is False: nothing is made then.")
+    found = place_of_store(place)
+    found.check(create=create)
+    engine = found.engine(create=create, writing=writing, timeout=timeout)
+    store = Store(found, engine, writing=writing, timeout=timeout)
+    with store.reading() as connection:
+        current = stored_version(connection, found, create=create) == VERSIONS[-1]
+    if writing and not current:
+        with store.alone() as connection:
+            store._bring_up(connection, create=create)
+    # From now on a file that goes away is not made anew.
+    store._engine = found.engine(create=False, writing=writing, timeout=timeout)
+    return store
+
+
+def stored_version(connection: sa.Connection, place: Place, *, create: bool) -> str | None:
+    """Give the version of the store, None where one can be made, or refuse what is there."""
+    there = sa.inspect(connection)
+    if there.has_table(version_table.name):
+        version: str | None = connection.execute(sa.select(version_table)).scalar()
+        if version not in VERSIONS:
+            raise _newer(place, version)
+        return version
+    if there.get_table_names():
+        raise FileError(
+            f"{place} must be a store of keyhole, or empty. It holds tables of something else and "
+            f"was left as it is. Give another database or schema."
+        )
+    if not create:
+        raise FileError(
+            f"{place} is empty. Check its name, or make a store with `keyhole environment init`."
+        )
+    return None
+
+
+def _newer(place: Place, version: str | None) -> FileError:
+    return FileError(
+        f"{place} is a store of version {version!r}, which a newer keyhole made; this one knows "
+        f"versions up to {VERSIONS[-1]}. It was left as it is. Install the newer keyhole."
+    )
+
+
+def _is_clean(text: str) -> bool:
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text
+
+
+def _texts(wanted: Sequence[Difference]) -> dict[Key, dict[str, str | None]]:
+    """Give what differs as JSON, before and after, or say what cannot be kept."""
+    problems: list[str] = []
+    forms = {}
+    for one in wanted:
+        before = None if one.before is None else encode_thing(one.before, [])
+        kind = KIND_OF[one.key[0]]
+        after = None if one.after is None else plain_form(kind, one.after, problems)
+        forms[one.key] = before, after
+    require_none(problems)
+    return {key: {"before": _text(old), "after": _text(new)} for key, (old, new) in forms.items()}
+
+
+def _text(plain: Any) -> str | None:
+    return None if plain is None else json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+
+
+def _rows(
+    wanted: Sequence[Difference], texts: Mapping[Key, Mapping[str, str | None]], number: int
+) -> list[dict[str, Any]]:
+    names = ("change", "position", "action", "kind", "name")
+    own = ((number, position, one.action, *one.key) for position, one in enumerate(wanted))
+    return [dict(zip(names, row, strict=True)) | dict(texts[row[3:]]) for row in own]
+
+
+def _last_number(connection: sa.Connection) -> int:
+    """Give the number of the last change; 0 before the first."""
+    return connection.execute(sa.select(sa.func.max(changes.c.number))).scalar() or 0
+
+
+def _still_wanted(
+    connection: sa.Connection, old: Snapshot, here: Snapshot, wanted: Sequence[Difference]
+) -> list[Difference]:
+    """Leave out what others did too; a thing that others changed otherwise is a conflict."""
+    now = entities(here.environment)
+    open_ = [one for one in wanted if now.get(one.key) != one.after]
+    keys = [one.key for one in open_ if old.versions.get(one.key) != here.versions.get(one.key)]
+    if not keys:
+        return open_
+    last = [_read_history(connection, kind, name)[-1] for kind, name in keys[:MOST]]
+    lines = [
+        f"{change.kind} {shown(change.name)} was {change.action} by {shown(change.who)} on "
+        f"{change.when:%Y-%m-%d at %H:%M:%S} UTC, after it was read here."
+        for change in last
+    ]
+    if len(keys) > MOST:
+        lines.append(f"And {len(keys) - MOST:,} more things were changed by others.")
+    raise ConflictError([*lines, _REMEDY])
+
+
+def _merged(here: Snapshot, wanted: Sequence[Difference], number: int) -> Snapshot:
+    things, versions = entities(here.environment), dict(here.versions)
+    for one in wanted:
+        things[one.key], versions[one.key] = one.after, number
+        if one.after is None:
+            del things[one.key], versions[one.key]
+    return Snapshot(assembled(things), versions, number, here.place)
+
+
+def _require_whole(merged: Environment) -> None:
+    """Refuse changes that fit what was read, but not what others have made of it since."""
+    problems = [problem for problem, _ in zip(use_problems(merged), range(MOST), strict=False)]
+    if problems:
+        raise ConflictError(
+            ["Others changed the store after it was read here, and now:", *problems, _REMEDY]
+        )
+
+
+def _read_history(connection: sa.Connection, kind: str | None, name: str | None) -> list[Change]:
+    held = (history.c[column] for column in ("action", "kind", "name", "before", "after"))
+    query = sa.select(*changes.c, *held).join_from(history, changes)
+    if kind is not None:
+        query = query.where(history.c.kind == kind)
+    if name is not None:
+        query = query.where(history.c.name == name)
+    found = []
+    for row in connection.execute(query.order_by(history.c.change, history.c.position)):
+        number, when, *told, before, after = row
+        known = when if when.tzinfo else when.replace(tzinfo=datetime.UTC)
+        plain = (None if text is None else json.loads(text) for text in (before, after))
+        found.append(Change(number, known.astimezone(datetime.UTC), *told, *plain))
+    return found
