@@ -19,7 +19,7 @@ import polars as pl
 from keyhole.core.names import absent
 from keyhole.core.tokens import SyntaxProblem as RuleProblem
 from keyhole.data.columns import named
-from keyhole.synthesis.rule_syntax import Node
+from keyhole.synthesis.rule_syntax import RuleNode
 
 # "nothing" is a column without any value, which fits everywhere.
 Kind = Literal["number", "text", "date", "truth", "nothing"]
@@ -50,7 +50,7 @@ class Bound:
     """A rule as an expression, and the numeric columns it uses as conditions (0 or 1)."""
 
     expression: pl.Expr
-    flags: tuple[Node, ...]
+    flags: tuple[RuleNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class _Value:
     computed: bool = False
 
 
-def bind_rule(tree: Node, schema: Mapping[str, pl.DataType]) -> Bound | list[RuleProblem]:
+def bind_rule(tree: RuleNode, schema: Mapping[str, pl.DataType]) -> Bound | list[RuleProblem]:
     """Bind a rule to columns; return everything that makes no sense instead, if anything."""
     binder = _Binder(schema)
     expression = binder.condition(tree)
@@ -78,12 +78,12 @@ class _Binder:
 
     schema: Mapping[str, pl.DataType]
     problems: list[RuleProblem] = field(default_factory=list)
-    flags: list[Node] = field(default_factory=list)
+    flags: list[RuleNode] = field(default_factory=list)
 
     def problem(self, at: int, text: str) -> None:
         self.problems.append(RuleProblem(at, text))
 
-    def condition(self, node: Node) -> pl.Expr | None:
+    def condition(self, node: RuleNode) -> pl.Expr | None:
         """Return a part of which it is asked whether it holds."""
         value = self.value(node)
         if value is None or value.kind in ("truth", "nothing"):
@@ -96,7 +96,7 @@ class _Binder:
         self.problem(node.at, f"a condition is expected, not {what}. Compare it{how}.")
         return None
 
-    def value(self, node: Node) -> _Value | None:
+    def value(self, node: RuleNode) -> _Value | None:
         match node.sign:
             case "column":
                 return self.column(node)
@@ -118,7 +118,7 @@ class _Binder:
                 return self.arithmetic(node, *values)
         return self.comparison(node, *values)
 
-    def logic(self, node: Node) -> _Value | None:
+    def logic(self, node: RuleNode) -> _Value | None:
         found = [self.condition(part) for part in node.parts]
         known = [part for part in found if part is not None]
         if len(known) < len(found):
@@ -131,7 +131,7 @@ class _Binder:
         joined = pl.all_horizontal(known) if node.sign == "and" else pl.any_horizontal(known)
         return _Value("truth", joined)
 
-    def column(self, node: Node) -> _Value | None:
+    def column(self, node: RuleNode) -> _Value | None:
         dtype = self.schema.get(node.value)
         if dtype is None:
             self.problem(node.at, absent([node.value], list(self.schema))[0])
@@ -141,14 +141,14 @@ class _Binder:
             self.problem(node.at, f"column {node.value!r} holds values that rules cannot compare.")
         return value
 
-    def negative(self, node: Node, value: _Value) -> _Value | None:
+    def negative(self, node: RuleNode, value: _Value) -> _Value | None:
         if value.kind not in ("number", "nothing"):
             what = _described(node.parts[0], value)
             self.problem(node.at, f"only a number can have a minus sign, not {what}.")
             return None
         return _Value("number", -_float(value), computed=value.computed)
 
-    def arithmetic(self, node: Node, left: _Value, right: _Value) -> _Value | None:
+    def arithmetic(self, node: RuleNode, left: _Value, right: _Value) -> _Value | None:
         kind = _kind_of(node.sign, left.kind, right.kind)
         if kind is None:
             one, other = map(_described, node.parts, (left, right))
@@ -160,7 +160,7 @@ class _Binder:
             second = second.replace(0.0, None)
         return _Value(kind, OPERATORS[node.sign](first, second), computed=True)
 
-    def comparison(self, node: Node, left: _Value, right: _Value) -> _Value | None:
+    def comparison(self, node: RuleNode, left: _Value, right: _Value) -> _Value | None:
         if not self.comparable(node.parts[0], left, node.parts[1], right):
             return None
         if "truth" in (left.kind, right.kind) and node.sign not in ("==", "!="):
@@ -168,7 +168,7 @@ class _Binder:
             return None
         return _Value("truth", _compared(node.sign, left, right))
 
-    def comparable(self, first: Node, left: _Value, second: Node, right: _Value) -> bool:
+    def comparable(self, first: RuleNode, left: _Value, second: RuleNode, right: _Value) -> bool:
         """Note it if the two are of different kinds."""
         if left.kind == right.kind or "nothing" in (left.kind, right.kind):
             return True
@@ -179,7 +179,7 @@ class _Binder:
         self.problem(second.at, f"{one} cannot be compared with {other}.{remedy}")
         return False
 
-    def membership(self, node: Node, value: _Value) -> _Value | None:
+    def membership(self, node: RuleNode, value: _Value) -> _Value | None:
         items = [_constant(item.value) for item in node.value]
         pairs = zip(node.value, items, strict=True)
         fine = [self.comparable(node.parts[0], value, *pair) for pair in pairs]
@@ -192,7 +192,7 @@ class _Binder:
         return _Value("truth", _at_hand(value, whole).is_in(listed))
 
 
-def _described(node: Node, value: _Value) -> str:
+def _described(node: RuleNode, value: _Value) -> str:
     held = WORDS[value.kind]
     return f"column {node.value!r}, which holds {held}" if node.sign == "column" else held
 

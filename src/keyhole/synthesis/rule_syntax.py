@@ -37,7 +37,7 @@ _SIGNS = r"=>|==|!=|<>|<=|>=|[-=<>+*/(),]"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class RuleNode:
     """A part of a rule.
 
     `sign` is that of a comparison, of arithmetic or of logic as the grammar has it, or one of
@@ -47,11 +47,11 @@ class Node:
 
     sign: str
     at: int
-    parts: tuple[Node, ...] = ()
+    parts: tuple[RuleNode, ...] = ()
     value: Any = None
 
 
-def rule_columns(node: Node) -> frozenset[str]:
+def rule_columns(node: RuleNode) -> frozenset[str]:
     """Return the columns that a rule mentions."""
     todo, found = [node], set()
     while todo:
@@ -62,7 +62,7 @@ def rule_columns(node: Node) -> frozenset[str]:
     return frozenset(found)
 
 
-def parse_rule(text: str) -> Node:
+def parse_rule(text: str) -> RuleNode:
     """Read a rule into a tree."""
     if len(text) > MOST_CHARACTERS:
         problem = f"must be at most {MOST_CHARACTERS:,} characters. Got {len(text):,} instead."
@@ -76,56 +76,56 @@ def parse_rule(text: str) -> Node:
 class _Parser(TokenReader):
     """Recursive descent, a method for each line of the grammar."""
 
-    def rule(self) -> Node:
+    def rule(self) -> RuleNode:
         tree = self.implication()
         if self.token.kind != "end":
             raise RuleProblem(self.token.at, _left_over(self.token))
         return tree
 
-    def implication(self) -> Node:
+    def implication(self) -> RuleNode:
         self.deeper()
         left = self.chain("or")
         sign = self.take("=>", "implies")
-        tree = left if sign is None else Node("=>", sign.at, (left, self.implication()))
+        tree = left if sign is None else RuleNode("=>", sign.at, (left, self.implication()))
         self.depth -= 1
         return tree
 
-    def chain(self, operator: str) -> Node:
-        def part() -> Node:
+    def chain(self, operator: str) -> RuleNode:
+        def part() -> RuleNode:
             return self.chain("and") if operator == "or" else self.negation()
 
         parts, at = [part()], self.token.at
         while self.take(operator):
             parts.append(part())
-        return parts[0] if len(parts) == 1 else Node(operator, at, tuple(parts))
+        return parts[0] if len(parts) == 1 else RuleNode(operator, at, tuple(parts))
 
-    def negation(self) -> Node:
+    def negation(self) -> RuleNode:
         sign = self.take("not")
         if sign is None:
             return self.relation()
         self.deeper()
-        tree = Node("not", sign.at, (self.negation(),))
+        tree = RuleNode("not", sign.at, (self.negation(),))
         self.depth -= 1
         return tree
 
-    def relation(self) -> Node:
+    def relation(self) -> RuleNode:
         left = self.sum()
         sign = self.take(*COMPARISONS)
         if sign is not None:
-            return Node(COMPARISONS[sign.text], sign.at, (left, self.sum()))
+            return RuleNode(COMPARISONS[sign.text], sign.at, (left, self.sum()))
         sign = self.take("is")
         negated = self.take("not") is not None
         if sign is not None:
             self.expect("missing")
-            tree = Node("missing", sign.at, (left,))
+            tree = RuleNode("missing", sign.at, (left,))
         else:
             sign = self.expect("in") if negated else self.take("in")
             if sign is None:
                 return left
-            tree = Node("in", sign.at, (left,), self.items())
-        return Node("not", sign.at, (tree,)) if negated else tree
+            tree = RuleNode("in", sign.at, (left,), self.items())
+        return RuleNode("not", sign.at, (tree,)) if negated else tree
 
-    def items(self) -> tuple[Node, ...]:
+    def items(self) -> tuple[RuleNode, ...]:
         self.expect("(")
         found = [self.item()]
         while self.take(","):
@@ -135,7 +135,7 @@ class _Parser(TokenReader):
         self.expect(")")
         return tuple(found)
 
-    def item(self) -> Node:
+    def item(self) -> RuleNode:
         at, minus = self.token.at, self.take("-") is not None
         tree = self.primary()
         if tree.sign != "constant":
@@ -144,33 +144,33 @@ class _Parser(TokenReader):
             return tree
         if isinstance(tree.value, bool) or not isinstance(tree.value, int | float):
             raise RuleProblem(at, "only a number can have a minus sign.")
-        return Node("constant", at, value=-tree.value)
+        return RuleNode("constant", at, value=-tree.value)
 
-    def sum(self) -> Node:
+    def sum(self) -> RuleNode:
         return self.arithmetic(self.product, "+", "-")
 
-    def product(self) -> Node:
+    def product(self) -> RuleNode:
         return self.arithmetic(self.unary, "*", "/")
 
-    def arithmetic(self, part: Callable[[], Node], *operators: str) -> Node:
+    def arithmetic(self, part: Callable[[], RuleNode], *operators: str) -> RuleNode:
         tree, terms = part(), 1
         while sign := self.take(*operators):
             terms += 1
             if terms > MOST_TERMS:
                 raise RuleProblem(sign.at, f"more than {MOST_TERMS} terms are too many.")
-            tree = Node(sign.text, sign.at, (tree, part()))
+            tree = RuleNode(sign.text, sign.at, (tree, part()))
         return tree
 
-    def unary(self) -> Node:
+    def unary(self) -> RuleNode:
         sign = self.take("-", "+")
         if sign is None:
             return self.primary()
         self.deeper()
         tree = self.unary()
         self.depth -= 1
-        return Node("minus", sign.at, (tree,)) if sign.text == "-" else tree
+        return RuleNode("minus", sign.at, (tree,)) if sign.text == "-" else tree
 
-    def primary(self) -> Node:
+    def primary(self) -> RuleNode:
         token = self.token
         if self.take("("):
             tree = self.implication()
@@ -179,15 +179,15 @@ class _Parser(TokenReader):
         self.place += 1
         match token.kind:
             case "number":
-                return Node("constant", token.at, value=token.number)
+                return RuleNode("constant", token.at, value=token.number)
             case "date":
-                return Node("constant", token.at, value=token.date)
+                return RuleNode("constant", token.at, value=token.date)
             case "text":
-                return Node("constant", token.at, value=token.plain)
+                return RuleNode("constant", token.at, value=token.plain)
             case "word" if token.word in ("true", "false"):
-                return Node("constant", token.at, value=token.word == "true")
+                return RuleNode("constant", token.at, value=token.word == "true")
             case "name" | "word" if token.word not in KEYWORDS:
-                return Node("column", token.at, value=token.plain)
+                return RuleNode("column", token.at, value=token.plain)
         raise RuleProblem(token.at, f"a value is expected, not {token.shown}.")
 
 

@@ -29,7 +29,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.kernels.arrays import Flags
 from keyhole.synthesis.rule_binding import Bound, bind_rule
-from keyhole.synthesis.rule_syntax import Node, parse_rule, rule_columns
+from keyhole.synthesis.rule_syntax import RuleNode, parse_rule, rule_columns
 
 MOST_RULES = 1_000
 LONGEST_NAME = 100
@@ -42,7 +42,7 @@ class Rule:
 
     name: str
     text: str
-    tree: Node
+    tree: RuleNode
 
     @property
     def columns(self) -> frozenset[str]:
