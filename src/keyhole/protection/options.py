@@ -33,7 +33,7 @@ class TomlValue(Kind):
     """
 
     what: str
-    check: Callable[[Any], Any]
+    check: Callable[[Any], Any] = lambda _: True
     named: Callable[[Any], Iterable[str]] = lambda _: ()
 
     widget: ClassVar[str] = "lines"
