@@ -1,11 +1,14 @@
 """The command line of the data environment, from an empty folder on."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from keyhole.cli.main import run
+from keyhole.data.examples import veterans_sample
 
 SCHEMA = {
     "title": "Club membership",
@@ -292,3 +295,35 @@ def test_what_is_written_needs_a_store(store):
     assert environment.find_join(held, "MS6.001", "MS3.001").found.resolved
     with pytest.raises(OptionError, match="store must be the place of a store"):
         environment.find_join(held, "AG5.001", "AG7.001", mint=True)
+
+
+def test_a_ladder_of_codings_makes_a_coarser_column(ask, tmp_path, capsys):
+    file = tmp_path / "regions.csv"
+    found = ask("ladder", "GE54.001", "--out", str(file), "--json")
+    assert (found["coding"], found["coarser"]) == ("GE54.001", ["GE5.001"])
+    written = pl.read_csv(file, infer_schema=False)
+    assert written.columns == ["GE54.001", "GE5.001"]
+    assert [list(row) for row in written.rows()] == found["categories"]
+    assert dict(written.rows())["48"] == "South"
+    assert "exists" in ask("ladder", "GE54.001", "--out", str(file), code=2)
+
+    veterans_sample(500).save(tmp_path / "veterans.csv")
+    line = f'region = map(homstate, "{file}", to="GE5.001")'
+    capsys.readouterr()
+    words = ["risk", str(tmp_path / "veterans.csv"), "--keys", "region", "--derive", line]
+    assert run([*words, "--json"]) == 0
+    states = pl.read_csv(tmp_path / "veterans.csv", infer_schema=False)["homstate"]
+    regions = {dict(written.rows())[state] for state in states.drop_nulls()}
+    assert json.loads(capsys.readouterr().out)["cells"] == len(regions) + bool(states.null_count())
+
+
+def test_every_rung_of_a_ladder_is_made_of_whole_categories_of_the_one_before(ask):
+    found = ask("ladder", "AG8.001", "--json")
+    assert found["coarser"] == ["AG3.001", "AG2.001"]
+    for finer, coarser in pairwise(zip(*found["categories"], strict=True)):
+        assert len(set(zip(finer, coarser, strict=True))) == len(set(finer))
+
+
+def test_a_coding_without_a_coarser_one_has_no_ladder(ask):
+    assert "'GE5.001' leads to no coarser one" in ask("ladder", "GE5.001", code=2)
+    assert "'XX' is not in the environment" in ask("ladder", "XX", code=2)

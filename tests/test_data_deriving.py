@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import keyhole
+from keyhole.cli.main import run
 from keyhole.core.expressions import (
     Derivations,
     definition_problems,
@@ -301,14 +302,15 @@ def test_the_same_kind_of_frame_comes_back(tmp_path):
     assert keyhole.derive(tmp_path / "p.csv", "b = band(age, 2)").names == ("age", "b")
 
 
-def test_only_what_is_asked_for_is_read_and_made(tmp_path):
+def test_only_what_is_asked_for_is_returned(tmp_path):
     path = tmp_path / "people.csv"
     pl.DataFrame({"age": [31], "zip": ["02134"], "age10": [1]}).write_csv(path)
     lines = {"decade": "band(age, 10)", "both": "join(decade, prefix(zip, 3))", "q": "year(no)"}
     with pytest.raises(ColumnError, match="'no' is not a column"):
-        load(path, derive=lines)
+        load(path, derive=lines, columns=["both"])
+    del lines["q"]
     assert load(path, derive=lines, columns=["both"]).names == ("both",)
-    assert load(path, derive=lines, partial=True).names == (
+    assert load(path, derive={**lines, "q": "year(no)"}, partial=True).names == (
         "age", "zip", "age10", "decade", "both",
     )  # fmt: skip
     with pytest.raises(ColumnError, match=r"a column of 'people\.csv' already"):
@@ -316,6 +318,20 @@ def test_only_what_is_asked_for_is_read_and_made(tmp_path):
     told = load(path, derive=lines, columns=["decade"], roles={"decade": "key"},
                 labels={"decade": "Age"}).variable("decade")  # fmt: skip
     assert (told.role, told.label) == ("key", "Age")
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_derived_columns_that_nothing_uses_are_checked_all_the_same(tmp_path, capsys, engine):
+    path = tmp_path / "people.csv"
+    pl.DataFrame({"age": [31, 32], "sex": [*"fm"], "job": [*"ab"]}).write_csv(path)
+    words = ["risk", str(path), "--keys", "sex", "--engine", engine]
+    for line in ("x = prefix(age, 3)", 'y = map(job, {"a": "z"})', "a2 = band(age, 2)"):
+        words += ["--derive", line]
+    assert run(words) == 2
+    told = capsys.readouterr().err
+    assert "derived column 'x': prefix needs text." in told
+    assert "derived column 'y': column 'job' has values in 1 of 2 records" in told
+    assert run([*words[:5], engine, "--derive", "a2 = band(age, 2); a4 = join(a2, sex)"]) == 0
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".sav", ".dta", ".xpt", ".xlsx"])

@@ -114,6 +114,47 @@ def test_a_swap_loses_information_though_the_distribution_stays():
     assert information_loss(before, pl.DataFrame({"v": [*"baab"]})).share == pytest.approx(1)
 
 
+ages = st.lists(st.tuples(st.integers(0, 60) | st.none(), st.sampled_from("fm")), min_size=3)
+
+
+@given(ages, st.integers(2, 30))
+@settings(max_examples=60, deadline=None)
+def test_of_a_column_that_is_dropped_what_is_derived_from_it_stays(people, width):
+    frame = pl.DataFrame(people, schema={"age": pl.Int64, "sex": pl.String}, orient="row")
+    plan = [
+        {"method": "derive", "name": "band", "expression": f"band(age, {width})"},
+        {"method": "derive", "name": "wide", "expression": "join(band, sex)"},
+        {"method": "drop", "columns": ["age"]},
+        {"method": "drop", "columns": ["band"]},
+        {"method": "drop", "columns": ["wide"]},
+    ]
+    age = [x for x, _ in people]
+    bands = [None if x is None else x // width for x in age]
+    wide = [b if b is None else (b, sex) for b, (_, sex) in zip(bands, people, strict=True)]
+    lines = keyhole.ledger(frame, plan, keys=["sex"], targets=["age"]).lines
+    expected = [0, 0, 0, (bands, wide), (wide,), ()]
+    for line, left in zip(lines, expected, strict=True):
+        if len(set(age)) == 1 and left != 0:
+            assert line.price.lost is None
+        else:
+            seen = list(zip(*left, strict=True)) if left else [()] * len(age)
+            slow = 0 if left == 0 else slow_share(age, seen)
+            assert line.price.lost == pytest.approx(slow, abs=1e-9)
+
+
+def test_what_is_done_to_a_derived_column_is_a_loss_of_the_one_it_stands_for():
+    frame = pl.DataFrame({"age": [1, 2, 11, 12, 21, 22, 31, 32], "sex": [*"ffmmffmm"]})
+    plan = [
+        {"method": "derive", "name": "ages", "expression": "band(age, 10)"},
+        {"method": "drop", "columns": ["age"]},
+        {"method": "recode", "column": "ages", "map": {"0-9": "a", "10-19": "a"}, "rest": "b"},
+    ]
+    lines = keyhole.ledger(frame, plan, keys=["sex", "age"]).lines
+    of_age = [{v.variable: v.share for v in one.price.by_variable.variables} for one in lines[2:]]
+    # Of three bits the bands tell two, and their halves one.
+    assert [shares["age"] for shares in of_age] == pytest.approx([1 / 3, 2 / 3])
+
+
 # The ledger
 
 

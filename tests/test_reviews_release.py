@@ -2,13 +2,16 @@
 
 import json
 import random
+import re
 
 import polars as pl
 import pytest
 
 import keyhole
+from keyhole.charts import percentage
 from keyhole.cli.main import run
 from keyhole.errors import InputError
+from keyhole.reviews import verdict
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
@@ -258,3 +261,24 @@ def test_what_is_wrong_with_a_release_is_told_with_its_line(folder):
         "'incom' is not a column of 'people'",
     ):
         assert part in told, told
+
+
+def test_a_glance_shows_what_is_released_beside_the_original(folder):
+    found = reviewed(folder)
+    glance = re.search(r'<section id="glance".*?</section>', found.report.read_text(), re.S)[0]
+    released, _, original = glance.partition("<h3>The file under review, and what was tried on it")
+    assert "<h3>What is released</h3>" in released
+    outgoing = found.results()["outgoing"]
+    key = outgoing["keys"][0]
+    left_out = len(outgoing["left_out"])
+    columns = f"<dd>{len(outgoing['columns'])}</dd><dd>{left_out} of the original are left out</dd>"
+    assert columns in released
+    shown = percentage(key["rp_true"])
+    assert f"<dt>RP(3) on the keys</dt><dd>{shown}</dd>" in released
+    assert f"<dd>{percentage(key['original'])} in the original</dd>" in released
+    assert f'<dd class="risk">{percentage(key["original"])}</dd>' in original
+
+
+def test_a_share_of_very_few_records_is_not_told():
+    words = [verdict.shown_share(count / 900, 900, 3, 0.05) for count in (0, 1, 2, 3, 45)]
+    assert words == ["0%", "fewer than 3", "fewer than 3", "0.3%", "5%"]

@@ -214,6 +214,17 @@ def drop_line(column: str) -> str:
     return f'step = [{{ method = "drop", columns = [{json.dumps(column, ensure_ascii=False)}] }}]'
 
 
+def without_tables(expression: str) -> str:
+    """Write an expression for reading: a coding that stands in it is left out.
+
+    Examples
+    --------
+    >>> without_tables('map(sex, {"f": "women", "m": "men"})')
+    'map(sex, {…})'
+    """
+    return re.sub(r'\{(?:"(?:[^"]|"")*"|[^"{}])*\}', "{…}", expression)
+
+
 def source_columns(tree: Expression) -> tuple[str, ...]:
     """Return the columns that an expression reads, each once."""
     if isinstance(tree, ColumnName):

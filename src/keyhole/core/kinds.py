@@ -38,7 +38,7 @@ class Kind:
     widget: ClassVar[str] = "text"
     repeatable: ClassVar[bool] = False
     purpose: str = ""
-    what: str = ""
+    what: str
 
     def fits(self, value: Any) -> bool:
         """Tell whether a value is `what` it must be."""

@@ -288,7 +288,7 @@ def prefix(
     if populations == CENSUS:
         small = [SMALL_AREA if x in LOW_POPULATION else x for x in seen]
         return given.become(pl.Series(small, dtype=pl.String), measurement="nominal")
-    people = _populations(populations, length)
+    people = read_populations(populations, length)
     _require_known(given, seen, people, other, populations)
     kept = [
         x if x is None or people.get(x, -1) > above else SMALL_AREA if x in people else other
@@ -326,7 +326,7 @@ def map_(
 ) -> Derived:
     """Give each value the category that a coding has for it, in the order of the coding."""
     where = "the coding" if isinstance(coding, Mapping) else coding
-    pairs = coding if isinstance(coding, Mapping) else _coding_file(coding, to)
+    pairs = coding if isinstance(coding, Mapping) else read_coding(coding, to)
     by_text = {form: new for old, new in pairs.items() for form in text_forms([old])}
     seen = given.texts()
     _require_known(given, seen, by_text, other, where)
@@ -382,7 +382,7 @@ def joined_values(*parts: Derived) -> Derived:
     return parts[0].labelled([None if row is None else order[row] for row in rows], words)
 
 
-def _coding_file(path: str, to: str | None) -> dict[str, str]:
+def read_coding(path: str, to: str | None) -> dict[str, str]:
     """Read a coding: the values in the first column, the categories in another."""
     table = _read_table(path)
     names = table.columns
@@ -404,7 +404,7 @@ def _coding_file(path: str, to: str | None) -> dict[str, str]:
     return found
 
 
-def _populations(path: str, length: int) -> dict[str, float]:
+def read_populations(path: str, length: int) -> dict[str, float]:
     """Read the people of areas: codes in the first column, people in the second."""
     table = _read_table(path)
     if len(table.columns) < 2:

@@ -17,10 +17,13 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.expressions import (
+    CENSUS,
+    MOST_CHARACTERS,
     Call,
     ColumnName,
     Derivations,
     Expression,
+    coding_files,
     definition_problems,
     parse_expression,
     source_columns,
@@ -28,7 +31,15 @@ from keyhole.core.expressions import (
 )
 from keyhole.core.names import quoted, shown
 from keyhole.data.columns import Codes, Variable, encode
-from keyhole.data.derived_values import EVALUATORS, OTHER, Derived
+from keyhole.data.derived_values import (
+    EVALUATORS,
+    HIPAA_PEOPLE,
+    OTHER,
+    SMALL_AREA,
+    Derived,
+    read_coding,
+    read_populations,
+)
 from keyhole.data.describing import Request, name_problems
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, OptionError
@@ -165,6 +176,42 @@ def _added(data: Microdata, derivation: Derivation, request: Request) -> Microda
     new = dataclasses.replace(data, frame=frame, variables=variables)
     new._codes.update({**data._codes, derivation.name: codes})
     return new
+
+
+def inline_codings(expression: str, locate: Callable[[str], Any] = str) -> str:
+    """Return an expression with the codings that it names as files written into it.
+
+    `locate` says where a file is. Populations of areas become a coding of the areas.
+    """
+    tree = parse_expression(expression)
+    files = coding_files(tree)
+    if not files:
+        return str(tree)
+    text = str(_inlined(tree, lambda file: str(locate(file))))
+    if len(text) > MOST_CHARACTERS:
+        raise ColumnError(
+            f"{quoted(files)} is too long for an expression that is kept in a plan "
+            f"({len(text):,} characters, at most {MOST_CHARACTERS:,}). Derive the column when the "
+            f"file is read, by [derive] of a review or --derive, and name that column here."
+        )
+    return text
+
+
+def _inlined(tree: Expression, locate: Callable[[str], str]) -> Expression:
+    if isinstance(tree, ColumnName):
+        return tree
+    columns = tuple(_inlined(part, locate) for part in tree.columns)
+    options = dict(tree.options)
+    populations = options.pop("populations", CENSUS)
+    if tree.function == "map" and isinstance(tree.values[0], str):
+        coding = read_coding(locate(tree.values[0]), options.pop("to", None))
+        return Call("map", columns, (coding,), options)
+    if tree.function == "prefix" and populations != CENSUS:
+        above, (length,) = options.pop("above", HIPAA_PEOPLE), tree.values
+        people = read_populations(locate(populations), length)
+        areas = {area: area if many > above else SMALL_AREA for area, many in people.items()}
+        return Call("map", (Call("prefix", columns, tree.values),), (areas,), options)
+    return dataclasses.replace(tree, columns=columns)
 
 
 def fit_derivations(data: Microdata) -> dict[str, str]:

@@ -51,17 +51,17 @@ class Request:
         return [name for name in names if name in wanted]
 
     def making(self, names: Iterable[str]) -> list[str]:
-        """Return the derived columns that are asked for of a file with these columns, in order."""
+        """Return the derived columns that are made of a file with these columns, in order.
+
+        Also those that nothing uses: a line that cannot be carried out is refused.
+        """
         known, made = set(names), list[str]()
         for name in self.derived:
             can_be = name not in known and known.issuperset(self._sources(name))
             if can_be or not self.partial:
                 known.add(name)
                 made.append(name)
-        wanted = set(made if self.columns is None else self.columns)
-        for name in reversed(made):
-            wanted.update(self._sources(name) if name in wanted else ())
-        return [name for name in made if name in wanted]
+        return made
 
     def _sources(self, name: str) -> tuple[str, ...]:
         return source_columns(parse_expression(self.derived[name]))

@@ -23,7 +23,7 @@ from keyhole.engines.disk_encoding import EncodedColumn, encode_pieces
 from keyhole.engines.memory import LocalBackend
 from keyhole.engines.protocol import AskedColumns
 from keyhole.engines.storage import WorkFolder, copied, parts, refused
-from keyhole.errors import FileError, OptionError
+from keyhole.errors import ColumnError, FileError, OptionError
 
 # What a value takes in a column of values, about, and while it is made.
 VALUE_BYTES = 48
@@ -140,7 +140,8 @@ class DiskData(AskedColumns):
         with self._lock:
             if self._known_records is not None:
                 return self._known_records
-            known = next(iter(self._encoded), next(iter(self._asked), self.names[0]))
+            read = (name for name in self._encoded if name in self.names)
+            known = next(read, next(iter(self._asked), self.names[0]))
         return len(self._column(known).codes.values)
 
     def variable(self, name: str) -> Variable:
@@ -269,10 +270,20 @@ class _Derived(DiskData):
         return out
 
     def _encode(self, names: list[str]) -> Mapping[str, EncodedColumn]:
-        made = [self._derivation(name) for name in names if name in self.request.derived]
+        # Also those that nothing uses: a line that cannot be carried out is refused.
+        every = [] if self._encoded else self.request.making(self.whole.names)
+        made = [name for name in (*names, *every) if name in self.request.derived]
         own = [name for name in names if name not in self.request.derived]
-        sources = [source for one in made for source in self._sources(one)]
+        sources = [source for one in made for source in self._sources(self._derivation(one))]
         self.whole.require(dict.fromkeys([*own, *sources]))  # so that they are read together
+        problems: dict[str, None] = {}
+        for name in made:
+            try:
+                self._made(name)
+            except ColumnError as error:
+                problems |= dict.fromkeys(error.problems)
+        if problems:
+            raise ColumnError(problems)
         return {name: self._made(name) for name in names}
 
     def _derivation(self, name: str) -> Derivation:

@@ -84,7 +84,9 @@ def as_draft(plan: PlanLike, where: str = "") -> PlanDraft:
         elif isinstance(plan, PlanDraft):
             draft = plan
         else:
+            folder = Path(plan).parent if _is_path(plan) else Path()
             draft = PlanDraft.read(plan) if _is_path(plan) else PlanDraft.of(plan)  # type: ignore[arg-type]
+            draft = draft.with_codings(lambda file: folder / file)
     except InputError as error:
         draft = PlanDraft({}, error.problems)
     problems = tuple(f"{where}{problem}" for problem in draft.problems)

@@ -46,6 +46,7 @@ from keyhole.protection.results import (
 )
 from keyhole.screening.identifiers import recognise, words
 from keyhole.utility.formulas import formula_columns
+from keyhole.utility.information import derivation_sources, derived_from
 
 WEIGHT = "weight"
 
@@ -118,13 +119,14 @@ def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> Ledger
         people = np.full(data.records, 1 / question.fraction)
     done = carry_out(data, draft, question)
     rows = rows_after(data.records, done.steps)
-    lines = _lines(data, done, rows, read.known_with(named), wanted, formula, people)
+    derived = derivation_sources(data, *(step.data for step in done.steps))
+    lines = _lines(data, done, rows, read.known_with(named), wanted, formula, people, derived)
     last = lines[-1]
     steps: tuple[NextStep, ...] = ()
     if limit is not None and last.rp is not None and last.rp > limit:
         steps = find_next_steps(
             data, done.data, rows[-1], keys=last.keys, targets=wanted, limit=limit,
-            cutoff=cutoff, missing=policy, now=last.price,
+            cutoff=cutoff, missing=policy, now=last.price, derived=derived,
         )  # fmt: skip
     loss = last.price.by_variable
     return Ledger(
@@ -194,6 +196,7 @@ def _lines(
     targets: tuple[str, ...],
     formula: str | None,
     people: Floats | None,
+    derived: Mapping[str, Sequence[str]],
 ) -> list[LedgerLine]:
     """Measure after each step; what a step did not touch is not measured again."""
     assert done.before is not None  # there are keys
@@ -202,6 +205,8 @@ def _lines(
     price = NOTHING_LOST if formula else dataclasses.replace(NOTHING_LOST, overlap=None)
     modelled = formula_columns(formula, data.names) if formula else []
     both = _readings(data, exposure)
+    # What is derived from a target stands for it once it is dropped.
+    telling = {*targets, *(made for name in targets for made in derived_from(name, derived))}
     lines = [LedgerLine.of(0, None, exposure, uniques, price, both)]
     for number, (step, kept) in enumerate(zip(done.steps, rows, strict=True), 1):
         if step.left_out or not set(step.columns).isdisjoint(keys):
@@ -211,8 +216,8 @@ def _lines(
             both = _readings(step.data, exposure)
             uniques = _population_uniques(people, step.data, kept, exposure)
         changed = {name for name, count in step.by_column.items() if count}
-        if step.left_out or not changed.isdisjoint(targets):
-            found = measure_price(data, step.data, targets=targets, kept=kept)
+        if step.left_out or not changed.isdisjoint(telling):
+            found = measure_price(data, step.data, targets=targets, kept=kept, derived=derived)
             price = found.with_overlap_of(price)
         if formula and (step.left_out or not changed.isdisjoint(modelled)):
             price = price.with_overlap_of(measure_overlap(data, step.data, formula))

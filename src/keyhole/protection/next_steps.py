@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from keyhole.charts import percentage
@@ -72,13 +73,15 @@ def find_next_steps(
     cutoff: int,
     missing: Missing,
     now: Price,
+    derived: Mapping[str, Sequence[str]],
 ) -> tuple[NextStep, ...]:
     """Try what could be added to a plan; first what meets the limit, the cheapest leading.
 
-    `kept` says which records of the original the protected file has, and `now` what has been lost
-    so far.
+    `kept` says which records of the original the protected file has, `now` what has been lost so
+    far, and `derived` what derived columns are made from.
     """
     found = []
+    measure = partial(information_loss, variables=targets, kept=kept, derived=derived)
     for step, words in _candidates(protected, keys, limit, cutoff, missing):
         try:
             options = {name: value for name, value in step.items() if name != "method"}
@@ -88,7 +91,7 @@ def find_next_steps(
         left = [name for name in keys if name in made.data.names]
         exposure = risk(made.data, keys=left, cutoff=cutoff, missing=missing) if left else None
         rp, cr = (0.0, 0.0) if exposure is None else (exposure.rp, exposure.cr)
-        loss = information_loss(original, made.data, variables=targets, kept=kept).share or 0.0
+        loss = measure(original, made.data).share or 0.0
         price = max(0.0, loss - (now.lost or 0.0))
         shown = {name: value for name, value in step.items() if name != "map"}
         figures = rp, cr, loss, price, made.changed, rp <= limit, missing

@@ -21,16 +21,18 @@ import math
 import os
 import re
 import stat
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.expressions import definition_problems
 from keyhole.core.files import write_whole
 from keyhole.core.names import plural, quoted, shown
 from keyhole.core.options import without_columns
-from keyhole.errors import FileError, OptionError
+from keyhole.data.deriving import inline_codings
+from keyhole.errors import FileError, InputError, OptionError
 from keyhole.protection.method import Method, hint
 from keyhole.protection.methods import METHODS
 from keyhole.protection.options import is_list
@@ -228,6 +230,24 @@ class PlanDraft:
         where = f"plan {str(path)!r}"
         return cls.of(_loads(_file_text(Path(path), where), where), where=f"{where}, ")
 
+    def with_codings(self, locate: Callable[[str], Any]) -> PlanDraft:
+        """Return the draft with codings that derived columns name as files written into it.
+
+        `locate` says where a file is.
+        """
+        steps, problems = dict(self.steps), list(self.problems)
+        for number, step in self.steps.items():
+            if step.definition.effect != "derives" or definition_problems(_derived(step)):
+                continue  # what is no expression is told by the method
+            try:
+                written = inline_codings(step.options["expression"], locate)
+                options = {**step.options, "expression": written}
+                steps[number] = dataclasses.replace(step, options=options)
+            except InputError as error:
+                here = f"{self.where}step {number} ({step.method}): "
+                problems += [f"{here}{problem}" for problem in error.problems]
+        return dataclasses.replace(self, steps=steps, problems=tuple(problems))
+
     @classmethod
     def of(
         cls, given: str | Mapping[str, Any] | Sequence[Mapping[str, Any]], *, where: str = ""
@@ -252,6 +272,11 @@ class PlanDraft:
         told = tuple(f"{where}{problem}" for problem in problems)
         keep_order = content.get("keep_order") is True
         return cls(steps, told, str(content.get("title", "")), keep_order, where)
+
+
+def _derived(step: PlanStep) -> dict[str, str]:
+    text = step.options.get("expression")
+    return {"derived": text if isinstance(text, str) else ""}
 
 
 def capped(problems: Iterable[str]) -> list[str]:

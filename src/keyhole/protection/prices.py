@@ -74,13 +74,19 @@ NOTHING_LOST = Price(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, None, 0.0, 1.0)
 
 
 def measure_price(
-    original: Microdata, protected: Microdata, *, targets: Sequence[str], kept: Ints
+    original: Microdata,
+    protected: Microdata,
+    *,
+    targets: Sequence[str],
+    kept: Ints,
+    derived: Mapping[str, Sequence[str]],
 ) -> Price:
     """Compare a protected file with the original, regressions aside.
 
-    `kept` says which records of the original (from 0) the protected file has, in its order.
+    `kept` says which records of the original (from 0) the protected file has, in its order;
+    `derived` what derived columns are made from.
     """
-    loss = information_loss(original, protected, variables=targets, kept=kept)
+    loss = information_loss(original, protected, variables=targets, kept=kept, derived=derived)
     whole = len(kept) == original.records
     before = original if whole else original.replace(frame=original.frame[kept])
     there = [name for name in targets if name in protected.names]

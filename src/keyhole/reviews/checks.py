@@ -47,6 +47,7 @@ from keyhole.reviews.settings import (
 )
 from keyhole.reviews.source import ReviewSource, ValuePath, named_scenario, read_source
 from keyhole.reviews.stages.protection import check_protection
+from keyhole.reviews.stages.selection import located_ladders
 from keyhole.reviews.stages.synthesis import check_synthesis
 from keyhole.reviews.study_checks import check_study
 
@@ -344,6 +345,16 @@ def _resolved(source: ReviewSource, review: Review) -> None:
     elif uniques is not None and uniques.max_size == keys:
         text = f"[uniques] max_size must be below the number of keys ({keys}). Got {keys} instead."
         source.say(("uniques", "max_size"), text)
+    solved = review.solve
+    if solved is not None and keys:
+        ladders, wrong = located_ladders(source.path, solved.ladders)
+        source.say(("solve", "ladders"), *(f"[solve] ladders: {one}" for one in wrong))
+        given = {**solved.values, "ladders": None if wrong else ladders or None}
+        if solved.limit is None:
+            source.say(("solve",), "[solve] needs a limit: set it here, or in [exposure].")
+        else:
+            asked = bind(VERBS["solve"].function(), {**given, "weight": review.exposure.weight})
+            _say_together(source, ("solve",), asked, solved)
     if chosen is not None and chosen.candidates:
         asked = bind(VERBS["select"].function(), {**chosen.values, "method": chosen.methods[0]})
         _say_together(source, ("selection",), asked, chosen)

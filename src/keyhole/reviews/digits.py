@@ -48,8 +48,8 @@ def percentage_beside(found: float, limit: float) -> str:
 
     Examples
     --------
-    >>> [percentage_beside(f, 0.1) for f in (0.3458, 0.1, 0.10003, 0.0999999999, 0, 1)]
-    ['34.6%', '10%', '10.003%', 'just below 10%', '0%', '100%']
+    >>> [percentage_beside(f, 0.1) for f in (0.3458, 0.1, 0.10003, 0.0999999999, 0, 0.0002, 1)]
+    ['34.6%', '10%', '10.003%', 'just below 10%', '0%', '0.02%', '100%']
     """
     words = percentage(found)
     if not words[0].isdigit():  # less than 0.01%, more than 99.99%
@@ -76,7 +76,8 @@ def _beside(found: float, limit: float, least: int, *, fixed: bool = False) -> s
     own = len(exact.partition(".")[2])
     for digits in range(least, max(least, own) + MOST + 1):
         text = f"{found:.{digits}f}"
-        if _side(float(text), float(exact)) == side:
+        # Nothing and everything are said only where exact.
+        if _side(float(text), float(exact)) == side and (fixed or float(text) not in (0, 100)):
             return text
     return f"just {'below' if side < 0 else 'above'} {exact}"
 

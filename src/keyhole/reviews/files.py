@@ -97,6 +97,12 @@ def require_confined(path: Path) -> None:
         )
 
 
+def allowed(path: Path) -> Path:
+    """Return a path that may be read, or refuse it."""
+    require_confined(path)
+    return path
+
+
 def remembered(name: str, state: Any, make: Callable[[], Read], how: str = "") -> Read:
     """Make something anew only if what it is made of changed, while a review is looked at.
 

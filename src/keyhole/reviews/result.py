@@ -122,7 +122,7 @@ class ReviewResult(Result):
         """Return the verdict, the limits, and the main figures by stage."""
         verdict = self.verdict
         rows = [[one.verdict, one.what, one.said] for one in verdict.reasons]
-        notes = [one.remedy for one in verdict.reasons if one.remedy]
+        notes = [f"{one.what}: {one.remedy}" for one in verdict.reasons if one.remedy]
         notes += [verdict.given_up] if verdict.given_up else []
         tables = [Table(verdict.sentence, ["answer", "condition", "found"], rows, notes)]
         if self.limits and self.review.release.steps is None:

@@ -91,6 +91,32 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
     return Verdict(*_answer(reasons), tuple(reasons), _given_up(review, results, found))
 
 
+def released_glance(review: Review, results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the main figures of what is released: what, the figure, and the original's beside."""
+    if OUTGOING not in results:
+        return []
+    found: ReleasedFiles = results[OUTGOING]
+    left_out = f"{len(found.left_out)} of the original are left out"
+    rows = [("Columns", f"{len(found.columns)}", left_out)]
+    worst = max(found.keys[1:], key=lambda one: one.judged or 0, default=None)
+    for one in (*found.keys[:1], *([] if worst is None else [worst])):
+        figure = shown_share(one.judged or 0, one.records, found.cutoff)
+        before = "" if one.original is None else f"{percentage(one.original)} in the original"
+        short = figure.replace("fewer than ", "<")
+        rows.append((f"RP({found.cutoff}) on {one.knows}", short, before))
+    for metric in () if review.study is None else review.study.metrics[:1]:
+        rates, original = released_rates(review, results, metric), results[study_stage(metric)]
+        if not isinstance(rates, str):
+            figures = (rates.conditional_rate, original.rates.conditional_rate)
+            now, before = ("none" if x is None else percentage(x) for x in figures)
+            what = "no match is suspected"
+            if rates.conditional_rate is not None:
+                what = "of the suspected matches are correct"
+            beside = f"{what}, by {metric}; {before} in the original"
+            rows.append(("Conditional rate", now, beside))
+    return rows
+
+
 def _answer(reasons: list[Reason]) -> tuple[Answer, str]:
     unmet = [one.what for one in reasons if one.answer == "not_met"]
     unjudged = [one.what for one in reasons if one.answer == "not_judged"]
@@ -130,13 +156,13 @@ def _given_up(review: Review, results: Mapping[str, Any], found: ReleasedFiles) 
     steps = results["protection"].steps if "protection" in results and plan is not None else ()
     notes = [note for step in steps for note in step.notes if getattr(note, "code", "") in LOST]
     parts = [
-        (out, "left out: " + quoted(out, most=MOST_NAMED)),
-        (coarser, "coarser: " + ", ".join(f"{n} (as {made})" for n, made in coarser.items())),
-        (recoded, "changed: " + quoted(list(dict.fromkeys(recoded)), most=MOST_NAMED)),
+        (out, f"{quoted(out, most=MOST_NAMED)} left out"),
+        (coarser, ", ".join(f"{n!r} coarser (as {made!r})" for n, made in coarser.items())),
+        (recoded, f"{quoted(list(dict.fromkeys(recoded)), most=MOST_NAMED)} changed"),
         *((True, note.hiding(smallest_shown(found.cutoff))) for note in notes),
     ]
     said = "; ".join(words for there, words in parts if there)
-    return f"Given up for it: {said}." if said else None
+    return f"What was given up: {said}." if said else None
 
 
 def _listed(names: list[str]) -> str:
@@ -166,24 +192,37 @@ def _on_key(one: OnKey, cutoff: int, limit: float) -> Reason:
         return Reason(what, "met", "none of its variables is released", 0.0, limit)
     before = "" if one.original is None else f"; {percentage(one.original)} in the original"
     most = "at most " if one.detail == "at most" else ""
-    smallest = smallest_shown(cutoff)
-    few = one.rp_true is not None and 0 < round(figure * one.records) < smallest
-    shown = f"fewer than {smallest}" if few else percentage_beside(figure, limit)
-    said = f"{most}{shown} of the records against a limit of {limit_percentage(limit)}{before}"
+
+    def shown(share: float) -> str:
+        return shown_share(share, one.records, cutoff, limit)
+
+    against = f"against a limit of {limit_percentage(limit)}{before}"
+    said = f"{most}{shown(figure)} of the records {against}"
     notes = []
     if one.rp_true is not None and one.rp is not None:
         notes.append(
-            f"Counted are records with the values they had; with new values too it is "
-            f"{percentage(one.rp)}, but a match on those is false."
+            f"Counted are records that keep their original values. With synthesised values it is "
+            f"{shown(one.rp)}, but a match on those is false."
         )
     if one.rp_wildcard is not None and one.rp is not None and one.rp_wildcard != one.rp:
         notes.append(
-            f"If a missing value matched every other, RP would be {percentage(one.rp_wildcard)}."
+            f"If a missing value matched every other, it would be {shown(one.rp_wildcard)}."
         )
     answer: Answer = "met" if figure <= limit else "not_met"
     if answer == "not_met":
-        notes.append("Release fewer variables, coarser ones, or protect more records.")
+        notes.append(
+            "Release fewer or coarser variables, protect more records, or let [solve] find the "
+            "best release within the limit."
+        )
     return Reason(what, answer, said, figure, limit, " ".join(notes) or None)
+
+
+def shown_share(share: float, records: int, cutoff: int, limit: float | None = None) -> str:
+    """Write a share of the records that are released; of very few only that they are few."""
+    smallest = smallest_shown(cutoff)
+    if 0 < round(share * records) < smallest:
+        return f"fewer than {smallest}"
+    return percentage(share) if limit is None else percentage_beside(share, limit)
 
 
 def _scenarios_unjudged(results: Mapping[str, Any], cutoff: int, limit: float) -> Iterator[Reason]:
@@ -203,8 +242,12 @@ def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
     explained = sum(one.rp_if_known > limit for one in found.not_counted) - len(open_)
     many = len(found.not_counted)
     if not open_:
-        within = f"{many - explained} of {many} columns are within the limit if known"
-        why = f"; {explained} would exceed it but cannot be known, as declared" if explained else ""
+        within = (
+            f"RP is within the limit with {many - explained} of {many}, if an intruder knows it"
+        )
+        why = f"; no intruder can know the other {explained}, as declared" if explained else ""
+        if explained == many:
+            within, why = f"no intruder can know the {many}, as declared", ""
         yield Reason(what, "met", within + why)
         return
     open_.sort(key=lambda one: -one.rp_if_known)
@@ -212,8 +255,8 @@ def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
     more = f", {len(open_) - MOST_NAMED} more" if len(open_) > MOST_NAMED else ""
     yield Reason(
         what, "not_judged",
-        f"RP would exceed {limit_percentage(limit)} with {len(open_)} of {many} columns if an "
-        f"intruder knew it too ({', '.join(shown[:MOST_NAMED])}{more})",
+        f"RP exceeds {limit_percentage(limit)} with {len(open_)} of {many}, if an intruder knows "
+        f"it besides the key ({', '.join(shown[:MOST_NAMED])}{more})",
         open_[0].rp_if_known, limit,
         f"Add {quoted([one.name for one in open_], most=MOST_NAMED)} to the keys, drop them, or "
         f"say in [release.not_knowable] why no intruder could know them.",
@@ -223,35 +266,41 @@ def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
 _RELEASE_OF = {"protection": PROTECTED, "synthesis": IMPLICATE_1}
 
 
+def released_rates(review: Review, results: Mapping[str, Any], metric: str) -> Rates | str:
+    """Return the rates of an attack on what is released, or why there are none."""
+    product = released_product(review, results)
+    attacked = (metric, _RELEASE_OF.get(product))
+    made, found = results.get(RELEASES), list[Rates | str]()
+    if product == "file":
+        found = [results[study_stage(metric)].rates]
+    elif made is not None:
+        found = [one.rates for one in made.found.rows if (one.metric, one.release) == attacked]
+        found += [one.reason for one in made.unfit if (one.metric, one.release) == attacked]
+    return found[0] if found else "what is released was not attacked"
+
+
 def _attacks(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
-    study, product = review.study, released_product(review, results)
+    study = review.study
     if study is None:
         return
     for metric in study.metrics:
         what = f"Attack by {metric}: matches that are correct"
-        found = results[study_stage(metric)]
-        rates: Rates | None = found.rates if product == "file" else None
-        why = "the attack was not made on what is released"
-        for row in results[RELEASES].found.rows if RELEASES in results else ():
-            if (row.metric, row.release) == (metric, _RELEASE_OF.get(product)):
-                rates = row.rates
-        for one in results[RELEASES].unfit if RELEASES in results else ():
-            if (one.metric, one.release) == (metric, _RELEASE_OF.get(product)):
-                why = one.reason
+        rates = released_rates(review, results, metric)
         if study.limit is None:
             yield Reason(what, "not_judged", "no limit is set", remedy="Set limit in [study].")
-        elif rates is None:
-            yield Reason(what, "not_judged", why, None, study.limit)
+        elif isinstance(rates, str):
+            yield Reason(what, "not_judged", rates, None, study.limit)
         else:
-            yield _attack(what, rates, found.overlap.records, study.limit)
+            overlap = results[study_stage(metric)].overlap.records
+            yield _attack(what, rates, overlap, study.limit)
 
 
 def _attack(what: str, rates: Rates, overlap: int, limit: float) -> Reason:
     found, interval = rates.conditional_rate, rates.intervals["conditional_rate"]
     if found is None or interval is None:
-        return Reason(what, "met", "the attack suspects nobody", 0.0, limit)
+        return Reason(what, "met", "no match is suspected", 0.0, limit)
     if not overlap:
-        return Reason(what, "not_judged", "the internal file names nobody to confirm", None, limit)
+        return Reason(what, "not_judged", "the internal file has no true matches", None, limit)
     said = (
         f"{percentage_beside(found, limit)} (95 % interval {percentage_beside(interval[0], limit)} "
         f"to {percentage_beside(interval[1], limit)}) against a limit of {limit_percentage(limit)}"

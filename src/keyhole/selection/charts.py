@@ -426,6 +426,6 @@ def solution_chart(solution: Solution) -> alt.TopLevelMixin:
 
 
 def _release_row(name: str, kind: str, release: Release) -> dict[str, Any]:
-    levels = plain(", ".join(one.level for one in release.columns) or "none", 200)
+    levels = plain(", ".join(one.shown for one in release.columns) or "none", 200)
     figures = {"rp": release.rp, "utility": release.kept_utility}
     return {"name": name, "kind": kind, "levels": levels, **figures}

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
-from keyhole.core.expressions import ColumnName, parse_expression
+from keyhole.core.expressions import ColumnName, parse_expression, without_tables
 from keyhole.core.names import shown
 from keyhole.core.tokens import SyntaxProblem
 from keyhole.data.columns import Codes
-from keyhole.data.deriving import Derivation, derive_codes
+from keyhole.data.deriving import Derivation, derive_codes, inline_codings
 from keyhole.engines import Records
 from keyhole.engines.storage import Storage, count_codes, parts
 from keyhole.environment.parsing import open_toml
@@ -157,19 +159,27 @@ def _are_codes(levels: pl.Series) -> bool:
     return fits and bool(levels.str.contains(r"^[0-9A-Z]*[0-9][0-9A-Z]*$").all())
 
 
-def declared_ladders(given: Any) -> tuple[dict[str, Ladder], list[str]]:
-    """Read declared ladders from a table or its TOML file; return them and what is wrong."""
+def declared_ladders(
+    given: Any, locate: Callable[[str], Path] = Path
+) -> tuple[dict[str, Ladder], list[str]]:
+    """Read declared ladders from a table or its TOML file; return them and what is wrong.
+
+    `locate` says where a file is; codings that a TOML file names are seen from it.
+    """
     if given is None:
         return {}, []
+    folder = ""
     if isinstance(given, str | os.PathLike):
+        folder = os.path.dirname(given)
         try:
-            given = open_toml(given)
+            given = open_toml(locate(os.fspath(given)))
         except FileError as error:
             return {}, list(error.problems)
     ladders: dict[str, Ladder] = {}
     problems: list[str] = []
     for column, entry in given.items():
-        rungs, wrong = _declared(column, entry)
+        seen = partial(_seen_from, folder, locate)
+        rungs, wrong = _declared(column, entry, seen)
         problems += wrong
         if rungs:
             ladders[column] = Ladder(column, tuple(rungs), is_declared=True)
@@ -181,7 +191,21 @@ def declared_ladders(given: Any) -> tuple[dict[str, Ladder], list[str]]:
     return ladders, problems
 
 
-def _declared(column: str, entry: Any) -> tuple[list[Rung], list[str]]:
+def ladder_table(ladders: Mapping[str, Ladder]) -> dict[str, Any]:
+    """Return ladders as the table that declares them."""
+    return {
+        column: [{"name": rung.name, "derive": rung.level} for rung in one.rungs]
+        for column, one in ladders.items()
+    }
+
+
+def _seen_from(folder: str, locate: Callable[[str], Path], file: str) -> Path:
+    return locate(os.path.join(folder, file))
+
+
+def _declared(
+    column: str, entry: Any, locate: Callable[[str], Path]
+) -> tuple[list[Rung], list[str]]:
     where = f"the ladder of column {shown(column)}"
     levels = entry.get("levels") if isinstance(entry, Mapping) else entry
     if not isinstance(levels, Sequence) or isinstance(levels, str) or not levels:
@@ -200,7 +224,10 @@ def _declared(column: str, entry: Any) -> tuple[list[Rung], list[str]]:
             rungs.append(Rung(column))
             continue
         try:
-            expression = str(parse_expression(text))
+            expression = inline_codings(text, locate)
+        except InputError as error:
+            problems += [f"{where}: level {number}: {one}" for one in error.problems]
+            continue
         except SyntaxProblem as error:
             problems.append(f"{where}: level {number}: {error}")
             continue
@@ -256,7 +283,8 @@ def encode_ladder(data: Records, ladder: Ladder, storage: Storage) -> LadderCode
             if step is None:
                 problems.append(
                     f"the ladder of column {shown(ladder.column)} is not nested: records that "
-                    f"{kept[-1].level!r} puts together, {rung.level!r} puts apart. Order the "
+                    f"{without_tables(kept[-1].level)!r} puts together, "
+                    f"{without_tables(rung.level)!r} puts apart. Order the "
                     f"levels from the finest to the coarsest, each made of whole classes of the "
                     f"one before."
                 )

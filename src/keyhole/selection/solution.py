@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 
+from keyhole.core.expressions import without_tables
 from keyhole.core.files import write_whole
 from keyhole.core.marks import COUNT, HIDDEN, WHEN_SET, Share
 from keyhole.core.tables import Table
@@ -42,6 +43,11 @@ class ReleasedColumn:
     level: str
     column: str
     detail: float
+
+    @property
+    def shown(self) -> str:
+        """The level for reading."""
+        return without_tables(self.level)
 
     @property
     def line(self) -> str:
@@ -186,7 +192,7 @@ class Solution(Result):
         """Return the plan, what it is compared with, the Pareto points and what is not counted."""
         known = {one.name: one for one in self.columns}
         rows = [
-            [name, known[name].level, known[name].column, share(known[name].detail)]
+            [name, known[name].shown, known[name].column, share(known[name].detail)]
             if name in known
             else [name, "left out", "", share(0.0)]
             for name in self.keys
@@ -224,7 +230,7 @@ class Solution(Result):
     def _points(self) -> Table:
         found = self.frontier[::-1]
         rows = [
-            [share(one.rp), share(one.utility), ", ".join(c.level for c in one.columns) or "none"]
+            [share(one.rp), share(one.utility), ", ".join(c.shown for c in one.columns) or "none"]
             for one in found[:SHOWN]
         ]
         more = len(found) - len(rows)
@@ -250,6 +256,6 @@ class Solution(Result):
 def _row(name: str, found: Release | None) -> list[str]:
     if found is None:
         return [name, *[share(None)] * 2, "", "", share(None), "cannot meet the limits"]
-    levels = ", ".join(one.level for one in found.columns) or "none"
+    levels = ", ".join(one.shown for one in found.columns) or "none"
     treated = [f"{found.suppressed:,}", f"{found.removed:,}", share(found.kept_utility)]
     return [name, share(found.rp), share(found.utility), *treated, levels]

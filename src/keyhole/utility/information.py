@@ -6,7 +6,7 @@ as it was and still loses what each record told.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from keyhole.core.expressions import parse_expression, source_columns
 from keyhole.core.marks import figure
 from keyhole.core.tables import Table
 from keyhole.data import Microdata, load
@@ -35,8 +36,8 @@ class VariableLoss:
     """What is lost of one variable.
 
     `entropy` is what the variable told, in bits a record; `share` the part of it that is lost, 1
-    where the variable is gone. `il1s` is the mean distance of numbers in standard deviations,
-    over the square root of 2. None where it does not apply.
+    where the variable is gone and no column derived from it stays. `il1s` is the mean distance of
+    numbers in standard deviations, over the square root of 2. None where it does not apply.
     """
 
     variable: str
@@ -109,6 +110,7 @@ def information_loss(
     *,
     variables: str | Sequence[str] | None = None,
     kept: npt.ArrayLike | None = None,
+    derived: Mapping[str, Sequence[str]] | None = None,
 ) -> InformationLoss:
     r"""Measure what a protected file no longer tells of each record.
 
@@ -119,14 +121,18 @@ def information_loss(
     protected
         The same records after it, in the same order.
     variables
-        The variables that count; all the original's but free text if left out. What the
-        protected file does not have is wholly lost.
+        The variables that count; all the original's but free text if left out. Of what the
+        protected file does not have, only what columns derived from it say is kept.
     kept
         Which records of the original (from 0) the protected file has, if it has not all.
+    derived
+        Derived columns, each with the columns that it is made from; as `derivation_sources` finds
+        them in both files if left out.
 
     Notes
     -----
-    With :math:`H(V \mid V')` the entropy of a variable given its protected version,
+    With :math:`H(V \mid V')` the entropy of a variable given its protected version, or given all
+    columns derived from it where it is gone itself,
 
     .. math:: \frac{H(V \mid V')}{H(V)}, \quad
               IL1s = \frac{1}{n} \sum_i \frac{|x_i - x'_i|}{\sqrt{2}\, s_x}
@@ -156,21 +162,50 @@ def information_loss(
             f"it has. Got {after.records:,} for {before.records:,} instead."
         )
     whole = before if len(rows) == before.records else before.replace(frame=before.frame[rows])
-    found = [_loss(whole, after, name, len(rows) / before.records) for name in names]
+    made = derivation_sources(before, after) if derived is None else derived
+    found = [_loss(whole, after, name, len(rows) / before.records, made) for name in names]
     return InformationLoss(tuple(found), before.records, len(rows))
 
 
-def _loss(before: Microdata, after: Microdata, name: str, kept: float) -> VariableLoss:
-    if name not in after.names:
-        codes = paired_codes(before, before, name)[0]
-        entropy = _entropy(codes)
-        return VariableLoss(name, entropy, 1.0 if entropy > 0 else None, None)
-    one, other = paired_codes(before, after, name)
+def derivation_sources(*files: Microdata) -> dict[str, tuple[str, ...]]:
+    """Return the derived columns of files, each with the columns that it is made from."""
+    every = [variable for file in files for variable in file.variables]
+    return {v.name: source_columns(parse_expression(v.derived)) for v in every if v.derived}
+
+
+def derived_from(name: str, derived: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the columns made from one, or from such a column, in their order."""
+    found = {name}
+    for _ in derived:
+        found |= {made for made, sources in derived.items() if not found.isdisjoint(sources)}
+    return [made for made in derived if made in found]
+
+
+def _loss(
+    before: Microdata,
+    after: Microdata,
+    name: str,
+    kept: float,
+    derived: Mapping[str, Sequence[str]],
+) -> VariableLoss:
+    there = name in after.names
+    one, other = paired_codes(before, after if there else before, name)
+    if not there:
+        other = np.zeros_like(one)
+        for made in derived_from(name, derived):
+            if made in after.names:
+                other = _both(other, _own(after.column(made)))
     # H(V | V') is the entropy of both together less that of V'.
-    both = one * (int(other.max(initial=0)) + 1) + other
-    entropy, lost = _entropy(one), max(0.0, _entropy(both) - _entropy(other))
+    entropy, lost = _entropy(one), max(0.0, _entropy(_both(one, other)) - _entropy(other))
     share = (1 - kept) + kept * (lost / entropy) if entropy > 0 else None
-    return VariableLoss(name, entropy, share, _il1s(before, after, name))
+    return VariableLoss(name, entropy, share, _il1s(before, after, name) if there else None)
+
+
+def _both(one: Ints, other: Ints) -> Ints:
+    """Return the combinations of two columns of codes, numbered from 0."""
+    pairs = one * (int(other.max(initial=0)) + 1) + other
+    numbered: Ints = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
+    return numbered
 
 
 def paired_codes(before: Microdata, after: Microdata, name: str) -> tuple[Ints, Ints]:

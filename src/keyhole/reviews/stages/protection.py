@@ -25,10 +25,10 @@ from keyhole.engines.opening import column_problems
 from keyhole.errors import FileError, InputError, KeyholeError
 from keyhole.protection.apply import draws, plan_problems
 from keyhole.protection.methods import METHODS
-from keyhole.protection.plan import Plan, toml_of
+from keyhole.protection.plan import Plan, PlanDraft, toml_of
 from keyhole.protection.recoverable import rows_after
 from keyhole.protection.results import Protection
-from keyhole.reviews.files import Files, ReviewFile, hash_file, read_steadily
+from keyhole.reviews.files import Files, ReviewFile, allowed, hash_file, read_steadily
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import ReviewSource, ValuePath
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
@@ -293,9 +293,13 @@ def check_protection(source: ReviewSource, given: Question, data: Microdata) -> 
 
 
 def _plan(source: ReviewSource, given: Question, steps: Any) -> Plan:
+    path = source.path
     if given.plan_file is None:
-        return Plan.parse({"step": steps})
-    return read_steadily(source.path.parent / given.plan_file, Plan.read)[0]
+        draft = PlanDraft.of({"step": steps})
+    else:
+        path = path.parent / given.plan_file
+        draft, _ = read_steadily(path, PlanDraft.read)
+    return Plan.of(draft.with_codings(lambda file: allowed(path.parent / file)))
 
 
 def _place(given: Question, text: str) -> ValuePath:

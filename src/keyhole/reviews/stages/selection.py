@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import HIDDEN
 from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.engines.choose import engine_of
 from keyhole.results import Result, share
-from keyhole.reviews.files import Files
+from keyhole.reviews.files import Files, allowed
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.exposure import EXPOSURE, ask_exposure, draw_exposure, run_exposure
 from keyhole.reviews.stages.stage import (
@@ -27,6 +28,7 @@ from keyhole.reviews.stages.stage import (
 )
 from keyhole.reviews.store import digest
 from keyhole.selection.frontier import Frontier, FrontierSet
+from keyhole.selection.ladders import declared_ladders, ladder_table
 from keyhole.selection.result import Selection
 from keyhole.selection.search import METHODS
 
@@ -211,7 +213,15 @@ def _ask_solve(review: Review, _: Earlier) -> Asked | None:
     if given is None:
         return None
     asked = {"cutoff": review.exposure.cutoff, "weight": review.exposure.weight}
+    if given.ladders is not None:
+        asked["ladders"] = located_ladders(review.path, given.ladders)[0]
     return {**given.values, **asked, "drop": list(review.release.drop)}
+
+
+def located_ladders(path: Path, given: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return the ladders of a review file as a table without files, and what is wrong with them."""
+    ladders, problems = declared_ladders(given, lambda file: allowed(path.parent / file))
+    return ladder_table(ladders), problems
 
 
 def _run_solve(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
