@@ -18,7 +18,14 @@ from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.digits import limit_percentage, percentage_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
-from keyhole.reviews.stages.outgoing import OUTGOING, OnKey, ReleasedFiles, derived_columns
+from keyhole.reviews.stages.outgoing import (
+    OUTGOING,
+    OnKey,
+    ReleasedFiles,
+    UncountedColumn,
+    derived_columns,
+    scenario_words,
+)
 from keyhole.reviews.stages.protection import plan_of_release, released_product
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 from keyhole.synthesis.associations import NEVER_RELEASED
@@ -85,7 +92,7 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
         reasons.append(Reason("Exposure", "not_judged", "no limit is set", remedy=remedy))
     else:
         reasons += [_on_key(one, found.cutoff, limit) for one in found.keys]
-        reasons += _scenarios_unjudged(results, found.cutoff, limit)
+        reasons += _scenarios_unjudged(review, results, found, limit)
         reasons += _not_counted(found, limit)
     reasons += _attacks(review, results)
     return Verdict(*_answer(reasons), tuple(reasons), _given_up(review, results, found))
@@ -186,12 +193,18 @@ def _on_key(one: OnKey, cutoff: int, limit: float) -> Reason:
     return Reason(what, answer, said, figure, limit, " ".join(notes) or None)
 
 
-def _scenarios_unjudged(results: Mapping[str, Any], cutoff: int, limit: float) -> Iterator[Reason]:
-    stories = results.get("scenarios")
-    for part in () if stories is None else stories.comparison.parts:
-        if part.exposure is None:
-            what = f"RP({cutoff}) on scenario {part.name!r}"
-            yield Reason(what, "not_judged", f"{part.notes[-1]}", None, limit)
+def _scenarios_unjudged(
+    review: Review, results: Mapping[str, Any], found: ReleasedFiles, limit: float
+) -> Iterator[Reason]:
+    stories, cutoff = results.get("scenarios"), found.cutoff
+    parts = () if stories is None else stories.comparison.parts
+    unfit = {part.name: f"{part.notes[-1]}" for part in parts if part.exposure is None}
+    if stories is None and review.scenarios is not None:
+        measured = {one.knows for one in found.keys}
+        names = [n for n in review.scenarios.names if scenario_words(n) not in measured]
+        unfit = dict.fromkeys(names, "the scenario was not measured yet")
+    for name, why in unfit.items():
+        yield Reason(f"RP({cutoff}) on {scenario_words(name)}", "not_judged", why, None, limit)
 
 
 def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
@@ -199,7 +212,7 @@ def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
     if not found.not_counted:
         return
     what = "Columns released and in no key"
-    open_ = [one for one in found.not_counted if one.rp_if_known > limit and one.reason is None]
+    open_ = open_columns(found, limit)
     explained = sum(one.rp_if_known > limit for one in found.not_counted) - len(open_)
     many = len(found.not_counted)
     if not open_:
@@ -207,7 +220,6 @@ def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
         why = f"; {explained} would exceed it but cannot be known, as declared" if explained else ""
         yield Reason(what, "met", within + why)
         return
-    open_.sort(key=lambda one: -one.rp_if_known)
     shown = [f"{one.name} {percentage_beside(one.rp_if_known, limit)}" for one in open_]
     more = f", {len(open_) - MOST_NAMED} more" if len(open_) > MOST_NAMED else ""
     yield Reason(
@@ -220,30 +232,47 @@ def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
     )  # fmt: skip
 
 
+def open_columns(found: ReleasedFiles, limit: float) -> list[UncountedColumn]:
+    """Return the columns in no key that would break the limit if known, the worst first."""
+    open_ = [one for one in found.not_counted if one.rp_if_known > limit and one.reason is None]
+    return sorted(open_, key=lambda one: -one.rp_if_known)
+
+
 _RELEASE_OF = {"protection": PROTECTED, "synthesis": IMPLICATE_1}
 
 
 def _attacks(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
-    study, product = review.study, released_product(review, results)
+    study = review.study
     if study is None:
         return
     for metric in study.metrics:
         what = f"Attack by {metric}: matches that are correct"
-        found = results[study_stage(metric)]
-        rates: Rates | None = found.rates if product == "file" else None
-        why = "the attack was not made on what is released"
-        for row in results[RELEASES].found.rows if RELEASES in results else ():
-            if (row.metric, row.release) == (metric, _RELEASE_OF.get(product)):
-                rates = row.rates
-        for one in results[RELEASES].unfit if RELEASES in results else ():
-            if (one.metric, one.release) == (metric, _RELEASE_OF.get(product)):
-                why = one.reason
+        rates, why = attack_on_release(review, results, metric)
         if study.limit is None:
             yield Reason(what, "not_judged", "no limit is set", remedy="Set limit in [study].")
         elif rates is None:
             yield Reason(what, "not_judged", why, None, study.limit)
         else:
-            yield _attack(what, rates, found.overlap.records, study.limit)
+            overlap = results[study_stage(metric)].overlap.records
+            yield _attack(what, rates, overlap, study.limit)
+
+
+def attack_on_release(
+    review: Review, results: Mapping[str, Any], metric: str
+) -> tuple[Rates | None, str]:
+    """Return how an attack on what is released went, or why there is none."""
+    if study_stage(metric) not in results:
+        return None, "the attack was not made yet"
+    product = released_product(review, results)
+    if product == "file":
+        return results[study_stage(metric)].rates, ""
+    made = results.get(RELEASES)
+    asked = (metric, _RELEASE_OF.get(product))
+    for row in () if made is None else made.found.rows:
+        if (row.metric, row.release) == asked:
+            return row.rates, ""
+    why = [one.reason for one in made.unfit if (one.metric, one.release) == asked] if made else []
+    return None, why[-1] if why else "the attack was not made on what is released"
 
 
 def _attack(what: str, rates: Rates, overlap: int, limit: float) -> Reason:
