@@ -19,6 +19,7 @@ import keyhole
 from keyhole.cli.main import app
 from keyhole.reviews.checks import read_review
 from keyhole.workbench.page import View
+from keyhole.workbench.pricing import price_of
 
 SEARCH = """
 [selection]
@@ -132,22 +133,27 @@ def searched(bench: Workbench, **more: Any) -> dict[str, str]:
     return tokens(bench)
 
 
-def test_a_step_is_taken_by_dropping_the_other_candidates(bench: Workbench) -> None:
+def test_a_step_that_is_taken_is_what_goes_out(bench: Workbench) -> None:
     known = searched(bench)
     place = "step 1 of forward"
     step = view_of(bench).result("selection-forward").steps[0]
     assert bench.post("select/take", {"set": known[place], "place": place}).status_code == 303
-    left = [name for name in ("age", "state", "income") if name not in step.variables]
-    assert values(bench)["protection"]["step"] == [{"method": "drop", "columns": left}]
+    found = values(bench)
+    assert found["release"] == {"take": list(step.variables), "steps": ["selection"]}
+    assert "protection" not in found
     assert bench.project.steps()[0] == f"take {place}"
     job = bench.wait()
     assert job.state == "done", job.problem
     written = pl.read_csv(bench.folder / "review/protection/release/protected.csv")
     assert set(written.columns) == {"id", *step.variables}
+    outgoing = view_of(bench).result("outgoing")
+    assert set(outgoing.columns) == set(written.columns)
+    by = [name for name in ("sex", "age", "state") if name in written.columns]
+    assert outgoing.keys[0].rp == (written.select(pl.len().over(by)).to_series() < 3).mean()
     assert '<span class="tag">taken</span>' in bench.get("select").text
 
 
-def test_another_step_taken_replaces_the_first_and_other_steps_stay(bench: Workbench) -> None:
+def test_another_step_taken_replaces_the_first_and_the_plan_stays(bench: Workbench) -> None:
     known = searched(bench)
     text = (bench.folder / "review.toml").read_text()
     steps = '\n[[protection.step]]\nmethod = "drop"\ncolumns = ["id"]   # a number\n'
@@ -156,42 +162,74 @@ def test_another_step_taken_replaces_the_first_and_other_steps_stay(bench: Workb
     numbers = [n for n, one in enumerate(sets, 1) if len(one.variables) < 4]
     for place in ("step 1 of forward", f"set {numbers[0]} of the frontier"):
         assert bench.post("select/take", {"set": known[place], "place": place}).status_code == 303
-    taken = set(sets[numbers[0] - 1].variables)
-    left = [name for name in ("age", "state", "income") if name not in taken]
-    assert values(bench)["protection"]["step"] == [
-        {"method": "drop", "columns": ["id"]},
-        {"method": "drop", "columns": left},
-    ]
+    taken = list(sets[numbers[0] - 1].variables)
+    found = values(bench)
+    assert found["release"] == {"take": taken, "steps": ["selection", "protection"]}
+    assert found["protection"]["step"] == [{"method": "drop", "columns": ["id"]}]
     assert "# a number" in (bench.folder / "review.toml").read_text()
+    assert bench.wait().state == "done"
+    written = pl.read_csv(bench.folder / "review/protection/release/protected.csv")
+    assert set(written.columns) == set(taken)
 
 
 def test_the_set_within_the_limit_of_backward_can_be_taken(bench: Workbench) -> None:
     known = searched(bench, methods=["backward"], first="backward")
-    result = view_of(bench).result("selection-backward")
-    assert result is not None
-    within = result.within_limit
+    within = view_of(bench).result("selection-backward").within_limit
     place = "the end of backward"
     bench.post("select/take", {"set": known[place], "place": place})
-    left = [name for name in ("age", "state", "income") if name not in within]
-    assert values(bench)["protection"]["step"] == [{"method": "drop", "columns": left}]
+    assert values(bench)["release"]["take"] == list(within)
 
 
-def test_a_plan_of_its_own_file_comes_into_the_review(bench: Workbench) -> None:
+def test_a_set_takes_the_place_of_a_product_and_of_the_best_release(bench: Workbench) -> None:
     known = searched(bench)
-    plan = '[[step]]\nmethod = "top-code"\ncolumn = "income"\nvalue = 80000\n'
-    (bench.folder / "plan.toml").write_text(plan)
     text = (bench.folder / "review.toml").read_text()
-    release = '\n[release]\nproduct = "selection"\n'
-    (bench.folder / "review.toml").write_text(
-        text + release + '\n[protection]\nplan = "plan.toml"\n'
-    )
+    taken = {"set": known["step 1 of forward"], "place": "step 1 of forward"}
+    for before in ('product = "selection"\n', 'steps = ["solve"]\n[solve]\nlimit = 0.1\n'):
+        (bench.folder / "review.toml").write_text(f"{text}\n[release]\n{before}")
+        assert bench.post("select/take", taken).status_code == 303
+        found = values(bench)["release"]
+        assert found["steps"] == ["selection"]
+        assert set(found) == {"take", "steps"}
+    assert bench.post("solve/search", {"limit": "5", "asked": ["limit"]}).status_code == 303
+    assert values(bench)["release"] == {"steps": ["solve"]}
+
+
+def test_a_search_that_is_left_out_is_left_out_of_the_release(bench: Workbench) -> None:
+    known = searched(bench)
+    bench.post("select/take", {"set": known["step 1 of forward"], "place": "step 1 of forward"})
+    assert bench.post("select/leave").status_code == 303
+    assert not values(bench)["release"]
+
+
+def test_a_step_of_protection_joins_a_release_that_was_taken(bench: Workbench) -> None:
+    """Its price starts from the variables taken, and the columns left out cannot be named."""
+    known = searched(bench)
     place = "step 1 of forward"
-    assert bench.post("select/take", {"set": known[place], "place": place}).status_code == 303
-    found = values(bench)
-    assert "plan" not in found["protection"]
-    assert [step["method"] for step in found["protection"]["step"]] == ["top-code", "drop"]
-    assert found["release"]["product"] == "protection"
-    assert (bench.folder / "plan.toml").read_text() == plan
+    step = view_of(bench).result("selection-forward").steps[0]
+    bench.post("select/take", {"set": known[place], "place": place})
+    (gone, *_) = [n for n in ("age", "state", "income") if n not in step.variables]
+    refused = bench.post("protect/price?method=drop", {"method": "drop", "columns": [gone]})
+    assert refused.status_code == 422
+    assert "left out of the release already" in refused.text
+    drop = {"method": "drop", "columns": ["id"]}
+    assert bench.post("protect/price?method=drop", drop).status_code == 303
+    job = bench.wait()
+    assert job.state == "done", job.problem
+    price = price_of(bench.project)
+    assert price is not None
+    original = pl.read_csv(bench.folder / "people.csv")
+    keys = [name for name in ("sex", "age", "state") if name in step.variables]
+    rp = (original.select(pl.len().over(keys)).to_series() < 3).mean()
+    assert price.lines[1].rp == rp < price.lines[0].rp
+    assert bench.post("protect/accept").status_code == 303
+    assert values(bench)["release"]["steps"] == ["selection", "protection"]
+    assert bench.wait().state == "done"
+    page = bench.get("protect").text
+    assert '<th scope="row">release</th>' in page
+    written = pl.read_csv(bench.folder / "review/protection/release/protected.csv")
+    assert set(written.columns) == set(step.variables)
+    assert bench.post("protect/arrange", {"number": "1", "do": "remove"}).status_code == 303
+    assert values(bench)["release"]["steps"] == ["selection"]
 
 
 def test_a_set_that_is_not_there_is_refused(bench: Workbench) -> None:

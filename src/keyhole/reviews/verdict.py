@@ -18,7 +18,14 @@ from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.digits import limit_percentage, percentage_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
-from keyhole.reviews.stages.outgoing import OUTGOING, OnKey, ReleasedFiles, derived_columns
+from keyhole.reviews.stages.outgoing import (
+    OUTGOING,
+    OnKey,
+    ReleasedFiles,
+    UncountedColumn,
+    derived_columns,
+    scenario_words,
+)
 from keyhole.reviews.stages.protection import plan_of_release, released_product
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 from keyhole.synthesis.associations import NEVER_RELEASED
@@ -85,7 +92,7 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
         reasons.append(Reason("Exposure", "not_judged", "no limit is set", remedy=remedy))
     else:
         reasons += [_on_key(one, found.cutoff, limit) for one in found.keys]
-        reasons += _scenarios_unjudged(results, found.cutoff, limit)
+        reasons += _scenarios_unjudged(review, results, found, limit)
         reasons += _not_counted(found, limit)
     reasons += _attacks(review, results)
     return Verdict(*_answer(reasons), tuple(reasons), _given_up(review, results, found))
@@ -225,12 +232,18 @@ def shown_share(share: float, records: int, cutoff: int, limit: float | None = N
     return percentage(share) if limit is None else percentage_beside(share, limit)
 
 
-def _scenarios_unjudged(results: Mapping[str, Any], cutoff: int, limit: float) -> Iterator[Reason]:
-    stories = results.get("scenarios")
-    for part in () if stories is None else stories.comparison.parts:
-        if part.exposure is None:
-            what = f"RP({cutoff}) on scenario {part.name!r}"
-            yield Reason(what, "not_judged", f"{part.notes[-1]}", None, limit)
+def _scenarios_unjudged(
+    review: Review, results: Mapping[str, Any], found: ReleasedFiles, limit: float
+) -> Iterator[Reason]:
+    stories, cutoff = results.get("scenarios"), found.cutoff
+    parts = () if stories is None else stories.comparison.parts
+    unfit = {part.name: f"{part.notes[-1]}" for part in parts if part.exposure is None}
+    if stories is None and review.scenarios is not None:
+        measured = {one.knows for one in found.keys}
+        names = [n for n in review.scenarios.names if scenario_words(n) not in measured]
+        unfit = dict.fromkeys(names, "the scenario was not measured yet")
+    for name, why in unfit.items():
+        yield Reason(f"RP({cutoff}) on {scenario_words(name)}", "not_judged", why, None, limit)
 
 
 def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
@@ -238,7 +251,7 @@ def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
     if not found.not_counted:
         return
     what = "Columns released and in no key"
-    open_ = [one for one in found.not_counted if one.rp_if_known > limit and one.reason is None]
+    open_ = open_columns(found, limit)
     explained = sum(one.rp_if_known > limit for one in found.not_counted) - len(open_)
     many = len(found.not_counted)
     if not open_:
@@ -250,7 +263,6 @@ def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
             within, why = f"no intruder can know the {many}, as declared", ""
         yield Reason(what, "met", within + why)
         return
-    open_.sort(key=lambda one: -one.rp_if_known)
     shown = [f"{one.name} {percentage_beside(one.rp_if_known, limit)}" for one in open_]
     more = f", {len(open_) - MOST_NAMED} more" if len(open_) > MOST_NAMED else ""
     yield Reason(
@@ -263,11 +275,19 @@ def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
     )  # fmt: skip
 
 
+def open_columns(found: ReleasedFiles, limit: float) -> list[UncountedColumn]:
+    """Return the columns in no key that would break the limit if known, the worst first."""
+    open_ = [one for one in found.not_counted if one.rp_if_known > limit and one.reason is None]
+    return sorted(open_, key=lambda one: -one.rp_if_known)
+
+
 _RELEASE_OF = {"protection": PROTECTED, "synthesis": IMPLICATE_1}
 
 
 def released_rates(review: Review, results: Mapping[str, Any], metric: str) -> Rates | str:
     """Return the rates of an attack on what is released, or why there are none."""
+    if study_stage(metric) not in results:
+        return "the attack was not made yet"
     product = released_product(review, results)
     attacked = (metric, _RELEASE_OF.get(product))
     made, found = results.get(RELEASES), list[Rates | str]()

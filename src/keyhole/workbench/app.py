@@ -19,7 +19,8 @@ from keyhole.workbench.jobs import Jobs
 from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.projects import Project, Projects, plain_problem
-from keyhole.workbench.rendering import STATIC, gauges, render
+from keyhole.workbench.release_now import gauges, release_results, verdict_bar
+from keyhole.workbench.rendering import STATIC, render
 from keyhole.workbench.safety import UPLOAD_LIMIT, Guard, TooLargeError, own_hosts, too_large
 from keyhole.workbench.start_folder import files_below, open_example, open_named, seen_from
 from keyhole.workbench.state import WorkbenchState
@@ -228,6 +229,7 @@ def _page(
     undo, redo = project.steps()
     usable = view.look.review is not None
     context: dict[str, Any] = page.context(view) if usable else {}
+    results = release_results(view) if usable else {}
     text = render(
         f"{page.name}.html" if usable else "broken.html",
         **_common(request),
@@ -236,7 +238,8 @@ def _page(
         page=page,
         pages=PAGES,
         title=view.review.title if usable else project.path.name,
-        gauges=gauges(view) if usable else [],
+        bar=verdict_bar(view, results) if usable else None,
+        gauges=gauges(view, results) if usable else [],
         undo=undo,
         redo=redo,
         job=view.job,

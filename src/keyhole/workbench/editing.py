@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import tomlkit
 from tomlkit.items import Array, Item
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.reviews.schema import STEPS
 from keyhole.workbench.comments import leave_lead, place_sections, tie_leads
 
 # A list wider than this is written a value a line.
@@ -84,6 +85,7 @@ def remove_step(document: TOMLDocument, number: int) -> None:
     if not section["step"]:
         del section["step"]
         if "plan" not in section:
+            leave_release(document, "protection")
             remove_setting(document, "protection")
 
 
@@ -112,31 +114,35 @@ def move_step(document: TOMLDocument, number: int, to: int) -> None:
         step.trivia.indent = lead
 
 
-def drop_candidates(
-    document: TOMLDocument, left: Sequence[str], candidates: Collection[str]
-) -> None:
-    """Have the plan drop the candidates that are left, in place of what it dropped of them.
-
-    A step that drops nothing but candidates is the one to be replaced.
-    """
-    section: Any = document.get("protection", {})
-    steps = section.get("step", [])
-    old = [i for i, step in enumerate(steps) if _drops_only(step, candidates)]
-    for place in reversed(old[1:] if left else old):
-        remove_step(document, place)
-    step = {"method": "drop", "columns": list(left)}
-    if left and old:
-        table = _table(step)
-        table.trivia.indent = steps[old[0]].trivia.indent
-        steps[old[0]] = table
-    elif left:
-        add_step(document, step)
+def release_by(document: TOMLDocument, step: str) -> None:
+    """Have a section make the release, in place of one that does the same; the others stay."""
+    given: Any = document.get("release", {})
+    steps = given.get("steps")
+    if steps is None:
+        steps = [name for name in STEPS if name in document]
+    replaced = {"solve": "selection", "selection": "solve"}.get(step)
+    named = {step, *steps} - {replaced}
+    remove_setting(document, "release", "product")
+    if replaced == "selection":
+        remove_setting(document, "release", "take")
+    put_setting(document, "release", "steps", [name for name in STEPS if name in named])
 
 
-def _drops_only(step: Mapping[str, Any], candidates: Collection[str]) -> bool:
-    named = step.get("columns", step.get("column", []))
-    listed = [named] if isinstance(named, str) else list(named)
-    return step.get("method") == "drop" and bool(listed) and set(listed) <= set(candidates)
+def join_release(document: TOMLDocument, step: str) -> None:
+    """Add a section to a release that lists its steps; to others it belongs by itself."""
+    if "steps" in document.get("release", {}):
+        release_by(document, step)
+
+
+def leave_release(document: TOMLDocument, step: str) -> None:
+    """Remove a section from the release: it is about to be removed from the review."""
+    given: Any = document.get("release", {})
+    if given.get("product") == step:
+        remove_setting(document, "release", "product")
+    if step == "selection":
+        remove_setting(document, "release", "take")
+    left = [name for name in given.get("steps", ()) if name != step]
+    put_setting(document, "release", "steps", left)
 
 
 def section_of(document: TOMLDocument, name: str) -> Any:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from keyhole.core.codec import Figures
 from keyhole.core.files import write_whole
+from keyhole.core.names import shown
 from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
@@ -29,9 +30,16 @@ from keyhole.protection.prices import FIGURES
 from keyhole.protection.results import HEADS, Ledger, LedgerLine, meaning, utility_figure
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.digits import rate
+from keyhole.reviews.runner import run_stages
 from keyhole.reviews.settings import Review, resolve_protection
-from keyhole.reviews.stages.protection import PROTECTION_STAGE
-from keyhole.workbench.page import SentForm
+from keyhole.reviews.stages import restored, selection_stage
+from keyhole.reviews.stages.protection import (
+    PROTECTION,
+    PROTECTION_STAGE,
+    dropped_by,
+    release_steps,
+)
+from keyhole.workbench.page import SentForm, View
 from keyhole.workbench.projects import Project
 
 MOST_SEED = 2**53
@@ -129,10 +137,19 @@ def protection_of(review: Review) -> Question:
     return review.protection or resolve_protection({}, review)
 
 
-def columns_of_step(step: Mapping[str, Any]) -> list[str]:
-    """Return the columns that a step names."""
-    named = step.get("columns", [])
-    return [named] if isinstance(named, str) else list(named)
+def needed_results(review: Review) -> list[str]:
+    """Return the stages that find what a release does before the plan."""
+    release, chosen = review.release, review.selection
+    found = ["solve"] if "solve" in (release.steps or ()) else []
+    if chosen is not None and "selection" in (release.steps or ()) and not release.take:
+        found.append(selection_stage(chosen.methods[0]))
+    return found
+
+
+def steps_before(view: View) -> list[dict[str, Any]]:
+    """Return the steps of the release before those of the plan, as far as they are known."""
+    results = {name: view.result(name) for name in needed_results(view.review)}
+    return [] if None in results.values() else release_steps(view.review, results)
 
 
 def planned_steps(review: Review) -> list[dict[str, Any]]:
@@ -148,10 +165,15 @@ def with_step(review: Review, step: Mapping[str, Any]) -> Plan:
     return Plan.parse([*planned_steps(review), step])
 
 
-def require_fit(review: Review, data: Microdata, step: Mapping[str, Any]) -> None:
+def require_fit(view: View, step: Mapping[str, Any]) -> None:
     """Refuse a step that the file or the plan has no room for, before anything is computed."""
-    plan = with_step(review, step)
-    problems = plan_problems(data, plan)
+    plan, gone = with_step(view.review, step), dropped_by(steps_before(view))
+    problems = [
+        f"column {shown(name)} is left out of the release already. Choose another."
+        for name in plan.steps[-1].columns
+        if name in gone
+    ]
+    problems += plan_problems(view.data, plan)
     if problems:
         raise OptionError(problems)
 
@@ -164,21 +186,23 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
     """
     tell("checking the review file")
     review, files = read_review(path)
-    data = files["data"].data
+    data, needed = files["data"].data, needed_results(review)
+    stored = run_stages(path, needed, out=path.with_suffix(""), progress=tell) if needed else {}
+    earlier = restored({name: stored[name] for name in needed})
     if "step" in asked:
         step = tomllib.loads(asked["step"])["step"][0]
     else:
-        step = _next_step(review, data, asked["next"], tell)
+        step = _next_step(review, data, asked["next"], earlier, tell)
     tell(f"pricing {step['method']}")
     plan = with_step(review, step)
     seed = protection_of(review).seed
     drawn = secrets.randbelow(MOST_SEED) if draws(plan) and seed is None else None
     seed = seed if drawn is None else drawn
-    found = _ledger(review, data, plan, seed)
-    planned = planned_steps(review)
-    before = _ledger(review, data, Plan.parse(planned), seed).rp if planned else None
-    lines = found.lines
+    found = _ledger(review, data, [*planned_steps(review), step], seed, earlier)
+    before = _ledger(review, data, planned_steps(review), seed, earlier)
+    assert found is not None
     assert found.protection is not None
+    lines = found.lines
     notes = [f"{note}." for note in found.protection.steps[-1].notes]
     if found.missing == "wildcard":
         notes.append("A missing key matches every value, both ways, before and after.")
@@ -191,7 +215,7 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
         left_out=lines[-1].left_out,
         limit=found.limit,
         cutoff=found.cutoff,
-        read_off=(before, found.rp),
+        read_off=(None if before is None else before.rp, found.rp),
         notes=(*notes, *(f"{text}." for text in found.warnings)),
         targets=found.targets,
         seed=drawn,
@@ -199,22 +223,35 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
     _write(Path(asked["into"]), price)
 
 
-def _ledger(review: Review, data: Microdata, plan: Plan, seed: int | None) -> Ledger:
-    """Ask what the stage would ask if the plan were the review's."""
-    given = protection_of(review).replace(plan=plan.to_toml(), seed=seed)
-    asked = PROTECTION_STAGE.ask(dataclasses.replace(review, protection=given), {})
-    assert asked is not None
-    return ledger(data, **{**asked, "plan": plan})
+def _ledger(
+    review: Review,
+    data: Microdata,
+    steps: Sequence[Mapping[str, Any]],
+    seed: int | None,
+    earlier: Mapping[str, Any],
+) -> Ledger | None:
+    """Ask what the stage would ask if these steps were the review's plan."""
+    plan = Plan.parse(steps).to_toml() if steps else ""
+    given, release = protection_of(review).replace(plan=plan, seed=seed), review.release
+    if steps and release.steps is not None:
+        release = dataclasses.replace(release, steps=(*release.steps, PROTECTION))
+    asking = dataclasses.replace(review, protection=given, release=release)
+    asked = PROTECTION_STAGE.ask(asking, earlier)
+    return None if asked is None else ledger(data, **{**asked, "plan": Plan.parse(asked["plan"])})
 
 
 def _next_step(
-    review: Review, data: Microdata, words: str, tell: Callable[[str], None]
+    review: Review,
+    data: Microdata,
+    words: str,
+    earlier: Mapping[str, Any],
+    tell: Callable[[str], None],
 ) -> Mapping[str, Any]:
     """Find a next step by its words: its map of categories is written nowhere."""
     tell("finding the next step")
-    plan = Plan.parse(planned_steps(review))
-    found = _ledger(review, data, plan, protection_of(review).seed)
-    for one in found.next_steps:
+    seed = protection_of(review).seed
+    found = _ledger(review, data, planned_steps(review), seed, earlier)
+    for one in () if found is None else found.next_steps:
         if one.words == words:
             return one.step
     raise RunError("That step is no longer among the cheapest. Choose one that is listed now.")

@@ -196,7 +196,12 @@ def _intruders(files: Files, asked: Asked, released: Sequence[str]) -> Iterator[
     for name in asked["scenarios"]:
         key = scenario_key_of(files, f"{SCENARIO}{name}")
         if key is not None and key.keys:
-            yield Intruder(f"scenario {name!r}", key.keys, key)
+            yield Intruder(scenario_words(name), key.keys, key)
+
+
+def scenario_words(name: str) -> str:
+    """Name an intruder by the scenario."""
+    return f"scenario {name!r}"
 
 
 def _with_derived(known: Sequence[str], derived: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -135,17 +135,31 @@ def plan_of_release(review: Review, earlier: Earlier) -> Plan | None:
 
 def released_plan(review: Review, earlier: Earlier) -> str:
     """Return the plan of the release: columns to drop first, then its own steps on the others."""
-    release, given = review.release, review.protection
+    release, given, steps = review.release, review.protection, release_steps(review, earlier)
     assert given is not None
+    if "protection" not in (release.steps or ()):
+        return toml_of(steps)
+    gone = dropped_by(steps)
+    return Plan.parse(given.plan).without_columns(gone).after(steps).to_toml()
+
+
+def dropped_by(steps: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the columns that steps of a plan drop."""
+    known = [(METHODS[one["method"]], one) for one in steps]
+    return [name for how, one in known if how.effect == "drops" for name in how.columns(one)]
+
+
+def release_steps(review: Review, earlier: Earlier) -> list[dict[str, Any]]:
+    """Return the steps that a release takes before those of the plan: what is dropped or solved."""
+    release = review.release
+    if release.steps is None:
+        return []
     never = [name for name, role in review.data.roles.items() if role in NEVER_RELEASED]
     dropped = list(dict.fromkeys([*never, *release.drop, *_unselected(review, earlier)]))
     steps: list[dict[str, Any]] = [{"method": "drop", "columns": dropped}] if dropped else []
-    if review.solve is not None and "solve" in (release.steps or ()):
+    if review.solve is not None and "solve" in release.steps:
         steps += _solved_steps(earlier["solve"], dropped)
-    if "protection" not in (release.steps or ()):
-        return toml_of(steps)
-    gone = [n for one in steps if one["method"] == "drop" for n in one["columns"]]
-    return Plan.parse(given.plan).without_columns(gone).after(steps).to_toml()
+    return steps
 
 
 def _solved_steps(found: Solution, dropped: Sequence[str]) -> list[dict[str, Any]]:

@@ -16,13 +16,13 @@ from keyhole.protection.next_steps import NextStep
 from keyhole.protection.plan import toml_of
 from keyhole.protection.results import meaning
 from keyhole.reviews.digits import limit_percentage
+from keyhole.reviews.stages.protection import PROTECTION, dropped_by
 from keyhole.workbench import editing
 from keyhole.workbench.editing import bring_in, in_former_order, move_step
 from keyhole.workbench.fields import FormField, form_fields, is_percentage, read_fields, take_fields
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pricing import (
     StepDraft,
-    columns_of_step,
     discard_step,
     draft_of,
     keep_draft,
@@ -32,6 +32,7 @@ from keyhole.workbench.pricing import (
     price_table,
     protection_of,
     require_fit,
+    steps_before,
 )
 
 # An option that is longer than this is told in a few words.
@@ -75,17 +76,19 @@ def _context(view: View) -> dict[str, Any]:
 
 def _lines(view: View) -> list[dict[str, Any]]:
     """Return the steps; the ledger's lines are told only if they are of this very plan."""
-    steps = planned_steps(view.review)
+    first = steps_before(view)
+    steps = [*first, *planned_steps(view.review)]
     result = view.result("protection") if view.is_current("protection") else None
     lines = () if result is None else result.ledger.lines
     found = []
-    for number, step in enumerate(steps, 1):
+    for place, step in enumerate(steps, 1):
         told = dict.fromkeys(("changed", "before", "after", "lost"))
         if len(lines) == len(steps) + 1:
-            line, before = lines[number], lines[number - 1].rp
+            line, before = lines[place], lines[place - 1].rp
             told |= {"changed": line.changed, "before": before, "after": line.rp}
             told["lost"] = line.price.lost
         words = {"words": step["method"], "options": _options(view, step)}
+        number = place - len(first) if place > len(first) else None  # none is of the release
         found.append({"number": number, **words, **told})
     return found
 
@@ -149,10 +152,8 @@ def read_step(method: str | None, form: SentForm) -> dict[str, Any]:
 
 
 def _dropped(view: View) -> set[str]:
-    """Return the columns that the plan leaves out: no step after it can name them."""
-    steps = planned_steps(view.review)
-    drops = [step for step in steps if METHODS[step["method"]].effect == "drops"]
-    return {name for step in drops for name in columns_of_step(step)}
+    """Return the columns that are left out so far: no step after it can name them."""
+    return set(dropped_by([*steps_before(view), *planned_steps(view.review)]))
 
 
 def _next_steps(view: View) -> Sequence[NextStep]:
@@ -179,7 +180,7 @@ def _see_price(view: View, form: SentForm) -> Run:
     step = read_step(method, form)
     if isinstance(step.get("keys"), list):
         step["keys"] = in_former_order(step["keys"], protection_of(view.review).keys)
-    require_fit(view.review, view.data, step)
+    require_fit(view, step)
     return _run(view, {"step": toml_of([step])})
 
 
@@ -201,7 +202,7 @@ def _see_again(view: View, form: SentForm) -> Run:  # noqa: ARG001
     price = price_of(view.project)
     if price is None:
         raise OptionError("there is no step whose price was seen. Choose one first.")
-    require_fit(view.review, view.data, price.step)
+    require_fit(view, price.step)
     return _run(view, {"step": price.toml})
 
 
@@ -221,6 +222,7 @@ def _accept(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     def edit(document: TOMLDocument) -> None:
         bring_in(document, steps)
         editing.add_step(document, price.step)
+        editing.join_release(document, PROTECTION)
         if price.seed is not None and protection_of(view.review).seed is None:
             editing.put_setting(document, "protection", "seed", price.seed)
         discard_step(view.project)
@@ -274,4 +276,4 @@ _ACTIONS: dict[str, Action] = {
     "measure": _measure,
     "arrange": _arrange,
 }
-PROTECT = Page("protect", "Protect", ("protection",), _context, _ACTIONS)
+PROTECT = Page("protect", "Protect", ("protection", "outgoing"), _context, _ACTIONS)

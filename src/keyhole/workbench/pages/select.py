@@ -20,10 +20,9 @@ from keyhole.selection.frontier import Frontier
 from keyhole.selection.result import ASSUMPTION, Selection
 from keyhole.selection.search import METHODS
 from keyhole.workbench import editing
-from keyhole.workbench.editing import bring_in, drop_candidates, in_former_order
+from keyhole.workbench.editing import in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
-from keyhole.workbench.pricing import columns_of_step, planned_steps
 
 Groups = tuple[tuple[str, ...], ...]
 KIND = Candidates()
@@ -114,6 +113,7 @@ def _groups(form: SentForm, before: Groups) -> Groups:
 
 def _leave(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     def edit(document: TOMLDocument) -> None:
+        editing.leave_release(document, "selection")
         editing.remove_setting(document, "selection")
         editing.remove_setting(document, "frontier")
 
@@ -206,36 +206,23 @@ def _tags(
     return (*tags, "taken") if taken == frozenset(names) else tuple(tags)
 
 
-def _candidates(view: View) -> list[str]:
-    chosen = view.review.selection
-    return [] if chosen is None else [name for group in chosen.candidates for name in group]
-
-
 def released(view: View) -> frozenset[str] | None:
-    """Return the variables of the selection that the plan lets go out, if it drops any of them."""
-    chosen, candidates = view.review.selection, set(_candidates(view))
-    drops = [step for step in planned_steps(view.review) if step["method"] == "drop"]
-    dropped = {name for step in drops for name in columns_of_step(step)} & candidates
-    if chosen is None or not dropped:
+    """Return the variables of the selection that were taken, if the release is made of them."""
+    release, chosen = view.review.release, view.review.selection
+    if chosen is None or release.take is None or "selection" not in (release.steps or ()):
         return None
-    return frozenset({*chosen.keep, *candidates} - dropped)
+    return frozenset({*chosen.keep, *release.take})
 
 
 def take(view: View, form: SentForm) -> ReviewChange:
-    """Have the plan drop the candidates that are not of a step, so that the rest goes out."""
+    """Release the variables of a step: the other candidates are left out."""
     one = _found(view, form.text("set"), form.text("place"))
-    candidates = _candidates(view)
-    left = [name for name in candidates if name not in one.variables and name in view.data.names]
 
     def edit(document: TOMLDocument) -> None:
-        bring_in(document, planned_steps(view.review))
-        drop_candidates(document, left, candidates)
-        release: Any = document.get("release", {})
-        # What goes out is then what the plan makes of the file.
-        if left and release.get("product") in ("file", "selection"):
-            editing.put_setting(document, "release", "product", "protection")
+        editing.put_setting(document, "release", "take", list(one.variables))
+        editing.release_by(document, "selection")
 
-    return ReviewChange(f"take {one.place}", edit, ("protection",))
+    return ReviewChange(f"take {one.place}", edit, ("protection", "outgoing"))
 
 
 def _found(view: View, token: str | None, place: str | None) -> FoundSet:

@@ -8,7 +8,7 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.options import Question
 from keyhole.errors import OptionError
-from keyhole.reviews.schema import SECTIONS, STEPS, question_of
+from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.workbench import editing
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
@@ -49,7 +49,7 @@ def _search(view: View, form: SentForm) -> ReviewChange:
 
     def edit(document: TOMLDocument) -> None:
         take_fields(document, "solve", SECTIONS["solve"], form, now=now)
-        release(document, "solve")
+        editing.release_by(document, "solve")
 
     return ReviewChange("the best release", edit)
 
@@ -63,29 +63,15 @@ def _take(view: View, form: SentForm) -> ReviewChange:
 
     def edit(document: TOMLDocument) -> None:
         editing.put_setting(document, "solve", "limit", points[chosen].rp)
-        release(document, "solve")
+        editing.release_by(document, "solve")
 
     return ReviewChange("take another release", edit)
 
 
-def release(document: TOMLDocument, step: str) -> None:
-    """Have a step make the release, in place of one that does the same; the others stay."""
-    given: Any = document.get("release", {})
-    replaced = {"solve": "selection", "selection": "solve"}[step]
-    steps = given.get("steps")
-    if steps is None:
-        steps = [name for name in STEPS if name in document]
-    named = {step, *(name for name in steps if name != replaced)}
-    editing.remove_setting(document, "release", "product")
-    editing.put_setting(document, "release", "steps", [name for name in STEPS if name in named])
-
-
 def _leave(_: View, __: SentForm) -> ReviewChange:
     def edit(document: TOMLDocument) -> None:
+        editing.leave_release(document, "solve")
         editing.remove_setting(document, "solve")
-        given: Any = document.get("release", {})
-        steps = [name for name in given.get("steps", ()) if name != "solve"]
-        editing.put_setting(document, "release", "steps", steps)
 
     return ReviewChange("no search for the best release", edit)
 

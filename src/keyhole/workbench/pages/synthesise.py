@@ -74,6 +74,7 @@ def _synthesise(view: View, form: SentForm) -> ReviewChange:
         take_fields(document, SYNTHESIS, known, form, now=now.values)
         if given is None:
             _put_seed(document)
+            editing.join_release(document, SYNTHESIS)
         if rules is not None:
             editing.put_setting(document, SYNTHESIS, "rules", rules)
 
@@ -117,10 +118,8 @@ def _stop(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     """Leave the synthesis out, and no longer call it what goes out."""
 
     def edit(document: TOMLDocument) -> None:
+        editing.leave_release(document, SYNTHESIS)
         editing.remove_setting(document, SYNTHESIS)
-        release: Any = document.get("release", {})
-        if release.get("product") == SYNTHESIS:
-            editing.remove_setting(document, "release", "product")
 
     return ReviewChange("no synthesis", edit)
 
@@ -135,4 +134,6 @@ def _equivalents(view: View) -> list[Equivalent]:
 
 
 _ACTIONS: dict[str, Action] = {"synthesise": _synthesise, "reseed": _reseed, "stop": _stop}
-SYNTHESISE = Page("synthesise", "Synthesise", ("synthesis", "releases"), _context, _ACTIONS)
+SYNTHESISE = Page(
+    "synthesise", "Synthesise", ("synthesis", "releases", "outgoing"), _context, _ACTIONS
+)

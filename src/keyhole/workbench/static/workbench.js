@@ -129,7 +129,7 @@ async function heard(now) {
   const answer = await fetch(location.href);
   if (!answer.ok) return;
   const next = new DOMParser().parseFromString(await answer.text(), "text/html");
-  swap(next, busy() ? ["side", "top"] : parts);
+  swap(next, busy() ? ["answer", "side", "top"] : parts);
 }
 
 function busy() {
