@@ -18,6 +18,11 @@ from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.digits import limit_percentage, percentage_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
+from keyhole.reviews.stages.attributes import (
+    RELEASED_ATTRIBUTES,
+    AttributeOnKey,
+    ReleasedAttributes,
+)
 from keyhole.reviews.stages.outgoing import OUTGOING, OnKey, ReleasedFiles, derived_columns
 from keyhole.reviews.stages.protection import plan_of_release, released_product
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
@@ -87,6 +92,7 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
         reasons += [_on_key(one, found.cutoff, limit) for one in found.keys]
         reasons += _scenarios_unjudged(results, found.cutoff, limit)
         reasons += _not_counted(found, limit)
+    reasons += _attributes(review, results)
     reasons += _attacks(review, results)
     return Verdict(*_answer(reasons), tuple(reasons), _given_up(review, results, found))
 
@@ -218,6 +224,52 @@ def _not_counted(found: ReleasedFiles, limit: float) -> Iterator[Reason]:
         f"Add {quoted([one.name for one in open_], most=MOST_NAMED)} to the keys, drop them, or "
         f"say in [release.not_knowable] why no intruder could know them.",
     )  # fmt: skip
+
+
+def _attributes(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
+    """Judge by sensitive column the share of records whose value the key tells for certain."""
+    found: ReleasedAttributes | None = results.get(RELEASED_ATTRIBUTES)
+    if found is None or review.attributes is None:
+        return
+    limit = review.attributes.limit
+    for column in dict.fromkeys(one.column for one in found.rows):
+        what, worst = f"Attribute disclosure: {column}", found.worst(column)
+        if worst is None:
+            gone = all(not one.knows for one in found.rows if one.column == column)
+            said = "it is not released" if gone else "no variable of a key is released"
+            yield Reason(what, "met", said, 0.0, limit)
+        elif limit is None:
+            remedy = (
+                "Set limit in [attributes]: the highest acceptable share of records in cells "
+                "where all have one value."
+            )
+            yield Reason(what, "not_judged", "no limit is set", worst.judged, None, remedy)
+        else:
+            yield _attribute(what, worst, found.cutoff, limit)
+
+
+def _attribute(what: str, worst: AttributeOnKey, cutoff: int, limit: float) -> Reason:
+    figure = worst.judged or 0.0
+    smallest = smallest_shown(cutoff)
+    few = 0 < round(figure * worst.records) < smallest
+    shown = f"fewer than {smallest}" if few else percentage_beside(figure, limit)
+    original = worst.original
+    told = original is not None and not 0 < round(original * worst.records) < smallest
+    before = f"; {percentage(original or 0.0)} in the original" if told else ""
+    where = (
+        f"are in cells on {worst.knows} where all have one value"
+        if worst.right is None
+        else f"have a cell on {worst.knows} with one value in the release, and it is their own"
+    )
+    said = f"{shown} of the records {where}, against a limit of {limit_percentage(limit)}{before}"
+    if figure <= limit:
+        return Reason(what, "met", said, figure, limit)
+    remedy = (
+        f"Release fewer or coarser keys, drop {worst.column} or change some of its values (pram, "
+        f"swap), or search for a release within the limit: sensitive and homogeneous_limit in "
+        f"[solve] or [selection]."
+    )
+    return Reason(what, "not_met", said, figure, limit, remedy)
 
 
 _RELEASE_OF = {"protection": PROTECTED, "synthesis": IMPLICATE_1}
