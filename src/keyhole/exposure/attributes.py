@@ -32,6 +32,7 @@ from keyhole.data.columns import encode
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, engine_of, open_records
 from keyhole.engines.opening import open_for
+from keyhole.engines.resources import in_threads
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.kernels.attributes import learn_by_cell, rows_by_cell, spread_by_cell
@@ -346,7 +347,13 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
     count = cells.spectrum.cells
     starts, rows = rows_by_cell(cells.numbers(), count)
     sizes = np.diff(starts)
-    found = {name: _learnt(data, name, starts, rows, sizes, question) for name in names}
+    found = dict(
+        zip(
+            names,
+            in_threads(lambda n: _learnt(data, n, starts, rows, sizes, question), names),
+            strict=True,
+        )
+    )
     return Attributes(
         keys=tuple(keys),
         cutoff=cutoff,
@@ -431,13 +438,15 @@ def _levels(
     data: Records, keys: Sequence[str], alone: Flags, starts: Ints, rows: Ints, cutoff: int
 ) -> Iterator[TellingLevel]:
     """Yield the levels of keys by how many of their records lie in homogeneous cells."""
-    told = np.zeros(len(rows), dtype=np.bool_)
-    told[rows] = np.repeat(alone & (np.diff(starts) >= cutoff), np.diff(starts))
+    sizes = np.diff(starts)
+    told = np.where(alone & (sizes >= cutoff), sizes, 0)
+    first = rows[starts[:-1]]  # a record of each cell: all have its levels
     found = []
     for name in keys:
         codes = data.codes(name)
-        total = np.bincount(codes.values, minlength=codes.size)
-        those = np.bincount(codes.values[told], minlength=codes.size)
+        of_cell = codes.values[first]
+        total = np.bincount(of_cell, weights=sizes, minlength=codes.size)
+        those = np.bincount(of_cell, weights=told, minlength=codes.size)
         labels = [*map(str, codes.levels.to_list()), "(missing)"]
         found += [
             TellingLevel(name, labels[i], int(total[i]), int(those[i]))
