@@ -36,6 +36,7 @@ LIBRARIES = (
 PARTS = (
     *("world", "command", "memory", "frontier", "uniques", "study", "synthesis", "coverage"),
     "solving",
+    "attributes",
     "environment",
     "screening",
     "protection",
@@ -55,6 +56,7 @@ def file_of(quick: bool) -> Path:
 def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
     """Return what each part measures; imports are late so that a bad option costs nothing."""
     from benchmarks import (
+        attributes,
         command,
         coverage,
         disk,
@@ -78,6 +80,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "frontier": lambda: subsets.measure_frontier(10**4, 10, 2),
             "uniques": lambda: subsets.measure_uniques(10**4, 16, 3, 2),
             "solving": lambda: solving.measure_solving(10**4, 10**3, 1),
+            "attributes": lambda: attributes.measure_attributes(10**4, 2),
             "study": lambda: study.measure_study(study.QUICK),
             "synthesis": lambda: synthesis.measure_synthesis((10**4,)),
             "coverage": lambda: coverage.measure_coverage(20),
@@ -97,6 +100,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "frontier": lambda: subsets.measure_frontier(10**5, 14, 2),
         "uniques": lambda: subsets.measure_uniques(10**5, 16, 4, 2),
         "solving": lambda: solving.measure_solving(10**5, 10**4, 2),
+        "attributes": lambda: attributes.measure_attributes(10**6, 3),
         "study": lambda: study.measure_study(study.FULL),
         "synthesis": lambda: synthesis.measure_synthesis((10**4, 10**5, 10**6)),
         "coverage": lambda: coverage.measure_coverage(500),

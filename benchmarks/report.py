@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.attributes import attributes_sections, attributes_targets
 from benchmarks.disk_report import disk_sections, disk_targets
 from benchmarks.environment_report import environment_sections, environment_targets
 from benchmarks.files import MORE
@@ -48,6 +49,7 @@ def render(
         *spark_sections(found.get("spark", {}), _table),
         _subsets(found),
         *solving_sections(found.get("solving"), _table),
+        *attributes_sections(found.get("attributes"), _table),
         *study_sections(found.get("study"), _table),
         *synthesis_sections(found, _table),
         *environment_sections(found, _table),
@@ -102,6 +104,7 @@ def _targets(found: Mapping[str, Any]) -> str:
         *environment_targets(found),
         *protection_targets(found.get("protection")),
         *solving_targets(found.get("solving")),
+        *attributes_targets(found.get("attributes")),
     ]
     rows = [target.row() for target in every]
     if not rows:

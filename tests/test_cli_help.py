@@ -14,6 +14,7 @@ VERBS = [
     "environment",
     "screen",
     "risk",
+    "attributes",
     "uniques",
     "drivers",
     "select",

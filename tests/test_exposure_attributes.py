@@ -48,6 +48,7 @@ def slow(frame, keys, column, cutoff=3):
     return {
         "homogeneous_records": sum(map(len, alone)),
         "homogeneous_cells": len(alone),
+        "uncommon_records": sum(len(c) for c in alone if whole[c[0]] < max(whole.values())),
         "hidden_by_rp": sum(len(c) for c in alone if len(c) >= cutoff),
         "distinct": min(len(set(c)) for c in cells),
         "entropy": math.exp(min(map(entropy, cells))),
@@ -70,6 +71,7 @@ def test_every_measure_equals_its_slow_twin(frame, keys):
     assert found.homogeneous_records == twin["homogeneous_records"]
     assert found.homogeneous == twin["homogeneous_records"] / frame.height
     assert found.homogeneous_cells == twin["homogeneous_cells"]
+    assert found.uncommon_records == twin["uncommon_records"]
     assert found.hidden_by_rp == twin["hidden_by_rp"]
     assert found.l.distinct == twin["distinct"]
     assert found.l.entropy == pytest.approx(twin["entropy"])
@@ -77,6 +79,22 @@ def test_every_measure_equals_its_slow_twin(frame, keys):
     assert found.beta == pytest.approx(twin["beta"])
     assert found.cap == pytest.approx(twin["cap"])
     assert found.base_rate == pytest.approx(twin["base_rate"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(frames, st.sampled_from(["equal", "ordered"]))
+def test_a_further_key_never_tells_less(frame, distance):
+    """What the page on the method says of the measures that prune a search."""
+    coarse, fine = (
+        keyhole.attributes(frame, keys=keys, sensitive=["s"], distance=distance).sensitive["s"]
+        for keys in (["k"], ["k", "j"])
+    )
+    rises = ("homogeneous", "uncommon_records", "cap", "beta", "t_closeness")
+    for name in rises:
+        before, after = getattr(coarse, name), getattr(fine, name)
+        assert before is None or after >= before - 1e-9
+    assert fine.l.distinct <= coarse.l.distinct
+    assert fine.l.entropy <= coarse.l.entropy + 1e-9
 
 
 @settings(max_examples=100, deadline=None)

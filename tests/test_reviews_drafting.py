@@ -1,6 +1,7 @@
 """`keyhole init`: a review file drafted by looking at a data file."""
 
 import json
+import random
 import re
 import tomllib
 
@@ -49,10 +50,13 @@ def test_the_draft_runs_as_it_is(folder):
         "puf_id": "identifier",
         "household": "household",
         "weight": "weight",
+        "means": "sensitive",
+        "income": "sensitive",
     }
     result = keyhole.review(found.path, out=folder / "out")
     assert {"screen", "exposure", "uniques"} <= set(result.records)
     assert result.results()["exposure"]["keys"] == list(found.guess.keys)
+    assert {"means", "income"} == set(result.results()["attributes"]["sensitive"])
 
 
 @pytest.mark.parametrize("sections", SECTIONS, ids=lambda names: names[0])
@@ -63,6 +67,38 @@ def test_sections_that_are_comments_fit_the_file_once_the_marks_are_gone(folder,
     path.write_text(text)
     review, _ = read_review(path)
     assert getattr(review, sections[0]) is not None
+
+
+def test_sensitive_columns_are_proposed_by_name_label_and_contents(tmp_path):
+    draw = random.Random(3)
+    held = {
+        "sex": [*"fm"],
+        "age": [*range(20, 70)],
+        "region": [*"nesw"],
+        "WAGP": [*range(0, 5000, 10)],
+        "q7": ["Catholic", "Muslim", "none"],
+        "dx": ["A01.1", "B20", "C34.9", "F32.1", "E11"],
+        "arrested": ["yes", "no"],
+        "colour": ["red", "green", "blue"],
+        "orientation": ["north", "south"],
+    }
+    people = pl.DataFrame({n: [draw.choice(some) for _ in range(500)] for n, some in held.items()})
+    people.write_csv(tmp_path / "people.csv")
+    found = keyhole.init(tmp_path / "people.csv", out=tmp_path / "review.toml")
+    assert {n: found.guess.why[n] for n in found.guess.with_role("sensitive")} == {
+        "WAGP": "income or wealth, by its name",
+        "q7": "religion or belief, by its categories",
+        "dx": "health, by its codes of diagnoses",
+        "arrested": "crime, by its name",
+    }
+    text = found.path.read_text()
+    assert 'dx = "sensitive"    # health, by its codes of diagnoses' in text
+    assert tomllib.loads(text)["attributes"] == {"limit": 0.05}
+    assert "Catholic" not in text
+    kept = keyhole.init(
+        tmp_path / "people.csv", out=tmp_path / "two.toml", keys=["sex", "arrested"]
+    )
+    assert "arrested" not in kept.guess.roles, "what an intruder knows is no secret"
 
 
 def test_studies_and_environments_are_there_as_comments(folder):

@@ -1,7 +1,6 @@
 """The stage [drivers] of a review: checks, chapter, and what it does not tell."""
 
 import json
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from tests.reviews import edit, problems, run
 
 import keyhole
-from keyhole.reviews.stages.exposure import _tellable, without_small_levels
+from keyhole.reviews.stages.exposure import tellable, without_small_levels
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
@@ -98,8 +97,8 @@ def test_its_settings_are_those_of_the_function(folder):
 )
 def test_nothing_small_follows_from_what_is_told(counts):
     """A reader knows the totals and the levels told: one level left out alone would be known."""
-    levels = [SimpleNamespace(at_risk=a, records=a + rest) for a, rest in counts]
-    told = _tellable(levels, 3)
+    levels = [(a + rest, a) for a, rest in counts]
+    told = tellable(levels, 3)
     for i in told:
         a, rest = counts[i]
         assert a >= 3 or (a == 0 and sum(a for a, _ in counts) == sum(counts[i][0] for i in told))

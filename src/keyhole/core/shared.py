@@ -119,6 +119,23 @@ NameSmallGroups = Annotated[
     ),
 ]
 Limit = Annotated[float, Option("The highest acceptable RP, from 0 to 1.", low=0, high=1)]
+Sensitive = Annotated[
+    Names | None,
+    Option(
+        "Sensitive columns, whose values the variables released must not tell; by default those "
+        "with the role sensitive.",
+        kind=Columns("sensitive"),
+    ),
+]
+HomogeneousLimit = Annotated[
+    float | None,
+    Option(
+        "The highest acceptable share of records in cells where all have one value of a sensitive "
+        "column.",
+        low=0,
+        high=1,
+    ),
+]
 Level = Annotated[
     float, Option("The confidence level of the intervals, like 0.95.", above=0, below=1)
 ]

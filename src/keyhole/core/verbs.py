@@ -181,6 +181,7 @@ _REGISTERED = (
         "keyhole.exposure.attributes.attributes",
         "Measure what somebody who knows the key would learn.",
         "keyhole attributes people.csv --keys sex,age,state --sensitive income,illness",
+        stage="attributes",
         engines=HERE,
         method="attributes",
     ),

@@ -32,6 +32,7 @@ from keyhole.data.columns import encode
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, engine_of, open_records
 from keyhole.engines.opening import open_for
+from keyhole.engines.resources import in_threads
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.kernels.attributes import learn_by_cell, rows_by_cell, spread_by_cell
@@ -93,14 +94,16 @@ class LearntColumn(Figures):
     """What the cells of a key tell of one sensitive column.
 
     `homogeneous` is the share of records in cells with one value, `hidden_by_rp` how many of them
-    lie in cells of the cutoff or more, which RP does not count. `cap` is the chance of a right
-    guess by somebody who guesses like the cell, `base_rate` that of one who knows the column's
-    distribution alone. `t_closeness` is the largest distance of a cell to the file.
+    lie in cells of the cutoff or more, which RP does not count; `uncommon_records` are homogeneous
+    with another value than the most frequent of the file, which anybody would guess. `cap` is the
+    chance of a right guess by somebody who guesses like the cell, `base_rate` that of one who knows
+    the column's distribution alone. `t_closeness` is the largest distance of a cell to the file.
     """
 
     homogeneous: Annotated[float, Share("records")]
     homogeneous_records: Annotated[int, COUNT]
     homogeneous_cells: int
+    uncommon_records: Annotated[int, COUNT]
     hidden_by_rp: Annotated[int, COUNT]
     l: Diversity  # noqa: E741
     t_closeness: float | None
@@ -111,6 +114,11 @@ class LearntColumn(Figures):
     short: tuple[Short, ...]
     numbers: Annotated[LearntNumbers | None, WHEN_SET] = None
     levels: Annotated[tuple[TellingLevel, ...], WHEN_SET] = ()
+
+    @property
+    def disclosed(self) -> float:
+        """The homogeneous share; 0 for a column with one value, which tells nothing."""
+        return self.homogeneous if self.base_rate < 1 else 0.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -339,7 +347,13 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
     count = cells.spectrum.cells
     starts, rows = rows_by_cell(cells.numbers(), count)
     sizes = np.diff(starts)
-    found = {name: _learnt(data, name, starts, rows, sizes, question) for name in names}
+    found = dict(
+        zip(
+            names,
+            in_threads(lambda n: _learnt(data, n, starts, rows, sizes, question), names),
+            strict=True,
+        )
+    )
     return Attributes(
         keys=tuple(keys),
         cutoff=cutoff,
@@ -382,6 +396,7 @@ def _learnt(
         homogeneous=float(sizes[alone].sum() / data.records),
         homogeneous_records=int(sizes[alone].sum()),
         homogeneous_cells=int(alone.sum()),
+        uncommon_records=int(sizes[alone & (total[values[starts[:-1]]] < total.max())].sum()),
         hidden_by_rp=int(sizes[alone & (sizes >= question.cutoff)].sum()),
         l=Diversity(int(distinct.min()), float(np.exp(entropy.min()))),
         t_closeness=float(known.max()) if len(known) else None,
@@ -423,13 +438,15 @@ def _levels(
     data: Records, keys: Sequence[str], alone: Flags, starts: Ints, rows: Ints, cutoff: int
 ) -> Iterator[TellingLevel]:
     """Yield the levels of keys by how many of their records lie in homogeneous cells."""
-    told = np.zeros(len(rows), dtype=np.bool_)
-    told[rows] = np.repeat(alone & (np.diff(starts) >= cutoff), np.diff(starts))
+    sizes = np.diff(starts)
+    told = np.where(alone & (sizes >= cutoff), sizes, 0)
+    first = rows[starts[:-1]]  # a record of each cell: all have its levels
     found = []
     for name in keys:
         codes = data.codes(name)
-        total = np.bincount(codes.values, minlength=codes.size)
-        those = np.bincount(codes.values[told], minlength=codes.size)
+        of_cell = codes.values[first]
+        total = np.bincount(of_cell, weights=sizes, minlength=codes.size)
+        those = np.bincount(of_cell, weights=told, minlength=codes.size)
         labels = [*map(str, codes.levels.to_list()), "(missing)"]
         found += [
             TellingLevel(name, labels[i], int(total[i]), int(those[i]))
@@ -440,22 +457,26 @@ def _levels(
 
 def _against(release: Records, question: Question, names: Sequence[str]) -> ReleaseAttribution:
     """Compare a release with the original, both in the same codes."""
-    keys = question.keys
     source = open_records(question.original)
-    wanted = [*keys, *names]
     problems = question.column_problems(source.names, source.name)
     if problems:
         raise OptionError(problems)
-    both = {name: _stacked(source.column(name), release.column(name)) for name in wanted}
-    n = source.records
-    cell = _joint([both[name] for name in keys])
     return ReleaseAttribution(
-        keys=tuple(keys),
+        keys=tuple(question.keys),
         records=release.records,
-        original_records=n,
-        sensitive={name: _attribution(cell, both[name], n) for name in names},
+        original_records=source.records,
+        sensitive=attribution(source, release, question.keys, names),
         notes=engine_notes(release),
     )
+
+
+def attribution(
+    source: Records, release: Records, keys: Sequence[str], names: Sequence[str]
+) -> dict[str, Attribution]:
+    """Return what a release tells of each of some columns of the original."""
+    both = {n: _stacked(source.column(n), release.column(n)) for n in (*keys, *names)}
+    cell = _joint([both[name] for name in keys])
+    return {name: _attribution(cell, both[name], source.records) for name in names}
 
 
 def _stacked(first: pl.Series, second: pl.Series) -> Ints:

@@ -182,3 +182,51 @@ def spread_by_cell(
                 high += 1
             near[c] += (high - low) / n
     return width, near, largest, held
+
+
+@njit(nogil=True, cache=True)
+def homogeneous_records(numbers: Ints, cells: int, codes: Ints) -> int:
+    """Count the records in cells where all have one code; `numbers` has the cell of each."""
+    value, size = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
+    for i in range(len(numbers)):
+        c = numbers[i]
+        if size[c] == 0:
+            value[c] = codes[i]
+        elif value[c] != codes[i]:
+            value[c] = -1
+        size[c] += 1
+    return size[value >= 0].sum()
+
+
+@njit(nogil=True, cache=True)
+def tally_homogeneous(
+    starts: Ints, codes: Ints, values: Ints, records: Ints, tables: Numbers, most: int
+) -> Ints:
+    """Count the records in homogeneous cells if cells were split by each rung of one column.
+
+    Rows are patterns in the order of their cells, each with its records. Tables are those of the
+    rungs, as in `tally_rungs`; once a count is beyond `most` it goes on no more.
+    """
+    out = np.zeros(len(tables), dtype=np.int64)
+    size = np.zeros(tables.shape[1], dtype=np.int64)
+    value = np.zeros(tables.shape[1], dtype=np.int64)
+    for k in range(len(tables)):
+        table, found = tables[k], 0
+        for c in range(len(starts) - 1):
+            for i in range(starts[c], starts[c + 1]):
+                code = table[codes[i]]
+                if size[code] == 0:
+                    value[code] = values[i]
+                elif value[code] != values[i]:
+                    value[code] = -1
+                size[code] += records[i]
+            for i in range(starts[c], starts[c + 1]):
+                code = table[codes[i]]
+                found += size[code] if value[code] >= 0 else 0
+                size[code] = 0
+            if found > most:
+                break
+        out[k] = found
+        if found == 0:
+            break
+    return out

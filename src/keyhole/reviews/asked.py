@@ -33,6 +33,11 @@ def asked_terms(review: Review) -> Terms:
         rows.append(("Scenarios looked at", ", ".join(review.scenarios.names)))
     if exposure.limit is not None:
         rows.append(("Highest RP on the keys", limit_percentage(exposure.limit)))
+    told = review.attributes
+    if told is not None:
+        rows.append(("Sensitive", ", ".join(told.sensitive)))
+    if told is not None and told.limit is not None:
+        rows.append(("Highest share in cells with one value", limit_percentage(told.limit)))
     if chosen is not None:
         groups = [" or ".join(group) for group in chosen.candidates]
         rows += [

@@ -1,4 +1,4 @@
-"""Chapters of the report on the data, exposure, uniques, drivers and scenarios.
+"""Chapters of the report on the data, exposure, uniques, drivers, sensitive columns and scenarios.
 
 Other subjects have modules of their own. Chapters are made from the stages' results as they are
 stored, never from the data: a stored result and a fresh one give the same page.
@@ -6,8 +6,8 @@ stored, never from the data: a stored result and a fresh one give the same page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
@@ -17,13 +17,16 @@ from keyhole.results import share
 from keyhole.reviews.count_sheets import CountSheet, count_alone, smallest_shown
 from keyhole.reviews.group_tables import exposure_by_group
 from keyhole.reviews.settings import Review
+from keyhole.reviews.stages.attributes import ATTRIBUTES, RELEASED_ATTRIBUTES
 
 if TYPE_CHECKING:
+    from keyhole.exposure.attributes import Attributes
     from keyhole.exposure.cells import Exposure
     from keyhole.exposure.drivers import Drivers
     from keyhole.exposure.fix import Fixes
     from keyhole.exposure.population import PopulationRisk
     from keyhole.exposure.uniques import MinimalUniques
+    from keyhole.reviews.stages.attributes import ReleasedAttributes
     from keyhole.reviews.stages.exposure import Description
     from keyhole.reviews.stages.scenarios import ScenarioStories
 
@@ -149,6 +152,104 @@ def driver_tables(review: Review, found: Drivers) -> list[Table]:
 def fix_table(found: Fixes) -> Table:
     """Return the changes of one variable that help most."""
     return replace(found.tables()[0], title="Changes of one variable, the best first")
+
+
+@dataclass(frozen=True, slots=True)
+class AttributesChapter:
+    """What the keys tell of sensitive columns: a sentence each, and the figures."""
+
+    said: Sequence[str]
+    tables: Sequence[Table]
+
+
+def attributes_chapter(review: Review, results: Mapping[str, Any]) -> AttributesChapter | None:
+    """Return the chapter on attribute disclosure, if columns are sensitive."""
+    if ATTRIBUTES not in results:
+        return None
+    found: Attributes = results[ATTRIBUTES]
+    smallest = smallest_shown(review.exposure.cutoff)
+    tables = [_attributes_table(found, smallest)]
+    levels = [
+        [level.column, level.level, name, f"{level.homogeneous:,}", f"{level.records:,}"]
+        for name, one in found.sensitive.items()
+        for level in (one.levels if one.disclosed else ())
+    ]
+    if levels:
+        head = ["key", "level", "tells", "records in such cells", "of"]
+        note = f"Records in homogeneous cells of {found.cutoff} or more, by level of each key."
+        tables.append(Table("Levels that tell most", head, levels, [note]))
+    if RELEASED_ATTRIBUTES in results:
+        tables.append(_released_table(results[RELEASED_ATTRIBUTES], smallest))
+    said = [learnt_said(found, name, smallest) for name in found.sensitive]
+    return AttributesChapter(said, tables)
+
+
+def learnt_said(found: Attributes, name: str, smallest: int) -> str:
+    """Say in a sentence what the key tells of one sensitive column."""
+    one, least = found.sensitive[name], NUMERALS.get(found.cutoff, f"{found.cutoff}")
+    if not one.disclosed and one.homogeneous:
+        return f"All records have one value of {name}: it is no secret, and nothing is learnt."
+    if not one.hidden_by_rp:
+        return f"No cell of {least} or more shares one value of {name}."
+    guess = (
+        f"A guess from the cell is right for {percentage(one.cap)} of the records; without the "
+        f"file, for {percentage(one.base_rate)}."
+    )
+    few = one.uncommon_records < smallest
+    uncommon = f"fewer than {smallest}" if few else f"{one.uncommon_records:,}"
+    return (
+        f"{one.hidden_by_rp:,} records lie in cells of {least} or more that all share one value "
+        f"of {name}: whoever knows the key learns it without finding anybody. RP({found.cutoff}) "
+        f"does not count them. Of the {one.homogeneous_records:,} records in homogeneous cells of "
+        f"any size, {uncommon} have another value than the most frequent one. {guess}"
+    )
+
+
+NUMERALS = {2: "two", 3: "three", 4: "four", 5: "five", 10: "ten"}
+
+
+def _attributes_table(found: Attributes, smallest: int) -> Table:
+    head = ["column", "records in homogeneous cells", "share", "not the commonest value",
+            "hidden by RP", "CAP", "base rate"]  # fmt: skip
+    rows = [
+        [name, *_hidden(one.homogeneous_records, one.homogeneous, smallest),
+         count_alone(one.uncommon_records, smallest), f"{one.hidden_by_rp:,}",
+         share(one.cap), share(one.base_rate)]
+        for name, one in found.sensitive.items()
+    ]  # fmt: skip
+    notes = [
+        "Homogeneous: all records of the cell have one value.",
+        f"Hidden by RP: those of them in cells of {found.cutoff} or more.",
+        "CAP: the chance of a right guess from the cell; base rate: without the file.",
+    ]
+    return Table("The file under review", head, rows, notes)
+
+
+def _released_table(found: ReleasedAttributes, smallest: int) -> Table:
+    head = ["an intruder knows", "sensitive", "records that tell", "share", "in the original"]
+    rows = []
+    for one in found.rows:
+        if one.judged is None:
+            rows.append([one.knows, one.column, "not released", "", ""])
+        else:
+            told = _hidden(round(one.judged * one.records), one.judged, smallest)
+            before = one.original or 0.0
+            rows.append(
+                [one.knows, one.column, *told,
+                 _hidden(round(before * one.records), one.original, smallest)[1]]
+            )  # fmt: skip
+    notes = []
+    if any(one.right is not None for one in found.rows):
+        notes.append(
+            "Counted are people whose cell has one value in an implicate, and it is their own."
+        )
+    return Table("What is released", head, rows, notes)
+
+
+def _hidden(count: int, part: float | None, smallest: int) -> list[str]:
+    """Return a count with its share, neither of them if it is small."""
+    few = 0 < count < smallest
+    return [count_alone(count, smallest), "" if few else share(part)]
 
 
 def scenario_chapter(

@@ -16,7 +16,7 @@ from keyhole.core.expressions import (
     map_files,
     parse_expression,
 )
-from keyhole.core.names import absent, nearest, shown
+from keyhole.core.names import absent, nearest, quoted, shown
 from keyhole.core.options import Parameter, Question, bind, shown_value, unknown_problems, worded
 from keyhole.core.verbs import VERBS
 from keyhole.data import Microdata
@@ -355,6 +355,13 @@ def _resolved(source: ReviewSource, review: Review) -> None:
         else:
             asked = bind(VERBS["solve"].function(), {**given, "weight": review.exposure.weight})
             _say_together(source, ("solve",), asked, solved)
+    told = review.attributes
+    if told is not None and not told.sensitive:
+        text = "[attributes] needs 'sensitive': name a column, or give one the role sensitive."
+        source.say(("attributes",), text)
+    elif told is not None and (both := [n for n in told.sensitive if n in review.keys]):
+        text = f"[attributes] sensitive must not be keys. Got {quoted(both)} as both."
+        source.say(("attributes", "sensitive"), text)
     if chosen is not None and chosen.candidates:
         asked = bind(VERBS["select"].function(), {**chosen.values, "method": chosen.methods[0]})
         _say_together(source, ("selection",), asked, chosen)

@@ -14,6 +14,7 @@ from keyhole.data import Microdata
 from keyhole.data.columns import Role, Variable
 from keyhole.errors import ColumnError
 from keyhole.reviews.count_sheets import SMALLEST
+from keyhole.reviews.sensitive_guesses import guess_sensitive
 from keyhole.screening.identifiers import words
 from keyhole.screening.inspection import Inspection
 from keyhole.screening.screen import Screening
@@ -81,6 +82,10 @@ class Guess:
         """Return the columns that seem to have a role."""
         return tuple(name for name, one in self.roles.items() if one == role)
 
+    def set_apart(self) -> tuple[str, ...]:
+        """Return the keys, and the columns that have a part of their own; sensitive ones do not."""
+        return (*self.keys, *(name for name, role in self.roles.items() if role != "sensitive"))
+
 
 def guess(data: Microdata, found: Screening, keys: Sequence[str] | None = None) -> Guess:
     """Guess what the columns of a file are; `keys` are those an intruder could know, if given."""
@@ -90,6 +95,9 @@ def guess(data: Microdata, found: Screening, keys: Sequence[str] | None = None) 
     open_columns = [one for one in found.inspections if _is_open(one, roles)]
     chosen, coarser = (given, {}) if given else _keys(open_columns, found, why)
     taken = {*chosen, *coarser.values()}
+    for name, reason in guess_sensitive(data, found.inspections, {*taken, *roles}):
+        roles[name], why[name] = "sensitive", reason
+    taken |= roles.keys()
     others = [one.variable.name for one in open_columns if one.variable.name not in taken]
     sure, doubtful = guess_codes(data)
     return Guess(

@@ -158,6 +158,13 @@ def _measured(guess: Guess, year: int) -> str:
             "[uniques]",
             f"max_size = {size}    # singled out by at most this many variables",
         ]
+    if guess.with_role("sensitive"):
+        lines += [
+            "",
+            "# What the keys tell of the columns with the role sensitive, without finding anybody.",
+            "[attributes]",
+            f"limit = {LIMIT}    # the highest share of records in cells with one value of them",
+        ]
     return "\n".join([*lines, ""])
 
 
@@ -314,7 +321,7 @@ def _revealing(found: Screening, guess: Guess) -> tuple[str, ...]:
     by = [
         one.by[0] for one in found.dependencies if len(one.by) == 1 and one.determined in guess.keys
     ]
-    return tuple(n for n in dict.fromkeys(by) if n not in guess.keys and n not in guess.roles)
+    return tuple(n for n in dict.fromkeys(by) if n not in guess.set_apart())
 
 
 def _top(data: Microdata, name: str) -> int | None:
@@ -343,7 +350,7 @@ def _identifying(
     data: Microdata, found: Screening, guess: Guess, targets: Sequence[str]
 ) -> tuple[str, ...]:
     """Return columns that would name records, or tell what a target was."""
-    away = {*guess.keys, *guess.roles}
+    away = guess.set_apart()
     others = [one.variable.name for one in found.inspections
               if one.read and one.variable.name not in away]  # fmt: skip
     unique = {one.column for one in found.near_unique}

@@ -46,6 +46,7 @@ def methods_used(results: Mapping[str, Any]) -> list[CitedMethod]:
         "scenarios": "scenarios" in results,
         "uniques": "uniques" in results,
         "drivers": "drivers" in results,
+        "attributes": "attributes" in results,
         "fix": "fix" in results,
         "selection": any(name.startswith("selection") for name in results),
         "frontier": "frontier" in results,

@@ -232,6 +232,15 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
     "exposure": section_of("risk", _own(named_groups=_NAMED_GROUPS), without=("keys",)),
     "uniques": section_of("uniques", without=("keys", "cutoff")),
     "drivers": section_of("drivers", without=("keys", "cutoff")),
+    "attributes": section_of(
+        "attributes",
+        _own(limit=(
+            _SHARE, None,
+            "The highest acceptable share of records in cells where all have one value of a "
+            "sensitive column.",
+        )),
+        without=("keys", "cutoff", "original"),
+    ),
     "solve": section_of(
         "solve",
         _own(

@@ -107,6 +107,7 @@ class Review:
     exposure: Question
     uniques: Question | None = None
     drivers: Question | None = None
+    attributes: Question | None = None
     solve: Question | None = None
     selection: Question | None = None
     frontier: Question | None = None
@@ -136,8 +137,9 @@ class Review:
                 del release[name]
         if not self.data.derive:
             del found["data"][DERIVE]  # older reviews have none
-        if found["solve"] is None:
-            del found["solve"]
+        for name in ("solve", "attributes"):
+            if found[name] is None:
+                del found[name]
         for name in REPEATED:
             found[name] = [_plain(one) for one in getattr(self, name)]
             if not found[name]:
@@ -180,6 +182,7 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
         exposure=_exposure(exposure, data),
         uniques=asked("uniques"),
         drivers=asked("drivers"),
+        attributes=_attributes(sections.get("attributes"), tuple(keys), data),
         solve=asked("solve", keys=tuple(keys), limit=exposure.get("limit")),
         selection=selection,
         frontier=None if selection is None else asked("frontier", limit=selection.limit),
@@ -217,6 +220,14 @@ def _exposure(given: Values, data: Microdata) -> Question:
         if len(with_role) == 1 and not told:
             found.setdefault(name, with_role[0])
     return question_of("exposure", found)
+
+
+def _attributes(given: Values | None, keys: tuple[str, ...], data: Microdata) -> Question | None:
+    """Build the question of attribute disclosure; columns of the role `sensitive` ask for it."""
+    by_role = tuple(name for name in data.role("sensitive") if name not in keys)
+    if given is None and not by_role:
+        return None
+    return question_of("attributes", {"sensitive": by_role, **(given or {})})
 
 
 def resolve_selection(given: Values, keys: tuple[str, ...]) -> Question:

@@ -18,6 +18,11 @@ from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.digits import limit_percentage, percentage_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
+from keyhole.reviews.stages.attributes import (
+    RELEASED_ATTRIBUTES,
+    AttributeOnKey,
+    ReleasedAttributes,
+)
 from keyhole.reviews.stages.outgoing import (
     OUTGOING,
     OnKey,
@@ -94,6 +99,7 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
         reasons += [_on_key(one, found.cutoff, limit) for one in found.keys]
         reasons += _scenarios_unjudged(review, results, found, limit)
         reasons += _not_counted(found, limit)
+    reasons += _attributes(review, results)
     reasons += _attacks(review, results)
     return Verdict(*_answer(reasons), tuple(reasons), _given_up(review, results, found))
 
@@ -279,6 +285,50 @@ def open_columns(found: ReleasedFiles, limit: float) -> list[UncountedColumn]:
     """Return the columns in no key that would break the limit if known, the worst first."""
     open_ = [one for one in found.not_counted if one.rp_if_known > limit and one.reason is None]
     return sorted(open_, key=lambda one: -one.rp_if_known)
+
+
+def _attributes(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
+    """Judge by sensitive column the share of records whose value the key tells for certain."""
+    found: ReleasedAttributes | None = results.get(RELEASED_ATTRIBUTES)
+    if found is None or review.attributes is None:
+        return
+    limit = review.attributes.limit
+    for column in dict.fromkeys(one.column for one in found.rows):
+        what, worst = f"Attribute disclosure: {column}", found.worst(column)
+        if worst is None:
+            gone = all(not one.knows for one in found.rows if one.column == column)
+            said = "it is not released" if gone else "no variable of a key is released"
+            yield Reason(what, "met", said, 0.0, limit)
+        elif limit is None:
+            remedy = (
+                "Set limit in [attributes]: the highest acceptable share of records in cells "
+                "where all have one value."
+            )
+            yield Reason(what, "not_judged", "no limit is set", worst.judged, None, remedy)
+        else:
+            yield _attribute(what, worst, found.cutoff, limit)
+
+
+def _attribute(what: str, worst: AttributeOnKey, cutoff: int, limit: float) -> Reason:
+    figure, original = worst.judged or 0.0, worst.original
+    shown = shown_share(figure, worst.records, cutoff, limit)
+    few = 0 < round((original or 0.0) * worst.records) < smallest_shown(cutoff)
+    told = original is not None and not few
+    before = f"; {percentage(original or 0.0)} in the original" if told else ""
+    where = (
+        f"are in cells on {worst.knows} where all have one value"
+        if worst.right is None
+        else f"have a cell on {worst.knows} with one value in the release, and it is their own"
+    )
+    said = f"{shown} of the records {where}, against a limit of {limit_percentage(limit)}{before}"
+    if figure <= limit:
+        return Reason(what, "met", said, figure, limit)
+    remedy = (
+        f"Release fewer or coarser keys, drop {worst.column} or change some of its values (pram, "
+        f"swap), or search for a release within the limit: sensitive and homogeneous_limit in "
+        f"[solve] or [selection]."
+    )
+    return Reason(what, "not_met", said, figure, limit, remedy)
 
 
 _RELEASE_OF = {"protection": PROTECTED, "synthesis": IMPLICATE_1}

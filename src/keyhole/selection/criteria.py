@@ -19,6 +19,7 @@ from keyhole.core.shared import scenario_problems
 from keyhole.engines.opening import open_for
 from keyhole.engines.protocol import Engine, Records
 from keyhole.errors import OptionError
+from keyhole.selection.telling import telling_problems
 
 CRITERIA = ("ratio", "difference")
 
@@ -218,6 +219,7 @@ def choice_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with the variables of a search, whatever the data."""
     yield from scenario_problems(question, instead_of="candidates", beside=True)
     names = _names(question)
+    yield from telling_problems(question, names)
     for name in repeated(names):
         yield Problem(
             "{candidates} and {keep} must name each variable once. Got {0!r} twice instead.", name
@@ -239,9 +241,10 @@ def open_choice(
     opened: Any = open_for(
         question,
         data,
-        needs_values_for=needs_values_for,
+        needs_values_for=needs_values_for
+        or ("a limit on homogeneous cells" if question.homogeneous_limit is not None else ""),
         needs_memory_for="a scenario's recoding" if question.scenario else "",
-        every_column=bool(question.scenario),
+        every_column=bool(question.scenario) or question.homogeneous_limit is not None,
         offers="candidates",
     )
     if not question.scenario:

@@ -34,6 +34,7 @@ from keyhole.results import Result, share, tables_of
 from keyhole.selection.criteria import EngineEvaluator, Space, choice_problems, open_choice
 from keyhole.selection.result import why_nothing
 from keyhole.selection.search import SEARCHES
+from keyhole.selection.telling import Telling
 
 if TYPE_CHECKING:
     import altair
@@ -62,6 +63,7 @@ class Hunt:
     limit: float
     cutoff: int
     deadline: float = math.inf
+    telling: Telling | None = None
     found: dict[frozenset[int], Tally] = field(default_factory=dict)
     out_of_time: bool = False
     _group: dict[int, int] = field(default_factory=dict)
@@ -86,9 +88,9 @@ class Hunt:
             self._group.update(dict.fromkeys(self.engine.numbers(group), number))
         root = self.engine.partition(self.space.keep, cutoff=self.cutoff)
         tally = root.tally(self.engine.records)
-        if tally.rp > self.limit:
-            return
         head = frozenset(self.engine.numbers(self.space.keep))
+        if not self._fits(head, tally):
+            return
         jobs = self._children(head, root, tally, sorted(self._group))
         self._branches = {job.args[2]: place for place, job in enumerate(jobs)}
         done = 0
@@ -125,7 +127,7 @@ class Hunt:
         if tail:
             tallies = cells.tally_splits(tail, self.engine.sizes, self.engine.records)
             self._counts.append((head.union(tail), len(tail)))
-            fits = {v: t for v, t in zip(tail, tallies, strict=True) if t.rp <= self.limit}
+            fits = {v: t for v, t in zip(tail, tallies, strict=True) if self._fits(head | {v}, t)}
         if not fits:
             self._report(head, tally)
             return []
@@ -151,7 +153,7 @@ class Hunt:
             return True
         tally = cells.tally_joint(tail, self.engine.records)
         self._counts.append((whole, 1))
-        fits_together = tally.rp <= self.limit
+        fits_together = self._fits(whole, tally)
         if fits_together:
             self._report(whole, tally)
         return fits_together
@@ -168,6 +170,12 @@ class Hunt:
             return
         for job in self._children(head, cells.refined([v]), tally, rest):
             job()
+
+    def _fits(self, numbers: Collection[int], tally: Tally) -> bool:
+        """Tell whether a set is within the limits; no superset of one that is not is."""
+        if tally.rp > self.limit or self.telling is None:
+            return tally.rp <= self.limit
+        return self.telling.allows([n for i, n in enumerate(self.space.names) if i in numbers])
 
     def _covered(self, numbers: frozenset[int]) -> bool:
         with self._lock:
@@ -215,6 +223,7 @@ class FrontierSet:
     rp: Annotated[float, Share("records")]
     cr: float
     value: float
+    homogeneous: Annotated[Mapping[str, float] | None, WHEN_SET] = None
 
     @property
     @figure()
@@ -321,6 +330,8 @@ def frontier(
         ),
     ] = None,
     values: shared.Values = None,
+    sensitive: shared.Sensitive = None,
+    homogeneous_limit: shared.HomogeneousLimit = None,
     progress: Progress | None = None,
     engine: shared.EngineOption = "auto",
     memory: shared.MemorySize = None,
@@ -356,10 +367,12 @@ def frontier(
     def named(numbers: Collection[int], found: Tally) -> FrontierSet:
         names = tuple(name for i, name in enumerate(space.names) if i in numbers)
         value = math.fsum(worth.get(name, 1.0) for name in names)
-        return FrontierSet(names, found.rp, found.cr, value)
+        told = None if telling is None else telling.shares(names)
+        return FrontierSet(names, found.rp, found.cr, value, told)
 
-    greedy = _greedy(counter, space, limit, cutoff, start + GREEDY_SHARE * time_left)
-    hunt = Hunt(counter, space, limit, cutoff, start + time_left)
+    telling = Telling.of(question, opened, space.names)
+    greedy = _greedy(counter, space, limit, cutoff, start + GREEDY_SHARE * time_left, telling)
+    hunt = Hunt(counter, space, limit, cutoff, start + time_left, telling)
     hunt.start_from(s for s in greedy.values() if s is not None)
     hunt.run(progress)
     sets = sorted(
@@ -404,7 +417,12 @@ def _notes(
 
 
 def _greedy(
-    engine: MemoryEngine, space: Space, limit: float, cutoff: int, deadline: float
+    engine: MemoryEngine,
+    space: Space,
+    limit: float,
+    cutoff: int,
+    deadline: float,
+    telling: Telling | None,
 ) -> dict[str, tuple[str, ...] | None]:
     """Return the set within the limit that each greedy search ends at, if it ends in time."""
     evaluate = EngineEvaluator(engine, cutoff=cutoff)
@@ -417,6 +435,7 @@ def _greedy(
                 candidates=space.groups,
                 limit=limit,
                 progress=lambda _: hurry(deadline),
+                allows=None if telling is None else telling.allows,
             ).within_limit
         except OutOfTimeError:
             break

@@ -26,6 +26,7 @@ from keyhole.screening.dependence_screening import encode_all
 from keyhole.screening.screen import identifying
 from keyhole.selection.ladders import LadderCodes, Rung
 from keyhole.selection.solution import NotCounted
+from keyhole.selection.telling import Telling
 from keyhole.selection.treating import Patterns, Treatment, give_back, number_rows
 
 
@@ -97,6 +98,13 @@ class Outgoing:
             return Tally(left, 1, left if left < self.question.cutoff else 0)
         engine = local_engine(self.data, self._left(self.codes))
         return engine.tally(tuple(self.codes), cutoff=self.question.cutoff)
+
+    def homogeneous(self, telling: Telling | None) -> dict[str, float] | None:
+        """Return by sensitive column the share of records in homogeneous cells."""
+        if telling is None:
+            return None
+        engine = local_engine(self.data, self.codes)
+        return Telling(engine, telling.sensitive, telling.limit).shares(tuple(self.codes))
 
     def not_counted(self) -> tuple[NotCounted, ...]:
         """Return RP with each of the other columns known too."""

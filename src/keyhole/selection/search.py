@@ -41,6 +41,7 @@ DROP_SHARE = 0.65
 TIE = 1e-9
 
 StepProgress = Callable[[str], None]
+Allows = Callable[[tuple[str, ...]], bool]
 
 
 class _Walk:
@@ -53,7 +54,9 @@ class _Walk:
         criterion: Criterion,
         values: Mapping[str, float],
         progress: StepProgress | None,
+        allows: Allows | None,
     ) -> None:
+        self.allows = (lambda _: True) if allows is None else allows
         self.evaluate, self.space, self.criterion = evaluate, space, criterion
         self.values, self.progress = values, progress
         self.current = space.keep
@@ -147,7 +150,7 @@ def _begin(given: Mapping[str, Any]) -> _Walk:
         raise OptionError(problems)
     space = Space.parse(given["keep"], given["candidates"])
     criterion, values = given["criterion"] or named_criterion(), given["values"] or {}
-    return _Walk(given["evaluate"], space, criterion, values, given["progress"])
+    return _Walk(given["evaluate"], space, criterion, values, given["progress"], given["allows"])
 
 
 def _one_way(walk: _Walk, letter: str, method: MethodName, limit: float) -> Selection:
@@ -155,8 +158,11 @@ def _one_way(walk: _Walk, letter: str, method: MethodName, limit: float) -> Sele
     adds = letter == "F"
     while moves := (walk.space.additions if adds else walk.space.removals)(walk.current):
         look = walk.look(letter, moves)
-        if look.exposed.rp > limit if adds else look.exposed.rp < limit:
+        allowed = walk.allows(look.move.variables)
+        if look.exposed.rp > limit if adds else (look.exposed.rp < limit and allowed):
             return _finish(walk, method, limit, None, look.stopped("limit"))
+        if adds and not allowed:
+            return _finish(walk, method, limit, None, look.stopped("homogeneous"))
         walk.take(letter, look)
     return _finish(walk, method, limit, None, walk.exhausted(letter))
 
@@ -170,6 +176,7 @@ def forward(
     criterion: Criterion | None = None,
     values: Mapping[str, float] | None = None,
     progress: StepProgress | None = None,
+    allows: Allows | None = None,
 ) -> Selection:
     """Add variables one at a time while RP stays within the limit.
 
@@ -190,6 +197,9 @@ def forward(
         by it.
     progress
         Called with the name of each step before it is evaluated.
+    allows
+        Tells whether a set is within a further limit, one that no superset of a set beyond it
+        meets; a variable that leads beyond it is not entered either.
 
     Examples
     --------
@@ -211,6 +221,7 @@ def backward(
     criterion: Criterion | None = None,
     values: Mapping[str, float] | None = None,
     progress: StepProgress | None = None,
+    allows: Allows | None = None,
 ) -> Selection:
     """Start from all variables and remove one at a time while RP stays at or above the limit.
 
@@ -232,6 +243,7 @@ def stepwise(
     criterion: Criterion | None = None,
     values: Mapping[str, float] | None = None,
     progress: StepProgress | None = None,
+    allows: Allows | None = None,
 ) -> Selection:
     """Add as forward does, but before each addition remove while RP is at the drop limit.
 
@@ -253,6 +265,8 @@ def stepwise(
         reason: Reason | None = None
         if look.exposed.rp > limit:
             reason = "limit"
+        elif not walk.allows(look.move.variables):
+            reason = "homogeneous"
         elif look.move.added in removed:
             reason = "reentry"
         elif frozenset(look.move.variables) in seen:
@@ -316,7 +330,7 @@ def _within(walk: _Walk, limit: float) -> tuple[str, ...] | None:
     The empty set is not evaluated: of an evaluator it is not asked. `select`, which knows how
     many records there are, refuses it where even that is beyond the limit.
     """
-    while walk.current and walk.here().rp > limit:
+    while walk.current and (walk.here().rp > limit or not walk.allows(walk.current)):
         moves = walk.space.removals(walk.current)
         if not moves:
             return None

@@ -33,6 +33,7 @@ from keyhole.selection.criteria import (
 )
 from keyhole.selection.result import Reason, Selection, SelectionGroup
 from keyhole.selection.search import METHODS, SEARCHES, StepProgress
+from keyhole.selection.telling import Telling
 
 if TYPE_CHECKING:
     import altair
@@ -91,6 +92,8 @@ def select(
         bool, Option("Leave out candidates that nearly repeat an earlier variable.")
     ] = False,
     values: shared.Values = None,
+    sensitive: shared.Sensitive = None,
+    homogeneous_limit: shared.HomogeneousLimit = None,
     by: shared.By = None,
     name_small_groups: shared.NameSmallGroups = False,
     compare: Annotated[bool, Option("Compare all three methods.", surfaces="c")] = False,
@@ -253,6 +256,7 @@ def _search(
     engine, rule = engine_of(data, space.names), question.criterion
     if not isinstance(rule, Criterion):
         rule = named_criterion(rule, cr_weight=question.cr_weight)
+    telling = Telling.of(question, data, space.names)
     more = {"drop_limit": question.drop_limit} if question.method == "stepwise" else {}
     found = SEARCHES[question.method](
         EngineEvaluator(engine, cutoff=question.cutoff),
@@ -262,13 +266,19 @@ def _search(
         criterion=rule,
         values=question.values["values"],
         progress=progress,
+        allows=None if telling is None else telling.allows,
         **more,
     )
     within = found.within_limit
     if within == () and engine.tally((), cutoff=question.cutoff).rp > question.limit:
         within = None
     return dataclasses.replace(
-        found, within_limit=within, cutoff=question.cutoff, records=data.records, engine=engine.name
+        found,
+        within_limit=within,
+        homogeneous=None if telling is None or within is None else telling.shares(within),
+        cutoff=question.cutoff,
+        records=data.records,
+        engine=engine.name,
     ).with_notes(*engine_notes(data))
 
 

@@ -94,8 +94,9 @@ class Solution(Result):
     `complete` says that every combination was searched, so that nothing better exists; otherwise
     `bound` is what no release can exceed. `frontier` has all Pareto points of RP and utility
     within the limits. `left_out` has the keys that are not released, and columns in no key from
-    which a key was derived. `greedy` has how simpler plans do; None is one that cannot meet the
-    limits.
+    which a key was derived. `homogeneous` has by sensitive column the share of records in cells
+    with one value, if it was limited. `greedy` has how simpler plans do; None is one
+    that cannot meet the limits.
     """
 
     keys: tuple[str, ...]
@@ -126,6 +127,7 @@ class Solution(Result):
     notes: tuple[str, ...]
     engine: str = "memory"
     weight: Annotated[str | None, WHEN_SET] = None
+    homogeneous: Annotated[Mapping[str, float] | None, WHEN_SET] = None
     make: Annotated[Callable[[], Microdata] | None, HIDDEN] = None
 
     def release(self) -> Microdata:
@@ -223,6 +225,10 @@ class Solution(Result):
         notes += [
             f"RP on {', '.join(one.keys)}: {share(one.rp)}, limit {one.limit:g}."
             for one in self.further or ()
+        ]
+        notes += [
+            f"In cells with one value of {name}: {share(x)} of the records."
+            for name, x in (self.homogeneous or {}).items()
         ]
         names = ["plan", "RP", "utility", "blanked", "removed", "after losses", "columns"]
         return Table("Utility against simpler plans", names, rows, notes)

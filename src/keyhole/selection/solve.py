@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,8 +25,16 @@ from keyhole.selection.ladders import LadderCodes, declared_ladders, encode_ladd
 from keyhole.selection.releasing import Outgoing
 from keyhole.selection.search import backward
 from keyhole.selection.solution import FurtherKey, Release, ReleasedColumn, Solution
-from keyhole.selection.solving import KeyCells, LadderSearch, Point, Steps
-from keyhole.selection.treating import KeyLimit, Patterns, Treatment
+from keyhole.selection.solving import (
+    KeyCells,
+    LadderSearch,
+    Point,
+    RiskBound,
+    Steps,
+    TellingCells,
+)
+from keyhole.selection.telling import Telling, sensitive_columns, telling_problems
+from keyhole.selection.treating import KeyLimit, Patterns, Treatment, most_at_risk
 
 Progress = Callable[[int, int], None]
 SCALE = 10**12
@@ -151,6 +160,8 @@ def solve(
             "What columns are worth to the data's users; 1 if not named.", kind=Amounts("worth")
         ),
     ] = None,
+    sensitive: shared.Sensitive = None,
+    homogeneous_limit: shared.HomogeneousLimit = None,
     weight: Annotated[
         str | None,
         Option(
@@ -226,6 +237,12 @@ def solve_problems(question: Question) -> Iterator[Problem]:
         if others:
             template = f"{{{option}}} names {{0}}, not one of {{keys}}. Add it, or leave it out."
             yield Problem(template, quoted(others))
+    yield from telling_problems(question, keys)
+    if question.homogeneous_limit is not None and (question.suppress or question.remove):
+        yield Problem(
+            "{homogeneous_limit} must not go with {suppress} or {remove}: blanking a record may "
+            "make another cell homogeneous. Leave one of them out, and protect the release later."
+        )
     if question.weight in keys:
         yield Problem("{weight} must not be one of {keys}. Leave it out of one of the two.")
     if (count := len(question.limits)) >= MOST_KEYS:
@@ -244,6 +261,8 @@ class SolveAsked:
     keys: tuple[KeyLimit, ...]
     suppress: int
     remove: int
+    telling: Telling | None = None
+    told: tuple[TellingCells, ...] = ()
 
     @classmethod
     def of(cls, question: Question, data: Records) -> SolveAsked:
@@ -270,7 +289,43 @@ class SolveAsked:
         further = [KeyLimit(tuple(places[n] for n in key), x) for key, x in question.limits]
         every = KeyLimit(tuple(range(len(names))), question.limit)
         shares = (math.floor(x * data.records + 1e-9) for x in (question.suppress, question.remove))
-        return cls(question, data, ladders, patterns, (every, *further), *shares)
+        asked = cls(question, data, ladders, patterns, (every, *further), *shares)
+        return asked._with_telling()
+
+    def _with_telling(self) -> SolveAsked:
+        """Return the question with the cells that count what is told of sensitive columns."""
+        names, data = self.question.keys, self.data
+        as_is = {n: x.codes for n, x in zip(names, self.ladders, strict=True)}
+        sensitive = sensitive_columns(self.question, data, names)
+        if not sensitive:
+            return self
+        telling = Telling(
+            local_engine(data, as_is),
+            {n: data.codes(n).values for n in sensitive},
+            self.question.homogeneous_limit,
+        )
+        told = []
+        for name in sensitive:
+            table = local_engine(data, {**as_is, name: data.codes(name)}).patterns([*names, name])
+            codes = {v: table.codes(key) for v, key in enumerate(names)}
+            if data.codes(name).size > 1:  # what everybody has is no disclosure
+                told.append(TellingCells(codes, table.codes(name), table.records, self.steps))
+        return dataclasses.replace(self, telling=telling, told=tuple(told))
+
+    @property
+    def most_told(self) -> RiskBound:
+        """What the limit on attribute disclosure allows; within it no release is the riskier."""
+        allowed = most_at_risk(self.question.homogeneous_limit, self.data.records)
+        return RiskBound(allowed, allowed, math.inf)
+
+    def tells(self, rungs: Sequence[int]) -> bool:
+        """Tell whether a release is beyond the limit on attribute disclosure."""
+        for cells in self.told:
+            for v, rung in enumerate(rungs):
+                cells = cells.at(v, rung, {})
+            if cells.at_risk > self.most_told.allowed:
+                return True
+        return False
 
     @property
     def steps(self) -> Sequence[Steps]:
@@ -293,8 +348,9 @@ class SolveAsked:
         ]
         allowed = (self.data.records, cutoff, self.suppress, self.remove)
         bounds = [key.bound(*allowed) for key in self.keys]
+        bounds += [self.most_told for _ in self.told]
         search = LadderSearch(self.steps, order, bounds, self._ties, deadline, progress)
-        search.run(cells)
+        search.run([*cells, *self.told])
         return search
 
     def _ties(self, rungs: tuple[int, ...]) -> tuple[float, ...] | None:
@@ -302,7 +358,12 @@ class SolveAsked:
         return None if found is None else (found.treated, max(found.rps))
 
     def treated(self, rungs: Sequence[int], suppress: int, remove: int) -> Treatment | None:
-        """Treat the fewest records of a release, if that meets the limits."""
+        """Treat the fewest records of a release, if that meets the limits.
+
+        Blanked records may make a cell homogeneous: none are with a limit on that.
+        """
+        if self.tells(rungs):
+            return None
         node = self.patterns.node(rungs, self.keys)
         return node.treated(self.keys, self.question.cutoff, suppress, remove)
 
@@ -314,6 +375,13 @@ class SolveAsked:
         found = self.patterns.node(least, self.keys).outcome(self.question.cutoff)
         worst = max(range(len(self.keys)), key=lambda k: found.rps[k] - self.keys[k].limit)
         named = "all keys" if worst == 0 else quoted(self.question.limits[worst - 1][0])
+        if self.tells(least):
+            return OptionError(
+                Problem(
+                    "{homogeneous_limit} cannot be met with {must}, even at the coarsest levels. "
+                    "Raise the limit, or require fewer columns."
+                )
+            )
         what = "every key left out"
         if self.question.must:
             what = "{must} at the coarsest levels and all else left out"
@@ -391,6 +459,7 @@ class SolveAsked:
             kept_utility=mine.kept_utility,
             weight_factor=outgoing.weight_factor,
             further=tuple(further),
+            homogeneous=outgoing.homogeneous(self.telling),
             frontier=tuple(self.release(p.rungs, self._treatment(p)) for p in points),
             greedy=self._greedy(),
             ladders={
@@ -419,14 +488,17 @@ class SolveAsked:
         kept: Sequence[str] | None = self.question.must
         if rest:
             must, limit = self.question.must, self.question.limit
-            kept = backward(evaluate, keep=must, candidates=rest, limit=limit).within_limit
+            allows = None if self.telling is None else self.telling.allows
+            kept = backward(
+                evaluate, keep=must, candidates=rest, limit=limit, allows=allows
+            ).within_limit
         finest = [0] * len(names)
         each = zip(names, self.steps, strict=True)
         chosen = [0 if name in (kept or ()) else len(one.tables) for name, one in each]
         plans = {
             "backward": (chosen, None if kept is None else self.treated(chosen, 0, 0)),
             "classical": self._coarsened(),
-            "suppression": (finest, self.treated(finest, records, 0)),
+            "suppression": (finest, self.treated(finest, 0 if self.told else records, 0)),
         }
         return {
             name: None if found is None else self.release(rungs, found)

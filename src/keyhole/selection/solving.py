@@ -24,6 +24,7 @@ from keyhole.engines.partition import spans
 from keyhole.engines.resources import WORKERS, in_threads
 from keyhole.kernels import rungs
 from keyhole.kernels.arrays import Ints, Numbers, Words
+from keyhole.kernels.attributes import tally_homogeneous
 from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
 from keyhole.selection.frontier import OutOfTimeError
@@ -117,6 +118,70 @@ class KeyCells:
         self._rows, self._weights = rows[:left].copy(), weights[:left].copy()
         self._starts = starts[: cells + 1].copy()
         self.at_risk += at_risk
+
+
+class TellingCells:
+    """The cells of a key, as far as its columns are decided, and the records in homogeneous ones.
+
+    It answers what `LadderSearch` asks of `KeyCells`: `at_risk` are the records in homogeneous
+    cells, which are settled and dropped, since they stay so however they are split. `codes` are
+    by number of the column, `values` those of the sensitive column, of each distinct pattern.
+    """
+
+    def __init__(
+        self,
+        codes: Mapping[int, Ints],
+        values: Ints,
+        records: Ints,
+        ladders: Sequence[Steps],
+    ) -> None:
+        self._codes, self._values, self._records = dict(codes), values, records
+        self._ladders, self.at_risk = ladders, 0
+        self._starts = np.array([0, len(values)], dtype=np.int64)
+        for v in codes:
+            if ladders[v].must:
+                self._split(v, len(ladders[v].tables) - 1)
+
+    def concerns(self, column: int) -> bool:
+        """Tell whether the column is in the key."""
+        return column in self._codes
+
+    def split(self, column: int, first: int, most: int) -> list[int]:
+        """Return the records in homogeneous cells with each rung of a column from `first` on."""
+        tables = self._ladders[column].tables[first:]
+        found = tally_homogeneous(
+            self._starts, self._codes[column], self._values, self._records, tables,
+            most - self.at_risk,
+        )  # fmt: skip
+        return [self.at_risk + int(x) for x in found]
+
+    def at(self, column: int, rung: int, finest: Mapping[int, int]) -> TellingCells:  # noqa: ARG002
+        """Return the cells split by a rung of one more column."""
+        made = copy.copy(self)
+        made._codes = dict(self._codes)
+        if rung < len(self._ladders[column].tables):
+            made._split(column, rung)
+        return made
+
+    def _split(self, column: int, rung: int) -> None:
+        sizes = np.diff(self._starts)
+        cells = np.repeat(np.arange(len(sizes)), sizes)
+        codes = self._ladders[column].tables[rung][self._codes[column]].astype(np.int64)
+        joined = cells * (int(codes.max(initial=0)) + 1) + codes
+        order = np.argsort(joined, kind="stable")
+        joined, values = joined[order], self._values[order]
+        bounds = np.flatnonzero(np.diff(joined, prepend=-1, append=-1))
+        low, high = (f.reduceat(values, bounds[:-1]) for f in (np.minimum, np.maximum))
+        rows = np.diff(bounds)
+        mixed = np.repeat(low != high, rows)
+        self.at_risk += int(self._records[order][~mixed].sum())
+        kept = order[mixed]
+        self._starts = np.concatenate(([0], np.cumsum(rows[low != high]))).astype(np.int64)
+        self._values, self._records = self._values[kept], self._records[kept]
+        self._codes = {v: one[kept] for v, one in self._codes.items()}
+
+
+Cells = KeyCells | TellingCells
 
 
 def _sorted(rows: Words, weights: Numbers, tag_bits: int) -> tuple[Words, Numbers]:
@@ -231,7 +296,7 @@ class LadderSearch:
         """Whether everything was searched."""
         return self.open_gain is None
 
-    def run(self, keys: Sequence[KeyCells]) -> None:
+    def run(self, keys: Sequence[Cells]) -> None:
         """Search everything below the cells in which nothing is decided."""
         # All else left out, so that there is something to release whenever the time is over.
         self._rungs = [len(s.tables) - s.must for s in self.ladders]
@@ -246,7 +311,7 @@ class LadderSearch:
         return len(self.ladders[column].tables) + (not self.ladders[column].must)
 
     def _descend(
-        self, depth: int, keys: Sequence[KeyCells], gain: int, finest: Mapping[int, int]
+        self, depth: int, keys: Sequence[Cells], gain: int, finest: Mapping[int, int]
     ) -> None:
         if time.monotonic() > self.deadline:
             self._leave_open(gain + sum(self.ladders[v].gains[finest[v]] for v in finest))
@@ -281,7 +346,7 @@ class LadderSearch:
         return None
 
     def _options(
-        self, depth: int, keys: Sequence[KeyCells], risk: float, finest: Mapping[int, int]
+        self, depth: int, keys: Sequence[Cells], risk: float, finest: Mapping[int, int]
     ) -> tuple[Options, dict[int, int]]:
         """Count each rung of each column left; return those within the limits."""
         options: Options = {}

@@ -7,6 +7,7 @@ chapter in the report.
 from collections.abc import Mapping
 from typing import Any
 
+from keyhole.reviews.stages.attributes import ATTRIBUTES_STAGE, RELEASED_ATTRIBUTES_STAGE
 from keyhole.reviews.stages.exposure import DRIVERS_STAGE, EXPOSURE_STAGES, SCREEN_STAGE
 from keyhole.reviews.stages.outgoing import OUTGOING_STAGE
 from keyhole.reviews.stages.protection import PROTECTION_STAGE
@@ -39,6 +40,7 @@ STAGES: tuple[Stage, ...] = (
     SCREEN_STAGE,
     *EXPOSURE_STAGES,
     DRIVERS_STAGE,
+    ATTRIBUTES_STAGE,
     SCENARIO_STAGE,
     SOLVE_STAGE,
     *SELECTION_STAGES,
@@ -48,6 +50,7 @@ STAGES: tuple[Stage, ...] = (
     RELEASES_STAGE,
     REMAINING_STAGE,
     OUTGOING_STAGE,
+    RELEASED_ATTRIBUTES_STAGE,
     *TABLE_STAGES,
 )
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import altair
 
     from keyhole.exposure.cells import Exposure
-    from keyhole.exposure.drivers import Driver, Drivers
+    from keyhole.exposure.drivers import Drivers
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,8 @@ def without_small_levels(found: Drivers, told_elsewhere: str | None = None) -> D
     for name in found.variables:
         if name != told_elsewhere:
             levels = [one for one in found.levels if one.variable == name]
-            told |= {(name, levels[i].place) for i in _tellable(levels, smallest)}
+            counts = [(one.records, one.at_risk) for one in levels]
+            told |= {(name, levels[i].place) for i in tellable(counts, smallest)}
     least = smallest / max(found.records, 1)
 
     def stays(one: Any) -> bool:
@@ -211,11 +212,14 @@ def without_small_levels(found: Drivers, told_elsewhere: str | None = None) -> D
     return found.keeping(stays)
 
 
-def _tellable(levels: Sequence[Driver], smallest: int) -> list[int]:
-    """Return the places of the levels whose counts may all be told, given the file's totals."""
+def tellable(levels: Sequence[tuple[int, int]], smallest: int) -> list[int]:
+    """Return the places of the levels whose counts may all be told, given the file's totals.
+
+    Each level has its records, and how many of them are counted.
+    """
     sheet = CountSheet(smallest)
-    sizes = [sheet.count(one.records, floor=1) for one in levels]
-    risky = [sheet.count(one.at_risk, of=size) for one, size in zip(levels, sizes, strict=True)]
+    sizes = [sheet.count(records, floor=1) for records, _ in levels]
+    risky = [sheet.count(part, of=size) for (_, part), size in zip(levels, sizes, strict=True)]
     for column in (sizes, risky):
         sheet.add_up(column, sum(count.value for count in column))
     return [i for i in range(len(levels)) if sizes[i].exact and risky[i].exact]

@@ -109,7 +109,8 @@ class ReleasedFiles(Result):
         ]
 
 
-def _ask(review: Review, earlier: Earlier) -> Asked | None:
+def ask_outgoing(review: Review, earlier: Earlier) -> Asked | None:
+    """Ask how exposed what is released is, on every key of the review."""
     release, scenarios = review.release, review.scenarios
     keyed = scenarios is not None and scenarios.chosen is not None
     chosen = review.selection
@@ -149,11 +150,11 @@ def _added_by(plan: Plan | None) -> dict[str, list[str]]:
 
 def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     source = files["data"].data
-    named, made = _released(files, asked)
+    named, made = released_files(files, asked)
     start = files.get(STARTED, files["data"]).data if asked["product"] == SYNTHESIS else None
     first, cutoff = made[0], asked["cutoff"]
     keys = [
-        _on_key(who, source, made, start, cutoff) for who in _intruders(files, asked, first.names)
+        _on_key(who, source, made, start, cutoff) for who in intruders_on(files, asked, first.names)
     ]
     return ReleasedFiles(
         files=named,
@@ -167,7 +168,7 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     )
 
 
-def _released(files: Files, asked: Asked) -> tuple[tuple[str, ...], list[Microdata]]:
+def released_files(files: Files, asked: Asked) -> tuple[tuple[str, ...], list[Microdata]]:
     """Return the names of the files that are released, and what they hold."""
     product, data = asked["product"], files["data"]
     if product == SYNTHESIS:
@@ -186,7 +187,8 @@ def _released(files: Files, asked: Asked) -> tuple[tuple[str, ...], list[Microda
     ]
 
 
-def _intruders(files: Files, asked: Asked, released: Sequence[str]) -> Iterator[Intruder]:
+def intruders_on(files: Files, asked: Asked, released: Sequence[str]) -> Iterator[Intruder]:
+    """Yield who could match the release: by the keys, all that is selected, and scenarios."""
     keys = _with_derived(asked["keys"], asked["derived"])
     if keys:
         yield Intruder(KEYS, keys)
@@ -258,7 +260,7 @@ def _not_counted(data: Microdata, asked: Asked, keys: Sequence[OnKey]) -> Iterat
 OUTGOING_STAGE = Stage(
     OUTGOING,
     "What is released",
-    _ask,
+    ask_outgoing,
     _run,
     (PROTECTION, SYNTHESIS, "solve", *SELECTIONS),
     reads=("data", "scenario", PROTECTED_FILE, STARTED, RELEASE),
