@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import keyhole
+from keyhole.cli.main import run
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError
 from keyhole.kernels.closest import box, closest, matches
@@ -534,3 +535,20 @@ def test_types_that_clash_are_told_without_values():
         keyhole.study(puf=people, original=words, control=words, attacks="present",
                       link=["sex", "age"])  # fmt: skip
     assert "forty-two" not in str(caught.value)
+
+
+def test_the_command_line_names_flags_and_writes_nothing(tmp_path, capsys):
+    path, picture = tmp_path / "people.csv", tmp_path / "attacks.svg"
+    people_of(100, 1).write_csv(path)
+    asked = ["study", "--puf", str(path), "--link", "sex,age", "--plot", str(picture)]
+    assert run([*asked, "--attacks", "linked,inferred"]) == 2
+    said = capsys.readouterr().err
+    for words in ("need --original", "--second-link must name", "--secret must name"):
+        assert words in said
+    assert run(asked) == 2
+    assert "--eif must be" in capsys.readouterr().err
+    assert run([*asked, "--attacks", "present", "--original", str(path), "--pairs", "p.csv"]) == 2
+    assert "--pairs needs --attacks found" in capsys.readouterr().err
+    assert not picture.exists()
+    assert run([*asked, "--attacks", "present", "--original", str(path), "--json"]) == 0
+    assert picture.exists()

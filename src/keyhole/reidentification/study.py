@@ -220,9 +220,8 @@ def study(
     attacks: Annotated[
         AttackName | Sequence[AttackName],
         Option(
-            "Which attacks to make: `found` (the linkage above, which alone needs EIF and IUF), "
-            "`singled-out`, `linked`, `inferred`, `present`. By default people are only to be "
-            "found.",
+            "Which attacks to make: `found` (by linking PUF and EIF; it alone needs EIF, IUF and "
+            "ids), `singled-out`, `linked`, `inferred`, `present`. By default only `found`.",
             kind=Several(Choice(get_args(AttackName))),
             metavar="A,…",
             surfaces="c",
