@@ -247,6 +247,16 @@ SYNTHESISE = {
         f"--implicates 2 {STAY} --out coded-drawn --self-match 0",
         writes=("coded-drawn/release/implicate-1.sav",),
     ),
+    "synthesise-held-out": Case(
+        f"{DRAW} --targets age,ms --strata sex {STAY} --hold-out 0.4 --out held --self-match 0",
+        writes=("held/release/implicate-1.csv", "held/internal/control.csv"),
+    ),
+    "study-attacks": Case(
+        "study --puf held/release --original held/internal/original.csv --control "
+        "held/internal/control.csv --attacks singled-out,linked,inferred,present --link sex,age,ms "
+        "--second-link race1,homstate,psx --secret income --numeric age,income --seed 7",
+        after=("synthesise-held-out",),
+    ),
     "tabulate": Case(
         "tabulate drawn/release --rows sex --cols ms --weight weight", after=("synthesise",)
     ),

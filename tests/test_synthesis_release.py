@@ -254,3 +254,44 @@ def test_the_seed_may_stand_in_a_file(csv, tmp_path, capsys):
     capsys.readouterr()
     assert run([*words, "--out", str(tmp_path / "c")]) == 2
     assert capsys.readouterr().err.count("--seed") == 1
+
+
+def held_out(csv, out, **more):
+    keyhole.synthesise(csv, strata=["sex"], out=out, hold_out=0.25, **{**ASKED, **more})
+    ext = [pl.read_csv(out / "internal" / f"{name}.csv") for name in ("original", "control")]
+    return pl.read_csv(out / "release" / "implicate-1.csv"), *ext
+
+
+def test_a_part_can_be_held_out_before_the_synthesis(csv, tmp_path):
+    numbered = pl.read_csv(csv).with_row_index("row")
+    path = tmp_path / "numbered.csv"
+    numbered.write_csv(path)
+    made, original, control = held_out(path, tmp_path / "made", drop=["row"])
+    assert control.height == round(0.25 * numbered.height)
+    assert made.height == original.height == numbered.height - control.height
+    assert sorted([*original["row"], *control["row"]]) == numbered["row"].to_list()
+    assert original.equals(numbered.filter(pl.col("row").is_in(original["row"].implode())))
+    assert control["row"].to_list() != list(range(control.height))
+    targets = ASKED["targets"]
+    assert made.drop(targets).equals(original.drop("row", *targets))
+    assert "control" not in str(sorted((tmp_path / "made" / "release").iterdir()))
+    for name in ("original", "control"):
+        mode = (tmp_path / "made" / "internal" / f"{name}.csv").stat().st_mode
+        assert stat.S_IMODE(mode) == 0o600
+    again = held_out(path, tmp_path / "again", drop=["row"], implicates=1)[2]
+    other = held_out(path, tmp_path / "other", drop=["row"], implicates=1, seed=5)[2]
+    assert again.equals(control)
+    assert not other.equals(control)
+
+
+def test_nothing_more_is_written_without_a_hold_out(released):
+    assert sorted(p.name for p in (released / "internal").iterdir()) == [
+        "evaluation.json", "evaluation.txt", "parameters.json", "records.parquet",
+    ]  # fmt: skip
+    assert "hold_out" not in json.loads((released / "internal" / "parameters.json").read_text())
+
+
+@pytest.mark.parametrize("share", [0, 1, 0.0001])
+def test_a_hold_out_leaves_records_on_both_sides(csv, share):
+    with pytest.raises(InputError, match="hold_out must"):
+        keyhole.synthesise(csv, hold_out=share, **ASKED)

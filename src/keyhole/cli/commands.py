@@ -313,7 +313,8 @@ def _parameter(parameter: Parameter) -> inspect.Parameter:
 
 def _default(parameter: Parameter) -> Any:
     """Return the default as it would be typed; none, where it is nothing, or may be in a file."""
-    if parameter.required and not parameter.option.secret:
+    option = parameter.option
+    if parameter.required and not option.secret and option.needed is None:
         return inspect.Parameter.empty
     value = parameter.settled_default
     return None if value in (None, (), {}) else parameter.kind.write(value)

@@ -51,6 +51,7 @@ class Option:
     off: str = ""  # what turns a flag off on the command line, if not `--no-` before its name
     also: str = ""  # another name that the command line knows the option by
     surfaces: str = "cr"  # where it is offered: on the command line, in a review file
+    needed: Callable[[Mapping[str, Any]], bool] | None = None  # for some values of the others only
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +187,12 @@ def _parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
         hint, nullable = _without_none(hints.get(name))
         option = next((x for x in _extras(hints.get(name)) if isinstance(x, Option)), None)
         if option is not None:
-            kind, optional = option.kind or _kind(hint, option, name), given.default is None
-            found[name] = Parameter(name, option, kind, given.default, nullable or optional)
+            kind = option.kind or _kind(hint, option, name)
+            if option.needed is not None:  # its default is for when it is not
+                found[name] = Parameter(name, option, kind)
+                continue
+            optional = nullable or given.default is None
+            found[name] = Parameter(name, option, kind, given.default, optional)
     return found
 
 
@@ -347,6 +352,9 @@ def value_problems(
             continue
         given = values[name]
         value = list(given) if isinstance(given, Iterator) else given
+        needed = parameter.option.needed
+        if value is None and needed is not None and not needed(values):
+            continue
         if fault := parameter.fault(value):
             template = f"{{{name}}} must be {{0}}. Got {{1}} instead.{{2}}"
             shown = parameter.shown(value)

@@ -6,6 +6,7 @@ asked for, so Altair may be imported at its top.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from keyhole.kernels.arrays import Floats
     from keyhole.reidentification.compare import StudyComparison
     from keyhole.reidentification.rates import Rate
+    from keyhole.reidentification.residual_risk import Attack
     from keyhole.reidentification.result import Study
 
 
@@ -274,3 +276,75 @@ def comparison_chart(comparison: StudyComparison) -> alt.TopLevelMixin:
         "records, the share confirmed. Whiskers: exact 95% intervals."
     )
     return house_style(chart, title=finding, subtitle=words, width=78)
+
+
+# What is drawn of an attack: its words and colour.
+BARS = {
+    "success": ("people of the file", ACCENT),
+    "control": ("people outside it", INK),
+    "baseline": ("guess without the release", "#c3ccd4"),
+}
+
+
+def attacks_chart(attacks: Mapping[str, Attack]) -> alt.TopLevelMixin:
+    """Draw each attack as bars for success, control and baseline, with intervals and risk."""
+    from keyhole.reidentification.residual_risk import listed_attacks
+
+    listing = listed_attacks(attacks)
+    rows = [_bar(place, key, one) for place, (_, one) in enumerate(listing) for key in BARS]
+    shown = [row for row in rows if row["value"] is not None]
+    kinds = [words for words, _ in BARS.values()]
+    y, offset = row_axis(), alt.YOffset("kind:N").sort(kinds).scale(domain=kinds)
+    base = alt.Chart(inline(shown)).encode(y=y, yOffset=offset)
+    tips = [
+        alt.Tooltip("kind:N", title="succeeds on"),
+        alt.Tooltip("value:Q", title="share", format=".2%"),
+        alt.Tooltip("low:Q", title="from", format=".2%"),
+        alt.Tooltip("high:Q", title="to", format=".2%"),
+    ]
+    colours = alt.Scale(domain=kinds, range=[colour for _, colour in BARS.values()])
+    colour = alt.Color("kind:N", scale=colours, legend=legend(kinds, width=620, symbol="square"))
+    bars = base.mark_bar(height=11).encode(x=_share("value"), color=colour, tooltip=tips)
+    whiskers = base.mark_rule(color=QUIET, strokeWidth=1.5).encode(x=_share("low"), x2="high:Q")
+    names = [
+        {"place": place, "name": plain(name), "risk": _risk_in_words(one)}
+        for place, (name, one) in enumerate(listing)
+    ]
+    labels = alt.Chart(inline(names)).encode(y=y)
+    left = labels.mark_text(align="right", fontSize=13, fontWeight="bold", dx=-14)
+    right = labels.mark_text(align="left", dx=14, color=INK, lineBreak="\n", dy=-7)
+    chart = alt.layer(
+        bars,
+        whiskers,
+        left.encode(x=alt.value(0), text="name:N"),
+        right.encode(x=alt.value(440), text="risk:N"),
+    ).properties(width=440, height=alt.Step(14))
+    known = {name: one.risk for name, one in listing if one.risk is not None}
+    title = "No attack has a residual risk that can be estimated"
+    if known:
+        worst = max(known, key=lambda name: known[name])
+        title = f"The largest residual risk is {_signed(known[worst])} ({plain(worst)})"
+    words = [
+        "How often each attack succeeds. Residual risk: what the file adds for the people in it, "
+        "(success - control) / (1 - control).",
+        "Whiskers: 95% intervals.",
+    ]
+    return house_style(chart, title=title, subtitle=words, width=80)
+
+
+def _bar(place: int, key: str, one: Attack) -> dict[str, Any]:
+    low, high = one.intervals[key] or (None, None)
+    return {"place": place, "kind": BARS[key][0], "value": getattr(one, key),
+            "low": low, "high": high}  # fmt: skip
+
+
+def _risk_in_words(one: Attack) -> str:
+    if one.risk is None:
+        return "residual risk:\nnot estimable"
+    low, high = map(_signed, one.intervals["risk"] or (one.risk, one.risk))
+    return f"residual risk {_signed(one.risk)}\n({low} to {high})"
+
+
+def _signed(value: float) -> str:
+    """Write a risk, which may be below nothing."""
+    return f"−{percentage(-value)}" if value < 0 else percentage(value)

@@ -30,13 +30,16 @@ class StudyFiles:
 
     `pufs`, `iufs`: by name of the release the file that is attacked, and the internal file. `eif`:
     the intruder's file. `ids`: the file with the ids of releases that have none. `key`: the key of
-    a scenario, to whose detail all are recoded.
+    a scenario, to whose detail all are recoded. `people`, `control`: for attacks with a control,
+    the file that the release was made from, and people who were not in it.
     """
 
     pufs: Mapping[str, Microdata]
     iufs: Mapping[str, Microdata]
     eif: Microdata
     ids: Microdata | None = None
+    people: Any = None
+    control: Microdata | None = None
     key: KeyedData | None = None
 
 
@@ -51,7 +54,8 @@ def read_files(question: Question, problems: Iterable[str] = ()) -> StudyFiles:
     reader, pufs = _Reader(), question.puf or {}
     may_lack = question.scenario or question.blank or question.ids_from is not None
     shared = (*question.link, *question.strata)
-    of_puf = () if may_lack or len(pufs) > 1 else (*(question.puf_id or ()), *shared)
+    attacked = tuple(dict.fromkeys((*question.link, *question.second_link, *question.secret)))
+    of_puf = () if may_lack or len(pufs) > 1 else (*(question.puf_id or ()), *shared, *attacked)
     of_eif = () if question.scenario else (*(question.eif_id or ()), *shared)
     read = {name: reader.read(puf, "PUF", of_puf) for name, puf in pufs.items()}
     eif = reader.read(question.eif, "EIF", of_eif)
@@ -60,8 +64,14 @@ def read_files(question: Question, problems: Iterable[str] = ()) -> StudyFiles:
     else:
         iufs = dict.fromkeys(pufs, reader.read(question.iuf, "IUF"))
     ids = reader.read(question.ids_from, "file of ids", question.puf_id or ())
-    reader.require([*pufs.values(), question.eif, question.iuf, question.ids_from], problems)
-    known: Any = read, iufs, eif, ids  # none of the needed is absent now
+    people = None
+    if set(question.attacks) - {"found"}:
+        source = question.ids_from if question.original is None else question.original
+        people = reader.read(source, "original", attacked)
+    control = reader.read(question.control, "control", attacked)
+    given = [question.eif, question.iuf, question.ids_from, question.original, question.control]
+    reader.require([*pufs.values(), *given], problems)
+    known: Any = read, iufs, eif, ids, people, control  # none of the needed is absent now
     return StudyFiles(*known)
 
 

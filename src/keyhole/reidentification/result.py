@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
@@ -38,6 +39,7 @@ from keyhole.reidentification.rates import (
     stratum_table,
     use_table,
 )
+from keyhole.reidentification.residual_risk import Attack, attack_notes, attack_table
 from keyhole.reidentification.strata import Gaps
 from keyhole.reidentification.truth import Perturbation
 from keyhole.results import Result, share, tables_of
@@ -104,6 +106,8 @@ class Study(Result):
         Where it was run. On Spark the pairs stay on the cluster: `linked` is None.
     identification
         p(identification) under that scenario.
+    attacks
+        What else was attacked, with a control, by the name of the attack.
     """
 
     linkage: Annotated[Linkage, SPREAD]
@@ -132,6 +136,7 @@ class Study(Result):
     engine: Annotated[str, HIDDEN] = "memory"
     name_small_groups: Annotated[bool, HIDDEN] = False
     identification: Annotated[Identification | None, WHEN_SET] = None
+    attacks: Annotated[Mapping[str, Attack], WHEN_SET] = field(default_factory=dict)
 
     @property
     def metric(self) -> Metric:
@@ -224,7 +229,7 @@ class Study(Result):
             notes.append("the share of the overlap found is null: the IUF names no pair")
         if self.baseline is None:
             notes.append("baseline is null: no permutations were asked for")
-        return notes + self._unlinked()
+        return notes + attack_notes(self.attacks) + self._unlinked()
 
     def _unlinked(self) -> list[str]:
         """Say how many records of each file lie in a stratum that the other does not have."""
@@ -294,7 +299,7 @@ class Study(Result):
         if self.is_by_unicity:
             by_place = "size"
             title = "By size of the smallest subset of variables on which a pair is alone"
-        out = [self._rate_table()]
+        out = [self._rate_table(), *([attack_table(self.attacks)] if self.attacks else [])]
         if self.perturbation is not None:
             out.append(self.perturbation.table(self.rates))
         if self.by_stratum:
@@ -332,9 +337,14 @@ class Study(Result):
         return Table(title, columns, rows, notes)
 
     def plot(self) -> altair.TopLevelMixin:
-        """Draw the rates with their intervals and the baseline, and the scores of the pairs."""
-        from keyhole.reidentification.charts import study_chart
+        """Draw the rates with their intervals and the baseline, and the scores of the pairs.
 
+        Attacks with a control are drawn instead where there are any; `found` is one of them.
+        """
+        from keyhole.reidentification.charts import attacks_chart, study_chart
+
+        if self.attacks:
+            return attacks_chart(self.attacks)
         return study_chart(self)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_args
 import numpy as np
 
 from keyhole.core.kinds import Choice, Columns, Data, Releases, Several, TableOrFile, Whole
+from keyhole.core.marks import Also
 from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented, parameters_of
 from keyhole.core.shared import (
@@ -28,6 +29,7 @@ from keyhole.engines.choose import cluster_for
 from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
 from keyhole.kernels.arrays import Flags
+from keyhole.reidentification.attacks import run_attacks
 from keyhole.reidentification.baseline import Baseline, permuted_baseline
 from keyhole.reidentification.files import (
     StudyFiles,
@@ -37,6 +39,7 @@ from keyhole.reidentification.files import (
     with_blanks,
 )
 from keyhole.reidentification.linking import Pairs, find_pairs
+from keyhole.reidentification.people import attack_problems, is_linkage_asked, people_problems
 from keyhole.reidentification.question import (
     Cuts,
     Metric,
@@ -58,6 +61,7 @@ from keyhole.reidentification.rates import (
     rates_by_pair,
     rates_by_stratum,
 )
+from keyhole.reidentification.residual_risk import AttackName, Attacks, found_attack
 from keyhole.reidentification.result import Study, StudyOverlap
 from keyhole.reidentification.scores import load_scores, score_problems
 from keyhole.reidentification.strata import Strata, number_strata
@@ -88,19 +92,30 @@ def study(
             kind=Releases(),
         ),
     ],
-    eif: Annotated[Any, Option("The intruder's file (EIF).", kind=Data())],
+    eif: Annotated[
+        Any, Option("The intruder's file (EIF).", kind=Data(), needed=is_linkage_asked)
+    ] = None,
     iuf: Annotated[
         Any,
         Option(
             "The internal file (IUF): the ids of both, a row for each pair that is one person. If "
             "it has linking variables too, these are the values before perturbation.",
             kind=Data(),
+            needed=is_linkage_asked,
         ),
-    ],
-    puf_id: Annotated[Names, Option("The columns that name a PUF record.", kind=Columns("PUF id"))],
+    ] = None,
+    puf_id: Annotated[
+        Names | None,
+        Option(
+            "The columns that name a PUF record.", kind=Columns("PUF id"), needed=is_linkage_asked
+        ),
+    ] = None,
     eif_id: Annotated[
-        Names, Option("The columns that name an EIF record.", kind=Columns("EIF id"))
-    ],
+        Names | None,
+        Option(
+            "The columns that name an EIF record.", kind=Columns("EIF id"), needed=is_linkage_asked
+        ),
+    ] = None,
     link: Annotated[
         Names,
         Option(
@@ -202,15 +217,63 @@ def study(
             surfaces="c",
         ),
     ] = (),
+    attacks: Annotated[
+        AttackName | Sequence[AttackName],
+        Option(
+            "Which attacks to make: `found` (by linking PUF and EIF; it alone needs EIF, IUF and "
+            "ids), `singled-out`, `linked`, `inferred`, `present`. By default only `found`.",
+            kind=Several(Choice(get_args(AttackName))),
+            metavar="A,…",
+            surfaces="c",
+        ),
+    ] = (),
+    original: Annotated[
+        Any,
+        Option(
+            "The file that the PUF was made from: its people are attacked. By default `ids_from`.",
+            kind=Data(),
+            surfaces="c",
+        ),
+    ] = None,
+    control: Annotated[
+        Any,
+        Option(
+            "People like those of the original who were not in it, such as the part held out "
+            "before a synthesis.",
+            kind=Data(),
+            surfaces="c",
+        ),
+    ] = None,
+    secret: Annotated[
+        Names,
+        Option(
+            "The columns that the intruder wants to learn, for `inferred`.",
+            kind=Columns("secret", least=0),
+            surfaces="c",
+        ),
+    ] = (),
+    second_link: Annotated[
+        Names,
+        Option(
+            "The columns that a second source of the intruder holds, for `linked`; the first holds "
+            "the linking variables.",
+            kind=Columns("second linking variable", least=0),
+            surfaces="c",
+        ),
+    ] = (),
     engine: TaskEngine = "auto",
     master: Master = None,
     progress: Progress | None = None,
-) -> Study:
+) -> Annotated[Study, Also("keyhole.reidentification.residual_risk.Attacks")]:
     """Attack the file with an intruder's, and see who is found.
 
     Suspected are the PUF records that the metric pairs with the EIF, confirmed those of them
     whose pair is true; the conditional rate, the one over the other, is what a release hangs on.
     Several releases or metrics give a `StudyComparison`.
+
+    With `attacks` the study also asks whether people are singled out, whether two sources are
+    linked, whether a secret is inferred and who is known to be in the file, each against a control
+    of people outside it and a guess without the release. Without `found` it gives `Attacks`.
 
     Notes
     -----
@@ -231,17 +294,19 @@ def study(
     """
     question = bind(study, locals())
     files = study_files(question)
+    tell = progress or (lambda *_: None)
+    if isinstance(files, StudyFiles) and set(question.attacks) - {"found"}:
+        return _attack_people(files, question, tell)  # type: ignore[return-value]
     if not isinstance(files, StudyFiles):  # they are on Spark
         remote: Study = files.study(_by_one_metric(question))
         return replace(remote, name_small_groups=question.name_small_groups)
     # What is found keeps the question, but not the data.
-    question = question.replace(puf=None, eif=None, iuf=None, ids_from=None, engine=None)
+    question = _without_data(question)
     if question.scenario:
         from keyhole.environment.scenarios.recoding import scenario_keys
 
         (key,) = scenario_keys(question, next(iter(files.pufs.values())))
         files = replace(files, key=key)
-    tell = progress or (lambda *_: None)
     if len(files.pufs) > 1 or len(question.metric) > 1:
         from keyhole.reidentification.compare import attack_all
 
@@ -252,15 +317,50 @@ def study(
     return replace(found, identification=key.identification(found)) if named else found
 
 
+def _without_data(question: Question) -> Question:
+    data = dict.fromkeys(("puf", "eif", "iuf", "ids_from", "original", "control", "engine"))
+    return question.replace(**data)
+
+
+def _attack_people(files: StudyFiles, question: Question, tell: Progress) -> Study | Attacks:
+    """Make the attacks on people of the file and the control, and find people too if asked."""
+    ((release, puf),) = files.pufs.items()
+    question = _without_data(question)
+    found = None
+    if "found" in question.attacks:
+        numeric = tuple(name for name in question.numeric if name in question.link)
+        asked = _by_one_metric(question).replace(numeric=numeric)
+        found = attack_release(files, release, asked, tell)
+    made, warnings = run_attacks(puf, files.people, files.control, question, tell)
+    if found is not None:
+        whole = {"found": found_attack(found.rates, found.baseline), **made}
+        told = tuple(dict.fromkeys((*found.warnings, *warnings)))
+        small = question.name_small_groups
+        return replace(found, attacks=whole, warnings=told, name_small_groups=small)
+    return Attacks(
+        attacks=made,
+        link=question.link,
+        second_link=question.second_link,
+        secret=question.secret,
+        numeric=question.numeric,
+        puf_records=puf.records,
+        original_records=files.people.records,
+        control_records=0 if files.control is None else files.control.records,
+        seed=question.seed,
+        warnings=tuple(warnings),
+    )
+
+
 def study_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `study` that depend on each other."""
+    yield from attack_problems(question)
     yield from scenario_problems(question, instead_of="link", beside=True)
     if question.scenario and question.numeric:
         yield Problem(
             "{numeric} and {scenario} exclude each other: the key of a scenario holds groups. "
             "Leave {numeric} out."
         )
-    if question.link:
+    if question.link and is_linkage_asked(question.values):
         yield from _linking_problems(question)
     if "adhoc" not in question.metric and question.scores is not None:
         yield Problem(
@@ -286,7 +386,8 @@ def _linking_problems(question: Question) -> Iterator[Problem]:
             MOST_VARIABLES,
             len(linked),
         )
-    for text in strangers(question.numeric, linked, ""):
+    others = (*question.second_link, *question.secret)
+    for text in strangers(question.numeric, (*linked, *others), ""):
         yield Problem("{numeric}{0}", text)
     for name in linked:
         if name in question.strata:
@@ -310,6 +411,8 @@ def pairs_problems(question: Question) -> Iterator[Problem]:
     """Say why the pairs of a study cannot be written, if they cannot."""
     if len(question.puf or ()) > 1 or len(question.metric) > 1:
         yield Problem("{pairs} needs one {puf} and one {metric}. Leave it out, or the others.")
+    if not is_linkage_asked(question.values):
+        yield Problem("{pairs} needs {attacks} found. Add it, or leave {pairs} out.")
     if question.engine == "spark":
         yield Problem("{engine} must be memory for {pairs}. Got 'spark' instead.")
 
@@ -328,6 +431,7 @@ def study_files(question: Question) -> Any:
         "a scenario's recoding": question.scenario,
         "{blank}": question.blank,
         "{ids_from}": question.ids_from is not None,
+        "attacks with a control ({attacks})": set(question.attacks) - {"found"},
         "{sheet}": any(how.get("sheet") for how in read),
         "derived columns ({derive})": any(how.get("derive") for how in read),
     }
@@ -341,6 +445,8 @@ def study_files(question: Question) -> Any:
         cluster.look_at_study(_by_one_metric(question))
         return cluster
     files = read_files(question, problems)
+    if files.people is not None and not problems:
+        problems += _content_problems(files, question)
     if problems:
         raise OptionError(dict.fromkeys([*problems, *_content_problems(files, question)]))
     return files
@@ -348,6 +454,10 @@ def study_files(question: Question) -> Any:
 
 def _content_problems(files: StudyFiles, question: Question) -> list[str]:
     """Say what is wrong with ids and columns, as far as that shows before anything is linked."""
+    if files.people is not None and len(files.pufs) == 1:
+        (puf,) = files.pufs.values()
+        found = people_problems(puf, files.people, files.control, question)
+        return found + _content_problems(replace(files, people=None), question)
     if question.scenario or question.blank or files.ids is not None or len(files.pufs) != 1:
         return []
     if files.eif is None or None in (*files.pufs.values(), *files.iufs.values()):

@@ -189,6 +189,11 @@ def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
         (folder / "evaluation.json").write_text(_json(made.to_dict()))
         (folder / "evaluation.txt").write_text(made.summary() + "\n", encoding="utf-8")
         made.designation.to_frame().write_parquet(folder / "records.parquet")
+        if made.control is not None:
+            people = made.implicates.data
+            suffix = written_suffix(people.origin.suffix)
+            people.save(folder / f"original{suffix}")
+            made.control.save(folder / f"control{suffix}")
     return out
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.charts import listed
-from keyhole.core.marks import COUNT, HIDDEN, PUBLIC, SPREAD, figure
+from keyhole.core.marks import COUNT, HIDDEN, PUBLIC, SPREAD, WHEN_SET, figure
 from keyhole.core.tables import Table
+from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.results import Result
 from keyhole.synthesis.designate import Designation
@@ -51,6 +52,8 @@ class Synthesis(Result):
         The rules kept, if any.
     parameters
         What was asked for, the seed included: for the producer alone.
+    held_out, control
+        How many records were held out before the synthesis, and these records.
     """
 
     designation: Annotated[Designation, "Who was at risk and why."]
@@ -66,6 +69,8 @@ class Synthesis(Result):
     implicates: Annotated[Implicates, HIDDEN]
     rules: Annotated[EditRules | None, HIDDEN]
     parameters: Annotated[Mapping[str, Any], HIDDEN]
+    held_out: Annotated[int | None, COUNT, WHEN_SET, "Records kept out of the synthesis."] = None
+    control: Annotated[Microdata | None, HIDDEN] = None
 
     @property
     @figure(COUNT)
@@ -111,6 +116,7 @@ class Synthesis(Result):
         """Return what was done, and the evaluation."""
         rows = [
             ["records", f"{self.records:,}"],
+            *([["held out", f"{self.held_out:,}"]] if self.held_out else []),
             ["at risk", f"{self.at_risk:,}"],
             ["decoys", f"{self.decoys:,}"],
             ["targets", ", ".join(self.targets)],

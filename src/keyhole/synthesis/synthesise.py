@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
+import numpy as np
+
 from keyhole.core.kinds import (
     Candidates,
     Columns,
@@ -59,6 +61,9 @@ from keyhole.synthesis.targets import order_targets
 
 # So many subgroups that borrow a model are named.
 MOST_NAMED = 10
+
+HELD_OUT = 0x686F6C64
+"""Tells the draw of held-out records from the seed's other uses."""
 
 DRAWING = (
     *("donors", "folds", "match", "neighbours", "cycles", "knots", "dimensions", "ridge"),
@@ -256,6 +261,16 @@ def synthesise(
     self_match: Annotated[
         int, Option("How many records are linked to themselves, at most; 0 for none.", low=0)
     ] = 2_000,
+    hold_out: Annotated[
+        float | None,
+        Option(
+            "The share of records held out at random before anything is drawn: the control of "
+            "`keyhole study --attacks`. They are written to internal, never released.",
+            above=0,
+            below=1,
+            surfaces="c",
+        ),
+    ] = None,
     engine: TaskEngine = "auto",
     master: Master = None,
     out: str | os.PathLike[str] | None = None,
@@ -285,6 +300,7 @@ def synthesise(
     problems += [text for _, text in data_problems(question, opened)]
     if problems:
         raise OptionError(dict.fromkeys(problems))
+    opened, held_out = _held_out(opened, question)
     opened = opened.with_roles(dict.fromkeys(question.drop, "drop"))
     request = SynthesisRequest(
         question,
@@ -322,6 +338,8 @@ def synthesise(
         implicates=drawn.implicates,
         rules=request.rules,
         parameters=asked,
+        control=held_out,
+        held_out=None if held_out is None else held_out.records,
         notes=(*_notes(drawn), *evaluation.notes),
     )
     if out is not None:
@@ -380,6 +398,26 @@ def _opened(question: Question, source: Any, problems: list[str]) -> tuple[Micro
     return opened, draw_here if cluster is None else cluster.draw
 
 
+def _held_out(data: Microdata, question: Question) -> tuple[Microdata, Microdata | None]:
+    """Return the records to synthesise and those held out, drawn by the seed."""
+    if question.hold_out is None:
+        return data, None
+    count = round(question.hold_out * data.records)
+    if not 0 < count < data.records:
+        raise OptionError(
+            Problem(
+                "{hold_out} must leave records on both sides. Got {0} of {1:,} records instead.",
+                count,
+                data.records,
+            )
+        )
+    # Apart from the seed's other uses, so that the same records are drawn whatever else is asked.
+    chosen = np.random.default_rng([question.seed, HELD_OUT]).permutation(data.records)[:count]
+    out = np.zeros(data.records, dtype=np.bool_)
+    out[chosen] = True
+    return data.filter(~out), data.filter(out)
+
+
 def _designate(question: Question, data: Microdata, decoys: float) -> Designation:
     names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
     return designate(data, decoys=decoys, **{name: question.values[name] for name in names})
@@ -400,6 +438,7 @@ def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
         "rules": {rule.name: rule.text for rule in rules},
         "withheld": dropped_columns(request.data),
         **{name: values[name] for name in DRAWING},
+        **({} if question.hold_out is None else {"hold_out": question.hold_out}),
     }
 
 
