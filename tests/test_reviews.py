@@ -557,8 +557,8 @@ def test_the_demonstration_runs_from_nothing_to_its_report(tmp_path):
     said = []
     found = demo(tmp_path / "demo", people=6_000, progress=said.append)
     assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == [
-        *("environment.json", "external.csv", "review", "review.toml", "truth.csv"),
-        "veterans.csv",
+        *("environment.json", "external.csv", "regions.csv", "review", "review.toml"),
+        *("truth.csv", "veterans.csv"),
     ]
     assert found.report.is_file()
     assert found.report.as_uri() in found.summary()
@@ -567,6 +567,12 @@ def test_the_demonstration_runs_from_nothing_to_its_report(tmp_path):
         found.records
     )
     assert said[0] == "making a population of veterans"
+    assert found.results()["solve"]["complete"]
+    (path,) = (tmp_path / "demo" / "review" / "protection" / "release").glob("protected.*")
+    key = found.results()["outgoing"]["keys"][0]["columns"]
+    sizes = pl.read_csv(path).group_by(key).len()["len"]
+    assert sizes.min() >= 3  # nobody is in a cell smaller than three, counted from outside
+    assert found.verdict.given_up in html.unescape(found.report.read_text())
     again = demo(tmp_path / "demo", people=6_000)
     assert again.reused == tuple(again.records)
 
