@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.attacks import attacks_sections, attacks_targets
 from benchmarks.disk_report import disk_sections, disk_targets
 from benchmarks.environment_report import environment_sections, environment_targets
 from benchmarks.files import MORE
@@ -49,6 +50,7 @@ def render(
         _subsets(found),
         *solving_sections(found.get("solving"), _table),
         *study_sections(found.get("study"), _table),
+        *attacks_sections(found.get("attacks"), _table),
         *synthesis_sections(found, _table),
         *environment_sections(found, _table),
         *protection_sections(found.get("protection"), _table),
@@ -102,6 +104,7 @@ def _targets(found: Mapping[str, Any]) -> str:
         *environment_targets(found),
         *protection_targets(found.get("protection")),
         *solving_targets(found.get("solving")),
+        *attacks_targets(found.get("attacks")),
     ]
     rows = [target.row() for target in every]
     if not rows:
