@@ -37,6 +37,7 @@ PARTS = (
     *("world", "command", "memory", "frontier", "uniques", "study", "synthesis", "coverage"),
     "solving",
     "attributes",
+    "attacks",
     "environment",
     "screening",
     "protection",
@@ -56,6 +57,7 @@ def file_of(quick: bool) -> Path:
 def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
     """Return what each part measures; imports are late so that a bad option costs nothing."""
     from benchmarks import (
+        attacks,
         attributes,
         command,
         coverage,
@@ -82,6 +84,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "solving": lambda: solving.measure_solving(10**4, 10**3, 1),
             "attributes": lambda: attributes.measure_attributes(10**4, 2),
             "study": lambda: study.measure_study(study.QUICK),
+            "attacks": lambda: attacks.measure_attacks((5_000,), 1),
             "synthesis": lambda: synthesis.measure_synthesis((10**4,)),
             "coverage": lambda: coverage.measure_coverage(20),
             "environment": lambda: environment.measure_environment((100, 200), (600, 1_200)),
@@ -102,6 +105,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "solving": lambda: solving.measure_solving(10**5, 10**4, 2),
         "attributes": lambda: attributes.measure_attributes(10**6, 3),
         "study": lambda: study.measure_study(study.FULL),
+        "attacks": lambda: attacks.measure_attacks((10**4, 10**5), 2),
         "synthesis": lambda: synthesis.measure_synthesis((10**4, 10**5, 10**6)),
         "coverage": lambda: coverage.measure_coverage(500),
         "environment": lambda: environment.measure_environment(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.attacks import attacks_sections, attacks_targets
 from benchmarks.attributes import attributes_sections, attributes_targets
 from benchmarks.disk_report import disk_sections, disk_targets
 from benchmarks.environment_report import environment_sections, environment_targets
@@ -51,6 +52,7 @@ def render(
         *solving_sections(found.get("solving"), _table),
         *attributes_sections(found.get("attributes"), _table),
         *study_sections(found.get("study"), _table),
+        *attacks_sections(found.get("attacks"), _table),
         *synthesis_sections(found, _table),
         *environment_sections(found, _table),
         *protection_sections(found.get("protection"), _table),
@@ -105,6 +107,7 @@ def _targets(found: Mapping[str, Any]) -> str:
         *protection_targets(found.get("protection")),
         *solving_targets(found.get("solving")),
         *attributes_targets(found.get("attributes")),
+        *attacks_targets(found.get("attacks")),
     ]
     rows = [target.row() for target in every]
     if not rows:

@@ -41,7 +41,7 @@ def toy_option(monkeypatch):
     monkeypatch.setitem(cells.risk.__annotations__, "toys", hint)
     options._parameters.cache_clear()
     main._command.cache_clear()
-    section = schema.section_of("risk", schema._exposure, without=("keys",))
+    section = schema.section_of("risk", without=("keys",))
     monkeypatch.setitem(schema.SECTIONS, "exposure", section)
     yield
     options._parameters.cache_clear()
@@ -151,7 +151,7 @@ def test_an_option_of_many_verbs_is_declared_once():
         "exposure", "outgoing", "protection", "remaining", "scenarios", "selection",
         "synthesis")}  # fmt: skip
     handed_on |= {"reviews/schema.py", "reviews/checks.py", "protection/next_steps.py"}
-    between_options = {"selection/select.py", "synthesis/synthesise.py"}
+    between_options = {"selection/select.py", "synthesis/designate.py", "synthesis/synthesise.py"}
     others = {"exposure/charts.py", "protection/charts.py", "protection/methods/suppression.py",
               "protection/methods/swapping.py"}  # fmt: skip
     forms = {f"workbench/pages/{name}.py" for name in (

@@ -319,15 +319,19 @@ def attacks_chart(attacks: Mapping[str, Attack]) -> alt.TopLevelMixin:
         left.encode(x=alt.value(0), text="name:N"),
         right.encode(x=alt.value(440), text="risk:N"),
     ).properties(width=440, height=alt.Step(14))
-    known = {name: one.risk for name, one in listing if one.risk is not None}
+    known = [(one.risk, name, one) for name, one in listing if one.risk is not None]
     title = "No attack has a residual risk that can be estimated"
     if known:
-        worst = max(known, key=lambda name: known[name])
-        title = f"The largest residual risk is {_signed(known[worst])} ({plain(worst)})"
+        risk, name, worst = max(known, key=lambda row: row[0])
+        low, high = map(_signed, worst.intervals["risk"] or (risk, risk))
+        title = (
+            f"The largest residual risk is {_signed(risk)} (95% interval {low} to {high}): "
+            f"{plain(name)}"
+        )
     words = [
-        "How often each attack succeeds. Residual risk: what the file adds for the people in it, "
-        "(success - control) / (1 - control).",
-        "Whiskers: 95% intervals.",
+        "How often each attack succeeds. Whiskers: 95% intervals.",
+        "Residual risk: what the file adds for the people in it, (success - control) / "
+        "(1\N{NO-BREAK SPACE}-\N{NO-BREAK SPACE}control).",
     ]
     return house_style(chart, title=title, subtitle=words, width=80)
 
