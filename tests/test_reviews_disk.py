@@ -1,5 +1,8 @@
 """A review of a file that is counted on disk gives the figures of one counted in memory."""
 
+import random
+
+import polars as pl
 import pytest
 from tests.whole_review import REVIEW, review_in
 
@@ -57,3 +60,50 @@ def test_where_to_count_is_checked(tmp_path, sample, line, fault):
     text = COUNTED.replace("missing_codes", f"{line}\nmissing_codes")
     with pytest.raises(InputError, match=fault):
         keyhole.review(review_in(tmp_path, sample, text), out=tmp_path / "out")
+
+
+SOLVED = """\
+keys = ["sex", "age", "region"]
+[release]
+drop = ["serial"]
+[data]
+file = "people.csv"
+engine = "memory"
+[exposure]
+limit = 0.1
+[derive]
+half = 'map(region, {"n": "up", "w": "up"}, other="down")'
+[solve]
+keys = ["sex", "age", "half"]
+must = ["sex"]
+suppress = 0.02
+remove = 0.02
+"""
+
+
+def test_the_best_release_of_a_file_on_disk_is_that_of_memory(tmp_path):
+    draw = random.Random(4)
+    people = pl.DataFrame(
+        {
+            "serial": [f"P{i:05d}" for i in range(300)],
+            "sex": [draw.choice("fm") for _ in range(300)],
+            "age": [draw.choice([None, *range(18, 80)]) for _ in range(300)],
+            "region": [draw.choice("nesw") for _ in range(300)],
+        }
+    )
+    people.write_csv(tmp_path / "people.csv")
+    made = {}
+    for engine in ("memory", "disk"):
+        review = tmp_path / f"{engine}.toml"
+        review.write_text(SOLVED.replace('"memory"', f'"{engine}"'))
+        found = keyhole.review(review, out=tmp_path / engine)
+        file = tmp_path / engine / "protection/release/protected.csv"
+        made[engine] = without_engine(found.results()), file.read_bytes()
+        key = found.results()["outgoing"]["keys"][0]
+        sizes = pl.read_csv(file).select(pl.len().over(key["columns"])).to_series()
+        assert key["rp"] == pytest.approx((sizes < 3).mean())
+        assert key["rp"] <= 0.1
+        assert keyhole.verify(tmp_path / engine).same
+    assert made["memory"][1] == made["disk"][1]
+    for stage in ("solve", "protection", "outgoing", "exposure"):
+        assert made["memory"][0][stage] == made["disk"][0][stage], stage

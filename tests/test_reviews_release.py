@@ -157,7 +157,12 @@ def test_a_column_in_no_key_is_judged_once_it_is_a_key_or_cannot_be_known(folder
     assert known.verdict.answer == "met"
     assert known.verdict.sentence.startswith("This release may go out: all ")
     as_key = text.replace('"region"]\n[rel', '"region", "income"]\n[rel')
-    assert answers(reviewed(folder, as_key, "b"))["RP(3) on the keys"] == "not_met"
+    on_keys = "RP(3) on the keys"
+    uniques = as_key.replace("[synthesis]\n", "[synthesis]\ncutoff = 2\n")
+    assert answers(reviewed(folder, uniques, "b"))[on_keys] == "not_met", "pairs stay as they were"
+    found = reviewed(folder, as_key, "c")
+    assert found.review.synthesis.cutoff == 3, "that of the review, for a step of its release"
+    assert answers(found)[on_keys] == "met"
 
 
 def test_a_check_exits_with_3_unless_all_is_met(folder, capsys):
@@ -282,3 +287,89 @@ def test_a_glance_shows_what_is_released_beside_the_original(folder):
 def test_a_share_of_very_few_records_is_not_told():
     words = [verdict.shown_share(count / 900, 900, 3, 0.05) for count in (0, 1, 2, 3, 45)]
     assert words == ["0%", "fewer than 3", "fewer than 3", "0.3%", "5%"]
+
+
+EVERY_STEP = """\
+keys = ["sex", "age", "region"]
+[release]
+drop = ["serial"]
+[release.not_knowable]
+income = "only the tax office knows it"
+[data]
+file = "people.csv"
+[derive]
+born = "year(birthday)"
+[exposure]
+limit = 0.2
+{choice}
+[protection]
+seed = 9007199254740993
+[[protection.step]]
+method = "derive"
+name = "incomes"
+expression = "band(top(income, 60000), 20000)"
+[[protection.step]]
+method = "drop"
+columns = ["income", "birthday", "party"]
+[synthesis]
+keys = ["sex", "smokes", "born"]
+targets = ["smokes"]
+seed = 9007199254740993
+implicates = 2
+"""
+CHOICES = {
+    "solve": '[solve]\nmust = ["sex"]\nremove = 0.02\n',
+    "selection": '[selection]\nlimit = 0.2\nkeep = ["sex"]\ncandidates = ["age", "region"]\n',
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("drops", [False, True])
+def test_with_every_step_the_verdict_is_what_anybody_counts_in_the_files(folder, choice, drops):
+    source = pl.read_csv(folder / "people.csv").with_columns(
+        birthday=pl.date(1950, 1, 1) + pl.duration(days=pl.int_range(pl.len()) * 37)
+    )
+    source.write_csv(folder / "people.csv")
+    text = EVERY_STEP.format(choice=CHOICES[choice])
+    if not drops:  # the synthesis refuses a serial number of its own, unless it is allowed
+        text = text.replace('drop = ["serial"]\n', "") + 'allow = ["serial"]\n'
+    found = reviewed(folder, text)
+    judged, outgoing = found.to_dict()["verdict"], found.results()["outgoing"]
+    assert found.review.release.steps == (choice, "protection", "synthesis")
+    files = [pl.read_csv(folder / "out" / name) for name in outgoing["files"]]
+    assert len(files) == 2
+    without = drops or choice == "solve"  # which releases no direct identifier
+    gone = {"income", "birthday", "party", *(["serial"] if without else [])}
+    for file in files:
+        assert gone.isdisjoint(file.columns)
+        assert {"incomes", "born", "sex"} <= set(file.columns)
+        assert file.columns == outgoing["columns"]
+    reasons = {one["what"]: one for one in judged["reasons"]}
+    assert (reasons["Direct identifiers"]["answer"] == "met") == without
+    assert without or judged["answer"] == "not_met"
+    start = pl.read_csv(folder / "out/protection/release/protected.csv")
+    limit = 0.2
+    for key in outgoing["keys"]:
+        columns = key["columns"]
+        assert key["rp"] == pytest.approx(max(small(file, columns) for file in files))
+        true = []
+        for file in files:
+            same = [start[name].eq_missing(file[name]) for name in columns]
+            held = pl.DataFrame(same).select(pl.all_horizontal(pl.all())).to_series()
+            true.append(((file.select(pl.len().over(columns)).to_series() < 3) & held).mean())
+        reason = reasons[f"RP(3) on {key['knows']}"]
+        assert reason["found"] == key["rp_true"] == pytest.approx(max(true))
+        assert reason["answer"] == ("met" if max(true) <= limit else "not_met")
+    base = outgoing["keys"][0]["columns"]
+    counted = {name for key in outgoing["keys"] for name in key["columns"]}
+    risky = []
+    for one in outgoing["not_counted"]:
+        assert one["name"] not in counted
+        again = small(files[0], [*base, one["name"]])
+        assert one["rp_if_known"] == pytest.approx(again)
+        risky += [again] if again > limit else []
+    assert {one["name"] for one in outgoing["not_counted"]} == set(files[0].columns) - counted
+    in_no_key = reasons["Columns released and in no key"]
+    assert in_no_key["answer"] == ("not_judged" if risky else "met")
+    assert in_no_key["found"] == (pytest.approx(max(risky)) if risky else None)
+    assert keyhole.verify(folder / "out").same

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import math
 import tomllib
 
 import polars as pl
@@ -299,3 +300,26 @@ def test_the_command_writes_the_outgoing_file_and_the_plan(veterans, tmp_path, c
     assert run(["solve", str(data), *["--keys", "sxe,age", "--limit", "2", "--must", "zip"]]) == 2
     wrong = capsys.readouterr().err
     assert all(x in wrong for x in ("'sxe'", "--limit must be", "--must names 'zip'"))
+
+
+def test_labels_of_the_chart_do_not_touch(veterans):
+    found = solve(veterans, keys=["sex", "age", "race1"], limit=0.0, suppress=0.05, must=["sex"])
+    drawn = [found.plot().to_dict()]
+    texts = []
+    while drawn:
+        part = drawn.pop()
+        if isinstance(part, dict) and {"text", "utility", "rp"} <= set(part):
+            texts.append(part)
+        elif isinstance(part, dict | list):
+            drawn += part.values() if isinstance(part, dict) else part
+    assert {"solve", "suppression alone"} <= {row["text"] for row in texts}
+    width, height, letter, line = 680, 360, 6.2, 13
+    top = 0.0108  # of the axis, if every figure and the limit are 0
+    boxes = []
+    for row in texts:
+        x, y = width * row["utility"], height * (1 - math.sqrt(row["rp"] / top))
+        wide = letter * len(row["text"])
+        # Whichever side a label is flush to, it is within this width of its anchor.
+        boxes.append((x, y, wide, line))
+    for (x, y, wide, line), (x2, y2, wide2, _) in itertools.combinations(boxes, 2):
+        assert abs(y - y2) >= line - 1e-6 or abs(x - x2) >= min(wide, wide2)

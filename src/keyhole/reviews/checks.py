@@ -47,7 +47,7 @@ from keyhole.reviews.settings import (
 )
 from keyhole.reviews.source import ReviewSource, ValuePath, named_scenario, read_source
 from keyhole.reviews.stages.protection import check_protection
-from keyhole.reviews.stages.selection import located_ladders
+from keyhole.reviews.stages.selection import ladder_problems, located_ladders
 from keyhole.reviews.stages.synthesis import check_synthesis
 from keyhole.reviews.study_checks import check_study
 
@@ -86,7 +86,7 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
         review = dataclasses.replace(
             resolve(source, sections, reviewed.data), study=study, scenarios=scenarios
         )
-        _resolved(source, review)
+        _resolved(source, review, reviewed.data)
         if "protection" in sections or review.release.drops:
             planned = resolve_protection(sections.get("protection", {}), review)
             protection = check_protection(source, planned, reviewed.data)
@@ -328,7 +328,7 @@ def _together(source: ReviewSource, sections: Mapping[str, Values]) -> None:
             source.say(at, text)
 
 
-def _resolved(source: ReviewSource, review: Review) -> None:
+def _resolved(source: ReviewSource, review: Review, data: Microdata) -> None:
     """Check what only shows when defaults are in place."""
     keys, chosen, uniques = len(review.keys), review.selection, review.uniques
     if not keys and "keys" not in source.values:
@@ -348,6 +348,7 @@ def _resolved(source: ReviewSource, review: Review) -> None:
     solved = review.solve
     if solved is not None and keys:
         ladders, wrong = located_ladders(source.path, solved.ladders)
+        wrong += ladder_problems(data, ladders) if data.records else []
         source.say(("solve", "ladders"), *(f"[solve] ladders: {one}" for one in wrong))
         given = {**solved.values, "ladders": None if wrong else ladders or None}
         if solved.limit is None:

@@ -272,9 +272,12 @@ def resolve_protection(given: Values, review: Review) -> Question:
 def resolve_synthesis(given: Values, review: Review) -> Question:
     """Build the question of a synthesis.
 
-    The key is the review's, and so are weight or fraction where they are needed.
+    The key is the review's, and so are weight or fraction where they are needed. As a step of the
+    release it treats the records that are at risk there: by the review's cutoff.
     """
     found: Values = {"keys": review.keys, **given}
+    if "synthesis" in (review.release.steps or ()):
+        found.setdefault("cutoff", max(2, review.exposure.cutoff))
     if isinstance(found.get("rules"), str):
         found["rules_file"] = found.pop("rules")
     if "least_probability" in found and not {"weight", "fraction"} & set(found):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from keyhole.chart_labels import (
+    Label,
     LimitLine,
     RiskPlane,
     draw_labels,
@@ -25,7 +26,6 @@ from keyhole.charts import (
     SOFT,
     house_style,
     inline,
-    legend,
     listed,
     own_colour,
     percentage,
@@ -33,6 +33,7 @@ from keyhole.charts import (
 )
 from keyhole.errors import OptionError
 from keyhole.selection.criteria import Exposed
+from keyhole.selection.solution import PLANS
 
 if TYPE_CHECKING:
     from keyhole.selection.frontier import Frontier
@@ -383,10 +384,12 @@ def _frontier_lines(frontier: Frontier) -> list[str]:
     return lines
 
 
+WITHIN, SOLVED, SIMPLER = "release within the limits", "best release", "simpler plan"
+# Shape, area in pixels and colour.
 RELEASE_KINDS = {
-    "release within the limits": QUIET,
-    "best release": PALETTE[0],
-    "simpler plan": PALETTE[1],
+    WITHIN: ("circle", 45, QUIET),
+    SOLVED: ("diamond", 260, PALETTE[0]),
+    SIMPLER: ("square", 110, PALETTE[1]),
 }
 
 
@@ -395,26 +398,40 @@ def solution_chart(solution: Solution) -> alt.TopLevelMixin:
 
     Plans are drawn at their utility after losses, so that suppression shows what it takes.
     """
-    within, best, plan = kinds = list(RELEASE_KINDS)
-    rows = [_release_row("", within, one) for one in solution.frontier[:-1]]
-    rows += [_release_row("solve", best, one) for one in solution.frontier[-1:]]
-    rows += [_release_row(name, plan, one) for name, one in solution.greedy.items() if one]
-    base = alt.Chart(inline(rows)).encode(
-        x=alt.X("utility:Q", title="utility after losses").axis(format="~%").scale(domain=[0, 1]),
-        y=alt.Y("rp:Q", title=f"records in cells smaller than {solution.cutoff} (RP)").axis(
-            format="~%"
-        ),
-        color=alt.Color("kind:N", legend=legend(kinds, width=640)).scale(
-            domain=kinds, range=list(RELEASE_KINDS.values())
-        ),
-        tooltip=[alt.Tooltip("name:N"), alt.Tooltip("levels:N"), "rp:Q", "utility:Q"],
-    )
-    points = base.mark_point(filled=True, size=70, opacity=1)
-    names = base.transform_filter("datum.name != ''").mark_text(align="right", dx=-9, fontSize=12)
-    limit = alt.Chart(inline([{"limit": solution.limit}])).mark_rule(strokeDash=[4, 3])
-    chart = alt.layer(limit.encode(y="limit:Q"), points, names.encode(text="name:N")).properties(
-        width=640, height=360
-    )
+    rows = [_release_row("", WITHIN, one) for one in solution.frontier[:-1]]
+    rows += [_release_row("solve", SOLVED, one) for one in solution.frontier[-1:]]
+    plans = [(PLANS[name], one) for name, one in solution.greedy.items() if one]
+    rows += [_release_row(name, SIMPLER, one) for name, one in plans]
+    largest = max([solution.limit, *(row["rp"] for row in rows)]) or 0.01
+    plane = RiskPlane(
+        "utility", "Utility after losses", 1.0, min(largest * 1.08, 1.0), solution.cutoff,
+        width=WIDTH, height=HEIGHT - 60,
+    )  # fmt: skip
+    limit = (f"risk limit {percentage(solution.limit)}", solution.limit, False)
+    named = name_limits(plane, [limit])
+    at = [plane.pixels(row["utility"], row["rp"]) for row in rows]
+    words = [(row, point) for row, point in zip(rows, at, strict=True) if row["name"]]
+    labels = [
+        Label(tuple(line.strip() for line in one.lines), one.point, colour)
+        for colour in dict.fromkeys(row["colour"] for row, _ in words)
+        for one in merge_near(
+            [("", row["name"], point) for row, point in words if row["colour"] == colour],
+            colour=colour,
+            a_line=1,
+        )
+    ]
+    tips = [
+        alt.Tooltip("name:N"),
+        alt.Tooltip("levels:N"),
+        alt.Tooltip("rp:Q", title="RP", format=".2%"),
+        alt.Tooltip("utility:Q", format=".2%"),
+    ]
+    shapes = {kind: (shape, area) for kind, (shape, area, _) in RELEASE_KINDS.items()}
+    chart = alt.layer(
+        *draw_limits(plane, named),
+        draw_points(plane, rows, shapes, tips),
+        *draw_labels(plane, labels, points=at, lines=(), limits=named, room=4.0),
+    ).properties(width=plane.width, height=plane.height)
     found = "The best release" if solution.complete else "The best release found in time"
     kept, most = percentage(solution.kept_utility), percentage(solution.limit)
     title = f"{found} keeps {kept} of the detail within the risk limit of {most}"
@@ -428,4 +445,6 @@ def solution_chart(solution: Solution) -> alt.TopLevelMixin:
 def _release_row(name: str, kind: str, release: Release) -> dict[str, Any]:
     levels = plain(", ".join(one.shown for one in release.columns) or "none", 200)
     figures = {"rp": release.rp, "utility": release.kept_utility}
-    return {"name": name, "kind": kind, "levels": levels, **figures}
+    _, area, colour = RELEASE_KINDS[kind]
+    look = {"area": area, "colour": colour, "edge": "white"}
+    return {"name": name, "kind": kind, "levels": levels, **figures, **look}

@@ -132,7 +132,7 @@ class Outgoing:
         """Make the outgoing file."""
         data = self.data
         if not isinstance(data, Microdata):
-            data = _in_memory(data, [*self.others, *self._sources()])
+            data = taken_into_memory(data, [*self.others, *self._sources()])
         lines = {rung.name: rung.derive for rung in self.rungs.values() if rung.derive}
         whole = load(data, derive=lines) if lines else data
         names = [
@@ -260,7 +260,7 @@ def _without(codes: Codes, blanked: Flags) -> Codes:
     return Codes(values, codes.levels, has_missing=True)
 
 
-def _in_memory(data: Records, names: Sequence[str]) -> Microdata:
+def taken_into_memory(data: Records, names: Sequence[str]) -> Microdata:
     """Return data on disk as microdata, as far as it fits into memory."""
     backend_of(data).storage.require(data.records * 16 * len(names), "writing the outgoing file")
     chosen = [name for name in data.names if name in names]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,19 +21,21 @@ import polars as pl
 
 from keyhole.core.options import Question
 from keyhole.data import Microdata, load
-from keyhole.data.formats import written_suffix
+from keyhole.data.formats import suffix_of, written_suffix
+from keyhole.data.microdata import Origin
 from keyhole.engines.opening import column_problems
 from keyhole.errors import FileError, InputError, KeyholeError
 from keyhole.protection.apply import draws, plan_problems
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan, PlanDraft, toml_of
 from keyhole.protection.recoverable import rows_after
-from keyhole.protection.results import Protection
+from keyhole.protection.results import Ledger, Protection
 from keyhole.reviews.files import Files, ReviewFile, allowed, hash_file, read_steadily
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import ReviewSource, ValuePath
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
-from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Stage, own_picture, runs
+from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage, own_picture
+from keyhole.selection.releasing import taken_into_memory
 from keyhole.selection.solution import Solution
 from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.release import dropped_columns, new_release, require_free
@@ -180,6 +183,16 @@ def _unselected(review: Review, earlier: Earlier) -> list[str]:
     return [name for group in chosen.candidates for name in group if name not in taken]
 
 
+def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Ledger:
+    from keyhole.protection.ledger import ledger
+
+    data: Any = files["data"].data
+    if not isinstance(data, Microdata):  # counted on disk: what goes out must fit into memory
+        data = taken_into_memory(data, data.names)
+        data = dataclasses.replace(data, origin=Origin(suffix_of(Path(files["data"].file))))
+    return ledger(data, **asked)
+
+
 def _figures(found: Any) -> Asked:
     return {**found.protection.to_dict(), "ledger": found.to_dict()}
 
@@ -256,7 +269,7 @@ PROTECTION_STAGE = Stage(
     PROTECTION,
     "Protection",
     _ask,
-    runs("keyhole.protection.ledger.ledger", whole=True),
+    _run,
     ("solve", *SELECTIONS),
     reads=("data",),
     draw=own_picture,

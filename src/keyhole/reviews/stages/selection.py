@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import HIDDEN
-from keyhole.core.options import Question
+from keyhole.core.options import Question, worded
 from keyhole.core.tables import Table
-from keyhole.engines.choose import engine_of
+from keyhole.engines import Records
+from keyhole.engines.choose import backend_of, engine_of
+from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, share
 from keyhole.reviews.files import Files, allowed
 from keyhole.reviews.settings import Review
@@ -28,7 +30,7 @@ from keyhole.reviews.stages.stage import (
 )
 from keyhole.reviews.store import digest
 from keyhole.selection.frontier import Frontier, FrontierSet
-from keyhole.selection.ladders import declared_ladders, ladder_table
+from keyhole.selection.ladders import declared_ladders, encode_ladder, ladder_table
 from keyhole.selection.result import Selection
 from keyhole.selection.search import METHODS
 
@@ -224,13 +226,28 @@ def located_ladders(path: Path, given: Any) -> tuple[dict[str, Any], list[str]]:
     return ladder_table(ladders), problems
 
 
+def ladder_problems(data: Records, table: Mapping[str, Any]) -> list[str]:
+    """Return which ladders of a table cannot be derived, or are not nested in the data."""
+    storage, problems = backend_of(data).storage, list[str]()
+    for column, ladder in declared_ladders(table)[0].items():
+        if column in data.names:
+            try:
+                encode_ladder(data, ladder, storage)
+            except InputError as error:
+                problems += error.problems
+    return problems
+
+
 def _run_solve(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
     from keyhole.selection.solve import solve
 
     data, gone = files["data"].data, asked["drop"]
     left = data.select([name for name in data.names if name not in gone]) if gone else data
     options = {name: value for name, value in asked.items() if name != "drop"}
-    return solve(left, **options, progress=counted(progress))
+    try:
+        return solve(left, **options, progress=counted(progress))
+    except OptionError as error:
+        raise OptionError(worded(one, lambda n: f"[solve] {n}") for one in error.problems) from None
 
 
 SOLVE_STAGE = Stage(
