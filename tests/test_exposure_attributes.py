@@ -1,5 +1,6 @@
 """Attribute disclosure: every measure against a slow twin, and tables worked by hand."""
 
+import json
 import math
 import random
 from collections import Counter, defaultdict
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 import keyhole
+from keyhole.cli.main import run
 from keyhole.errors import OptionError
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # no difference of whole numbers lies on this boundary
@@ -298,11 +300,16 @@ def test_a_copy_is_as_near_as_can_be_and_far_numbers_are_far():
     assert keyhole.attributes(gone, **asked, masked=["pay"]).d_risk == 1
 
 
-def test_a_folder_of_implicates_needs_the_original(tmp_path):
+def test_a_folder_of_implicates_needs_the_original(tmp_path, capsys):
     for place in (1, 2):
         pl.DataFrame({"k": [1], "s": ["a"]}).write_csv(tmp_path / f"implicate-{place}.csv")
     with pytest.raises(OptionError, match="original is needed"):
         keyhole.attributes(tmp_path, keys=["k"], sensitive=["s"])
+    asked = ["attributes", str(tmp_path), "--keys", "k", "--sensitive", "s", "--json"]
+    assert run([*asked, "--original", str(tmp_path / "implicate-1.csv"), "--closest"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["s"]["DiSCO"] for one in found["implicates"]] == [1, 1]
+    assert found["closest"]["identical"] == 1
 
 
 def test_columns_of_the_role_sensitive_are_the_default_and_bad_options_are_told():

@@ -22,6 +22,7 @@ from keyhole.core.tables import Table
 from keyhole.data.columns import encode
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, open_records
+from keyhole.engines.opening import DataFile
 from keyhole.engines.resources import WORKERS, in_threads
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats, Ints
@@ -138,7 +139,9 @@ def against(
     releases: Sequence[Records], question: Question, names: Sequence[str]
 ) -> ReleaseAttribution:
     """Compare a release, perhaps several implicates, with the original."""
-    source = open_records(question.original)
+    given = question.original
+    path, reading = (given.path, given.reading) if isinstance(given, DataFile) else (given, {})
+    source = open_records(path, **reading)
     problems: list[str] = list(question.column_problems(source.names, source.name))
     problems += [] if problems else _unfit(releases, source, question)
     if problems:
