@@ -158,6 +158,26 @@ def test_numbers_near_each_other_equal_their_slow_twin(frame):
     assert found.dominated_records == sum(map(len, ruled))
 
 
+@settings(max_examples=60, deadline=None)
+@given(frames)
+def test_the_grid_counts_the_levels_of_two_keys(frame):
+    found = keyhole.attributes(frame, keys=["k", "j"], sensitive=["s"], cutoff=3)
+    if found.grid is None:
+        assert 1 in (frame["k"].n_unique(), frame["j"].n_unique(), frame["s"].n_unique()) or (
+            not found.sensitive["s"].hidden_by_rp
+        )
+        return
+    assert found.plot().to_dict()
+    rows = {(one.row, one.column): (one.records, one.homogeneous) for one in found.grid.cells}
+    down, across = found.grid.rows, found.grid.columns
+    expected = {}
+    for (y, x), part in frame.group_by([down, across]):
+        if part.height >= 3:  # both keys: each pair of levels is one cell
+            words = tuple("(missing)" if one is None else str(one) for one in (y, x))
+            expected[words] = (part.height, part.height if part["s"].n_unique() == 1 else 0)
+    assert rows == expected
+
+
 def test_the_table_of_machanavajjhala_et_al():
     """Their 4-anonymous table of twelve patients (2007, figure 2): the third block has cancer."""
     frame = pl.DataFrame(

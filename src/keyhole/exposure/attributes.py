@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     import altair
 
 Distance = Literal["auto", "equal", "ordered"]
+MOST_SIDE, FEWEST_NAMED = 60, 3
+"""Of a grid: the most levels of a side, and the fewest records of two levels that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,30 @@ class TellingLevel(Figures):
 
 
 @dataclass(frozen=True, slots=True)
+class GridCell(Figures):
+    """A level of each of two keys, and how many of their records lie in homogeneous cells."""
+
+    row: str
+    column: str
+    records: Annotated[int, COUNT]
+    homogeneous: Annotated[int, COUNT]
+
+
+@dataclass(frozen=True, slots=True)
+class TellingGrid(Figures):
+    """Where the key tells most of one sensitive column: the levels of two keys against each other.
+
+    Counted are records in homogeneous cells of the cutoff or more. Pairs of levels with few records
+    are left out.
+    """
+
+    sensitive: str
+    rows: str
+    columns: str
+    cells: tuple[GridCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LearntColumn(Figures):
     """What the cells of a key tell of one sensitive column.
 
@@ -134,6 +160,7 @@ class Attributes(Result):
     cells: int
     rp: Annotated[float, Share("records")]
     sensitive: Mapping[str, LearntColumn]
+    grid: Annotated[TellingGrid | None, WHEN_SET] = None
     notes: tuple[str, ...] = ()
     engine: str = "memory"
 
@@ -186,7 +213,7 @@ class Attributes(Result):
         return found
 
     def plot(self) -> altair.TopLevelMixin:
-        """Draw CAP and the base rate of each sensitive column."""
+        """Draw CAP and the base rate of each sensitive column, and where the key tells most."""
         from keyhole.exposure.attributes_chart import attributes_chart
 
         return attributes_chart(self)
@@ -338,6 +365,7 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
         cells=count,
         rp=cells.spectrum.below(cutoff) / data.records,
         sensitive=found,
+        grid=_grid(data, found, starts, rows, question),
         notes=engine_notes(data),
         engine=backend_of(data).name,
     )
@@ -408,6 +436,31 @@ def _numbers(
         dominated_records=int(sizes[ruled].sum()),
         largest_share=float(several.max()) if len(several) else None,
     )
+
+
+def _grid(
+    data: Records, found: Mapping[str, LearntColumn], starts: Ints, rows: Ints, question: Question
+) -> TellingGrid | None:
+    """Lay out the column of which most is told by the two keys with the most levels."""
+    sides = {n: data.codes(n).size for n in question.keys if 1 < data.codes(n).size <= MOST_SIDE}
+    worst = max(found, key=lambda name: found[name].hidden_by_rp * (found[name].base_rate < 1))
+    if len(sides) < 2 or not found[worst].disclosed or not found[worst].hidden_by_rp:
+        return None
+    down, across = sorted(sides, key=lambda name: -sides[name])[:2]
+    sizes, first = np.diff(starts), rows[starts[:-1]]
+    values = data.codes(worst).values[rows]
+    low, high = (f.reduceat(values, starts[:-1]) for f in (np.minimum, np.maximum))
+    told = np.where((low == high) & (sizes >= question.cutoff), sizes, 0)
+    width = sides[across]
+    y, x = (data.codes(name).values[first].astype(np.int64) for name in (down, across))
+    place = y * width + x
+    total, those = (np.bincount(place, weights=w).astype(np.int64) for w in (sizes, told))
+    names = [[*map(str, data.codes(n).levels.to_list()), "(missing)"] for n in (down, across)]
+    cells = (
+        GridCell(names[0][i // width], names[1][i % width], int(total[i]), int(those[i]))
+        for i in np.flatnonzero(total >= max(question.cutoff, FEWEST_NAMED))
+    )
+    return TellingGrid(worst, down, across, tuple(cells))
 
 
 def _levels(

@@ -127,7 +127,7 @@ def without_small_levels(found: Attributes) -> Attributes:
         return dataclasses.replace(one, levels=tuple(levels))
 
     each = {name: kept(one) for name, one in found.sensitive.items()}
-    return dataclasses.replace(found, sensitive=each)
+    return dataclasses.replace(found, sensitive=each, grid=None)
 
 
 def _ask_released(review: Review, earlier: Earlier) -> Asked | None:
