@@ -31,14 +31,19 @@ from keyhole.core.shared import (
 )
 from keyhole.core.tables import Table
 from keyhole.data.implicates import find_implicates
-from keyhole.engines import Records
+from keyhole.engines import MemoryEngine, Records
 from keyhole.engines.choose import backend_of, engine_notes, engine_of
 from keyhole.engines.opening import DataFile, open_for
 from keyhole.engines.resources import in_threads
 from keyhole.errors import OptionError
 from keyhole.exposure.attribution import against, spread_of
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.kernels.attributes import learn_by_cell, rows_by_cell, spread_by_cell
+from keyhole.kernels.attributes import (
+    homogeneous_records,
+    learn_by_cell,
+    rows_by_cell,
+    spread_by_cell,
+)
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
@@ -436,6 +441,22 @@ def _numbers(
         dominated_records=int(sizes[ruled].sum()),
         largest_share=float(several.max()) if len(several) else None,
     )
+
+
+def homogeneous_shares(
+    engine: MemoryEngine, keys: Sequence[str], sensitive: Mapping[str, Ints]
+) -> dict[str, float]:
+    """Return by sensitive column, in codes, the share of records in homogeneous cells of a key.
+
+    A column with one value tells nothing, and neither does a key without variables.
+    """
+    told = {n: codes for n, codes in sensitive.items() if (codes[:1] != codes).any()}
+    found = dict.fromkeys(sensitive, 0.0)
+    if keys and told:
+        cells = engine.measure(keys)
+        numbers, count = cells.numbers(), cells.spectrum.cells
+        found |= {n: homogeneous_records(numbers, count, c) / len(c) for n, c in told.items()}
+    return found
 
 
 def _grid(

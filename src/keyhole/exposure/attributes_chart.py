@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import altair as alt
 
@@ -71,12 +71,13 @@ def attributes_chart(found: Attributes) -> alt.TopLevelMixin:
         f"their key, and RP does not count them"
     )
     below = f"RP({found.cutoff}) on {', '.join(map(plain, found.keys))} is {percentage(found.rp)}."
-    if found.grid is not None:
-        chart = alt.vconcat(chart, _grid(found.grid, found.cutoff), spacing=28)
-    return house_style(chart, title=title, subtitle=below)
+    if found.grid is None:
+        return house_style(chart, title=title, subtitle=below)
+    both = alt.vconcat(chart, _grid(found.grid, found.cutoff), spacing=28)
+    return house_style(both, title=title, subtitle=below)
 
 
-def _in_order(level: Any) -> tuple[bool, float, str]:
+def _in_order(level: str) -> tuple[bool, float, str]:
     """Sort numbers by size, and texts after them."""
     try:
         return False, float(level), level
@@ -99,7 +100,7 @@ def _grid(grid: TellingGrid, cutoff: int) -> alt.LayerChart | alt.Chart:
     title = (
         f"Share of records in cells of {cutoff} or more with one value of {plain(grid.sensitive)}"
     )
-    columns = sorted({one["column"] for one in rows}, key=_in_order)
+    columns = sorted({plain(one.column, 20) for one in grid.cells}, key=_in_order)
     long = len({one.row for one in grid.cells}) > FEW_ROWS
     shades = alt.Color("share:Q", title="share").scale(domain=[0, 1], range=list(SHADES))
     chart: alt.Chart = (
