@@ -1,8 +1,11 @@
 """Attribute disclosure: every measure against a slow twin, and tables worked by hand."""
 
+import json
 import math
+import random
 from collections import Counter, defaultdict
 from fractions import Fraction
+from tempfile import TemporaryDirectory
 
 import hypothesis.strategies as st
 import polars as pl
@@ -10,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 
 import keyhole
+from keyhole.cli.main import run
 from keyhole.errors import OptionError
 
+GOLDEN = (math.sqrt(5) - 1) / 2  # no difference of whole numbers lies on this boundary
 ANSWERS = st.sampled_from([None, "a", "b", "c"])
 frames = st.lists(
     st.tuples(st.sampled_from([None, 0, 1]), st.sampled_from([0, 1]), ANSWERS, st.integers(0, 4)),
@@ -133,7 +138,10 @@ def test_numbers_near_each_other_equal_their_slow_twin(frame):
     frame = frame.with_columns(pl.col("x").cast(pl.Float64) * 10)
     found = (
         keyhole.attributes(
-            keyhole.load(frame, kinds={"x": "measure"}), keys=["k"], sensitive=["x"], tolerance=0.6
+            keyhole.load(frame, kinds={"x": "measure"}),
+            keys=["k"],
+            sensitive=["x"],
+            tolerance=GOLDEN,
         )
         .sensitive["x"]
         .numbers
@@ -141,13 +149,33 @@ def test_numbers_near_each_other_equal_their_slow_twin(frame):
     spread = frame["x"].std() or 0.0
     cells = by_cell(frame, ["k"], "x")
     near = sum(
-        sum(abs(a - b) <= 0.6 * spread for b in cell) / len(cell) for cell in cells for a in cell
+        sum(abs(a - b) <= GOLDEN * spread for b in cell) / len(cell) for cell in cells for a in cell
     )
     assert found.within == pytest.approx(near / frame.height)
-    narrow = [c for c in cells if max(c) - min(c) <= 1.2 * spread]
+    narrow = [c for c in cells if max(c) - min(c) <= 2 * GOLDEN * spread]
     assert found.narrow_records == sum(map(len, narrow))
     ruled = [c for c in cells if len(c) > 1 and sum(c) and max(c) / sum(c) > 0.5]
     assert found.dominated_records == sum(map(len, ruled))
+
+
+@settings(max_examples=60, deadline=None)
+@given(frames)
+def test_the_grid_counts_the_levels_of_two_keys(frame):
+    found = keyhole.attributes(frame, keys=["k", "j"], sensitive=["s"], cutoff=3)
+    if found.grid is None:
+        assert 1 in (frame["k"].n_unique(), frame["j"].n_unique(), frame["s"].n_unique()) or (
+            not found.sensitive["s"].hidden_by_rp
+        )
+        return
+    assert found.plot().to_dict()
+    rows = {(one.row, one.column): (one.records, one.homogeneous) for one in found.grid.cells}
+    down, across = found.grid.rows, found.grid.columns
+    expected = {}
+    for (y, x), part in frame.group_by([down, across]):
+        if part.height >= 3:  # both keys: each pair of levels is one cell
+            words = tuple("(missing)" if one is None else str(one) for one in (y, x))
+            expected[words] = (part.height, part.height if part["s"].n_unique() == 1 else 0)
+    assert rows == expected
 
 
 def test_the_table_of_machanavajjhala_et_al():
@@ -230,6 +258,78 @@ def test_a_release_against_the_original_equals_the_slow_twin(original, release, 
         assert one["TCAP"] == pytest.approx(twin["DiSCO"] / twin["iS"])
     else:
         assert one["TCAP"] is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(frames, st.lists(frames, min_size=1, max_size=3))
+def test_implicates_are_told_each_and_as_means(original, made):
+    made = [one.sample(made[0].height, with_replacement=True, seed=1) for one in made]
+    with TemporaryDirectory() as folder:
+        for place, one in enumerate(made, 1):
+            one.write_parquet(f"{folder}/implicate-{place}.parquet")
+        found = keyhole.attributes(
+            folder, keys=["k", "j"], sensitive=["s"], original=original, closest=True
+        )
+    twins = [attribution(original, one, ["k", "j"], "s") for one in made]
+    one = found.sensitive["s"].to_dict()
+    for name in twins[0]:
+        assert one[name] == pytest.approx(sum(twin[name] for twin in twins) / len(twins))
+    for part, twin in zip(found.implicates, twins if len(made) > 1 else (), strict=True):
+        assert {n: part["s"].to_dict()[n] for n in twin} == pytest.approx(twin)
+    shares = [nearness(original, one, ["k", "j", "s"]) for one in made]
+    assert found.closest.nearer == pytest.approx(max(share for _, share in shares))
+
+
+def nearness(original, release, names):
+    """The slow twin of the closest records: each with each."""
+    old, new = (frame.select(names).rows() for frame in (original, release))
+
+    def apart(a, b):
+        return sum(x != y for x, y in zip(a, b, strict=True))
+
+    nearer = identical = 0
+    for a in new:
+        distances = [apart(a, b) for b in old]
+        place = distances.index(min(distances))
+        others = [apart(old[place], b) for i, b in enumerate(old) if i != place]
+        identical += min(distances) == 0
+        nearer += min(distances) < min(others, default=math.inf)
+    return identical / len(new), nearer / len(new)
+
+
+def test_a_copy_is_as_near_as_can_be_and_far_numbers_are_far():
+    draw = random.Random(5)
+    people = {"sex": [draw.choice("fm") for _ in range(80)], "ill": ["n", "y"] * 40}
+    people["pay"] = [draw.random() * 1000 for _ in range(80)]
+    frame = keyhole.load(pl.DataFrame(people), kinds={"pay": "measure"})
+    asked = {"keys": ["sex", "pay"], "sensitive": ["ill"], "original": frame, "closest": True}
+    copy = keyhole.attributes(frame, **asked, masked=["pay"])
+    assert (copy.closest.identical, copy.closest.nearer, copy.d_risk) == (1, 1, 1)
+    assert copy.closest.median_real > 0
+    noisy = pl.DataFrame(people).with_columns(pl.col("pay") + pl.Series([0, 400] * 40))
+    told = keyhole.attributes(noisy, **asked, masked=["pay"])
+    assert told.d_risk == 0.5
+    assert told.closest.nearer < 1
+    gone = pl.DataFrame(people).with_columns(pl.lit(None, pl.Float64).alias("pay"))
+    with pytest.raises(OptionError, match="needs original"):
+        keyhole.attributes(noisy, keys=["sex"], sensitive=["ill"], closest=True)
+    with pytest.raises(OptionError, match=r"masked must be numbers. Got 'sex'"):
+        keyhole.attributes(noisy, **asked, masked=["sex"])
+    with pytest.raises(OptionError, match=r"in their order. Got 79 records"):
+        keyhole.attributes(noisy.head(79), **asked, masked=["pay"])
+    assert keyhole.attributes(gone, **asked, masked=["pay"]).d_risk == 1
+
+
+def test_a_folder_of_implicates_needs_the_original(tmp_path, capsys):
+    for place in (1, 2):
+        pl.DataFrame({"k": [1], "s": ["a"]}).write_csv(tmp_path / f"implicate-{place}.csv")
+    with pytest.raises(OptionError, match="original is needed"):
+        keyhole.attributes(tmp_path, keys=["k"], sensitive=["s"])
+    asked = ["attributes", str(tmp_path), "--keys", "k", "--sensitive", "s", "--json"]
+    assert run([*asked, "--original", str(tmp_path / "implicate-1.csv"), "--closest"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["s"]["DiSCO"] for one in found["implicates"]] == [1, 1]
+    assert found["closest"]["identical"] == 1
 
 
 def test_columns_of_the_role_sensitive_are_the_default_and_bad_options_are_told():

@@ -420,3 +420,31 @@ def test_the_verb_tells_all_that_is_wrong_with_plans_and_options(files, capsys):
     assert "limit must be" in err
     assert "'wait'" in err
     assert not (files / "o.csv").exists()
+
+
+def test_lines_say_what_the_keys_tell_of_columns_with_the_role_sensitive():
+    frame = pl.DataFrame(
+        {
+            "sex": [*"ffffmmmm"],
+            "age": [30, 31, 30, 31, 40, 41, 40, 41],
+            "ill": [*"ynynyyyy"],
+            "same": ["x"] * 8,
+        }
+    )
+    people = keyhole.load(frame, roles={"ill": "sensitive", "same": "sensitive"})
+    steps = [
+        {"method": "recode", "column": "age", "width": 10},
+        {"method": "drop", "columns": ["sex", "age"]},
+    ]
+    found = keyhole.ledger(people, steps, keys=["sex", "age"])
+    # By sex and year all cells have one value; by decade those of the men.
+    assert [line.homogeneous for line in found.lines] == [
+        {"ill": 1.0, "same": 0.0},
+        {"ill": 0.5, "same": 0.0},
+        None,
+    ]
+    shown = found.tables()[0]
+    assert "homogeneous" in shown.columns
+    plain = keyhole.ledger(frame, steps, keys=["sex", "age"])
+    assert all("homogeneous" not in line.to_dict() for line in plain.lines)
+    assert "homogeneous" not in plain.tables()[0].columns

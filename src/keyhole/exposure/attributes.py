@@ -8,8 +8,10 @@ correct attribution (Taub, Elliot et al. 2018) against the base rate that needs 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -28,20 +30,28 @@ from keyhole.core.shared import (
     WorkFolder,
 )
 from keyhole.core.tables import Table
-from keyhole.data.columns import encode
-from keyhole.engines import Records
-from keyhole.engines.choose import backend_of, engine_notes, engine_of, open_records
-from keyhole.engines.opening import open_for
+from keyhole.data.implicates import find_implicates
+from keyhole.engines import MemoryEngine, Records
+from keyhole.engines.choose import backend_of, engine_notes, engine_of
+from keyhole.engines.opening import DataFile, open_for
 from keyhole.engines.resources import in_threads
 from keyhole.errors import OptionError
+from keyhole.exposure.attribution import against, spread_of
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.kernels.attributes import learn_by_cell, rows_by_cell, spread_by_cell
+from keyhole.kernels.attributes import (
+    homogeneous_records,
+    learn_by_cell,
+    rows_by_cell,
+    spread_by_cell,
+)
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
 
 Distance = Literal["auto", "equal", "ordered"]
+MOST_SIDE, FEWEST_NAMED = 60, 3
+"""Of a grid: the most levels of a side, and the fewest records of two levels that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,30 @@ class TellingLevel(Figures):
 
 
 @dataclass(frozen=True, slots=True)
+class GridCell(Figures):
+    """A level of each of two keys, and how many of their records lie in homogeneous cells."""
+
+    row: str
+    column: str
+    records: Annotated[int, COUNT]
+    homogeneous: Annotated[int, COUNT]
+
+
+@dataclass(frozen=True, slots=True)
+class TellingGrid(Figures):
+    """Where the key tells most of one sensitive column: the levels of two keys against each other.
+
+    Counted are records in homogeneous cells of the cutoff or more. Pairs of levels with few records
+    are left out.
+    """
+
+    sensitive: str
+    rows: str
+    columns: str
+    cells: tuple[GridCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LearntColumn(Figures):
     """What the cells of a key tell of one sensitive column.
 
@@ -131,6 +165,7 @@ class Attributes(Result):
     cells: int
     rp: Annotated[float, Share("records")]
     sensitive: Mapping[str, LearntColumn]
+    grid: Annotated[TellingGrid | None, WHEN_SET] = None
     notes: tuple[str, ...] = ()
     engine: str = "memory"
 
@@ -183,71 +218,10 @@ class Attributes(Result):
         return found
 
     def plot(self) -> altair.TopLevelMixin:
-        """Draw CAP and the base rate of each sensitive column."""
+        """Draw CAP and the base rate of each sensitive column, and where the key tells most."""
         from keyhole.exposure.attributes_chart import attributes_chart
 
         return attributes_chart(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Attribution(Figures):
-    """What a release tells of one column of the original, as shares of records.
-
-    Names and formulas are those of Raab, Nowok & Dibben (synthpop) and Taub, Elliot et al.
-    `disclosures_right` is DiSCO / DiS; `expected` the DiSCO there would be if values of the
-    release were dealt out by its margin; `records_behind` the mean number of records of the
-    release in the cells of a right disclosure.
-    """
-
-    UiO: float
-    UiS: float
-    UiOiS: float
-    repU: float
-    Dorig: float
-    Dsyn: float
-    iS: float
-    DiS: float
-    DiSCO: float
-    DiSDiO: float
-    baseCAPd: float
-    CAPd: float
-    CAPs: float
-    DCAP: float
-    TCAP: float | None
-    disclosures_right: float | None
-    expected: float
-    records_behind: float | None
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ReleaseAttribution(Result):
-    """What a release tells of the people of the original, by sensitive column."""
-
-    keys: tuple[str, ...]
-    records: Annotated[int, COUNT]
-    original_records: Annotated[int, COUNT]
-    sensitive: Mapping[str, Attribution]
-    notes: tuple[str, ...] = ()
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a sensitive column."""
-        rows = [{"column": name, **one.to_dict()} for name, one in self.sensitive.items()]
-        return pl.DataFrame(rows, infer_schema_length=None)
-
-    def tables(self) -> list[Table]:
-        """Return one row a figure, one column a sensitive column."""
-        names = [*Attribution.__dataclass_fields__]
-        each = self.sensitive.values()
-        rows = [[name, *(_figure(name, getattr(one, name)) for one in each)] for name in names]
-        notes = [f"Key: {', '.join(self.keys)}. Shares of records; a missing value is a category."]
-        title = "What the release tells of the original"
-        return [Table(title, ["figure", *self.sensitive], rows, [*notes, *self.notes])]
-
-
-def _figure(name: str, value: float | None) -> str:
-    if name == "records_behind" and value is not None:
-        return f"{value:.1f}"
-    return share(value)
 
 
 @documented
@@ -295,14 +269,26 @@ def attributes(
         float,
         Option("Numbers within this many standard deviations count as learnt.", above=0),
     ] = 0.05,
+    closest: Annotated[
+        bool,
+        Option("With an original: how near release records come to it, and real ones to another."),
+    ] = False,
+    masked: Annotated[
+        Names | None,
+        Option(
+            "With an original in the same order: numbers that were masked, and the share of "
+            "records all of whose original ones lie within the tolerance (dRisk).",
+            kind=Columns("masked number"),
+        ),
+    ] = None,
     engine: EngineOption = "auto",
     memory: MemorySize = None,
     work_folder: WorkFolder = None,
-) -> Annotated[Attributes, Also("keyhole.exposure.attributes.ReleaseAttribution")]:
+) -> Annotated[Attributes, Also("keyhole.exposure.attribution.ReleaseAttribution")]:
     """Measure what somebody who knows the key would learn of sensitive columns.
 
-    With `original`, the data is a release, and the result says what it tells of the people of the
-    original.
+    With `original`, the data is a release, or the folder of several implicates, and the result says
+    what it tells of the people of the original.
 
     Notes
     -----
@@ -318,9 +304,13 @@ def attributes(
     (0.5, 3, 1)
     """
     question = bind(attributes, locals())
-    opened: Any = open_for(
-        question, data, needs_values_for="attribute disclosure", every_column=sensitive is None
-    )
+    every: list[Any] = [
+        open_for(
+            question, one, needs_values_for="attribute disclosure", every_column=sensitive is None
+        )
+        for one in _implicates(data)
+    ]
+    opened = every[0]
     names = question.sensitive or _by_role(opened)
     clash = [name for name in names if name in question.keys]
     if clash:
@@ -328,8 +318,27 @@ def attributes(
             Problem("{sensitive} must not be keys. Got {0} as both: leave it out of one.", clash)
         )
     if question.original is not None:
-        return _against(opened, question, names)  # type: ignore[return-value]
+        return against(every, question, names)  # type: ignore[return-value]
+    if len(every) > 1:
+        raise OptionError(
+            Problem("{original} is needed with a folder of implicates. Give it, or one file.")
+        )
     return _of_file(opened, question, names)
+
+
+def attributes_problems(question: Question) -> Iterator[Problem]:
+    """Say what is wrong with options of `attributes` that depend on each other."""
+    for name in ("closest", "masked"):
+        if question.values[name] and question.original is None:
+            yield Problem(f"{{{name}}} needs {{original}}, with which the release is compared.")
+
+
+def _implicates(data: Any) -> list[Any]:
+    """Return the files of a release in a folder, or the data as it is."""
+    path, reading = (data.path, data.reading) if isinstance(data, DataFile) else (data, {})
+    if not isinstance(path, str | os.PathLike) or not Path(path).is_dir():
+        return [data]
+    return [DataFile(one, reading) for one in find_implicates(path)]
 
 
 def _by_role(data: Records) -> tuple[str, ...]:
@@ -361,6 +370,7 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
         cells=count,
         rp=cells.spectrum.below(cutoff) / data.records,
         sensitive=found,
+        grid=_grid(data, found, starts, rows, question),
         notes=engine_notes(data),
         engine=backend_of(data).name,
     )
@@ -417,8 +427,7 @@ def _numbers(
     data: Records, name: str, starts: Ints, rows: Ints, sizes: Ints, question: Question
 ) -> LearntNumbers:
     values: Floats = data.column(name).cast(pl.Float64).fill_null(np.nan).to_numpy()
-    spread = float(np.nanstd(values, ddof=1)) if np.isfinite(values).sum() > 1 else 0.0
-    near_by = question.tolerance * spread
+    near_by = question.tolerance * spread_of(values)
     width, near, largest, held = spread_by_cell(starts, values[rows], near_by)
     narrow = (width <= 2 * near_by) & (held == sizes)
     ruled = (largest > 0.5) & (held > 1)
@@ -432,6 +441,47 @@ def _numbers(
         dominated_records=int(sizes[ruled].sum()),
         largest_share=float(several.max()) if len(several) else None,
     )
+
+
+def homogeneous_shares(
+    engine: MemoryEngine, keys: Sequence[str], sensitive: Mapping[str, Ints]
+) -> dict[str, float]:
+    """Return by sensitive column, in codes, the share of records in homogeneous cells of a key.
+
+    A column with one value tells nothing, and neither does a key without variables.
+    """
+    told = {n: codes for n, codes in sensitive.items() if (codes[:1] != codes).any()}
+    found = dict.fromkeys(sensitive, 0.0)
+    if keys and told:
+        cells = engine.measure(keys)
+        numbers, count = cells.numbers(), cells.spectrum.cells
+        found |= {n: homogeneous_records(numbers, count, c) / len(c) for n, c in told.items()}
+    return found
+
+
+def _grid(
+    data: Records, found: Mapping[str, LearntColumn], starts: Ints, rows: Ints, question: Question
+) -> TellingGrid | None:
+    """Lay out the column of which most is told by the two keys with the most levels."""
+    sides = {n: data.codes(n).size for n in question.keys if 1 < data.codes(n).size <= MOST_SIDE}
+    worst = max(found, key=lambda name: found[name].hidden_by_rp * (found[name].base_rate < 1))
+    if len(sides) < 2 or not found[worst].disclosed or not found[worst].hidden_by_rp:
+        return None
+    down, across = sorted(sides, key=lambda name: -sides[name])[:2]
+    sizes, first = np.diff(starts), rows[starts[:-1]]
+    values = data.codes(worst).values[rows]
+    low, high = (f.reduceat(values, starts[:-1]) for f in (np.minimum, np.maximum))
+    told = np.where((low == high) & (sizes >= question.cutoff), sizes, 0)
+    width = sides[across]
+    y, x = (data.codes(name).values[first].astype(np.int64) for name in (down, across))
+    place = y * width + x
+    total, those = (np.bincount(place, weights=w).astype(np.int64) for w in (sizes, told))
+    names = [[*map(str, data.codes(n).levels.to_list()), "(missing)"] for n in (down, across)]
+    cells = (
+        GridCell(names[0][i // width], names[1][i % width], int(total[i]), int(those[i]))
+        for i in np.flatnonzero(total >= max(question.cutoff, FEWEST_NAMED))
+    )
+    return TellingGrid(worst, down, across, tuple(cells))
 
 
 def _levels(
@@ -453,92 +503,3 @@ def _levels(
             for i in np.flatnonzero(those)
         ]
     yield from sorted(found, key=lambda one: -one.homogeneous)[:10]
-
-
-def _against(release: Records, question: Question, names: Sequence[str]) -> ReleaseAttribution:
-    """Compare a release with the original, both in the same codes."""
-    source = open_records(question.original)
-    problems = question.column_problems(source.names, source.name)
-    if problems:
-        raise OptionError(problems)
-    return ReleaseAttribution(
-        keys=tuple(question.keys),
-        records=release.records,
-        original_records=source.records,
-        sensitive=attribution(source, release, question.keys, names),
-        notes=engine_notes(release),
-    )
-
-
-def attribution(
-    source: Records, release: Records, keys: Sequence[str], names: Sequence[str]
-) -> dict[str, Attribution]:
-    """Return what a release tells of each of some columns of the original."""
-    both = {n: _stacked(source.column(n), release.column(n)) for n in (*keys, *names)}
-    cell = _joint([both[name] for name in keys])
-    return {name: _attribution(cell, both[name], source.records) for name in names}
-
-
-def _stacked(first: pl.Series, second: pl.Series) -> Ints:
-    """Return the codes of two columns, the one after the other, in which equal values are equal."""
-    if first.dtype != second.dtype and not (first.dtype.is_numeric() and second.dtype.is_numeric()):
-        first, second = first.cast(pl.String), second.cast(pl.String)
-    frames = [one.rename("both").to_frame() for one in (first, second)]
-    together = pl.concat(frames, how="vertical_relaxed").to_series()
-    codes: Ints = encode(together).values.astype(np.int64)
-    return codes
-
-
-def _joint(columns: Sequence[Ints]) -> Ints:
-    """Number the distinct combinations of some columns, from 0 on."""
-    number = columns[0]
-    for codes in columns[1:]:
-        joined = number * (int(codes.max(initial=0)) + 1) + codes
-        number = np.unique(joined, return_inverse=True)[1]
-    return np.unique(number, return_inverse=True)[1].astype(np.int64)
-
-
-def _attribution(cell: Ints, value: Ints, n: int) -> Attribution:
-    """Count the figures; `cell` and `value` have the original first, then the release."""
-    m, cells, kinds = len(cell) - n, int(cell.max()) + 1, int(value.max()) + 1
-    pair = np.unique(cell * kinds + value, return_inverse=True)[1].astype(np.int64)
-    pairs = int(pair.max()) + 1
-    of_pair = np.empty(pairs, dtype=np.int64)
-    of_pair[pair] = cell
-    margin = np.bincount(value[n:], minlength=kinds) / m
-    value_of = np.empty(pairs, dtype=np.int64)
-    value_of[pair] = value
-    d, s = np.bincount(cell[:n], minlength=cells), np.bincount(cell[n:], minlength=cells)
-    dt, st = np.bincount(pair[:n], minlength=pairs), np.bincount(pair[n:], minlength=pairs)
-    d_of, s_of = d[of_pair], s[of_pair]
-    one_d = np.zeros(cells, dtype=np.bool_)
-    one_d[of_pair[(dt == d_of) & (dt > 0)]] = True
-    one_s = np.zeros(cells, dtype=np.bool_)
-    one_s[of_pair[(st == s_of) & (st > 0)]] = True
-    right = one_s[of_pair] & (st > 0)
-    found = float(dt[right].sum())
-    both = float(d[s > 0].sum())
-    disclosed = float(d[one_s].sum())
-    # Values dealt out by the margin: a cell of s records shows one value t with chance margin_t^s.
-    alike = margin[value_of] ** np.maximum(s_of, 1)
-    base = np.bincount(value[:n], minlength=kinds) / n
-    return Attribution(
-        UiO=float((d == 1).sum()) / n,
-        UiS=float((s == 1).sum()) / m,
-        UiOiS=float(((d == 1) & (s > 0)).sum()) / n,
-        repU=float(((d == 1) & (s == 1)).sum()) / n,
-        Dorig=float(d[one_d].sum()) / n,
-        Dsyn=float(s[one_s].sum()) / m,
-        iS=both / n,
-        DiS=disclosed / n,
-        DiSCO=found / n,
-        DiSDiO=float(dt[right & one_d[of_pair]].sum()) / n,
-        baseCAPd=float((base**2).sum()),
-        CAPd=float((dt * (dt / np.maximum(d_of, 1))).sum()) / n,
-        CAPs=float((st * (st / np.maximum(s_of, 1))).sum()) / m,
-        DCAP=float((dt * (st / np.maximum(s_of, 1))).sum()) / n,
-        TCAP=found / both if both else None,
-        disclosures_right=found / disclosed if disclosed else None,
-        expected=float((dt * alike)[s_of > 0].sum()) / n,
-        records_behind=float((dt * st)[right].sum() / found) if found else None,
-    )

@@ -20,9 +20,11 @@ from keyhole.charts import (
 )
 
 if TYPE_CHECKING:
-    from keyhole.exposure.attributes import Attributes
+    from keyhole.exposure.attributes import Attributes, TellingGrid
 
 WIDTH, STEP = 560, 44
+FEW_ROWS = 20
+SHADES = ("#eef3f8", "#2f5d8a")
 KINDS = {
     "right without the file": QUIET,
     "right from the cell": PALETTE[0],
@@ -69,4 +71,53 @@ def attributes_chart(found: Attributes) -> alt.TopLevelMixin:
         f"their key, and RP does not count them"
     )
     below = f"RP({found.cutoff}) on {', '.join(map(plain, found.keys))} is {percentage(found.rp)}."
-    return house_style(chart, title=title, subtitle=below)
+    if found.grid is None:
+        return house_style(chart, title=title, subtitle=below)
+    both = alt.vconcat(chart, _grid(found.grid, found.cutoff), spacing=28)
+    return house_style(both, title=title, subtitle=below)
+
+
+def _in_order(level: str) -> tuple[bool, float, str]:
+    """Sort numbers by size, and texts after them."""
+    try:
+        return False, float(level), level
+    except ValueError:
+        return True, 0.0, level
+
+
+def _grid(grid: TellingGrid, cutoff: int) -> alt.LayerChart | alt.Chart:
+    """Draw the levels of two keys, shaded by how many of their records tell the value."""
+    rows = [
+        {
+            "row": plain(one.row, 20),
+            "column": plain(one.column, 20),
+            "share": one.homogeneous / one.records,
+            "told": one.homogeneous,
+            "records": one.records,
+        }
+        for one in grid.cells
+    ]
+    title = (
+        f"Share of records in cells of {cutoff} or more with one value of {plain(grid.sensitive)}"
+    )
+    columns = sorted({plain(one.column, 20) for one in grid.cells}, key=_in_order)
+    long = len({one.row for one in grid.cells}) > FEW_ROWS
+    shades = alt.Color("share:Q", title="share").scale(domain=[0, 1], range=list(SHADES))
+    chart: alt.Chart = (
+        alt.Chart(inline(rows))
+        .mark_rect(stroke="#ffffff")
+        .encode(
+            x=alt.X("column:N", title=plain(grid.columns), sort=columns).axis(
+                orient="top", labelAngle=0, domain=False, ticks=False
+            ),
+            y=alt.Y("row:N", title=plain(grid.rows), sort=None).axis(domain=False, ticks=False),
+            color=shades.legend(format="~%", orient="right"),
+            tooltip=["row:N", "column:N", "share:Q", "told:Q", "records:Q"],
+        )
+        .properties(
+            title=alt.Title(title, anchor="start", fontSize=12),
+            width=WIDTH - 60,
+            height=alt.Step(13 if long else 24),
+        )
+    )
+    return chart

@@ -19,7 +19,9 @@ import polars as pl
 from keyhole.core.options import Question, bind
 from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
+from keyhole.engines.choose import local_engine
 from keyhole.errors import OptionError
+from keyhole.exposure.attributes import homogeneous_shares
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.exposure.loglinear import population_uniques
 from keyhole.kernels.arrays import Floats, Ints
@@ -207,7 +209,10 @@ def _lines(
     both = _readings(data, exposure)
     # What is derived from a target stands for it once it is dropped.
     telling = {*targets, *(made for name in targets for made in derived_from(name, derived))}
-    lines = [LedgerLine.of(0, None, exposure, uniques, price, both)]
+    sensitive = [name for name in data.role("sensitive") if name not in keys]
+    lines = [
+        LedgerLine.of(0, None, exposure, uniques, price, both, _told(data, exposure, sensitive))
+    ]
     for number, (step, kept) in enumerate(zip(done.steps, rows, strict=True), 1):
         if step.left_out or not set(step.columns).isdisjoint(keys):
             left = [name for name in keys if name in step.data.names]
@@ -221,8 +226,19 @@ def _lines(
             price = found.with_overlap_of(price)
         if formula and (step.left_out or not changed.isdisjoint(modelled)):
             price = price.with_overlap_of(measure_overlap(data, step.data, formula))
-        lines.append(LedgerLine.of(number, step, exposure, uniques, price, both))
+        told = _told(step.data, exposure, sensitive)
+        lines.append(LedgerLine.of(number, step, exposure, uniques, price, both, told))
     return lines
+
+
+def _told(
+    data: Microdata, found: Exposure | None, sensitive: Sequence[str]
+) -> dict[str, float] | None:
+    """Return the homogeneous share of each sensitive column that is left, if there are any."""
+    left = {name: data.codes(name).values for name in sensitive if name in data.names}
+    if not sensitive or found is None:
+        return None
+    return homogeneous_shares(local_engine(data, found.keys), found.keys, left)
 
 
 def _readings(data: Microdata, found: Exposure | None) -> Readings:

@@ -213,6 +213,11 @@ class LedgerLine(Figures):
     rp_wildcard: Annotated[
         float | None, Share("records"), "With a missing key that matches every value."
     ] = None
+    homogeneous: Annotated[
+        Mapping[str, float] | None,
+        WHEN_SET,
+        "By column with the role sensitive, the share of records in cells with one value of it.",
+    ] = None
 
     @classmethod
     def of(
@@ -223,6 +228,7 @@ class LedgerLine(Figures):
         uniques: float | None,
         price: Price,
         readings: Readings,
+        homogeneous: Mapping[str, float] | None = None,
     ) -> LedgerLine:
         """Make the line of a step from what was measured after it."""
         made: Any = (None, (), 0, 0)
@@ -231,7 +237,7 @@ class LedgerLine(Figures):
         found: Any = ((), None, None, None)
         if exposure is not None:
             found = exposure.keys, exposure.rp, exposure.cr, exposure.uniques
-        line: Any = (number, *made, *found, uniques, price, *readings)
+        line: Any = (number, *made, *found, uniques, price, *readings, homogeneous)
         return cls(*line)
 
     @property
@@ -328,8 +334,10 @@ class Ledger(Result):
         return self.next_steps[0] if self.next_steps else None
 
     def to_frame(self) -> pl.DataFrame:
-        """Return one row a line."""
+        """Return one row a line, of sensitive columns that of which most is told."""
         rows = [line.to_dict() for line in self.lines]
+        for row in rows if tells(self.lines) else ():
+            row["homogeneous"] = max((row.get("homogeneous") or {}).values(), default=None)
         kinds: dict[str, Any] = dict.fromkeys(rows[0], pl.Float64)
         kinds |= {"method": pl.String, "columns": pl.List(pl.String), "keys": pl.List(pl.String)}
         kinds |= dict.fromkeys(("step", "changed", "left_out", "uniques"), pl.Int64)
@@ -481,33 +489,51 @@ def figure_columns(
     """Return a table's columns and rows: what leads each line, then its risk and its price."""
     people, other, names = not of.unestimated, other_reading(lines, of.missing), _shown(lines)
     rows = [
-        [*first, *risk_cells(line, with_people=people, other=other),
+        [*first, *risk_cells(line, with_people=people, other=other, with_told=tells(lines)),
          *(utility_figure(name, getattr(line.price, name)) for name in names)]
         for first, line in zip(lead, lines, strict=True)
     ]  # fmt: skip
-    risk = risk_heads(of.cutoff, people, other)
+    risk = risk_heads(of.cutoff, people, other, tells(lines))
     return [*heads, *risk, *(HEADS[name] for name in names)], rows
 
 
 def figure_notes(lines: Sequence[LedgerLine], targets: Sequence[str]) -> list[str]:
     """Say what the figures of utility in a table are."""
-    return [f"{HEADS[name]}: {meaning(name, targets)}." for name in _shown(lines)]
+    told = "Homogeneous: records in cells with one value of a sensitive column, the worst of them."
+    return [
+        *([told] if tells(lines) else []),
+        *(f"{HEADS[name]}: {meaning(name, targets)}." for name in _shown(lines)),
+    ]
 
 
-def risk_heads(cutoff: int, with_people: bool, other: str | None) -> list[str]:
+def tells(lines: Sequence[LedgerLine]) -> bool:
+    """Whether lines say what the keys tell of sensitive columns."""
+    return any(line.homogeneous for line in lines)
+
+
+def risk_heads(
+    cutoff: int, with_people: bool, other: str | None, with_told: bool = False
+) -> list[str]:
     """Return the heads of the risk of a line."""
     also = {"rp_own": ["RP own"], "rp_wildcard": ["RP wild"]}.get(other or "", [])
     people = ["in population"] if with_people else []
-    return [f"RP({cutoff})", *also, "CR", "uniques", *people]
+    told = ["homogeneous"] if with_told else []
+    return [f"RP({cutoff})", *also, "CR", "uniques", *people, *told]
 
 
-def risk_cells(line: LedgerLine, *, with_people: bool, other: str | None = None) -> list[str]:
-    """Write the risk of a line."""
+def risk_cells(
+    line: LedgerLine, *, with_people: bool, other: str | None = None, with_told: bool = False
+) -> list[str]:
+    """Write the risk of a line; of sensitive columns that of which most is told."""
     uniques = "" if line.uniques is None else f"{line.uniques:,}"
     expected = line.population_uniques
     people = "not estimable" if expected is None else f"{expected:,.0f}"
     also = [] if other is None else [share(getattr(line, other))]
-    return [share(line.rp), *also, share(line.cr), uniques, *([people] if with_people else [])]
+    told = [share(max(line.homogeneous.values())) if line.homogeneous else ""]
+    return [
+        share(line.rp), *also, share(line.cr), uniques, *([people] if with_people else []),
+        *(told if with_told else []),
+    ]  # fmt: skip
 
 
 def utility_figure(name: str, value: float | None) -> str:

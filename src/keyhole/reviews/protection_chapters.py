@@ -23,6 +23,7 @@ from keyhole.protection.results import (
     other_reading,
     risk_cells,
     risk_heads,
+    tells,
     utility_figure,
 )
 from keyhole.results import share
@@ -134,14 +135,15 @@ def _said(found: Protection, kept: Ledger) -> str:
 def _ledger(kept: Ledger, smallest: int) -> list[Table]:
     """Lay out the ledger: risk beside what is lost, then the other figures of utility."""
     people = any(line.population_uniques is not None for line in kept.lines)
-    other = other_reading(kept.lines, kept.missing)
+    other, told = other_reading(kept.lines, kept.missing), tells(kept.lines)
     rows = [
         [_words(line), count_alone(line.changed, smallest) if line.step else "",
-         *risk_cells(line, with_people=people, other=other),
+         *risk_cells(line, with_people=people, other=other, with_told=told),
          utility_figure("lost", line.price.lost)]
         for line in kept.lines
     ]  # fmt: skip
-    columns = ["after", "changed", *risk_heads(kept.cutoff, people, other), HEADS["lost"]]
+    heads = risk_heads(kept.cutoff, people, other, told)
+    columns = ["after", "changed", *heads, HEADS["lost"]]
     title = "The ledger: risk and price after each step"
     over = f"{HEADS['lost']}: {meaning('lost', kept.targets)}; with other targets it is another "
     risk = Table(title, columns, rows, [*missing_notes(kept.missing, other), f"{over}figure."])

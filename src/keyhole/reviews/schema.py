@@ -239,7 +239,7 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
             "The highest acceptable share of records in cells where all have one value of a "
             "sensitive column.",
         )),
-        without=("keys", "cutoff", "original"),
+        without=("keys", "cutoff", "original", "closest", "masked"),
     ),
     "solve": section_of(
         "solve",

@@ -15,8 +15,8 @@ from keyhole.core.options import Problem, Question
 from keyhole.engines import MemoryEngine, Records
 from keyhole.engines.choose import local_engine
 from keyhole.errors import OptionError
+from keyhole.exposure.attributes import homogeneous_shares
 from keyhole.kernels.arrays import Ints
-from keyhole.kernels.attributes import homogeneous_records
 
 
 def telling_problems(question: Question, keys: Sequence[str]) -> Iterator[Problem]:
@@ -66,24 +66,10 @@ class Telling:
         """Return by sensitive column the share of records in homogeneous cells of a key."""
         key = frozenset(variables)
         if key not in self._shares:
-            self._shares[key] = self._counted(tuple(variables))
+            found = homogeneous_shares(self.engine, tuple(variables), self.sensitive)
+            self._shares[key] = found
         return self._shares[key]
-
-    def _counted(self, variables: tuple[str, ...]) -> dict[str, float]:
-        if not variables:
-            return dict.fromkeys(self.sensitive, 0.0)
-        cells = self.engine.measure(variables)
-        numbers, count = cells.numbers(), cells.spectrum.cells
-        return {
-            name: homogeneous_records(numbers, count, codes) / len(codes) if _varies(codes) else 0.0
-            for name, codes in self.sensitive.items()
-        }
 
     def allows(self, variables: Sequence[str]) -> bool:
         """Tell whether a key is within the limit."""
         return all(share <= self.limit for share in self.shares(variables).values())
-
-
-def _varies(codes: Ints) -> bool:
-    """Tell whether a column has several values: one that everybody has is no disclosure."""
-    return bool(len(codes)) and bool((codes != codes[0]).any())

@@ -127,7 +127,7 @@ def without_small_levels(found: Attributes) -> Attributes:
         return dataclasses.replace(one, levels=tuple(levels))
 
     each = {name: kept(one) for name, one in found.sensitive.items()}
-    return dataclasses.replace(found, sensitive=each)
+    return dataclasses.replace(found, sensitive=each, grid=None)
 
 
 def _ask_released(review: Review, earlier: Earlier) -> Asked | None:
@@ -171,7 +171,7 @@ def _on_key(
     asked: Asked,
 ) -> Iterator[AttributeOnKey]:
     """Yield what one key tells of each sensitive column that is not a part of it."""
-    from keyhole.exposure.attributes import attribution
+    from keyhole.exposure.attribution import attribution
 
     names = [n for n in _sensitive(asked, made[0].names) if n not in who.columns]
     if not names:
