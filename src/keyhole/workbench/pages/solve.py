@@ -55,14 +55,17 @@ def _search(view: View, form: SentForm) -> ReviewChange:
 
 
 def _take(view: View, form: SentForm) -> ReviewChange:
-    """Make the RP of a Pareto point the limit: it is the best release there."""
+    """Make the figures of a Pareto point the limits: it is the best release there."""
     solution, chosen = view.result("solve"), form.number("point")
     points = () if solution is None else solution.frontier
     if not isinstance(chosen, int) or not 0 <= chosen < len(points):
         raise OptionError("that release is not among the results any more. Take one shown now.")
 
     def edit(document: TOMLDocument) -> None:
-        editing.put_setting(document, "solve", "limit", points[chosen].rp)
+        point = points[chosen]
+        editing.put_setting(document, "solve", "limit", point.rp)
+        for name, many in (("suppress", point.suppressed), ("remove", point.removed)):
+            editing.put_setting(document, "solve", name, many / solution.records or None)
         editing.release_by(document, "solve")
 
     return ReviewChange("take another release", edit)
