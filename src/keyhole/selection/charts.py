@@ -411,7 +411,7 @@ def solution_chart(solution: Solution) -> alt.TopLevelMixin:
     )
     points = base.mark_point(filled=True, size=70, opacity=1)
     names = base.transform_filter("datum.name != ''").mark_text(align="right", dx=-9, fontSize=12)
-    limit = alt.Chart(inline([{"limit": solution.limit}])).mark_rule(strokeDash=[4, 3])
+    limit = alt.Chart(inline([{"limit": solution.limit}])).mark_rule(strokeDash=[4, 3], color=SOFT)
     chart = alt.layer(limit.encode(y="limit:Q"), points, names.encode(text="name:N")).properties(
         width=640, height=360
     )
