@@ -13,8 +13,8 @@ from keyhole.workbench import editing
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
-MAIN = ("limit", "must", "suppress", "remove")
-"""The options that are always in sight."""
+MAIN = ("limit", "suppress", "remove", "must")
+"""The options that are always in sight, in this order."""
 
 
 def _context(view: View) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def _context(view: View) -> dict[str, Any]:
     }
     return {
         "columns": [one for one in view.data.variables if one.name in asked.keys],
-        "main_fields": form_fields(asked, MAIN),
+        "main_fields": sorted(form_fields(asked, MAIN), key=lambda one: MAIN.index(one.name)),
         "other_fields": form_fields(asked, but=MAIN),
         "solution": view.result("solve"),
         "released": "solve" in (review.release.steps or ()),
