@@ -120,16 +120,17 @@ def test_what_is_chosen_protected_and_looked_at_by_clicks(page: Page, server: Se
     to(page, "Select")
     started(page, page.get_by_role("button", name="Take").first.click)
     settled(page, 240)
-    steps = review(server)["protection"]["step"]  # type: ignore[index]
+    assert review(server)["release"]["steps"] == ["selection"]  # type: ignore[index]
+    expect(page.locator("#answer")).to_contain_text("This release should not go out")
     to(page, "Protect")
     page.locator('fieldset.picker input[name="columns"][value="weight"]').check()
     started(page, page.get_by_role("button", name="See its price").click)
     assert settled(page, 240) == "done"
     started(page, page.get_by_role("button", name="Accept: add it to the plan").click)
     settled(page, 240)
-    assert review(server)["protection"]["step"] == [  # type: ignore[index]
-        *steps, {"method": "drop", "columns": ["weight"]},
-    ]  # fmt: skip
+    step = {"method": "drop", "columns": ["weight"]}
+    assert review(server)["protection"]["step"] == [step]  # type: ignore[index]
+    assert review(server)["release"]["steps"] == ["selection", "protection"]  # type: ignore[index]
     to(page, "Study")
     to(page, "Synthesise")
     expect(page.get_by_role("button", name="Synthesise").first).to_be_visible()

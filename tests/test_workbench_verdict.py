@@ -111,7 +111,8 @@ def test_the_verdict_is_of_what_goes_out_or_says_that_it_is_of_before(tmp_path: 
     assert said.startswith("Met This release may go out: all")
     assert "Given up for it: left out: 'age', 'income'." in said
     assert "Before the last change" not in said
-    assert 'href="/project/1/dossier"' in bench.get("data").text
+    assert 'href="/project/1/dossier#conditions"' in bench.get("data").text
+    assert "Conditions of the release" in bench.get("dossier").text
     written = pl.read_csv(tmp_path / "review/protection/release/protected.csv")
     assert set(written.columns) == {"sex", "state"}
     assert gauges(bench)["What goes out"].startswith("0.0% RP(3) on 2 variables")

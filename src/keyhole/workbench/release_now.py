@@ -21,7 +21,13 @@ from keyhole.reviews.stages.outgoing import (
 )
 from keyhole.reviews.stages.protection import PROTECTION, SYNTHESIS
 from keyhole.reviews.stages.releases import RELEASES
-from keyhole.reviews.verdict import ANSWERS, find_verdict, open_columns, released_rates
+from keyhole.reviews.verdict import (
+    ANSWERS,
+    Reason,
+    find_verdict,
+    open_columns,
+    released_rates,
+)
 from keyhole.workbench.page import View
 
 Results = Mapping[str, Any]
@@ -32,14 +38,20 @@ UNDER_WAY = "the work is under way."
 
 @dataclass(frozen=True, slots=True)
 class VerdictBar:
-    """The answer about what goes out: a word, its sentence, the reasons against it, its price."""
+    """The answer about what goes out: a word, its sentence, its reasons, and what was given up."""
 
     state: str
     word: str
     sentence: str
-    because: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     given_up: str | None = None
     stale: bool = False
+
+    @property
+    def because(self) -> list[str]:
+        """The first of the reasons why the release should not go out, or cannot be judged."""
+        against = [one for one in self.reasons if one.state == self.state != "met"]
+        return [f"{one.what}: {one.said}." for one in against[:MOST_REASONS]]
 
 
 def release_results(view: View) -> dict[str, Any]:
@@ -63,12 +75,11 @@ def verdict_bar(view: View, results: Results) -> VerdictBar:
         running = view.job is not None and view.job.running
         return VerdictBar("unjudged", "Not judged yet", UNDER_WAY if running else NOT_YET)
     found = find_verdict(view.review, results)
-    against = [one for one in found.reasons if one.answer == found.answer != "met"]
     return VerdictBar(
         state=found.state,
         word=ANSWERS[found.answer][1],
         sentence=found.sentence,
-        because=tuple(f"{one.what}: {one.said}." for one in against[:MOST_REASONS]),
+        reasons=found.reasons,
         given_up=found.given_up,
         stale=_state(view, *_rests_on(view)) == "stale",
     )

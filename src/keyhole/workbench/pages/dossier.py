@@ -64,6 +64,7 @@ def _context(view: View) -> dict[str, Any]:
             ),
         ],
         "product": _said_product(view),
+        "made_by": None if _names_product(view) else _made_by(view),
         "lines": masked(view.look.text).splitlines(),
         "history": view.project.history(),
         "equivalents": [
@@ -109,6 +110,19 @@ def _said_product(view: View) -> str:
     """Return the product that the review file names itself."""
     section: Any = editing.parse_review(view.look.text).get(SECTION, {})
     return str(section.get("product", ""))
+
+
+def _names_product(view: View) -> bool:
+    """Tell whether one product by itself may be named: no setting of a release by steps is."""
+    section: Any = editing.parse_review(view.look.text).get(SECTION, {})
+    return not {"steps", "take", "drop"} & set(section)
+
+
+def _made_by(view: View) -> str:
+    """Say by which steps the release is made of the file."""
+    words = {"solve": "Solve", "selection": "Select", "protection": "Protect"}
+    steps = [words.get(name, "Synthesise") for name in view.review.release.steps or ()]
+    return ", then ".join(steps) or "no step: the file as it is"
 
 
 def _release(view: View, form: SentForm) -> ReviewChange:

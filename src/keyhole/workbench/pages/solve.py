@@ -13,8 +13,8 @@ from keyhole.workbench import editing
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
-MAIN = ("limit", "must", "suppress", "remove")
-"""The options that are always in sight."""
+MAIN = ("limit", "suppress", "remove", "must")
+"""The options that are always in sight, in this order."""
 
 
 def _context(view: View) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def _context(view: View) -> dict[str, Any]:
     }
     return {
         "columns": [one for one in view.data.variables if one.name in asked.keys],
-        "main_fields": form_fields(asked, MAIN),
+        "main_fields": sorted(form_fields(asked, MAIN), key=lambda one: MAIN.index(one.name)),
         "other_fields": form_fields(asked, but=MAIN),
         "solution": view.result("solve"),
         "released": "solve" in (review.release.steps or ()),
@@ -55,14 +55,17 @@ def _search(view: View, form: SentForm) -> ReviewChange:
 
 
 def _take(view: View, form: SentForm) -> ReviewChange:
-    """Make the RP of a Pareto point the limit: it is the best release there."""
+    """Make the figures of a Pareto point the limits: it is the best release there."""
     solution, chosen = view.result("solve"), form.number("point")
     points = () if solution is None else solution.frontier
     if not isinstance(chosen, int) or not 0 <= chosen < len(points):
         raise OptionError("that release is not among the results any more. Take one shown now.")
 
     def edit(document: TOMLDocument) -> None:
-        editing.put_setting(document, "solve", "limit", points[chosen].rp)
+        point = points[chosen]
+        editing.put_setting(document, "solve", "limit", point.rp)
+        for name, many in (("suppress", point.suppressed), ("remove", point.removed)):
+            editing.put_setting(document, "solve", name, many / solution.records or None)
         editing.release_by(document, "solve")
 
     return ReviewChange("take another release", edit)

@@ -189,6 +189,7 @@ function recoloured(spec) {
   const swapped = {
     "#1f2a33": colour("--ink"), "#56626c": colour("--soft"), "#8795a1": colour("--edge"),
     "#e6e9ec": colour("--rule"), "#b23a2a": colour("--accent"), white: colour("--paper"),
+    "#2f5d8a": colour("--focus"), "#a66a00": colour("--open"), "#4d4d4d": colour("--soft"),
   };
   const walk = (value) => {
     if (typeof value === "string") return swapped[value] || value;
