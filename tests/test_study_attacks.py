@@ -14,7 +14,7 @@ import keyhole
 from keyhole.cli.main import run
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError
-from keyhole.kernels.closest import box, closest, matches
+from keyhole.kernels.closest import box, closest_row, matches
 from keyhole.reidentification.attacks import best_guess, roc_area
 from keyhole.reidentification.people import encode_people
 from keyhole.reidentification.residual_risk import Trials, residual_risk
@@ -47,7 +47,7 @@ def far(one, other):
 @given(rows_of(), rows_of())
 def test_the_closest_row_is_that_of_all_comparisons(rows, queries):
     rows, queries = np.array(rows), np.array(queries)
-    at, distances = closest(rows, box(rows), queries)
+    at, distances = closest_row(rows, box(rows), queries)
     for query, place, distance in zip(queries, at, distances, strict=True):
         every = [far(row, query) for row in rows]
         assert distance == min(every)
@@ -59,7 +59,7 @@ def test_the_closest_row_of_a_larger_file_is_that_of_all_comparisons():
     rows = np.column_stack([rng.integers(0, 3, (2, 1500)).T, rng.random((1500, 2)) ** 2])
     queries = np.column_stack([rng.integers(0, 4, (2, 300)).T, rng.random((300, 2))])
     every = np.minimum(1, np.abs(queries[:, None] - rows[None])).cumsum(axis=2)[:, :, -1]
-    at, distances = closest(rows, box(rows), queries)
+    at, distances = closest_row(rows, box(rows), queries)
     assert (at == every.argmin(axis=1)).all()
     assert (distances == every.min(axis=1)).all()
 

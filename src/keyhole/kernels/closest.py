@@ -125,7 +125,7 @@ def _to_box(low: Floats, high: Floats, at: int, query: Floats, most: float) -> f
 
 
 @njit(nogil=True, cache=True)
-def closest(rows: Floats, boxes: Boxes, queries: Floats) -> tuple[Ints, Floats]:
+def closest_row(rows: Floats, boxes: Boxes, queries: Floats) -> tuple[Ints, Floats]:
     """Return the closest row of each query, the first of those equally near, and its distance."""
     order, start, end, low, high, first, left, right = boxes
     found, distances = np.empty(len(queries), np.int64), np.empty(len(queries))

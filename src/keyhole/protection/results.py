@@ -336,7 +336,7 @@ class Ledger(Result):
     def to_frame(self) -> pl.DataFrame:
         """Return one row a line, of sensitive columns that of which most is told."""
         rows = [line.to_dict() for line in self.lines]
-        for row in rows if tells(self.lines) else ():
+        for row in rows if tells_sensitive(self.lines) else ():
             row["homogeneous"] = max((row.get("homogeneous") or {}).values(), default=None)
         kinds: dict[str, Any] = dict.fromkeys(rows[0], pl.Float64)
         kinds |= {"method": pl.String, "columns": pl.List(pl.String), "keys": pl.List(pl.String)}
@@ -488,12 +488,13 @@ def figure_columns(
 ) -> tuple[list[str], list[list[str]]]:
     """Return a table's columns and rows: what leads each line, then its risk and its price."""
     people, other, names = not of.unestimated, other_reading(lines, of.missing), _shown(lines)
+    tells = tells_sensitive(lines)
     rows = [
-        [*first, *risk_cells(line, with_people=people, other=other, with_told=tells(lines)),
+        [*first, *risk_cells(line, with_people=people, other=other, with_told=tells),
          *(utility_figure(name, getattr(line.price, name)) for name in names)]
         for first, line in zip(lead, lines, strict=True)
     ]  # fmt: skip
-    risk = risk_heads(of.cutoff, people, other, tells(lines))
+    risk = risk_heads(of.cutoff, people, other, tells)
     return [*heads, *risk, *(HEADS[name] for name in names)], rows
 
 
@@ -501,12 +502,12 @@ def figure_notes(lines: Sequence[LedgerLine], targets: Sequence[str]) -> list[st
     """Say what the figures of utility in a table are."""
     told = "Homogeneous: records in cells with one value of a sensitive column, the worst of them."
     return [
-        *([told] if tells(lines) else []),
+        *([told] if tells_sensitive(lines) else []),
         *(f"{HEADS[name]}: {meaning(name, targets)}." for name in _shown(lines)),
     ]
 
 
-def tells(lines: Sequence[LedgerLine]) -> bool:
+def tells_sensitive(lines: Sequence[LedgerLine]) -> bool:
     """Whether lines say what the keys tell of sensitive columns."""
     return any(line.homogeneous for line in lines)
 

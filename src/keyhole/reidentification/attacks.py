@@ -49,14 +49,14 @@ def run_attacks(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Patterns:
+class ReleasePatterns:
     """Distinct rows, in the order of their first record, and which of them each record has."""
 
     rows: Floats
     each: Ints
 
     @classmethod
-    def of(cls, rows: Floats) -> Patterns:
+    def of(cls, rows: Floats) -> ReleasePatterns:
         """Collapse rows to distinct ones."""
         if not len(rows):
             return cls(rows, np.zeros(0, np.int64))
@@ -74,11 +74,12 @@ def closest_patterns(release: Floats, rows: Floats) -> tuple[Ints, Floats]:
 
     Of several equally near, the one whose first record comes first.
     """
-    asked = Patterns.of(rows)
+    asked = ReleasePatterns.of(rows)
     boxes = kernel.box(release)
     pieces = np.array_split(asked.rows, max(1, -(-len(asked.rows) // SPAN)))
     done = [
-        found for _, found in in_turn(lambda piece: kernel.closest(release, boxes, piece), pieces)
+        found
+        for _, found in in_turn(lambda piece: kernel.closest_row(release, boxes, piece), pieces)
     ]
     at, distances = (np.concatenate(part) for part in zip(*done, strict=True))
     return at[asked.each], distances[asked.each]
@@ -87,7 +88,7 @@ def closest_patterns(release: Floats, rows: Floats) -> tuple[Ints, Floats]:
 def _link(people: People, question: Question, rng: np.random.Generator) -> Attack:
     """Link what two sources hold of a person, if one record is closest to both."""
     first, second = (people.columns(one) for one in (question.link, question.second_link))
-    by_first, by_second = (Patterns.of(people.release[:, one]) for one in (first, second))
+    by_first, by_second = (ReleasePatterns.of(people.release[:, one]) for one in (first, second))
     sizes = [np.bincount(one.each) for one in (by_first, by_second)]
     width = len(by_second.rows)
     shared, counts = np.unique(by_first.each * width + by_second.each, return_counts=True)
@@ -117,7 +118,7 @@ def _infer(people: People, question: Question, _: np.random.Generator) -> Attack
 def _infer_one(people: People, known: list[int], name: str, question: Question) -> Attack:
     release, original, control = people.secrets[name]
     there, is_number = ~np.isnan(release), name in question.numeric
-    patterns = Patterns.of(people.release[there][:, known])
+    patterns = ReleasePatterns.of(people.release[there][:, known])
     guesses = typical(release[there], patterns.each, len(patterns.rows), is_number)
 
     def guessed(rows: Floats, truth: Floats) -> tuple[Flags, Flags]:
@@ -171,7 +172,7 @@ def _find_present(people: People, _: Question, rng: np.random.Generator) -> Atta
     """Say of the nearer half of as many people of the file and outside that they are in it."""
     if people.control is None:
         return Attack.measured(None, None, None, (f"all figures are null: {people.why}",))
-    release = Patterns.of(people.release).rows
+    release = ReleasePatterns.of(people.release).rows
     inside = closest_patterns(release, people.original)[1]
     outside = closest_patterns(release, people.control)[1]
     size = min(len(inside), len(outside))

@@ -115,7 +115,7 @@ class Pairs(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attack:
+class LinkAttack:
     """The linking variables as a metric needs them.
 
     `question`: what is asked. `categories`: for unicity the variables; none for the other metrics.
@@ -159,7 +159,7 @@ class Attack:
             score = np.round(BEST_SCORE * count - score, 9)
         return {"puf": ranked.puf, "eif": ranked.eif, "score": score, "rank": ranked.ranks}
 
-    def only(self, puf: Places, eif: Places) -> Attack:
+    def only(self, puf: Places, eif: Places) -> LinkAttack:
         """Return the attack on some records, given by their places in each variable."""
         costs = self.costs
         if costs is not None:
@@ -182,7 +182,7 @@ def prepare(
     eif: Microdata,
     question: Question,
     counts: Mapping[str, tuple[Ints, Ints]] | None = None,
-) -> Attack:
+) -> LinkAttack:
     """Make the linking variables ready for a search.
 
     By variable `counts` tells how many records each row stands for in both files, if not for one.
@@ -190,12 +190,12 @@ def prepare(
     held = counts or {}
     if question.metric == "unicity":
         cut = (linking_category(puf, eif, n, question, held.get(n)) for n in question.link)
-        return Attack(question, categories=tuple(cut))
+        return LinkAttack(question, categories=tuple(cut))
     if question.metric == "adhoc":
-        return Attack(question, costs=adhoc(puf, eif, question))
+        return LinkAttack(question, costs=adhoc(puf, eif, question))
     variables = [linking_variable(puf, eif, n, question, held.get(n)) for n in question.link]
     price = taxicab if question.metric == "taxicab" else euclidean
-    return Attack(question, costs=price(variables, question))
+    return LinkAttack(question, costs=price(variables, question))
 
 
 def find_pairs(

@@ -23,7 +23,7 @@ from keyhole.protection.results import (
     other_reading,
     risk_cells,
     risk_heads,
-    tells,
+    tells_sensitive,
     utility_figure,
 )
 from keyhole.results import share
@@ -135,7 +135,7 @@ def _said(found: Protection, kept: Ledger) -> str:
 def _ledger(kept: Ledger, smallest: int) -> list[Table]:
     """Lay out the ledger: risk beside what is lost, then the other figures of utility."""
     people = any(line.population_uniques is not None for line in kept.lines)
-    other, told = other_reading(kept.lines, kept.missing), tells(kept.lines)
+    other, told = other_reading(kept.lines, kept.missing), tells_sensitive(kept.lines)
     rows = [
         [_words(line), count_alone(line.changed, smallest) if line.step else "",
          *risk_cells(line, with_people=people, other=other, with_told=told),

@@ -22,7 +22,7 @@ from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.baseline import Baseline, summarise
 from keyhole.reidentification.costs import Graded
-from keyhole.reidentification.linking import Attack, check_variables, prepare
+from keyhole.reidentification.linking import LinkAttack, check_variables, prepare
 from keyhole.reidentification.question import Linkage, taken_as_categories, with_scores
 from keyhole.reidentification.rates import (
     P,
@@ -139,7 +139,7 @@ class _Sides:
             out[: len(held)] = held
         return out
 
-    def agreeing(self, attack: Attack) -> Iterator[LinkCodes | Graded]:
+    def agreeing(self, attack: LinkAttack) -> Iterator[LinkCodes | Graded]:
         """Return what tells on which variables a pair agrees."""
         asked, counts = self.question, self.counts()
         priced = attack.costs.by_name() if asked.metric == "adhoc" and attack.costs else {}
@@ -222,7 +222,7 @@ def _require_blocks(question: Question, eif_records: int) -> None:
         raise OptionError(Problem(template, eif_records))
 
 
-def _bare(attack: Attack) -> Attack:
+def _bare(attack: LinkAttack) -> LinkAttack:
     """Return the attack without the values that codes stand for: tasks do not need them."""
     costs = attack.costs
     if costs is not None:
@@ -291,7 +291,7 @@ class StudyCounts:
     `unused` are the linking variables of the IUF.
     """
 
-    attack: Attack
+    attack: LinkAttack
     records: tuple[int, int]
     truth: SparkTruth
     groups: StratumGroups | None

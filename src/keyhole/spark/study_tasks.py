@@ -17,7 +17,7 @@ import polars as pl
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.baseline import Chances, deal_all, deal_stratum, find_chances
 from keyhole.reidentification.costs import Graded
-from keyhole.reidentification.linking import Attack, only
+from keyhole.reidentification.linking import LinkAttack, only
 from keyhole.reidentification.rates import (
     Rates,
     RatesByRank,
@@ -48,13 +48,13 @@ class StudyBlock:
     the stratum. `order`: the types by which the ids of the EIF are put in order, one a column.
     """
 
-    attack: Attack
+    attack: LinkAttack
     agreeing: tuple[LinkCodes | Graded, ...]
     strata: Mapping[tuple[int, ...], int]
     order: Sequence[pl.DataType]
 
     def count(self, puf: Any, eif: Any, stratum: int) -> Any:
-        """Attack the records of two tables of Arrow; return a table of counts."""
+        """LinkAttack the records of two tables of Arrow; return a table of counts."""
         tally = _Tally(stratum)
         if puf.num_rows and eif.num_rows:
             self._count(pl.DataFrame(puf), self._sorted(pl.DataFrame(eif)), tally)

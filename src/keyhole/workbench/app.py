@@ -22,7 +22,7 @@ from keyhole.workbench.projects import Project, Projects, plain_problem
 from keyhole.workbench.release_now import gauges, release_results, verdict_bar
 from keyhole.workbench.rendering import STATIC, render
 from keyhole.workbench.safety import UPLOAD_LIMIT, Guard, TooLargeError, own_hosts, too_large
-from keyhole.workbench.start_folder import files_below, open_example, open_named, seen_from
+from keyhole.workbench.start_folder import files_below, open_example, open_named, path_below
 from keyhole.workbench.state import WorkbenchState
 
 _BY_NAME = {page.name: page for page in PAGES}
@@ -255,7 +255,7 @@ def _start(request: Request, bench: Bench, problems: Sequence[str] = ()) -> HTML
         **_common(request),
         folder=bench.folder,
         found=files_below(bench.folder),
-        recent=[(one, seen_from(bench.folder, one.path)) for one in bench.projects.recent()],
+        recent=[(one, path_below(bench.folder, one.path)) for one in bench.projects.recent()],
         problems=problems,
     )
     return HTMLResponse(text, status_code=422 if problems else 200)

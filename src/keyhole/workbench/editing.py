@@ -35,7 +35,7 @@ def put_setting(document: TOMLDocument, section: str, name: str, value: Any) -> 
     if _is_nothing(value):
         remove_setting(document, section, name)
         return
-    table: Any = document if not section else section_of(document, section)
+    table: Any = document if not section else opened_section(document, section)
     now = table.get(name)
     if isinstance(value, Mapping) and isinstance(now, Mapping):
         for gone in [one for one in now if one not in value]:
@@ -70,7 +70,7 @@ def set_keys(document: TOMLDocument, keys: Sequence[str] | str) -> None:
 
 def add_step(document: TOMLDocument, step: Mapping[str, Any]) -> None:
     """Add a step to the plan of protection, above what stands there for the section below."""
-    section = section_of(document, "protection")
+    section = opened_section(document, "protection")
     if "step" not in section:
         section["step"] = tomlkit.aot()
     table = _table(step)
@@ -145,7 +145,7 @@ def leave_release(document: TOMLDocument, step: str) -> None:
     put_setting(document, "release", "steps", left)
 
 
-def section_of(document: TOMLDocument, name: str) -> Any:
+def opened_section(document: TOMLDocument, name: str) -> Any:
     """Return a section; a new one is set off by an empty line."""
     if name not in document:
         table = tomlkit.table()

@@ -16,7 +16,7 @@ from keyhole.errors import FileError, InputError
 from keyhole.reviews.files import Memory, read_again, remembered, remembering
 from keyhole.workbench.page import View
 from keyhole.workbench.projects import Project
-from keyhole.workbench.start_folder import inside, seen_from, walk
+from keyhole.workbench.start_folder import inside, path_below, walk
 
 if TYPE_CHECKING:
     from keyhole.environment.store import Change, Snapshot, Store
@@ -120,7 +120,7 @@ def environments_below(folder: Path) -> list[str]:
     named = (
         path for path in islice(walk(folder), MOST_LOOKED_AT) if path.suffix.lower() in SUFFIXES
     )
-    return sorted(seen_from(folder, path) for path in named if _is_environment(path))[:MOST_FILES]
+    return sorted(path_below(folder, path) for path in named if _is_environment(path))[:MOST_FILES]
 
 
 def _is_environment(path: Path) -> bool:

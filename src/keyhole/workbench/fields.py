@@ -114,7 +114,7 @@ def take_fields(
     A default is written only where the file states it already, and a value that the option has
     `now`, wherever it comes from, stays as it stands.
     """
-    stated = editing.section_of(document, section)
+    stated = editing.opened_section(document, section)
     for name, value in read_fields(known, form, prefix).items():
         before = stated.get(name) if now is None else now[name]
         if isinstance(value, list) and known[name].kind.widget == "columns":

@@ -38,7 +38,7 @@ def inside(folder: Path, name: str) -> Path:
     return found
 
 
-def seen_from(folder: Path, path: Path) -> str:
+def path_below(folder: Path, path: Path) -> str:
     """Write a path as seen from the start folder."""
     return path.resolve().relative_to(folder.resolve()).as_posix()
 
@@ -48,9 +48,9 @@ def files_below(folder: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {"reviews": [], "data": []}
     for path in walk(folder):
         if path.suffix == ".toml" and _is_review(path):
-            found["reviews"].append(seen_from(folder, path))
+            found["reviews"].append(path_below(folder, path))
         elif path.suffix.lower() in READABLE:
-            found["data"].append(seen_from(folder, path))
+            found["data"].append(path_below(folder, path))
     return {kind: sorted(names)[:MOST_FILES] for kind, names in found.items()}
 
 

@@ -106,10 +106,10 @@ def ask_attributes(review: Review, _: Earlier) -> Asked | None:
 def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     from keyhole.exposure.attributes import attributes
 
-    return without_small_levels(attributes(measured(files), **asked))
+    return _without_small_levels(attributes(measured(files), **asked))
 
 
-def without_small_levels(found: Attributes) -> Attributes:
+def _without_small_levels(found: Attributes) -> Attributes:
     """Leave out the levels of keys of which a small count could be told."""
     smallest = smallest_shown(found.cutoff)
 

@@ -40,7 +40,7 @@ from keyhole.workbench.form_adding import (
 )
 from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
 from keyhole.workbench.scenario_editing import fit_environment
-from keyhole.workbench.start_folder import seen_from
+from keyhole.workbench.start_folder import path_below
 
 MOST_ROWS, MOST_CONSTRUCTS, MOST_CHANGES = 150, 60, 40
 LISTED = ("forms", "sources", "targets", "constructs")
@@ -60,7 +60,7 @@ def _context(view: View) -> dict[str, Any]:
     find = (view.query.get("find") or "").strip()[:100] or None
     draft, chosen = draft_named(view.project, view.query.get("form")), ""
     with suppress(ValueError):  # the environment as the list of files names it
-        chosen = seen_from(view.project.state.folder, Path(place.place))
+        chosen = path_below(view.project.state.folder, Path(place.place))
     return {
         **found,
         "place": place,
