@@ -293,7 +293,7 @@ def attributes(
     Notes
     -----
     A missing value is a category, of keys and of sensitive columns; ordered distances leave it out.
-    Ordered distance: the sum of |cumulated differences| over the number of values less one.
+    Ordered distance: the sum of absolute cumulated differences over the number of values less one.
     Recursive: r₁ < c (r_l + … + r_m), counts in descending order. β: the largest (p - q) / q.
 
     Examples
