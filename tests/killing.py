@@ -230,6 +230,12 @@ CASES = {
         first=_INIT,
         old=f"environment export env.json {ENV}",
     ),
+    "environment ladder": Case(
+        f"environment ladder GE54.001 {ENV} --out states.csv",
+        ("states.csv",),
+        first=_INIT,
+        old=f"environment ladder AG8.001 {ENV} --out states.csv",
+    ),
     "environment key": Case(
         f"environment key 'commercial database' {ENV} --target veterans --file puf.csv "
         "--out keyed.csv --keep puf_id",

@@ -25,6 +25,7 @@ RESULTS = {
 }
 STUDIES = "keyhole.reidentification.compare.StudyComparison"
 OTHERS = {"study-metrics": STUDIES, "study-candidates": STUDIES}
+OTHERS["study-attacks"] = "keyhole.reidentification.residual_risk.Attacks"
 CASES = [
     pytest.param(path, OTHERS.get(path.stem, place), id=path.stem)
     for path in sorted(GOLDENS.glob("*.json"))

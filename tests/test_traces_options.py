@@ -150,12 +150,13 @@ def test_an_option_of_many_verbs_is_declared_once():
     handed_on = {f"reviews/stages/{name}.py" for name in (
         "attributes", "exposure", "outgoing", "protection", "remaining", "scenarios", "selection",
         "synthesis")}  # fmt: skip
-    handed_on |= {"reviews/schema.py", "reviews/checks.py", "protection/next_steps.py"}
+    handed_on |= {"reviews/schema.py", "reviews/checks.py", "reviews/settings.py"}
+    handed_on |= {"protection/next_steps.py"}
     between_options = {"selection/select.py", "synthesis/designate.py", "synthesis/synthesise.py"}
     others = {"exposure/charts.py", "protection/charts.py", "protection/methods/suppression.py",
               "protection/methods/swapping.py"}  # fmt: skip
     forms = {f"workbench/pages/{name}.py" for name in (
-        "exposure", "protect", "scenario", "select", "synthesise")}  # fmt: skip
+        "exposure", "protect", "scenario", "select", "solve", "synthesise")}  # fmt: skip
     assert said_as_text("cutoff") <= handed_on | between_options | others | forms
 
 

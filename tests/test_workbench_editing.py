@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -37,10 +38,14 @@ def described(bench: Workbench, **roles: str) -> dict[str, str]:
 
 
 def test_a_new_role_stands_above_the_comment_of_the_next_section(bench: Workbench) -> None:
-    role = next(line for line in text_of(bench).splitlines() if line.startswith("id = "))
+    lines = text_of(bench).splitlines(keepends=True)
+    role = next(line for line in lines if line.startswith("id = "))
+    rest = "".join(line for line in lines if not line.startswith("income = "))
+    rest = re.sub(r"# What the keys tell.*?\n\n", "", rest, flags=re.DOTALL)
+    (bench.folder / "review.toml").write_text(rest)
     assert bench.post("data/describe", described(bench, income="sensitive")).status_code == 303
     comment = "# Identifiers, Safe Harbor, columns that reveal others."
-    assert f'{role}\nincome = "sensitive"\n\n{comment}\n[screen]\n' in text_of(bench)
+    assert f'{role}income = "sensitive"\n\n{comment}\n[screen]\n' in text_of(bench)
 
 
 def test_new_sections_stand_below_their_sketches_or_in_the_order_of_the_work(
@@ -54,7 +59,7 @@ def test_new_sections_stand_below_their_sketches_or_in_the_order_of_the_work(
     assert bench.post("select/search", searched).status_code == 303
     text = text_of(bench)
     assert "[uniques]\nmax_size = 2    # singled out by at most this many variables\n" in text
-    assert "variables\n\n[drivers]\n\n# --- What is to be released" in text
+    assert "variables\n\n[drivers]\n\n# What the keys tell" in text
     assert "# seconds = 60    # all the best sets, exactly\n\n[selection]\n" in text
     assert "\n\n[frontier]\nseconds = 5\n\n# --- A plan of protections" in text
     assert "\n\n\n" not in text
@@ -67,6 +72,7 @@ def test_a_key_taken_out_leaves_the_comments_and_the_order_of_the_others(bench: 
     assert bench.post("data/describe", described(bench, age="", income="key")).status_code == 303
     after = text_of(bench)
     assert block.replace(taken, "") + '    "income",\n]\n\n[data]' in after
+    assert "[attributes]" not in after  # no sensitive column is left
 
 
 def test_a_section_that_goes_takes_its_own_comment_and_leaves_the_sketches() -> None:

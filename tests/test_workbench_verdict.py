@@ -109,7 +109,7 @@ def test_the_verdict_is_of_what_goes_out_or_says_that_it_is_of_before(tmp_path: 
     assert bench.wait().state == "done"
     said = bar(bench)
     assert said.startswith("Met This release may go out: all")
-    assert "Given up for it: left out: 'age', 'income'." in said
+    assert "What was given up: 'age', 'income' left out." in said
     assert "Before the last change" not in said
     assert 'href="/project/1/dossier#conditions"' in bench.get("data").text
     assert "Conditions of the release" in bench.get("dossier").text

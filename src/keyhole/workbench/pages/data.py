@@ -183,6 +183,9 @@ def _describe(view: View, form: SentForm) -> ReviewChange:
             editing.put_setting(document, "data", setting, values)
         if listed and set(keys) != set(view.review.keys):
             editing.set_keys(document, keys)
+        told: Any = document.get("attributes")
+        if told is not None and "sensitive" not in told and "sensitive" not in roles.values():
+            editing.remove_setting(document, "attributes")  # nothing is left to be told
         if "missing" in form.values:
             editing.put_setting(document, "data", "missing_codes", _codes(form.text("missing")))
 
