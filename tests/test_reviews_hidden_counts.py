@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -172,11 +173,22 @@ PAIRS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=80, derandomize=True)
 @given(PAIRS)
 @example([({0, 1, 2, 3}, True, 1)] * 20 + [({0, 1, 2}, False, 1)] * 3 + [({0}, True, 2)])
 def test_no_small_count_of_pairs_can_be_worked_out(pairs):
     """The tables by agreement, by rank and by variable are of the same pairs."""
+    check_pairs(pairs)
+
+
+@pytest.mark.xfail(strict=True, reason="a study of nine pairs cannot be told by three tables yet")
+def test_no_small_count_of_nine_pairs_can_be_worked_out():
+    few = [({0, 1}, True, 2), ({0, 1, 2, 3}, True, 2), ({2}, False, 2), ({0, 1, 2}, False, 1)]
+    few += [({0, 1, 2}, True, 2), ({2}, False, 1), ({1, 3}, False, 1), ({0}, True, 1)]
+    check_pairs([*few, ({0, 1, 2, 3}, False, 1)])
+
+
+def check_pairs(pairs):
 
     def parts(number):
         labels = sorted({number(pair) for pair in pairs})
