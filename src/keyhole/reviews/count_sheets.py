@@ -103,6 +103,7 @@ class ShownRate:
     whole: Count
     digits: int = 4
     state: str = "exact"  # or "band", "withheld"
+    coarse: bool = False  # at best a band
 
     @property
     def exact(self) -> bool:
@@ -230,9 +231,9 @@ class CountSheet:
                 self.differences.append((count, of))
         return count
 
-    def rate(self, part: Count, whole: Count, digits: int = 4) -> ShownRate:
-        """Enter the share of one count in another."""
-        rate = ShownRate(part, whole, digits)
+    def rate(self, part: Count, whole: Count, digits: int = 4, enough: int = 0) -> ShownRate:
+        """Enter the share of one count in another; of fewer than `enough` it is shown as a band."""
+        rate = ShownRate(part, whole, digits, coarse=whole.value < enough)
         self.rates.append(rate)
         return rate
 
@@ -265,7 +266,7 @@ class CountSheet:
             short = 0 < rate.whole.value - rate.part.value < self.smallest
             hidden = 0 < rate.part.value < self.smallest and rate.part.state != "exact"
             few = rate.part.state == "small" or hidden
-            rate.state = "band" if short or few else "exact"
+            rate.state = "band" if short or few or rate.coarse else "exact"
         for part, whole in self.differences:
             if 0 < whole.value - part.value < self.smallest and part.state == "exact":
                 part.state = "withheld"
@@ -288,7 +289,8 @@ class CountSheet:
         for figure in sorted(hidden, key=lambda figure: _order(figure, ()), reverse=True):
             state = figure.state
             for better in ("exact", "band"):
-                figure.state = better if isinstance(figure, ShownRate) else at_first[figure]
+                free = isinstance(figure, ShownRate) and not figure.coarse
+                figure.state = better if free else at_first[figure]
                 if figure.state == state or self._worked_out(self._untied(figure)) is None:
                     break
                 figure.state = state

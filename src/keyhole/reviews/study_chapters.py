@@ -24,6 +24,8 @@ from keyhole.reviews.stages import study_stage
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 
 Results = Mapping[str, Any]
+# Which variables so few pairs agree on, with on how many, would tell of single pairs.
+MANY_PAIRS = 600
 RATES = {
     "putative_rate": "suspected, of all PUF records",
     "confirmed_rate": "confirmed, of all PUF records",
@@ -178,6 +180,9 @@ def pair_tables(study: Study, sheet: CountSheet) -> list[Table]:
         "of the pairs": [sheet.unshown(use.pairs_agreeing, of=pairs) for use in uses],
         "of the true pairs": [sheet.unshown(use.true_pairs_agreeing, of=true) for use in uses],
     }
+    for own, right in zip(*columns.values(), strict=True):
+        sheet.at_least([(own, 1), (right, -1)], 0)  # true pairs are pairs,
+        sheet.at_least([(pairs, 1), (own, -1), (true, -1), (right, 1)], 0)  # as false ones are
     sheet.weigh_up_if_true(agreeing[0], columns["of the pairs"])
     sheet.weigh_up_if_true(agreeing[1], columns["of the true pairs"])
     if study.is_by_unicity:
@@ -185,8 +190,9 @@ def pair_tables(study: Study, sheet: CountSheet) -> list[Table]:
         columns["in the smallest set"] = [sheet.unshown(count, of=pairs) for count in held]
         sheet.weigh_up_if_true(placed[0], columns["in the smallest set"])
     rates = [
-        [sheet.rate(count, true if head == "of the true pairs" else pairs) for count in counts]
+        [sheet.rate(count, whole, enough=MANY_PAIRS) for count in counts]
         for head, counts in columns.items()
+        for whole in [true if head == "of the true pairs" else pairs]
     ]
     rows = [[use.variable, *row] for use, row in zip(uses, zip(*rates, strict=True), strict=True)]
     title = "Share of pairs that agree on each variable"
