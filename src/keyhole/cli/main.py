@@ -46,7 +46,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help in plain text: it comes in a third of the time
     invoke_without_command=True,
-    epilog="\b\nBegin with your own file:\n  keyhole risk FILE --keys A,B\n"
+    epilog="\b\nBegin with your own file:\n  keyhole init FILE\n"
     "or see it all at work on made-up people:\n  keyhole demo --out DIR",
     context_settings={"help_option_names": ["--help", "-h"]},
 )
