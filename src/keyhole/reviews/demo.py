@@ -109,5 +109,5 @@ def _advice(found: ReviewResult, folder: Path) -> list[str]:
         f"Open it in a browser: {found.report.resolve().as_uri()}",
         f"Go on in the workbench: keyhole serve {folder}",
         f"Then change {plan}, say the limit, and run: keyhole review {plan} --out {results}",
-        "With your own file, begin with: keyhole risk FILE --keys A,B",
+        "With your own file, begin with: keyhole init FILE",
     ]
