@@ -236,6 +236,7 @@ def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
     hidden_cells = sum(row["suppressed"] for row in rows)
     notes = {
         "round": f"Every cell is a multiple of {table.base or 0:g}; rows and columns add up.",
+        "cell-key": "Every cell has random noise; totals have noise of their own.",
         "none": "Not protected: do not publish this picture.",
         "suppress": f"{hidden_cells:,} of {len(rows):,} cells are not shown (×), to protect "
         f"contributors.",

@@ -159,7 +159,12 @@ def _asked_of_table(given: Question) -> str:
     """Say what is tabulated; how unsafe cells are found is not told."""
     of = given.values.get("magnitude") or given.values.get("mean")
     across = f" and {', '.join(given.cols)}" if given.cols else ""
-    how = {"suppress": ", suppressed", "round": ", rounded", "none": ", not protected"}
+    how = {
+        "suppress": ", suppressed",
+        "round": ", rounded",
+        "cell-key": ", with noise",
+        "none": ", not protected",
+    }
     what = f"{of} by " if of else ""
     return f"{what}{', '.join(given.rows)}{across}{how.get(given.values.get('protect', ''), '')}"
 

@@ -109,6 +109,7 @@ def _published(number: int, one: AuditedTable) -> tuple[Table, str, str]:
     how = {
         "suppress": f"{unsafe}; {more:,} more are suppressed to protect them.",
         "round": f"{unsafe}; every cell is rounded.",
+        "cell-key": f"{unsafe}; every cell has noise.",
     }[one.published.protect]
     return table, f"{how} The table is in table/release/table-{number}.csv.", f"table-{number}"
 

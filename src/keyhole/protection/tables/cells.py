@@ -24,7 +24,8 @@ class CrossTable:
     records, the people they stand for, or amounts; `counts` the records that contribute to each
     cell, and `largest` the largest contributions, from the largest on (0 where there are none).
     `least` is the least that a cell with a record in it can hold: 1 of a count, the smallest weight
-    of a weighted one, 0 of an amount. Whoever sees that a cell is not empty knows it.
+    of a weighted one, 0 of an amount. Whoever sees that a cell is not empty knows it. `keys` are
+    the sums of the record keys of each cell, if the records have any.
     """
 
     rows: tuple[str, ...]
@@ -36,6 +37,7 @@ class CrossTable:
     magnitude: str | None = None
     weight: str | None = None
     least: float = 0.0
+    keys: Ints | None = None
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -81,11 +83,13 @@ def cross(
     magnitude: str | None = None,
     weight: str | None = None,
     deepest: int = 2,
+    keys: Ints | None = None,
 ) -> CrossTable:
     """Cross records by rows and columns, and add all margins.
 
     A record contributes its amount times its weight; where that is missing, or the weight 0, to no
-    cell. `deepest` says how many of the largest contributions to keep for each cell.
+    cell. `deepest` says how many of the largest contributions to keep for each cell. `keys` are
+    record keys to be added up in each cell.
     """
     codes = [data.codes(name) for name in (*rows, *cols)]
     shape = tuple(one.size + 1 for one in codes)
@@ -93,18 +97,20 @@ def cross(
     parts = amounts if weights is None else amounts * weights
     counted = ~np.isnan(parts) & (True if weights is None else weights > 0)
     places = [one.values[counted].astype(np.int64) for one in codes]
-    values, counts, largest = _filled(places, shape, parts[counted], deepest)
+    own = None if keys is None else keys[counted]
+    values, counts, largest, sums = _filled(places, shape, parts[counted], deepest, own)
     levels = tuple((*one.levels.to_list(), *([None] if one.has_missing else [])) for one in codes)
     least = float(parts[counted].min()) if contributions is None and counted.any() else 0.0
-    return CrossTable(rows, cols, levels, values, counts, largest, magnitude, weight, least)
+    return CrossTable(rows, cols, levels, values, counts, largest, magnitude, weight, least, sums)
 
 
 def _filled(
-    places: list[Ints], shape: tuple[int, ...], parts: Floats, deepest: int
-) -> tuple[Floats, Ints, Floats]:
-    """Count, add up and rank contributions in every cell of every margin."""
+    places: list[Ints], shape: tuple[int, ...], parts: Floats, deepest: int, keys: Ints | None
+) -> tuple[Floats, Ints, Floats, Ints | None]:
+    """Count, add up and rank contributions in every cell of every margin; and add up keys."""
     size = prod(shape)
     values, counts = np.zeros(size), np.zeros(size, dtype=np.int64)
+    sums = None if keys is None else np.zeros(size, dtype=np.int64)
     largest = np.zeros((size, deepest))
     by_size = np.argsort(-parts, kind="stable")
     for totals in itertools.product((False, True), repeat=len(shape)):
@@ -115,12 +121,14 @@ def _filled(
         cells = np.ravel_multi_index(where, shape)
         values += np.bincount(cells, parts, size)
         counts += np.bincount(cells, minlength=size)
+        if keys is not None and sums is not None:
+            np.add.at(sums, cells, keys)
         # By cell, in each from the largest on.
         order = by_size[np.argsort(cells[by_size], kind="stable")]
         rank = np.arange(len(cells)) - np.searchsorted(cells[order], cells[order])
         first = rank < deepest
         largest[cells[order][first], rank[first]] = parts[order][first]
-    return values, counts, largest
+    return values, counts, largest, sums
 
 
 @dataclass(frozen=True, slots=True)

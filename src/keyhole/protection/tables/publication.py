@@ -18,6 +18,7 @@ from keyhole.errors import ColumnError, InputError, OptionError, RunError
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.options import raised
 from keyhole.protection.tables.attackers import intervals, relations
+from keyhole.protection.tables.cell_keys import KEYS, PerturbationTable, record_keys
 from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe, cross, find_unsafe
 from keyhole.protection.tables.demands import SuppressionProblem
 from keyhole.protection.tables.result import ProtectedTable, TableAudit
@@ -29,10 +30,16 @@ from keyhole.utility.tabulation import crossing_problems
 # What a frame has besides the variables.
 RESERVED = ("value", "suppressed", "total_over", "count", "low", "high", "unsafe", "shown")
 # Programs over more cells than this do not end; a table that is only shown may be larger.
-LARGEST = {"suppress": 20_000, "round": 20_000, "none": 500_000}
+LARGEST = {"suppress": 20_000, "round": 20_000, "cell-key": 500_000, "none": 500_000}
+# These change every cell, so that an empty one is no news.
+ALL_CELLS = ("round", "cell-key")
 # A variable with more values than this share of the records names them; few records say nothing.
 MOST_DISTINCT, FEWEST = 0.5, 50
+# What can be derived from noise is worked out for so many cells times unsafe cells.
+MOST_AUDITED = 2_000_000
 BASE = 5
+# The noise of cell keys unless it is asked for: the largest, and its variance.
+NOISE = (5, 2.0)
 # Fewer records than this are not counted in what may be published.
 FEW = 10
 
@@ -68,6 +75,31 @@ class _Dominance(Kind):
         return {"type": "array", "prefixItems": [self.size.schema(), self.percent.schema()]}
 
 
+@dataclass(frozen=True, slots=True)
+class _Range(Kind):
+    """The least and the largest of a percentage."""
+
+    metavar: ClassVar[str] = "LEAST,LARGEST"
+    percent = Number(low=0, high=100)
+
+    def fault(self, value: Any) -> str | None:
+        fit = isinstance(value, tuple | list) and len(value) == 2
+        fit = fit and not any(map(self.percent.fault, value)) and value[0] <= value[1] > 0
+        return None if fit else "two percentages from 0 to 100, the smaller one first"
+
+    def settle(self, value: Any) -> tuple[float, float]:
+        return self.percent.settle(value[0]), self.percent.settle(value[1])
+
+    def read(self, text: str) -> Any:
+        return tuple(map(self.percent.read, text.split(",")))
+
+    def write(self, value: Any) -> str:
+        return ",".join(map(self.percent.write, value))
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "prefixItems": [self.percent.schema()] * 2}
+
+
 def table_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `table` that depend on each other."""
     yield from crossing_problems(question, RESERVED)
@@ -85,6 +117,7 @@ def table_problems(question: Question) -> Iterator[Problem]:
         yield Problem("{magnitude} must not be {weight} as well. Got {0!r} instead.", magnitude)
     if question.base is not None and question.protect != "round":
         yield Problem("{base} needs {protect} to be 'round'. Leave it out, or ask for rounding.")
+    yield from _cell_key_problems(question)
     if question.rounding != "random":
         return
     if question.protect != "round":
@@ -97,6 +130,33 @@ def table_problems(question: Question) -> Iterator[Problem]:
         )
     if question.seed is None:
         yield Problem("{rounding} at random needs {seed}. Give one, and keep it secret.")
+
+
+def _cell_key_problems(question: Question) -> Iterator[Problem]:
+    own = {"noise", "noise_variance", "smallest_published", "noise_percent", "record_id", "add_up"}
+    if question.protect != "cell-key":
+        for name in question.given().keys() & own:
+            yield Problem(f"{{{name}}} needs {{protect}} to be 'cell-key'. Leave it out.")
+        return
+    if question.seed is None:
+        yield Problem(
+            "{protect} 'cell-key' needs {seed}, which makes the record keys. Give one, keep it "
+            "secret, and use the same for all tables of a file."
+        )
+    largest, variance = question.noise or NOISE[0], question.noise_variance or NOISE[1]
+    if variance > largest**2:
+        yield Problem(
+            "{noise_variance} must be at most the square of {noise}, {0}. Got {1:g} instead.",
+            largest**2, variance,
+        )  # fmt: skip
+    if question.smallest_published > largest:
+        yield Problem(
+            "{noise} must be at least {smallest_published}, {0}, to hide single people. Got {1} "
+            "instead.",
+            question.smallest_published, largest,
+        )  # fmt: skip
+    if question.record_id in {*question.rows, *(question.cols or ()), question.magnitude} - {None}:
+        yield Problem("{record_id} must not be tabulated. Got {0!r} instead.", question.record_id)
 
 
 def table_data_problems(data: Microdata, question: Question) -> list[str]:
@@ -238,6 +298,51 @@ def rounded(made: CrossTable, question: Question) -> _Made:
     return found.values, up, down, None, more if found.beyond else ()
 
 
+def perturbed(made: CrossTable, question: Question) -> _Made:
+    """Return the table with the noise of its cell keys, and the room that leaves to an outsider."""
+    assert made.keys is not None
+    largest, variance = question.noise or NOISE[0], question.noise_variance or NOISE[1]
+    by_count = PerturbationTable(largest, variance, question.smallest_published - 1)
+    keys, there = made.keys % KEYS, made.counts > 0
+    noise = by_count.look_up(made.counts, keys)
+    if made.magnitude is None:
+        # A record stands for as many people as the others of its cell.
+        each = np.divide(made.values, made.counts, out=np.zeros(len(keys)), where=there)
+        values = made.values + each * noise
+        reach = np.where(there, each, made.is_count) * largest  # nobody sees that a count is 0
+        spread = f"standard deviation {variance**0.5:.2g}"
+    else:
+        least, most = (percent / 100 for percent in question.noise_percent)
+        # Of the key the half tells the sign, the rest how far.
+        part = np.abs(2 * keys / KEYS - 1)
+        off = np.where(2 * keys < KEYS, -1, 1) * (least + (most - least) * part)
+        values, reach = made.values + made.largest[:, 0] * off, made.largest[:, 0] * most
+        spread = f"of up to {100 * most:g}% of the largest contribution"
+    notes = [f"Every cell has random noise of mean 0, {spread}; the same cell always the same"]
+    if question.add_up:
+        grid = np.where(made.margin, 0.0, values).reshape(made.shape)
+        for axis in range(grid.ndim):
+            parts = np.moveaxis(grid, axis, 0)
+            parts[-1] = parts[:-1].sum(axis=0)
+        values = grid.ravel()
+        # A sum is off by as much as its cells are together.
+        ends = np.where(made.margin, 0.0, reach).reshape(made.shape)
+        for axis in range(ends.ndim):
+            parts = np.moveaxis(ends, axis, 0)
+            parts[-1] = parts[:-1].sum(axis=0)
+        reach = ends.ravel()
+        notes = [f"Every cell but totals has random noise of mean 0, {spread}; totals are sums"]
+    else:
+        notes.append("Totals have noise of their own: rows and columns do not add up")
+    up = np.maximum(values + reach - made.values, 0.0)
+    down = np.clip(made.values - values + reach, 0.0, made.values)
+    inside = (
+        f"Two tables that differ by one person show the true difference with probability "
+        f"{by_count.differences_shown:.2f}, any other as likely as its noise"
+    )
+    return values, up, down, None, (*notes, inside)
+
+
 @documented
 def table(
     data: Any,
@@ -298,8 +403,11 @@ def table(
         ),
     ] = 0.0,
     protect: Annotated[
-        Literal["suppress", "round", "none"],
-        Option("`suppress` unsafe cells, `round` all cells, or `none`."),
+        Literal["suppress", "round", "cell-key", "none"],
+        Option(
+            "`suppress` unsafe cells, `round` all cells, add noise by `cell-key`, the same to the "
+            "same cell in every table, or `none`."
+        ),
     ] = "suppress",
     cost: Annotated[
         Literal["value", "records", "cells"],
@@ -337,6 +445,39 @@ def table(
             "Round to the `nearest` multiple, or at `random` without bias (one or two variables)."
         ),
     ] = "nearest",
+    noise: Annotated[
+        int | None,
+        Option("Cell keys: the largest noise of a count; by default 5.", low=1, high=99),
+    ] = None,
+    noise_variance: Annotated[
+        float | None, Option("Cell keys: the variance of the noise; by default 2.", above=0)
+    ] = None,
+    smallest_published: Annotated[
+        int, Option("Cell keys: counts between 0 and this are never published.", low=1, high=100)
+    ] = 3,
+    noise_percent: Annotated[
+        tuple[float, float],
+        Option(
+            "Cell keys: the least and the largest noise of an amount, in percent of the largest "
+            "contribution to its cell.",
+            kind=_Range(),
+        ),
+    ] = (5.0, 15.0),
+    record_id: Annotated[
+        str | None,
+        Option(
+            "Cell keys: a column whose value belongs to a record for good; by default records are "
+            "told apart by their place in the file.",
+            column="record id",
+        ),
+    ] = None,
+    add_up: Annotated[
+        bool,
+        Option(
+            "Cell keys: make totals the sums of their cells; they are then further off, and the "
+            "same total differs between tables."
+        ),
+    ] = False,
     seed: Seed = None,
     whole: Annotated[bool, Option("Assume attackers know that counts are integers.")] = True,
     seconds: Annotated[
@@ -381,8 +522,9 @@ def table(
         contributions=None if magnitude is None else numbers(opened, magnitude),
         weights=None if weight is None else opened.weights(weight),
         magnitude=magnitude, weight=weight, deepest=rules.deepest,
+        keys=record_keys(opened, seed, record_id) if protect == "cell-key" and seed else None,
     )  # fmt: skip
-    unsafe = find_unsafe(made, rules, hidden_zeros=hidden_zeros or protect == "round")
+    unsafe = find_unsafe(made, rules, hidden_zeros=hidden_zeros or protect in ALL_CELLS)
     if protect == "suppress":
         _require_total(made, unsafe, question)
     question = question.replace(base=question.base or BASE, whole=whole and made.is_count)
@@ -402,19 +544,27 @@ def _published(
     """Protect a table and audit it."""
     if question.protect == "round":
         shown, up, down, pattern, more = rounded(made, question)
+    elif question.protect == "cell-key":
+        shown, up, down, pattern, more = perturbed(made, question)
     else:
         shown, up, down, pattern, more = suppressed(made, unsafe, question)
+    audited = unsafe.cells | np.isnan(shown)
+    if question.protect == "cell-key":
+        *more_published, inside = more
+        notes, more = (*notes, *more_published), (inside,)
+        if audited.sum() * len(shown) > MOST_AUDITED:
+            audited[:] = False
+            more += ("What can be derived from sums was not worked out: the table is too large",)
     # In one-way and two-way tables of counts the bounds are whole numbers by themselves.
     low, high = intervals(
         relations(made.shape), made.values, up, down,
         whole=question.whole and len(made.shape) > 2,
-        only=unsafe.cells | np.isnan(shown),
+        only=audited,
     )  # fmt: skip
     if question.whole:
         low, high = np.ceil(low - 1e-6) + 0.0, np.floor(high + 1e-6)  # no "-0"
-    audit = TableAudit(
-        made, rules, unsafe, question.protect, shown, low, high, pattern, notes + more
-    )
+    said = tuple(dict.fromkeys(notes + more))
+    audit = TableAudit(made, rules, unsafe, question.protect, shown, low, high, pattern, said)
     if question.protect == "suppress" and not audit.safe:
         raise RunError(
             "the audit found a suppressed cell that is not as uncertain as asked: the solver was "
@@ -424,6 +574,13 @@ def _published(
         raise OptionError(
             f"rounding to {question.base:g} leaves {audit.figures.narrow:,} unsafe cells too "
             f"certain: what was rounded can be worked out. Take a larger base, or suppress."
+        )
+    if question.protect == "cell-key" and not audit.safe:
+        raise OptionError(
+            Problem(
+                f"with this noise {audit.figures.narrow:,} unsafe cells can be worked out from the "
+                f"others, by whoever knows the largest {{noise}}. Take a larger one, or suppress."
+            )
         )
     base = question.base if question.protect == "round" else None
     return ProtectedTable.of(audit, question.protect, base, notes)

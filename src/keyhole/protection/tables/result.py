@@ -100,11 +100,14 @@ class TableAudit(Result):
     def asked(self) -> tuple[Floats, Floats, Floats]:
         """How far below, above and in all the intervals of unsafe cells must reach.
 
-        Rounded counts must leave at least two possible counts; else the levels of the rules.
+        Counts that are rounded or have noise must leave at least two possible counts, amounts with
+        noise as much in all as is asked; else the levels of the rules.
         """
-        if self.protect == "round" and self.table.is_count:
-            nothing = np.zeros(len(self.low))
+        nothing = np.zeros(len(self.low))
+        if self.protect in ("round", "cell-key") and self.table.is_count:
             return nothing, nothing, self.unsafe.cells.astype(np.float64)
+        if self.protect == "cell-key":
+            return nothing, nothing, self.unsafe.sliding
         return self.unsafe.lower, self.unsafe.upper, self.unsafe.sliding
 
     @property
@@ -131,7 +134,7 @@ class TableAudit(Result):
 
         A suppressed table's margin is what its cells that are shown add up to.
         """
-        if self.protect == "round":
+        if self.protect in ("round", "cell-key"):
             return self.shown - self.table.values
         inner = np.where(self.suppressed | self.table.margin, 0.0, self.table.values)
         grid = inner.reshape(self.table.shape)
@@ -224,7 +227,8 @@ class TableAudit(Result):
              amount(off[cell])]
             for cell in cells[:AUDITED]
         ]  # fmt: skip
-        name = "rounded" if self.protect == "round" else "cells shown add up to"
+        named = {"round": "rounded", "cell-key": "with noise"}
+        name = named.get(self.protect, "cells shown add up to")
         columns = [*self.table.variables, "true", name, "discrepancy"]
         return Table("Margins that differ", columns, rows, _more(len(cells)))
 
@@ -265,7 +269,7 @@ class ProtectedTable(Result):
     cols: tuple[str, ...]
     magnitude: Annotated[str | None, "The variable that is added up; null for counts."]
     weight: str | None
-    protect: Literal["suppress", "round", "none"]
+    protect: Literal["suppress", "round", "cell-key", "none"]
     base: Annotated[float | None, "What cells are multiples of; null if they are not rounded."]
     cells: Annotated[
         tuple[PublishedCell, ...],
@@ -380,7 +384,7 @@ class ProtectedTable(Result):
             what = f"Weighted {what[0].lower()}{what[1:]}"
         across = f" and {', '.join(self.cols)}" if self.cols else ""
         more = f", rounded to {self.base:g}" if self.base is not None else ""
-        more = ", not protected" if self.protect == "none" else more
+        more = {"none": ", not protected", "cell-key": ", with noise"}.get(self.protect, more)
         return f"{what} by {', '.join(self.rows)}{across}{more}"
 
     def tables(self) -> list[Table]:

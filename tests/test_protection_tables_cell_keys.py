@@ -1,0 +1,227 @@
+"""Cell keys: the noise is that of the perturbation table, and the same for the same cell."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import keyhole
+from keyhole.cli.main import app
+from keyhole.errors import OptionError
+from keyhole.protection.tables.cell_keys import KEYS, PerturbationTable
+
+SEED = 20261117
+
+
+def people(records=4000, seed=1):
+    drawn = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "id": np.arange(records),
+            "area": drawn.integers(0, 40, records),
+            "trade": drawn.geometric(0.3, records).clip(max=9),
+            "sex": drawn.integers(0, 2, records),
+            "income": drawn.gamma(2.0, 20_000, records).round(),
+            "weight": drawn.integers(1, 20, records),
+        }
+    )
+
+
+def protected(frame, **options):
+    return keyhole.table(frame, protect="cell-key", **{"seed": SEED, **options})
+
+
+def values(table, *names):
+    frame = table.to_frame()
+    return {tuple(row[n] for n in names): row["value"] for row in frame.iter_rows(named=True)}
+
+
+# --- the perturbation table -----------------------------------------------------------------------
+
+
+def slow_noise(table, count, key):
+    """Walk along the probabilities of a count until they exceed the key."""
+    row, total = table.probabilities[min(count, len(table.probabilities) - 1)], 0.0
+    for noise, chance in zip(table.noise, row, strict=True):
+        total += chance
+        if key / KEYS < total:
+            return noise
+    return max(noise for noise, chance in zip(table.noise, row, strict=True) if chance)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 8), st.floats(0.05, 60), st.integers(0, 5),
+       st.lists(st.tuples(st.integers(0, 30), st.integers(0, KEYS - 1)), min_size=1))  # fmt: skip
+def test_the_noise_is_unbiased_and_keeps_what_is_never_published(largest, variance, never, cells):
+    never = min(never, largest - 1)
+    table = PerturbationTable(largest, min(variance, largest**2), never)
+    counts, keys = np.array(cells).T
+    noise = table.look_up(counts, keys)
+    assert noise.tolist() == [slow_noise(table, *cell) for cell in cells]
+    after = counts + noise
+    assert not ((after < 0) | ((after > 0) & (after <= never))).any()
+    assert (noise[counts == 0] == 0).all()
+    assert np.abs(table.probabilities @ table.noise).max() < 1e-8
+    assert table.probabilities.sum(axis=1) == pytest.approx(1)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 8), st.floats(0.05, 60), st.integers(0, 5))
+def test_the_variance_is_as_asked_where_it_can_be(largest, variance, never):
+    variance, never = min(variance, largest**2), min(never, largest - 1)
+    table = PerturbationTable(largest, variance, never)
+    for count, found in enumerate(table.variances[1:], 1):
+        after = count + table.noise
+        fit = table.noise[(after >= 0) & ((after == 0) | (after > never))]
+        below, above = fit[fit < 0], fit[fit > 0]
+        least = 0 if 0 in fit else -below.max() * above.min()
+        most = -below.min() * above.max()
+        assert found == pytest.approx(min(max(variance, least), most), abs=1e-6)
+
+
+def test_the_noise_of_many_cells_is_distributed_as_the_table_says():
+    table = PerturbationTable(5, 2.0, 2)
+    keys = np.random.default_rng(SEED).integers(0, KEYS, 100_000)
+    for count in (1, 2, 4, 7, 500):
+        noise = table.look_up(np.full(len(keys), count), keys)
+        chances = table.probabilities[min(count, len(table.probabilities) - 1)]
+        found = np.bincount(noise + 5, minlength=11)
+        expected = chances * len(keys)
+        there = expected > 0
+        assert (found[~there] == 0).all()
+        squares = ((found - expected)[there] ** 2 / expected[there]).sum()
+        assert squares < 35  # of at most 10 degrees of freedom: once in 10,000 times
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_the_same_cell_has_the_same_value_in_every_table():
+    frame = people()
+    areas = values(protected(frame, rows="area"), "area")
+    both = values(protected(frame, rows="area", cols="sex"), "area", "sex")
+    for (area,), value in areas.items():
+        assert both[area, "Total"] == value
+    alone = protected(frame.filter(pl.col("sex") == 1), rows="area", record_id="id")
+    whole = protected(frame, rows="area", cols="sex", record_id="id")
+    for (area,), value in values(alone, "area").items():
+        assert values(whole, "area", "sex")[area, "1"] == value
+
+
+def test_record_ids_give_the_same_table_in_any_order():
+    frame = people()
+    shuffled = frame.sample(fraction=1, shuffle=True, seed=3)
+    tables = [protected(one, rows="area", cols="sex", record_id="id") for one in (frame, shuffled)]
+    assert tables[0].to_frame().equals(tables[1].to_frame())
+    other = protected(frame, rows="area", cols="sex", record_id="id", seed=SEED + 1)
+    assert not tables[0].to_frame().equals(other.to_frame())
+
+
+def test_zeros_stay_and_small_counts_are_never_published():
+    frame = people(600)
+    found = protected(frame, rows="area", cols="trade", smallest_published=4, noise=6)
+    true = found.internal.table.values
+    assert (found.shown[true == 0] == 0).all()
+    assert not ((found.shown > 0) & (found.shown < 4)).any()
+    assert (found.shown >= 0).all()
+    assert np.abs(found.shown - true).max() <= 6
+    counted = frame.group_by("area", "trade").len()
+    cells = values(found, "area", "trade")
+    assert all(
+        abs(cells[str(area), str(trade)] - size) <= 6 for area, trade, size in counted.iter_rows()
+    )
+
+
+def test_the_noise_of_a_table_has_mean_0_and_the_variance_asked_for():
+    frame = people(60_000)
+    off = []
+    for seed in range(1, 21):
+        found = protected(frame, rows="area", cols="trade", noise=5, noise_variance=3.0, seed=seed)
+        large = found.internal.table.counts > 10
+        off.append((found.shown - found.internal.table.values)[large])
+    noise = np.concatenate(off)
+    assert abs(noise.mean()) < 4 * (3 / len(noise)) ** 0.5
+    assert noise.var() == pytest.approx(3, rel=0.1)
+
+
+def test_totals_that_add_up_are_the_sums_of_their_cells():
+    found = protected(people(), rows="area", cols="sex", add_up=True)
+    grid = found.shown.reshape(found.shape)
+    assert (grid[:-1].sum(axis=0) == grid[-1]).all()
+    assert (grid[:, :-1].sum(axis=1) == grid[:, -1]).all()
+    apart = protected(people(), rows="area", cols="sex")
+    inner = ~found.internal.table.margin
+    assert (found.shown == apart.shown)[inner].all()
+    assert "totals are sums" in str(found)
+    assert "do not add up" in str(apart)
+
+
+def test_weighted_counts_have_the_noise_of_their_records():
+    frame = people()
+    found = protected(frame, rows="area", weight="weight")
+    plain = protected(frame, rows="area")
+    true = found.internal.table
+    each = true.values / true.counts
+    assert found.shown == pytest.approx(true.values + each * (plain.shown - true.counts))
+
+
+def test_amounts_are_off_by_a_share_of_the_largest_contribution():
+    frame = people()
+    found = protected(frame, rows="area", cols="trade", magnitude="income", noise_percent=(5, 20))
+    true = found.internal.table
+    there = true.counts > 0
+    share = (found.shown - true.values)[there] / true.largest[there, 0]
+    assert (np.abs(share) >= 0.05 - 1e-9).all()
+    assert (np.abs(share) <= 0.20 + 1e-9).all()
+    assert abs(share.mean()) < 0.02
+    assert (found.shown[~there] == 0).all()
+
+
+def test_what_an_outsider_can_derive_is_told_and_what_can_be_worked_out_is_refused():
+    """A total of 3 in a table with noise of at most 1 leaves cells of 1 no room at all."""
+    frame = pl.DataFrame({"area": ["a"] * 60 + ["b"] * 2, "sex": [0, 1] * 30 + [0, 1]})
+    found = protected(frame, rows="area", cols="sex", noise=5)
+    audit = found.internal
+    assert (audit.low <= audit.table.values).all()
+    assert (audit.high >= audit.table.values).all()
+    assert (audit.high - audit.low >= 1)[audit.unsafe.cells].all()
+    assert "show the true difference with probability 0." in " ".join(audit.said())
+    assert "probability" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"protect": "cell-key"}, "needs seed"),
+        ({"noise": 3}, "noise needs protect to be 'cell-key'"),
+        ({"protect": "cell-key", "seed": 1, "noise": 2, "noise_variance": 5}, "at most the square"),
+        (
+            {"protect": "cell-key", "seed": 1, "smallest_published": 9},
+            "at least smallest_published",
+        ),
+        ({"protect": "cell-key", "seed": 1, "record_id": "area"}, "must not be tabulated"),
+        ({"protect": "cell-key", "seed": 1, "noise": 0}, "noise must be"),
+        ({"protect": "cell-key", "seed": 1, "noise_percent": (9, 3)}, "the smaller one first"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, said):
+    with pytest.raises(OptionError) as caught:
+        keyhole.table(people(100), rows="area", **options)
+    assert said in str(caught.value)
+    assert str(SEED) not in str(caught.value)
+
+
+def test_the_command_publishes_the_table_and_not_the_seed(tmp_path):
+    people().write_csv(tmp_path / "people.csv")
+    words = f"table {tmp_path}/people.csv --rows area --cols sex --protect cell-key --json"
+    words += f" --record-id id --seed {SEED}"
+    done = CliRunner().invoke(app, words.split())
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["protect"] == "cell-key"
+    assert str(SEED) not in done.output
+    assert any("random noise" in note for note in said["notes"])
