@@ -76,7 +76,7 @@ class DiskData(AskedColumns):
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-            raise refused(folder.path.parent, error) from None
+            raise refused(folder.place, error) from None
         chosen = request.choose(list(pieces.names), repr(path.name))
         called = name or path.name[: len(path.name) - len(suffix_of(path))] or "data"
         data = _FileData(called, chosen, folder, note=note)
