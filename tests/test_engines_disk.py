@@ -309,7 +309,7 @@ def test_arrays_worked_through_in_parts_give_the_same(rows, few, cutoff):
         found += engine.tally_removed(names, names, cutoff=cutoff)
         whole = engine.partition(names[:1], cutoff=cutoff)
         found += [whole.tally(len(rows)), whole.tally_joint([1, 2, 3], len(rows))]
-        sized = [engine.cells(names, missing=m)[0].tolist() for m in ("own", "wildcard", "drop")]
+        sized = [engine.cell_sizes(names, missing=m).tolist() for m in ("own", "wildcard", "drop")]
         table = engine.patterns(names)
         patterns = [sorted(zip(table.codes("b"), table.records, strict=True)), table.numbers("a")]
         return found, sized, patterns[0], sorted(patterns[1].tolist())

@@ -118,21 +118,11 @@ class MemoryEngine:
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> RecordCells:
         """Sort the records into the cells of a key."""
         columns = [self._columns[v] for v in self.numbers(keys)]
-        cells = SortedCells(columns, drop=missing == "drop", storage=self.storage)
-        return RecordCells(cells, missing)
+        return RecordCells(columns, missing, self.storage)
 
     def cell_sizes(self, keys: Sequence[str], *, missing: Missing = "own") -> Ints:
         """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
         return self.measure(keys, missing=missing).sizes()
-
-    def cells(self, keys: Sequence[str], *, missing: Missing = "own") -> tuple[Ints, Ints]:
-        """Return for each record the size of its cell and a number of the cell (-1: left out).
-
-        Under `wildcard` the size counts every record that agrees wherever both are known,
-        and the number is that of the record's own pattern.
-        """
-        found = self.measure(keys, missing=missing)
-        return found.sizes(), found.numbers()
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         """Return the distinct patterns of a key, each with the number of its records."""
@@ -145,9 +135,9 @@ class MemoryEngine:
 
     def matched(self, keys: Sequence[str], amounts: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
         """Return for each record the sum of the amounts of all that match it as wildcards."""
-        sorted_cells = SortedCells([self._columns[v] for v in self.numbers(keys)], drop=False)
-        sums = np.bincount(sorted_cells.numbers(), weights=amounts)
-        return sorted_cells.spread(sorted_cells.match(sums), 0.0)
+        cells = RecordCells([self._columns[v] for v in self.numbers(keys)])
+        sums = np.bincount(cells.numbers(), weights=amounts)
+        return cells.spread(cells.match(sums), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,27 +167,6 @@ class LocalBackend:
 MEMORY_BACKEND = LocalBackend()
 
 
-class RecordCells:
-    """The cells of one key, from records sorted into them."""
-
-    def __init__(self, cells: SortedCells, missing: Missing) -> None:
-        self._cells = cells
-        self._sizes = cells.counts if missing != "wildcard" else cells.match(cells.counts)
-
-    @property
-    def spectrum(self) -> Spectrum:
-        """The records by the size of their cells."""
-        return self._cells.spectrum(self._sizes)
-
-    def sizes(self) -> Ints:
-        """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
-        return self._cells.spread(self._sizes, 0)
-
-    def numbers(self) -> Ints:
-        """Return for each record a number of its cell; -1 where it was left out."""
-        return self._cells.numbers()
-
-
 Tags = npt.NDArray[np.int32]
 
 
@@ -207,17 +176,20 @@ PATTERN_COPIES = 6
 SMALL = 1 << 12
 
 
-class SortedCells:
-    """The records sorted into cells, each row tagged with its record."""
+class RecordCells:
+    """The cells of one key: the records sorted into them, each row tagged with its record."""
 
-    def __init__(self, columns: Sequence[Codes], *, drop: bool, storage: Storage = MEMORY) -> None:
+    def __init__(
+        self, columns: Sequence[Codes], missing: Missing = "own", storage: Storage = MEMORY
+    ) -> None:
         self._columns, self._plan = columns, layout([c.size for c in columns])
         self._storage, self._records = storage, len(columns[0].values)
         rows, tags = _tagged(columns, self._plan, storage)
-        if drop:
+        if missing == "drop":
             rows, tags = _complete(rows, tags, columns, storage)
         self._rows, self._tags = _sorted(rows, tags, self._plan, storage)
         self._starts = _starts(self._rows, storage)
+        self._sizes = self.match(self.counts) if missing == "wildcard" else self.counts
 
     @cached_property
     def counts(self) -> Ints:
@@ -238,6 +210,10 @@ class SortedCells:
         """Return one record of each cell."""
         first: Ints = self._tags[self._starts[:-1]].astype(np.int64)
         return first
+
+    def sizes(self) -> Ints:
+        """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
+        return self.spread(self._sizes, 0)
 
     def spread(self, values: npt.NDArray[Any], absent: float) -> npt.NDArray[Any]:
         """Give every record the value of its cell, and those left out `absent`."""
@@ -261,9 +237,10 @@ class SortedCells:
             out[self._tags[some]] = np.repeat(values(slice(first, last)), held)
         return out
 
-    def spectrum(self, sizes: npt.NDArray[Any]) -> Spectrum:
-        """Count the records by the size that each cell is given."""
-        by_size: dict[int, int] = {}
+    @property
+    def spectrum(self) -> Spectrum:
+        """The records by the size of their cells."""
+        sizes, by_size = self._sizes, dict[int, int]()
         for some in parts(len(sizes)):
             for size, count in _by_size(sizes[some], self.counts[some]):
                 by_size[size] = by_size.get(size, 0) + count
@@ -400,7 +377,7 @@ def minimal_uniques(
     a search that needs too much memory; `progress` hears of the sets visited and of all there may
     be.
     """
-    cells = SortedCells(columns, drop=False, storage=storage)
+    cells = RecordCells(columns, "own", storage)
     storage.require(_bytes(columns, len(cells.counts), max_size), "the search for minimal uniques")
     first = cells.first_records()
     # Wide variables in the high bits: they come first in a set and leave small cells to the rest.
