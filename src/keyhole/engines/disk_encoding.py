@@ -248,7 +248,11 @@ def encode_pieces(
             if one.problem:
                 continue
             try:
-                out[one.name] = _encoded(one, pieces, request, folder)
+                variable, codes, table = coded_values(one, pieces, request)
+                values = one.recoded(table, folder)
+                values.setflags(write=False)
+                coded = Codes(values, codes.levels, codes.has_missing)
+                out[one.name] = EncodedColumn(variable, coded)
             except InputError as error:
                 problems += error.problems
     finally:
@@ -279,16 +283,6 @@ def _read(
 def _drop(found: Iterable[Dictionary]) -> None:
     for one in found:
         one.drop()
-
-
-def _encoded(
-    found: Dictionary, pieces: Pieces, request: Request, folder: WorkFolder
-) -> EncodedColumn:
-    """Encode the different values as `load` would encode the column, and then the records."""
-    variable, codes, table = coded_values(found, pieces, request)
-    values = found.recoded(table, folder)
-    values.setflags(write=False)
-    return EncodedColumn(variable, Codes(values, codes.levels, codes.has_missing))
 
 
 def coded_values(

@@ -1,4 +1,5 @@
 """The memory engine: packed records in RAM, counted by the kernels."""
+# ruff: noqa: D102 (what the methods of an engine are for is said once, in `Engine`)
 
 from __future__ import annotations
 
@@ -44,12 +45,10 @@ class MemoryEngine:
 
     @property
     def name(self) -> str:
-        """What results call it."""
         return self.storage.name
 
     @property
     def records(self) -> int:
-        """Return the number of records."""
         return len(self._columns[0].values) if self._columns else 0
 
     def numbers(self, names: Sequence[str]) -> list[int]:
@@ -98,25 +97,21 @@ class MemoryEngine:
         return source
 
     def tally(self, keys: Sequence[str], *, cutoff: int) -> Tally:
-        """Tally one key."""
         return self._merged(frozenset(self.numbers(keys))).tally(self.records, cutoff)
 
     def tally_added(
         self, keys: Sequence[str], candidates: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
-        """Tally the key with each candidate added in turn."""
         partition = self._refined(self.numbers(keys), cutoff)
         return partition.tally_splits(self.numbers(candidates), self.sizes, self.records)
 
     def tally_removed(
         self, keys: Sequence[str], removable: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
-        """Tally the key with each removable variable left out in turn."""
         patterns = self._merged(frozenset(self.numbers(keys)))
         return patterns.tally_without(self.numbers(removable), self.records, cutoff)
 
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> RecordCells:
-        """Sort the records into the cells of a key."""
         columns = [self._columns[v] for v in self.numbers(keys)]
         return RecordCells(columns, missing, self.storage)
 
@@ -125,7 +120,6 @@ class MemoryEngine:
         return self.measure(keys, missing=missing).sizes()
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:
-        """Return the distinct patterns of a key, each with the number of its records."""
         from keyhole.engines.partition import PatternTable
 
         held = self._merged(frozenset(self.numbers(keys)))
@@ -150,7 +144,6 @@ class LocalBackend:
 
     @property
     def name(self) -> str:
-        """What results call the engine."""
         return self.storage.name
 
     def engine(self, data: Records, columns: Iterable[str] | Mapping[str, Codes]) -> MemoryEngine:
@@ -160,7 +153,6 @@ class LocalBackend:
         return MemoryEngine(columns, storage=self.storage)
 
     def group(self, data: Records, by: str, code: int) -> Records:
-        """Return the records of the data that have one code in a column."""
         return data.filter(data.codes(by).values == code)
 
 
@@ -239,7 +231,6 @@ class RecordCells:
 
     @property
     def spectrum(self) -> Spectrum:
-        """The records by the size of their cells."""
         sizes, by_size = self._sizes, dict[int, int]()
         for some in parts(len(sizes)):
             for size, count in _by_size(sizes[some], self.counts[some]):
@@ -387,8 +378,12 @@ def minimal_uniques(
     missing = np.array([c.size - 1 if c.has_missing else -1 for c in ordered])
     known = np.array([_bits(codes[:, v] != m) for v, m in enumerate(missing)])
     sizes = np.array([c.size for c in ordered])
-    most = sum(math.comb(len(columns), k) for k in range(1, max_size + 1))
-    arguments = (codes, cells.counts.astype(np.int32), missing, sizes, known, max_size)
+    binomials = np.array(
+        [[math.comb(n, k) for k in range(max_size + 2)] for n in range(len(columns) + 1)]
+    )
+    most = int(binomials[-1, 1 : max_size + 1].sum())
+    weights = cells.counts.astype(np.int32)
+    arguments = (codes, weights, missing, sizes, known, max_size, binomials)
     owner, mask = _watched(arguments, most, progress)
     moved = np.zeros_like(mask)
     for bit, place in enumerate(places):

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,34 +26,20 @@ Array = npt.NDArray[Any]
 ROWS_AT_ONCE = 1 << 20
 
 
-class Storage(Protocol):
-    """Gives arrays, one value or more a record, that need not fit into memory."""
+class Storage:
+    """Arrays with one value or more a record: here in memory, in a `WorkFolder` in mapped files."""
 
-    @property
-    def name(self) -> str:
-        """What results call the engine that counts here."""
-
-    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Array:
-        """Return an array whose values are not set."""
-
-    def require(self, size: int, what: str) -> None:
-        """Refuse what would take so many bytes of memory if that is more than may be used."""
-
-
-class InMemory:
-    """Plain arrays."""
-
-    name = "memory"
+    name = "memory"  # what results call the engine that counts here
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Array:
         """Return an array whose values are not set."""
         return np.empty(shape, dtype=dtype)
 
     def require(self, size: int, what: str) -> None:
-        """Let the system say when there is no more."""
+        """Refuse what would take more memory than may be used; here the system does."""
 
 
-MEMORY = InMemory()
+MEMORY = Storage()
 
 
 def parts(length: int, most: int = ROWS_AT_ONCE) -> Iterator[slice]:
@@ -82,7 +68,7 @@ DEFAULT_MEMORY = 10**9
 _CAN_UNLINK_OPEN_FILES = os.name == "posix"
 
 
-class WorkFolder:
+class WorkFolder(Storage):
     """A folder of its own for the large arrays of one data set.
 
     It should be made on a disk: on a file system in memory nothing would be gained. About `memory`

@@ -58,10 +58,11 @@ def find_nearest(
     limits = scanning.Limits(costs.bound, cap)
 
     def scan(queries: Ints) -> Ints:
-        return scanning.scan(
+        rows: Ints = scanning.scan(
             given.cells, given.side, asked, rules, given.prices, limits, queries,
             given.groups, given.posts,
         )  # fmt: skip
+        return rows
 
     # Queries of the same group are asked together.
     queries = np.flatnonzero(asked.root >= 0)
