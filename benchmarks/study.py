@@ -77,7 +77,7 @@ FULL = Plan(
     (
         Alone("taxicab", 10**5, 8),
         Alone("taxicab", 10**6, 8),
-        Alone("taxicab", 10**5, 13, plain=True),
+        Alone("taxicab", 10**5, 13),
         Alone("euclidean", 5 * 10**4, 8),
         Alone("euclidean", 10**5, 8),
         Alone("euclidean", 2 * 10**5, 8),
@@ -92,7 +92,7 @@ QUICK = Plan(
     (1_000, 2_000), 1_000, 2, 6.0, 3.0,
     (
         Alone("taxicab", 10**4, 8),
-        Alone("taxicab", 2_000, 13, plain=True),
+        Alone("taxicab", 2_000, 13),
         Alone("euclidean", 5_000, 8),
         Alone("unicity", 10**4, 8),
         Alone("unicity", 1_000, 13),

@@ -19,8 +19,6 @@ def study_sections(found: Mapping[str, Any] | None, table: Table) -> Iterator[st
         yield _compared(found["compared"], table)
     if found["alone"]:
         yield _alone(found["alone"], table)
-    if any(case.get("plain_seconds") for case in found["alone"]):
-        yield _plain(found["alone"], table)
     rows = [row for row in map(_growth, _by_metric(found)) if row]
     if rows:
         yield (
@@ -103,26 +101,6 @@ def _figures(case: Case) -> list[str]:
 
 def _stopped(case: Case) -> list[str]:
     return [f"over {case['most_seconds']:.0f}", "", "", "", ""]
-
-
-def _plain(cases: Sequence[Case], table: Table) -> str:
-    rows = [
-        [
-            f"{case['metric']}, {case['records']:,} x {case['records']:,}",
-            str(case["variables"]),
-            f"{case['plain_seconds']:.2f}",
-            f"{case['search_seconds']:.2f}",
-            f"{case['plain_ratio']:.1f}",
-        ]
-        for case in cases
-        if case.get("plain_seconds")
-    ]
-    return (
-        "## Linking, against a plain tree\n\n"
-        "The search by itself on encoded columns: one tree and no scans, against two trees and "
-        "scans.\n\n"
-        + table(["metric, records", "variables", "one tree s", "ours s", "ratio"], rows)
-    )
 
 
 def _by_metric(found: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[int, float]]]]:

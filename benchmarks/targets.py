@@ -10,8 +10,6 @@ LEAST_RATIO = {"forward": 6.0, "backward": 4.0}
 """At a million records x 16 keys, against the best plain loop in a frame engine."""
 LEAST_LINKING = 8.0
 """At 50,000 x 50,000 records, against the fastest rival of each metric."""
-LEAST_PLAIN = 3.0
-"""At 100,000 x 100,000 records, against a plain tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +83,6 @@ def _linking(found: Mapping[str, Any]) -> Iterator[Target]:
             rival = min(case["rivals"], key=lambda rival: rival["ratio"])
             what = f"{case['metric']}, 50,000 x 50,000, against {rival['name']}"
             yield Target(what, rival["ratio"], LEAST_LINKING, "times", True)
-    for case in found.get("alone", []):
-        if case.get("plain_ratio") and case["records"] == 10**5:
-            what = f"{case['metric']}, 10⁵ x 10⁵, {case['variables']} variables, against one tree"
-            yield Target(what, case["plain_ratio"], LEAST_PLAIN, "times", True)
 
 
 def _seconds(found: Mapping[str, Any]) -> Iterator[Target]:

@@ -268,7 +268,7 @@ BAD = {
     "kinds of no column": ({}, "--kinds agee=measure", "'agee'.*none of the files"),
     "missing codes of no column": ({}, "--missing-codes agee:-9", "'agee'.*none of the files"),
     "pairs in no format": ({}, "--pairs pairs.pdf", "--pairs"),
-    "pairs over the EIF": ({}, "--pairs {eif} --force", "--pairs.*is a file that is read"),
+    "pairs over the EIF": ({}, "--pairs {eif} --force", "--pairs.*is the file that is read"),
     "picture in no format": ({}, "--plot study.pdf", "--plot"),
 }  # fmt: skip
 

@@ -138,7 +138,7 @@ def test_files_that_are_read_or_written_are_all_different(files, keyhole):
     words = ["protect", files / "in.csv", "--plan", files / "good.toml", "--force"]
     before = {path: path.read_bytes() for path in files.iterdir()}
     for more, said in (
-        (["--out", files / "in.csv"], "--out: .*is a file that is read"),
+        (["--out", files / "in.csv"], "--out: .*is the file that is read"),
         (["--out", files / "o.csv", "--fitted", files / "good.toml"], "--fitted: .*is read"),
         (["--out", files / "o.csv", "--fitted", files / "same.toml"], "--fitted: .*is read"),
         (["--out", files / "o.csv", "--fitted", files / "." / "o.csv"], "the file of --out too"),

@@ -184,7 +184,7 @@ def test_fewer_variables_too(files, count, cap):
     assert rows_of(found) == taxicab_twin(puf, eif, names, (), 0.5, cap, "puf")
 
 
-# Larger random problems, so that cells, trees and halves are all at work.
+# Larger random problems, so that cells, anchors and tables of prices are all at work.
 
 
 def random_costs(seed: int):
@@ -239,18 +239,15 @@ def vectorised_twin(costs, strata, cap):
 
 
 @pytest.mark.parametrize("seed", range(24))
-@pytest.mark.parametrize("method", ["cells", "fine cells", "one tree", "two trees", "both"])
+@pytest.mark.parametrize("method", ["cells", "fine cells", "small pieces"])
 def test_every_method_gives_the_same_answer(seed, method, monkeypatch):
     costs = random_costs(seed)
     strata, cap = random_strata(costs, seed), 1 + seed % 7
-    options = {"one tree": {"trees": 1, "scans": False}, "two trees": {"scans": False}}
     if method == "fine cells":
         monkeypatch.setattr(indexing, "GROUPED", 1.0)
-    if method == "both":
-        monkeypatch.setattr(neighbours, "MANY", -1)
+    if method == "small pieces":
         monkeypatch.setattr(neighbours, "SPAN", 4)
-        monkeypatch.setattr(neighbours, "PATIENCE", 2.0)
-    found = neighbours.find_nearest(costs, strata, cap, **options.get(method, {}))
+    found = neighbours.find_nearest(costs, strata, cap)
     columns = (found.puf, found.eif, found.keys, found.ranks)
     rows = list(zip(*(c.tolist() for c in columns), strict=True))
     assert rows == vectorised_twin(costs, strata, cap)

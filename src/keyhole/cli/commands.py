@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,9 +22,9 @@ import typer
 from keyhole.cli.output import (
     Destinations,
     check_data_file,
+    file_problems,
     one_file_problems,
     tell_written,
-    writing_problems,
 )
 from keyhole.cli.progress import tell_of_compiling, working
 from keyhole.core.expressions import Derivations
@@ -155,16 +156,26 @@ class _Command:
                     "FILE must be a path here. Got an address instead: ask for it in Python, as in "
                     'keyhole.risk("hdfs://...", engine="spark").'
                 )
-            more = (c for n, columns in verb.more_records.items() if words[n] for c in columns)
-            problems += outputs.problems(file, [*dict.fromkeys((*verb.records, *more))])
             if outputs.records and words.get("engine") == "spark":
                 problems.append(
                     "--engine must be memory or disk for one row a record (--records). Got "
                     "'spark' instead."
                 )
-        else:
-            problems += outputs.problems(None)
-        problems += _writing(written, outputs, inputs)
+        more = (c for n, columns in verb.more_records.items() if words[n] for c in columns)
+        columns = [*dict.fromkeys((*verb.records, *more))]
+        targets: dict[str, tuple[Path | None, Any]] = {
+            name_as_flag(output.name): (path, check_data_file if output.is_data else None)
+            for output, path in written.items()
+        }
+        targets["--records"] = outputs.records, lambda path: check_data_file(path, columns)
+        targets["--plot"] = outputs.plot, lambda path: imported("keyhole.charts.chart_format")(path)
+        own = {name_as_flag(o.name): imported(o.problems) for o in written if o.problems}
+        for flag, (path, check) in targets.items():
+            if path is not None:
+                find = own.get(flag, partial(file_problems, check_format=check))
+                blocked = find(path, outputs.force)
+                problems += [f"{flag}: {worded(text, name_as_flag)}" for text in blocked]
+        problems += one_file_problems({flag: path for flag, (path, _) in targets.items()}, inputs)
         for output in written:
             if output.needs:
                 needed = imported(output.needs)(bind(self.function, values))
@@ -177,25 +188,6 @@ def _tell_aside(verb: Verb, result: Any) -> None:
     told = getattr(result, verb.aside, str)()
     if told and sys.stderr is not None:
         print(told, file=sys.stderr)
-
-
-def _writing(
-    written: Mapping[Output, Path], outputs: Destinations, inputs: Mapping[str, Path]
-) -> list[str]:
-    """Say what stands in the way of writing the outputs of a verb."""
-    problems: list[str] = []
-    for output, path in written.items():
-        flag = name_as_flag(output.name)
-        if output.problems:
-            blocked = imported(output.problems)(path, outputs.force)
-            problems += [f"{flag}: {worded(text, name_as_flag)}" for text in blocked]
-        else:
-            check = check_data_file if output.is_data else lambda _: None
-            problems += writing_problems(flag, path, check, outputs.force)
-    targets: dict[str, Path | None] = {name_as_flag(o.name): path for o, path in written.items()}
-    if written or "the data" not in inputs:
-        targets |= {"--records": outputs.records, "--plot": outputs.plot}
-    return [*problems, *one_file_problems(targets, inputs)]
 
 
 def _described(name: str, kind: Any, option: Any, default: Any = None) -> inspect.Parameter:

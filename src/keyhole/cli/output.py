@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,22 +28,6 @@ class Destinations:
     plot: Path | None = None
     records: Path | None = None
     force: bool = False
-
-    def problems(self, source: Path | None, columns: Sequence[str] = ()) -> list[str]:
-        """Return what stands in the way of writing, before anything is computed.
-
-        `source` is the file that is read, which is never written over, and `columns` are those
-        that the records will have.
-        """
-        records = partial(check_data_file, columns=columns)
-        asked = (("--records", self.records, records), ("--plot", self.plot, _check_picture))
-        found: list[str] = []
-        for option, path, check in asked:
-            blocked = writing_problems(option, path, check, self.force)
-            if path and source and not blocked and _are_one(path, source):
-                blocked = [f"{option}: {str(path)!r} is the file that is read. Give another name."]
-            found += blocked
-        return found
 
     def give(self, result: Result, derived: Mapping[str, str] | None = None) -> None:
         """Write the files, then print the result, and the columns that were derived for it."""
@@ -85,20 +68,19 @@ def tell_written(what: str, path: Path) -> None:
         print(f"Wrote the {what} to {path}", file=sys.stderr)
 
 
-def writing_problems(
-    option: str, path: Path | None, check_format: Callable[[Path], None], force: bool
+def file_problems(
+    path: Path, force: bool, check_format: Callable[[Path], object] | None = None
 ) -> list[str]:
     """Return what stands in the way of writing a file, before anything is computed.
 
     `check_format` raises what is wrong with the name.
     """
-    if path is None:
-        return []
     try:
-        check_format(path)
+        if check_format is not None:
+            check_format(path)
         _require_writable(path, force)
     except InputError as error:
-        return [f"{option}: {worded(problem, name_as_flag)}" for problem in error.problems]
+        return list(error.problems)
     return []
 
 
@@ -108,7 +90,7 @@ def one_file_problems(outputs: Mapping[str, Path | None], inputs: Mapping[str, P
     for option, path in outputs.items():
         if path is None:
             continue
-        others = [(one, f"is a file that is read ({name})") for name, one in inputs.items()]
+        others = [(one, f"is the file that is read ({name})") for name, one in inputs.items()]
         others += [(one, f"is the file of {name} too") for name, one in seen.items()]
         found += [
             f"{option}: {str(path)!r} {words}. Give another name."
@@ -159,12 +141,6 @@ def check_data_file(path: Path, columns: Sequence[str] = ()) -> None:
             f"{path.name!r} must be in a format that tells {' from '.join(columns)}, since both "
             f"are written. Got {form} instead: write .csv, .parquet or .dta."
         )
-
-
-def _check_picture(path: Path) -> None:
-    from keyhole.charts import chart_format
-
-    chart_format(path)
 
 
 def _write_records(result: Result, path: Path, force: bool) -> None:

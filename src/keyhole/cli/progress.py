@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Protocol
-
-
-class Report(Protocol):
-    """Tells how far a job is: a step's name, or how much is done of how much."""
-
-    def __call__(self, done: object = "", most: float | None = None, /) -> None:
-        """Show it."""
 
 
 @contextmanager
-def working(doing: str) -> Iterator[Report]:
-    """Show a bar while a job runs, and take it away; give what to call as the job goes on."""
+def working(doing: str) -> Iterator[Callable[..., None]]:
+    """Show a bar while a job runs, and take it away; give what to call as the job goes on.
+
+    It is called with the name of a step, or with how much is done of how much.
+    """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield _say_nothing
+        yield lambda *_: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -37,10 +32,6 @@ def working(doing: str) -> Iterator[Report]:
                 bar.update(task, description=f"{doing} {done}".strip())
 
         yield report
-
-
-def _say_nothing(done: object = "", most: float | None = None, /) -> None:  # noqa: ARG001
-    return None
 
 
 @cache

@@ -107,6 +107,19 @@ def scratch_folder() -> Iterator[Path]:
         _remove(place)
 
 
+def hold_folder(parent: Path) -> Path:
+    """Make a folder that only its owner can enter; it stays until `release_folder`."""
+    place = _new_place(parent)
+    _make(place)
+    _LASTING.add(place)
+    return place / _NEW
+
+
+def release_folder(held: Path) -> None:
+    """Remove a folder that was held."""
+    _remove(held.parent)
+
+
 def sweep(folder: Path) -> None:
     """Remove what killed runs left in a folder, and put back what they had set aside."""
     with suppress(OSError, ValueError):
@@ -158,6 +171,8 @@ def _make(place: Path) -> None:
 
 _HELD: dict[Path, int | None] = {}
 """The locks of this process, by the folder that is being filled; None before and after."""
+_LASTING: set[Path] = set()
+"""Those of the folders that may outlast a command."""
 
 
 def _let_go(place: Path) -> None:
@@ -177,6 +192,7 @@ def _remove(place: Path) -> None:
     with suppress(ValueError):
         shutil.rmtree(place, ignore_errors=True)
     _HELD.pop(place, None)
+    _LASTING.discard(place)
 
 
 def lock_file(file: int, *, wait: bool = False) -> None:
@@ -210,7 +226,7 @@ def ending_cleanly() -> Iterator[None]:
         yield
     finally:
         # What was being written when it was interrupted, also while it cleaned up.
-        for place in list(_HELD):
+        for place in set(_HELD) - _LASTING:
             _remove(place)
         for one in taken:
             signal.signal(one, signal.SIG_DFL)

@@ -157,25 +157,20 @@ def with_derived(data: Microdata, request: Request) -> Microdata:
             unmade.add(name)
             continue
         try:
-            data = _added(data, derivation, request)
+            variable, codes = derive_codes(data, derivation)
         except ColumnError as error:
             unmade.add(name)
             problems += error.problems
+            continue
+        frame = data.frame.with_columns(codes.decoded().alias(name))
+        variables, known = (*data.variables, request.declared(variable)), data._codes
+        data = dataclasses.replace(data, frame=frame, variables=variables)
+        data._codes.update({**known, name: codes})
     if problems:
         raise ColumnError(dict.fromkeys(problems))
     if request.columns is None:
         return data
     return data.select([name for name in data.names if name in request.columns])
-
-
-def _added(data: Microdata, derivation: Derivation, request: Request) -> Microdata:
-    """Return data with one more column."""
-    variable, codes = derive_codes(data, derivation)
-    frame = data.frame.with_columns(codes.decoded().alias(derivation.name))
-    variables = (*data.variables, request.declared(variable))
-    new = dataclasses.replace(data, frame=frame, variables=variables)
-    new._codes.update({**data._codes, derivation.name: codes})
-    return new
 
 
 def inline_codings(expression: str, locate: Callable[[str], Any] = str) -> str:

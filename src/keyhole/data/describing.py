@@ -67,11 +67,11 @@ class Request:
         return source_columns(parse_expression(self.derived[name]))
 
     def declared(self, variable: Variable) -> Variable:
-        """Return what is known of a derived column with what was declared of it."""
+        """Return what is known of a column with what was declared of it."""
         name = variable.name
         return dataclasses.replace(
             variable,
-            role=cast("Role | None", self.roles.get(name)),
+            role=cast("Role | None", self.roles.get(name, variable.role)),
             kind=cast("Kind", self.kinds.get(name, variable.kind)),
             label=self.labels.get(name, variable.label),
         )
@@ -253,13 +253,7 @@ def describe_again(data: Microdata, request: Request, name: str | None = None) -
 
 def _redescribed(series: pl.Series, old: Variable, request: Request) -> Variable:
     codes = tuple(dict.fromkeys((*old.missing_codes, *request.codes_for(old.name))))
-    variable = dataclasses.replace(
-        old,
-        role=cast("Role | None", request.roles.get(old.name, old.role)),
-        label=request.labels.get(old.name, old.label),
-        missing_codes=codes,
-        kind=cast("Kind", request.kinds.get(old.name, old.kind)),
-    )
+    variable = dataclasses.replace(request.declared(old), missing_codes=codes)
     if codes == old.missing_codes:
         return variable
     if series.dtype == pl.String and old.parsed is None:

@@ -32,9 +32,14 @@ _LONGEST = 8  # bytes of the length of what is said of the columns
 
 
 def read_here(
-    path: Path, form: str, request: Request, encoding: str | None = None,
-    delimiter: str | None = None, sheet: str | None = None,
-) -> ReadFile:  # fmt: skip
+    path: Path,
+    form: str,
+    request: Request,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+) -> ReadFile:
     """Read the wanted columns of a file of a format in this process."""
     if form == "text":
         choose = partial(request.choose, where=repr(path.name))
@@ -58,15 +63,13 @@ def is_small_arrow(path: Path, form: str) -> bool:
 
 
 def read_apart(
-    path: Path, form: str, request: Request, encoding: str | None = None,
-    delimiter: str | None = None, sheet: str | None = None, memory: int | None = None,
-) -> ReadFile:  # fmt: skip
+    path: Path, form: str, request: Request, memory: int | None = None, **how: str | None
+) -> ReadFile:
     """Read the wanted columns of a file as `read_here` does, in a process of its own.
 
     It may take `memory` bytes at most, or what goes with the size of the file.
     """
-    given = {"request": _plain_request(request), "encoding": encoding, "delimiter": delimiter,
-             "sheet": sheet}  # fmt: skip
+    given = {"request": _plain_request(request), "how": how}
     content = ask_reader(f"{_HERE}:answer_read", path, form, given, memory)
     length = int.from_bytes(content[:_LONGEST], "big")
     said = json.loads(content[_LONGEST : _LONGEST + length])
@@ -125,9 +128,8 @@ def _plain_request(request: Request) -> dict[str, Any]:
 
 def answer_read(given: Mapping[str, Any]) -> bytes:
     """Read a file for `read_apart`, in the process of its own."""
-    how = (given["encoding"], given["delimiter"], given["sheet"])
-    request = Request(**given["request"])
-    frame, origin, facts = read_here(Path(given["path"]), given["form"], request, *how)
+    request, how = Request(**given["request"]), given["how"]
+    frame, origin, facts = read_here(Path(given["path"]), given["form"], request, **how)
     told = {"origin": dataclasses.asdict(origin), "facts": plain_facts(facts)}
     said = json.dumps(told).encode()
     out = io.BytesIO()

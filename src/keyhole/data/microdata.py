@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -320,22 +320,7 @@ def type_in_words(dtype: pl.DataType) -> str:
     return words.get(dtype.base_type(), "text" if not dtype.is_nested() else "lists")
 
 
-class KeyedData(Protocol):
-    """A key made from a scenario, as `ScenarioKey` of `keyhole.environment` is one."""
-
-    @property
-    def name(self) -> str:
-        """The name of the scenario."""
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The columns of the key."""
-
-    def recode(self, data: Microdata, *, partial: bool = False) -> Microdata:
-        """Return a file with its key columns recoded; `partial`: those that it has."""
-
-
-def require_key(scenario: KeyedData) -> None:
+def require_key(scenario: Any) -> None:
     """Say so if this is not the key of a scenario, or an empty one."""
     if not hasattr(scenario, "recode"):
         raise OptionError(

@@ -68,7 +68,11 @@ def blank_codes(series: pl.Series, codes: tuple[Any, ...]) -> pl.Series:
         return series
     if series.dtype.is_numeric():
         return _blank_numbers(series, codes)
-    return _null_where(series, _as_text(series).is_in(sorted(_long_forms(codes))))
+    # As Polars writes them, for dates and truth values too.
+    forms = text_forms(codes) | {text.lower() for text in text_forms(codes)}
+    stamps = [c for c in codes if isinstance(c, datetime | date | time | timedelta)]
+    forms |= {_as_text(pl.Series([stamp]))[0] for stamp in stamps}
+    return _null_where(series, _as_text(series).is_in(sorted(forms)))
 
 
 def _blank_numbers(series: pl.Series, codes: tuple[Any, ...]) -> pl.Series:
@@ -85,13 +89,6 @@ def _as_text(series: pl.Series) -> pl.Series:
     if series.dtype == pl.Duration:
         return series.dt.to_string("iso")
     return series.bin.encode("hex") if series.dtype == pl.Binary else series.cast(pl.String)
-
-
-def _long_forms(codes: Iterable[Any]) -> set[str]:
-    """Return the text forms as polars writes them, for dates and truth values too."""
-    forms = text_forms(codes) | {text.lower() for text in text_forms(codes)}
-    stamps = [c for c in codes if isinstance(c, datetime | date | time | timedelta)]
-    return forms | {_as_text(pl.Series([stamp]))[0] for stamp in stamps}
 
 
 def _null_where(series: pl.Series, hit: pl.Series) -> pl.Series:

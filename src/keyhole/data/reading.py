@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from keyhole.core.apart import is_everything_apart
 from keyhole.core.expressions import Derivations
 from keyhole.core.kinds import MissingCodes, Text, WordsByColumn
-from keyhole.core.options import Option
+from keyhole.core.options import Option, documented
 from keyhole.data.columns import KINDS, ROLES
 from keyhole.data.deriving import derivations_of, with_derived
 from keyhole.data.describing import Request, describe, describe_again, describe_text
@@ -61,6 +61,7 @@ DeriveOption = Annotated[
 SheetOption = Annotated[str | None, Option("The sheet of an Excel workbook; by default the first.")]
 
 
+@documented
 def load(
     source: Any,
     *,
@@ -94,38 +95,12 @@ def load(
     else narwhals knows; or a dictionary of columns. Microdata is taken too, and gets what is
     declared here on top.
 
-    Parameters
-    ----------
-    source
-        The path of a file, a frame, or microdata.
-    columns
-        Read these columns only; they stay in file order.
-    roles
-        By column: ``identifier``, ``key``, ``weight``, ``sensitive``, ``stratum``,
-        ``household`` or ``drop``.
-    missing_codes
-        Values that stand for a missing one: a list for the whole file, or lists by column
-        (``"*"`` is every column). They are compared by text form: ``-9`` means -9, -9.0 and
-        ``"-9"``. Empty text and NaN are missing always.
-    kinds
-        By column: ``category``, ``measure``, ``date`` or ``text``, where the guess is wrong
-        (`keyhole.data.inference.guess_kind` states the rule).
-    labels
-        By column, what it means.
-    name
-        What to call the data; the file's name if left out.
-    encoding
-        The encoding of a text file or of a statistical file that does not tell.
-    delimiter
-        The delimiter of a text file, if it is not to be found out.
-    sheet
-        The sheet of an Excel workbook; the first if left out.
-    derive
-        Columns made from others: expressions by name, or lines such as
-        ``age10 = band(age, 10)``. They come after the columns of the file.
-    partial
-        Leave out the derived columns that the file has already, and those whose columns it does
-        not have.
+    Only the `columns` named are read, if any are; they stay in file order. Roles are
+    ``identifier``, ``key``, ``weight``, ``sensitive``, ``stratum``, ``household`` and ``drop``.
+    Missing codes are a list for the whole file, or lists by column (``"*"`` is every column), and
+    are compared by text form: ``-9`` means -9, -9.0 and ``"-9"``. Kinds are guessed by the rule of
+    `keyhole.data.inference.guess_kind`. Derived columns come after those of the file; `partial`
+    leaves out those that the file has already, or whose columns it does not have.
 
     Returns
     -------
@@ -151,7 +126,8 @@ def load(
     if isinstance(source, Microdata):
         data = describe_again(source, request, name)
     elif isinstance(source, str | os.PathLike):
-        data = _load_file(Path(source), request, name, encoding, delimiter, sheet)
+        how = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
+        data = _load_file(Path(source), request, name, **how)
     else:
         frame, origin = read_frame(source, request)
         data = Microdata(frame, describe(frame, request), name or "data", origin)
@@ -223,20 +199,13 @@ def _by_name(declared: Any, what: str) -> dict[str, Any]:
     return {str(name): value for name, value in (declared or {}).items()}
 
 
-def _load_file(
-    path: Path,
-    request: Request,
-    name: str | None,
-    encoding: str | None,
-    delimiter: str | None,
-    sheet: str | None,
-) -> Microdata:
+def _load_file(path: Path, request: Request, name: str | None, **how: str | None) -> Microdata:
     require_file(path)
     name = name or path.name[: len(path.name) - len(suffix_of(path))] or "data"
     form = find_format(path)
     safe = form in _SAFE and not is_small_arrow(path, form)
     read = read_here if safe and not is_everything_apart() else read_apart
-    frame, origin, facts = read(path, form, request, encoding, delimiter, sheet)
+    frame, origin, facts = read(path, form, request, **how)
     if form == "text":
         frame, variables = describe_text(frame, request)
         return Microdata(frame, variables, name, origin)

@@ -52,29 +52,12 @@ def open_records(
 ) -> Records:
     """Open a file or a frame where it is to be counted.
 
-    Parameters
-    ----------
-    source
-        The path of a file, a frame, microdata, or what this function returned before; for
-        Spark also a folder of Parquet or CSV files, an address like ``hdfs://...`` (Parquet),
-        or a frame of Spark's own.
-    engine
-        ``memory``; ``disk``, where what has a value for each record is in mapped files;
-        ``spark``, or a Spark session to use; or ``auto``: memory, unless the file would take
-        more than half of what is to be had (or more than `memory`, if it is given), and Spark
-        for a frame of its own.
-    memory
-        What the disk engine may use, like ``"1GB"``; half of what is to be had if left out.
-    work_folder
-        Where it makes its files; the system's folder for temporary files if left out.
-    master
-        Where Spark runs, like ``local[*]``; see `keyhole.spark.session.open_session`.
-    in_memory_for
-        What is asked of the data that can only be done in memory, if anything.
-    here_for
-        What is asked that cannot be done on Spark, if anything.
-    options
-        Whatever else `load` takes.
+    The source is the path of a file, a frame, microdata, or what this function returned before;
+    for Spark also a folder of Parquet or CSV files, an address like ``hdfs://...`` (Parquet), or a
+    frame of Spark's own. The engine may be a Spark session too; ``auto`` is memory, unless the file
+    would take more than half of what is to be had (or more than `memory`, if it is given), and
+    Spark for a frame of its own. `in_memory_for` and `here_for` say what is asked of the data that
+    can be done in memory only, or not on Spark; `options` are those of `load`.
     """
     if isinstance(source, AskedColumns):
         name = source.backend.name

@@ -1,4 +1,5 @@
 """Data on disk: columns of a file too large for memory, as codes in mapped files."""
+# ruff: noqa: D102 (what the methods of data are for is said once, in `Records`)
 
 from __future__ import annotations
 
@@ -55,7 +56,6 @@ class DiskData(AskedColumns):
 
     @property
     def backend(self) -> LocalBackend:
-        """Where the data is held and counted."""
         return LocalBackend(self.folder, (self.note,) if self.note else ())
 
     @classmethod
@@ -76,7 +76,7 @@ class DiskData(AskedColumns):
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-            raise refused(folder.path.parent, error) from None
+            raise refused(folder.place, error) from None
         chosen = request.choose(list(pieces.names), repr(path.name))
         called = name or path.name[: len(path.name) - len(suffix_of(path))] or "data"
         data = _FileData(called, chosen, folder, note=note)
@@ -136,7 +136,6 @@ class DiskData(AskedColumns):
 
     @property
     def records(self) -> int:
-        """The number of records."""
         with self._lock:
             if self._known_records is not None:
                 return self._known_records
@@ -145,7 +144,6 @@ class DiskData(AskedColumns):
         return len(self._column(known).codes.values)
 
     def variable(self, name: str) -> Variable:
-        """Return what is known of a column."""
         if name not in self._given_up:
             return self._column(name).variable
         if name not in self._variables:
@@ -179,7 +177,6 @@ class DiskData(AskedColumns):
         return Microdata(values, (Variable(name, "measure"),)).weights(name)
 
     def filter(self, mask: npt.NDArray[np.bool_]) -> DiskData:
-        """Return the records for which the mask is true."""
         out = _Filtered(self.name, self.names, self.folder, note=self.note)
         out.whole, out.mask, out.roles = self, mask, self.roles
         return out

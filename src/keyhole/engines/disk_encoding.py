@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,27 +38,44 @@ class _TooManyError(Exception):
     """A column has more different values than may be held."""
 
 
-class Dictionary:
-    """Numbers the values of one column, 0 for a missing one, and writes the numbers to a file.
+@dataclass(slots=True, eq=False)
+class Numbered:
+    """A column's different values by number, from 1 on; a missing one is number 0.
+
+    `values` is an array of Arrow, None if there are none; `counts` are the records of each number;
+    `first` the numbers of the first records, `filled` of the first that are not missing.
+    """
+
+    name: str
+    values: Any
+    counts: Ints
+    first: Ints
+    filled: Ints
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return int(self.counts.sum())
+
+
+class Dictionary(Numbered):
+    """Numbers the values of one column, and writes the numbers to a file.
 
     `memory` is what the different values may take. A column with more of them is given up where
     it `gives_up`; else that is an error.
     """
 
-    def __init__(self, name: str, path: Path, memory: int, *, gives_up: bool = False) -> None:
-        self.name, self._path, self._memory = name, path, memory
-        self._gives_up, self.problem = gives_up, ""
-        self.records = 0
-        self._file = path.open("xb")
+    def __init__(self, name: str, folder: WorkFolder, memory: int, *, gives_up: bool) -> None:
+        none = np.zeros(0, dtype=np.int64)
+        super().__init__(name, None, np.zeros(1, dtype=np.int64), none, none)
+        self._folder, self._memory, self._path = folder, memory, folder.file(".ids")
+        self._gives_up, self.problem, self.seen = gives_up, "", 0
+        self._file = self._path.open("xb")
         self._stretches: list[tuple[np.dtype[Any], int]] = []
-        self.values: Any = None
-        self.counts: Ints = np.zeros(1, dtype=np.int64)
-        self.first: Ints = np.zeros(0, dtype=np.int64)
-        self.filled: Ints = np.zeros(0, dtype=np.int64)
 
     def add(self, array: Any) -> None:
         """Number one more piece of the column; nothing is done for one that was given up."""
-        self.records += len(array)
+        self.seen += len(array)
         if self.problem:
             return
         local = self._local(array)
@@ -91,7 +107,7 @@ class Dictionary:
         try:
             yield
         except OSError as error:
-            raise refused(self._path.parent.parent, error) from None
+            raise refused(self._folder.place, error) from None
 
     def _local(self, array: Any) -> Any:
         """Return a piece as places in a dictionary of its own."""
@@ -156,7 +172,7 @@ class Dictionary:
         """Return the code of each record, given that of each number."""
         with self._writable():
             self._file.close()
-        out = storage.empty(self.records, codes.dtype)
+        out = storage.empty(self.seen, codes.dtype)
         at = 0
         with self._path.open("rb") as file:
             for kind, length in self._stretches:
@@ -208,34 +224,6 @@ class EncodedColumn:
     codes: Codes
 
 
-class Numbered(Protocol):
-    """A column's different values by number, from 1 on; a missing one is number 0."""
-
-    @property
-    def name(self) -> str:
-        """What the column is called."""
-
-    @property
-    def records(self) -> int:
-        """The number of records."""
-
-    @property
-    def values(self) -> Any:
-        """The different values, an array of Arrow; None if there are none."""
-
-    @property
-    def counts(self) -> Ints:
-        """The records of each number."""
-
-    @property
-    def first(self) -> Ints:
-        """The numbers of the first records."""
-
-    @property
-    def filled(self) -> Ints:
-        """The numbers of the first records that are not missing."""
-
-
 def encode_pieces(
     pieces: Pieces,
     names: Sequence[str],
@@ -260,14 +248,18 @@ def encode_pieces(
             if one.problem:
                 continue
             try:
-                out[one.name] = _encoded(one, pieces, request, folder)
+                variable, codes, table = coded_values(one, pieces, request)
+                values = one.recoded(table, folder)
+                values.setflags(write=False)
+                coded = Codes(values, codes.levels, codes.has_missing)
+                out[one.name] = EncodedColumn(variable, coded)
             except InputError as error:
                 problems += error.problems
     finally:
         _drop(found)
     if problems:
         raise ColumnError(problems)
-    return out, given_up, found[0].records if found else 0
+    return out, given_up, found[0].seen if found else 0
 
 
 def _read(
@@ -275,7 +267,7 @@ def _read(
 ) -> list[Dictionary]:
     """Number the values of every column, a piece of all columns at a time."""
     share = max(folder.memory // VALUES_SHARE // max(len(names), 1), folder.memory // 20)
-    found = [Dictionary(name, folder.file(".ids"), share, gives_up=what_fits) for name in names]
+    found = [Dictionary(name, folder, share, gives_up=what_fits) for name in names]
     try:
         for batch in pieces.batches(names, size):
             in_threads(lambda one, batch=batch: one.add(batch[one.name]), found)  # type: ignore[misc]
@@ -291,16 +283,6 @@ def _read(
 def _drop(found: Iterable[Dictionary]) -> None:
     for one in found:
         one.drop()
-
-
-def _encoded(
-    found: Dictionary, pieces: Pieces, request: Request, folder: WorkFolder
-) -> EncodedColumn:
-    """Encode the different values as `load` would encode the column, and then the records."""
-    variable, codes, table = coded_values(found, pieces, request)
-    values = found.recoded(table, folder)
-    values.setflags(write=False)
-    return EncodedColumn(variable, Codes(values, codes.levels, codes.has_missing))
 
 
 def coded_values(

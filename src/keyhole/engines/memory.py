@@ -1,4 +1,5 @@
 """The memory engine: packed records in RAM, counted by the kernels."""
+# ruff: noqa: D102 (what the methods of an engine are for is said once, in `Engine`)
 
 from __future__ import annotations
 
@@ -44,12 +45,10 @@ class MemoryEngine:
 
     @property
     def name(self) -> str:
-        """What results call it."""
         return self.storage.name
 
     @property
     def records(self) -> int:
-        """Return the number of records."""
         return len(self._columns[0].values) if self._columns else 0
 
     def numbers(self, names: Sequence[str]) -> list[int]:
@@ -98,44 +97,29 @@ class MemoryEngine:
         return source
 
     def tally(self, keys: Sequence[str], *, cutoff: int) -> Tally:
-        """Tally one key."""
         return self._merged(frozenset(self.numbers(keys))).tally(self.records, cutoff)
 
     def tally_added(
         self, keys: Sequence[str], candidates: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
-        """Tally the key with each candidate added in turn."""
         partition = self._refined(self.numbers(keys), cutoff)
         return partition.tally_splits(self.numbers(candidates), self.sizes, self.records)
 
     def tally_removed(
         self, keys: Sequence[str], removable: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
-        """Tally the key with each removable variable left out in turn."""
         patterns = self._merged(frozenset(self.numbers(keys)))
         return patterns.tally_without(self.numbers(removable), self.records, cutoff)
 
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> RecordCells:
-        """Sort the records into the cells of a key."""
         columns = [self._columns[v] for v in self.numbers(keys)]
-        cells = SortedCells(columns, drop=missing == "drop", storage=self.storage)
-        return RecordCells(cells, missing)
+        return RecordCells(columns, missing, self.storage)
 
     def cell_sizes(self, keys: Sequence[str], *, missing: Missing = "own") -> Ints:
         """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
         return self.measure(keys, missing=missing).sizes()
 
-    def cells(self, keys: Sequence[str], *, missing: Missing = "own") -> tuple[Ints, Ints]:
-        """Return for each record the size of its cell and a number of the cell (-1: left out).
-
-        Under `wildcard` the size counts every record that agrees wherever both are known,
-        and the number is that of the record's own pattern.
-        """
-        found = self.measure(keys, missing=missing)
-        return found.sizes(), found.numbers()
-
     def patterns(self, keys: Sequence[str]) -> PatternTable:
-        """Return the distinct patterns of a key, each with the number of its records."""
         from keyhole.engines.partition import PatternTable
 
         held = self._merged(frozenset(self.numbers(keys)))
@@ -145,9 +129,9 @@ class MemoryEngine:
 
     def matched(self, keys: Sequence[str], amounts: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
         """Return for each record the sum of the amounts of all that match it as wildcards."""
-        sorted_cells = SortedCells([self._columns[v] for v in self.numbers(keys)], drop=False)
-        sums = np.bincount(sorted_cells.numbers(), weights=amounts)
-        return sorted_cells.spread(sorted_cells.match(sums), 0.0)
+        cells = RecordCells([self._columns[v] for v in self.numbers(keys)])
+        sums = np.bincount(cells.numbers(), weights=amounts)
+        return cells.spread(cells.match(sums), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +144,6 @@ class LocalBackend:
 
     @property
     def name(self) -> str:
-        """What results call the engine."""
         return self.storage.name
 
     def engine(self, data: Records, columns: Iterable[str] | Mapping[str, Codes]) -> MemoryEngine:
@@ -170,32 +153,10 @@ class LocalBackend:
         return MemoryEngine(columns, storage=self.storage)
 
     def group(self, data: Records, by: str, code: int) -> Records:
-        """Return the records of the data that have one code in a column."""
         return data.filter(data.codes(by).values == code)
 
 
 MEMORY_BACKEND = LocalBackend()
-
-
-class RecordCells:
-    """The cells of one key, from records sorted into them."""
-
-    def __init__(self, cells: SortedCells, missing: Missing) -> None:
-        self._cells = cells
-        self._sizes = cells.counts if missing != "wildcard" else cells.match(cells.counts)
-
-    @property
-    def spectrum(self) -> Spectrum:
-        """The records by the size of their cells."""
-        return self._cells.spectrum(self._sizes)
-
-    def sizes(self) -> Ints:
-        """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
-        return self._cells.spread(self._sizes, 0)
-
-    def numbers(self) -> Ints:
-        """Return for each record a number of its cell; -1 where it was left out."""
-        return self._cells.numbers()
 
 
 Tags = npt.NDArray[np.int32]
@@ -207,17 +168,20 @@ PATTERN_COPIES = 6
 SMALL = 1 << 12
 
 
-class SortedCells:
-    """The records sorted into cells, each row tagged with its record."""
+class RecordCells:
+    """The cells of one key: the records sorted into them, each row tagged with its record."""
 
-    def __init__(self, columns: Sequence[Codes], *, drop: bool, storage: Storage = MEMORY) -> None:
+    def __init__(
+        self, columns: Sequence[Codes], missing: Missing = "own", storage: Storage = MEMORY
+    ) -> None:
         self._columns, self._plan = columns, layout([c.size for c in columns])
         self._storage, self._records = storage, len(columns[0].values)
         rows, tags = _tagged(columns, self._plan, storage)
-        if drop:
+        if missing == "drop":
             rows, tags = _complete(rows, tags, columns, storage)
         self._rows, self._tags = _sorted(rows, tags, self._plan, storage)
         self._starts = _starts(self._rows, storage)
+        self._sizes = self.match(self.counts) if missing == "wildcard" else self.counts
 
     @cached_property
     def counts(self) -> Ints:
@@ -238,6 +202,10 @@ class SortedCells:
         """Return one record of each cell."""
         first: Ints = self._tags[self._starts[:-1]].astype(np.int64)
         return first
+
+    def sizes(self) -> Ints:
+        """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
+        return self.spread(self._sizes, 0)
 
     def spread(self, values: npt.NDArray[Any], absent: float) -> npt.NDArray[Any]:
         """Give every record the value of its cell, and those left out `absent`."""
@@ -261,9 +229,9 @@ class SortedCells:
             out[self._tags[some]] = np.repeat(values(slice(first, last)), held)
         return out
 
-    def spectrum(self, sizes: npt.NDArray[Any]) -> Spectrum:
-        """Count the records by the size that each cell is given."""
-        by_size: dict[int, int] = {}
+    @property
+    def spectrum(self) -> Spectrum:
+        sizes, by_size = self._sizes, dict[int, int]()
         for some in parts(len(sizes)):
             for size, count in _by_size(sizes[some], self.counts[some]):
                 by_size[size] = by_size.get(size, 0) + count
@@ -400,7 +368,7 @@ def minimal_uniques(
     a search that needs too much memory; `progress` hears of the sets visited and of all there may
     be.
     """
-    cells = SortedCells(columns, drop=False, storage=storage)
+    cells = RecordCells(columns, "own", storage)
     storage.require(_bytes(columns, len(cells.counts), max_size), "the search for minimal uniques")
     first = cells.first_records()
     # Wide variables in the high bits: they come first in a set and leave small cells to the rest.
@@ -410,8 +378,12 @@ def minimal_uniques(
     missing = np.array([c.size - 1 if c.has_missing else -1 for c in ordered])
     known = np.array([_bits(codes[:, v] != m) for v, m in enumerate(missing)])
     sizes = np.array([c.size for c in ordered])
-    most = sum(math.comb(len(columns), k) for k in range(1, max_size + 1))
-    arguments = (codes, cells.counts.astype(np.int32), missing, sizes, known, max_size)
+    binomials = np.array(
+        [[math.comb(n, k) for k in range(max_size + 2)] for n in range(len(columns) + 1)]
+    )
+    most = int(binomials[-1, 1 : max_size + 1].sum())
+    weights = cells.counts.astype(np.int32)
+    arguments = (codes, weights, missing, sizes, known, max_size, binomials)
     owner, mask = _watched(arguments, most, progress)
     moved = np.zeros_like(mask)
     for bit, place in enumerate(places):

@@ -5,20 +5,17 @@ from __future__ import annotations
 import itertools
 import mmap
 import os
-import secrets
-import shutil
 import tempfile
-import time
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.core.files import lock_file
+from keyhole.core.files import hold_folder, release_folder
 from keyhole.core.options import Problem
 from keyhole.engines.resources import format_size
 from keyhole.errors import FileError, OptionError, RunError
@@ -29,34 +26,20 @@ Array = npt.NDArray[Any]
 ROWS_AT_ONCE = 1 << 20
 
 
-class Storage(Protocol):
-    """Gives arrays, one value or more a record, that need not fit into memory."""
+class Storage:
+    """Arrays with one value or more a record: here in memory, in a `WorkFolder` in mapped files."""
 
-    @property
-    def name(self) -> str:
-        """What results call the engine that counts here."""
-
-    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Array:
-        """Return an array whose values are not set."""
-
-    def require(self, size: int, what: str) -> None:
-        """Refuse what would take so many bytes of memory if that is more than may be used."""
-
-
-class InMemory:
-    """Plain arrays."""
-
-    name = "memory"
+    name = "memory"  # what results call the engine that counts here
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Array:
         """Return an array whose values are not set."""
         return np.empty(shape, dtype=dtype)
 
     def require(self, size: int, what: str) -> None:
-        """Let the system say when there is no more."""
+        """Refuse what would take more memory than may be used; here the system does."""
 
 
-MEMORY = InMemory()
+MEMORY = Storage()
 
 
 def parts(length: int, most: int = ROWS_AT_ONCE) -> Iterator[slice]:
@@ -82,16 +65,10 @@ def copied(array: Array, storage: Storage) -> Array:
 
 
 DEFAULT_MEMORY = 10**9
-PREFIX = "keyhole-work-"
-NEW = "keyhole-new-"
-"""What a folder is called until it is locked."""
-LOCK = "lock"
-# Whoever is making a folder, or looking at its lock, is done after this time.
-SECONDS_TO_LOCK = 60
 _CAN_UNLINK_OPEN_FILES = os.name == "posix"
 
 
-class WorkFolder:
+class WorkFolder(Storage):
     """A folder of its own for the large arrays of one data set.
 
     It should be made on a disk: on a file system in memory nothing would be gained. About `memory`
@@ -99,8 +76,7 @@ class WorkFolder:
 
     Only its owner can enter the folder, for it holds the records' codes. An array's file loses
     its name as soon as it is mapped, so that the system gives its room back when the array goes
-    or the process dies. Folders left by processes that were killed are removed when the next
-    one is made: a lock tells that their owner lives.
+    or the process dies. What a killed process left is removed when the next folder is made.
     """
 
     name = "disk"
@@ -109,20 +85,16 @@ class WorkFolder:
         self, parent: str | os.PathLike[str] | None = None, *, memory: int = DEFAULT_MEMORY
     ) -> None:
         self.memory = memory
-        place = Path(tempfile.gettempdir() if parent is None else parent)
-        if not place.is_dir():
+        self.place = Path(tempfile.gettempdir() if parent is None else parent)
+        if not self.place.is_dir():
             template = "{work_folder} {0!r} does not exist. Make it, or give another."
-            raise FileError(Problem(template, str(place)))
-        sweep_storage(place)
+            raise FileError(Problem(template, str(self.place)))
         try:
-            # Locked before anybody can take it for one that was left.
-            made = Path(tempfile.mkdtemp(prefix=NEW, dir=place))
-            lock = _locked(made / LOCK)
-            self.path = made.rename(place / f"{PREFIX}{made.name.removeprefix(NEW)}")
+            self.path = hold_folder(self.place)
         except OSError as error:
-            raise refused(place, error) from None
+            raise refused(self.place, error) from None
         self._numbers = itertools.count()
-        self._close = weakref.finalize(self, _remove, self.path, lock)
+        self._close = weakref.finalize(self, release_folder, self.path)
 
     def close(self) -> None:
         """Remove the folder; arrays that are still held stay good where the system allows."""
@@ -141,7 +113,7 @@ class WorkFolder:
 
     def file(self, suffix: str = "") -> Path:
         """Return a new name in the folder."""
-        return self.path / f"{next(self._numbers)}-{secrets.token_hex(3)}{suffix}"
+        return self.path / f"{next(self._numbers)}{suffix}"
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
         """Return an array in a mapped file; its values are not set."""
@@ -162,7 +134,7 @@ class WorkFolder:
         except OSError as error:
             with suppress(OSError):
                 path.unlink()
-            raise refused(self.path.parent, error) from None
+            raise refused(self.place, error) from None
         array: npt.NDArray[Any] = np.frombuffer(held, dtype=kind).reshape(shape)
         return array
 
@@ -175,49 +147,3 @@ def refused(place: Path, error: OSError) -> FileError | RunError:
         return FileError(Problem(template, str(place), reason.lower()))
     template = "{work_folder} {0!r} takes no more: {1}. Make room there, or give another."
     return RunError(Problem(template, str(place), reason))
-
-
-def _remove(path: Path, lock: int) -> None:
-    with suppress(OSError):
-        os.close(lock)
-    shutil.rmtree(path, ignore_errors=True)
-
-
-def sweep_storage(parent: Path) -> None:
-    """Remove the work folders in a folder whose owners have died."""
-    with suppress(OSError):
-        for path in [*parent.glob(f"{PREFIX}*"), *parent.glob(f"{NEW}*")]:
-            with suppress(OSError):
-                if path.is_dir() and not path.is_symlink() and _is_left(path):
-                    shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_left(path: Path) -> bool:
-    """Tell whether nobody holds the lock of a folder any more."""
-    if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
-        return False
-    is_old = time.time() - path.stat().st_mtime > SECONDS_TO_LOCK
-    if path.name.startswith(NEW) and not is_old:
-        return False
-    if not (path / LOCK).exists():
-        return is_old
-    try:
-        lock = _locked(path / LOCK, create=False)
-    except OSError:
-        return False
-    os.close(lock)
-    return True
-
-
-def _locked(path: Path, *, create: bool = True) -> int:
-    """Open a lock and hold it until it is closed or the process ends; else raise `OSError`."""
-    flags = os.O_RDWR | (os.O_CREAT | os.O_EXCL if create else 0)
-    file = os.open(path, flags, 0o600)
-    try:
-        lock_file(file)
-        if create:
-            os.write(file, f"{os.getpid()}\n".encode())
-    except OSError:
-        os.close(file)
-        raise
-    return file

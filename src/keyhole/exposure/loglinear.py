@@ -150,8 +150,9 @@ def population_uniques(
     weights = np.full(data.records, 1 / float(fraction or 1))
     if weight is not None:
         weights = np.maximum(data.weights(weight), 1.0)
-    f, numbers = MemoryEngine({name: data.codes(name) for name in names}).cells(names)
-    patterns, unique = _patterns(data, names, numbers), f == 1
+    cells = MemoryEngine({name: data.codes(name) for name in names}).measure(names)
+    numbers, unique = cells.numbers(), cells.sizes() == 1
+    patterns = _patterns(data, names, numbers)
     rate = data.records / float(weights.sum()) if weight is not None else float(fraction or 1)
     trials = _trials(patterns, rate, numbers[unique], weights[unique], model)
     chosen = _choose(trials)

@@ -87,20 +87,13 @@ def _private_folder() -> Path:
 
     It keeps its name from run to run, unless somebody else has taken the name.
     """
-    usual = Path(tempfile.gettempdir()) / f"keyhole-{_user()}"
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    usual = Path(tempfile.gettempdir()) / f"keyhole-{user}"
     usual.mkdir(mode=0o700, exist_ok=True)
-    if _is_private(usual):
+    found = usual.lstat()
+    closed = stat.S_IMODE(found.st_mode) & 0o077 == 0
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == user and closed:
         return usual
     fresh = Path(tempfile.mkdtemp(prefix="keyhole-"))
     atexit.register(shutil.rmtree, fresh, ignore_errors=True)
     return fresh
-
-
-def _is_private(folder: Path) -> bool:
-    found = folder.lstat()
-    closed = stat.S_IMODE(found.st_mode) & 0o077 == 0
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == _user() and closed
-
-
-def _user() -> int:
-    return os.getuid() if hasattr(os, "getuid") else 0

@@ -130,30 +130,6 @@ def grade(
 
 
 @njit(nogil=True, cache=True)
-def grade_by(rules: Rules, g: int, asked: float, value: float) -> float:
-    """Return the cost of graded variable g that both know."""
-    return grade(
-        rules.kinds[g], asked, value, rules.limits, rules.costs, rules.bands[g],
-        rules.bands[g + 1], rules.tables, rules.table_at[g], rules.table_width[g],
-    )  # fmt: skip
-
-
-@njit(nogil=True, cache=True)
-def graded_cost(
-    graded: Floats, r: int, asked: Floats, q: int, rules: Rules, cost: float, most: float
-) -> float:
-    """Return the cost with that of the graded variables; once it exceeds `most`, any beyond."""
-    for g in range(graded.shape[1]):
-        wanted = asked[q, g]
-        if not np.isnan(wanted):
-            value = graded[r, g]
-            cost += rules.absents[g] if np.isnan(value) else grade_by(rules, g, wanted, value)
-            if cost > most:
-                break
-    return cost
-
-
-@njit(nogil=True, cache=True)
 def least_grades(
     rules: Rules, g: int, asked: Floats, lowest: Floats, highest: Floats, out: Floats
 ) -> None:

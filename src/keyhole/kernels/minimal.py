@@ -69,17 +69,6 @@ def _split(
 
 
 @njit(nogil=True, cache=True)
-def _ranks(variables: int, max_size: int) -> Ints:
-    """Return binomials[n, k], by which a set of variables is numbered among those of its size."""
-    out = np.zeros((variables + 1, max_size + 2), dtype=np.int64)
-    out[:, 0] = 1
-    for n in range(1, variables + 1):
-        for k in range(1, max_size + 2):
-            out[n, k] = out[n - 1, k - 1] + out[n - 1, k]
-    return out
-
-
-@njit(nogil=True, cache=True)
 def _rank(members: Ints, size: int, skip: int, binomials: Ints, offsets: Ints) -> int:
     """Number the set of the first `size` members, the one at `skip` left out.
 
@@ -108,14 +97,16 @@ def find_minimal(
     sizes: Ints,
     known: Words,
     max_size: int,
+    binomials: Ints,
     watch: Ints,
 ) -> tuple[Numbers, Words]:
     """Find every minimal unique of up to `max_size` variables.
 
     Returned are the pattern and the mask (bit v is variable v) of each. `codes` are distinct
     patterns, `weights` how many records have each: only single records can be unique. By
-    variable `missing` is the code of a missing value or -1, `known` a bit a pattern. `watch` is
-    shared with another thread: the sets visited, which are counted here, and a wish to stop.
+    variable `missing` is the code of a missing value or -1, `known` a bit a pattern. By
+    `binomials`, n over k, a set is numbered among those of its size. `watch` is shared with
+    another thread: the sets visited, which are counted here, and a wish to stop.
     """
     patterns, variables = codes.shape
     blocks = (patterns + 63) // 64
@@ -127,7 +118,6 @@ def find_minimal(
     owners, found = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.uint64)
     total = 0
 
-    binomials = _ranks(variables, max_size)
     offsets = np.zeros(max_size + 1, dtype=np.int64)
     for k in range(1, max_size + 1):
         offsets[k] = offsets[k - 1] + binomials[variables, k - 1]

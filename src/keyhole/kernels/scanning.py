@@ -186,7 +186,7 @@ def _sift_anchored(
 class Passed(NamedTuple):
     """Patterns that may be near, at least how much each costs, and what is kept of them.
 
-    `state` is the number of patterns kept, the bound on keys and the patterns looked at.
+    `state` is the number of patterns kept, and the bound on keys.
     """
 
     patterns: Ints
@@ -261,7 +261,6 @@ def _look_up(
     """Look at those who agree on the anchor, from a to end; return the limit from now on."""
     codes, cell, anchored = cells.anchored_codes, cells.anchored_cells, cells.anchored
     patterns, least = passed.patterns, passed.least
-    passed.state[2] += end - a
     while a < end:
         b = min(a + CHUNK, end)
         count = _sift_anchored(codes, cell, a, b, costs, table, most + SLACK, patterns, least)
@@ -281,7 +280,7 @@ def _walk(
 ) -> None:  # fmt: skip
     """Look through the cells in line, as far as the limit lets."""
     starts, gone, codes, anchors = cells.starts, cells.gone, cells.codes, cells.anchors
-    patterns, least, state = passed.patterns, passed.least, passed.state
+    patterns, least = passed.patterns, passed.least
     differ, absent = (rules.differ, rules.absent) if seen >= 0 else (0.0, 0.0)
     i = count = 0
     for level in range(LEVELS):
@@ -299,7 +298,6 @@ def _walk(
                     a = end
                     continue
                 b = min(a + CHUNK, end)
-                state[2] += b - a
                 count = _sift(codes, a, b, spent, table, most + SLACK, patterns, least, count)
                 a = b
                 if count >= CHUNK:
@@ -314,13 +312,12 @@ def _walk(
 def scan(
     cells: CellIndex, side: Side, asked: Asked, rules: Rules, prices: Prices, limits: Limits,
     queries: Ints, groups: Ints, posts: Ints,
-) -> tuple[Ints, int]:  # fmt: skip
-    """Find the nearest ranks of some queries.
+) -> Ints:  # fmt: skip
+    """Find the nearest ranks of some queries, as rows of (query, pattern, key).
 
-    Returned are rows of (query, pattern, key), and how many patterns were looked at. `groups`
-    number, by query, who is alike on stratum and front: they lie side by side in `queries`.
-    `posts` say, by query, from where to where the patterns are that agree on its stratum and
-    anchor.
+    `groups` number, by query, who is alike on stratum and front: they lie side by side in
+    `queries`. `posts` say, by query, from where to where the patterns are that agree on its
+    stratum and anchor.
     """
     found, total, group = np.empty((1024, 3), dtype=np.int64), 0, -1
     known = np.zeros(asked.rows.shape[1], dtype=np.uint64)
@@ -329,7 +326,7 @@ def scan(
     ends = np.zeros(LEVELS + 1, dtype=np.int64)
     passed = Passed(
         np.empty(2 * CHUNK, dtype=np.int64), np.empty(2 * CHUNK), nothing_kept(limits.cap),
-        np.zeros(3, dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
     )  # fmt: skip
     farthest = max(largest_cost(limits.bound, rules.root, rules.scale), SLACK)
     for q in queries:
@@ -353,4 +350,4 @@ def scan(
             side, asked, q, known, rules, limits.cap, seen,
         )  # fmt: skip
         found, total = list_kept(found, total, q, passed.kept, passed.state[0])
-    return found[:total].copy(), passed.state[2]
+    return found[:total].copy()

@@ -77,12 +77,6 @@ class Costs:
         """What a total, or its root, is multiplied by for its key."""
         return DECIMALS / self.divisor
 
-    @property
-    def largest(self) -> float:
-        """The total at which nothing is suspected any more."""
-        most = self.bound / self.scale
-        return most * most if self.root else most
-
     def by_name(self) -> dict[str, LinkCodes | Graded]:
         """Return all variables by their names."""
         variables: list[LinkCodes | Graded] = [*self.counted, *self.graded]
@@ -99,25 +93,6 @@ class Costs:
         for graded in self.graded:
             base += np.where(np.isnan(graded.puf), graded.absent, 0.0)
         return base
-
-    def unit(self) -> float:
-        """Return what all prices are multiples of; 0 if nothing sensible."""
-        prices = {self.differ, self.absent} if self.counted else set()
-        for graded in self.graded:
-            if graded.kind == LOGISTIC:
-                return 0.0
-            prices |= {graded.absent, *graded.prices, *np.unique(graded.table).tolist()}
-        return _common_unit([price for price in prices if price > 0])
-
-
-def _common_unit(prices: list[float]) -> float:
-    """Return the greatest number that divides all prices, if it is not much smaller."""
-    whole = [Fraction(price).limit_denominator(1000) for price in prices]
-    if not whole or any(abs(float(f) - p) > 1e-12 for f, p in zip(whole, prices, strict=True)):
-        return 0.0
-    denominator = math.lcm(*(f.denominator for f in whole))
-    unit = math.gcd(*(int(f * denominator) for f in whole)) / denominator
-    return unit if unit >= max(prices) / 64 else 0.0
 
 
 def taxicab(variables: Sequence[LinkCodes | LinkValues], question: Question) -> Costs:

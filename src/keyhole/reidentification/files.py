@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -15,10 +15,13 @@ from keyhole.core.options import Problem, Question
 from keyhole.data.columns import named
 from keyhole.data.deriving import derivations_of, fit_derivations
 from keyhole.data.implicates import first_implicate
-from keyhole.data.microdata import KeyedData, Microdata, require_key
+from keyhole.data.microdata import Microdata, require_key
 from keyhole.data.reading import load
 from keyhole.engines.opening import DataFile
 from keyhole.errors import ColumnError, InputError, OptionError
+
+if TYPE_CHECKING:
+    from keyhole.environment.scenarios.recoding import ScenarioKey
 
 HOW = ("encoding", "delimiter", "sheet")
 """How a file is read; what else is said of it is declared of its columns."""
@@ -40,7 +43,7 @@ class StudyFiles:
     ids: Microdata | None = None
     people: Any = None
     control: Microdata | None = None
-    key: KeyedData | None = None
+    key: ScenarioKey | None = None
 
 
 def read_files(question: Question, problems: Iterable[str] = ()) -> StudyFiles:
@@ -191,7 +194,7 @@ def with_blanks(
     ]
 
 
-def linking_keys(scenario: KeyedData, eif: Microdata, question: Question) -> tuple[str, ...]:
+def linking_keys(scenario: ScenarioKey, eif: Microdata, question: Question) -> tuple[str, ...]:
     """Return the linking variables: those asked for, or the key as far as the EIF has it.
 
     A stratum is none of them: within it records are linked already.

@@ -1,8 +1,6 @@
-"""Indexes of the external file's distinct patterns: cells to scan, and two trees to climb.
+"""Index of the external file's distinct patterns: cells to scan, the cheapest first.
 
-Both files are collapsed to distinct patterns first. See `keyhole.kernels.scanning` for what is
-done with cells, the cheapest first, and `keyhole.kernels.nearest` for the trees, which have coarse
-codes for graded variables.
+Both files are collapsed to distinct patterns first. See `keyhole.kernels.scanning` for the search.
 """
 
 from __future__ import annotations
@@ -18,15 +16,10 @@ from keyhole.kernels.arrays import Floats, Ints, Numbers, Words
 from keyhole.kernels.cells import bounds
 from keyhole.kernels.fields import Fields, fields_of, in_order
 from keyhole.kernels.grading import TABLE, Asked, Rules, Side, least_grades
-from keyhole.kernels.nearest import Bins, Halves, Trie, plant
 from keyhole.kernels.packing import Layout, layout, pack
 from keyhole.kernels.scanning import CODES, CellIndex, Prices
 from keyhole.reidentification.costs import Costs, Graded
 
-# Patterns in a leaf, coarse codes of a measured variable, and of one priced by a table.
-LEAF = 16
-BINS = 16
-MOST_CODES = 64
 # An anchor must be shared by no more than this part of the patterns, on average.
 SHARED = 1 / 32
 # Groups of queries times cells, as part of all pairs of patterns.
@@ -85,16 +78,6 @@ def entropy(counts: npt.NDArray[np.integer] | npt.NDArray[np.floating]) -> float
     return float(-(shares * np.log2(shares)).sum()) + 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Index:
-    """Two trees over the same patterns, each in its own order, with another half at the top."""
-
-    trees: tuple[Trie, Trie]
-    sides: tuple[Side, Side]
-    halves: Halves
-    room: int
-
-
 def make_rules(costs: Costs) -> Rules:
     """Lay the prices out for the kernels."""
     _, fields = _fields(costs)
@@ -141,24 +124,6 @@ def pack_counted(costs: Costs, codes: Numbers) -> Words:
     return pack([codes[:, v].astype(np.uint32) for v in range(len(costs.counted))], plan)
 
 
-def make_bins(costs: Costs, values: Floats) -> tuple[Bins, Numbers]:
-    """Cut graded values, one column a variable, into coarse codes; return bins and codes."""
-    count = len(costs.graded)
-    lowest, highest = np.zeros((count, MOST_CODES)), np.zeros((count, MOST_CODES))
-    sizes, floors = np.zeros(count, dtype=np.int64), [np.zeros(0)]
-    codes = np.zeros(values.shape, dtype=np.int32)
-    for g, graded in enumerate(costs.graded):
-        most = MOST_CODES if graded.kind == TABLE else BINS
-        codes[:, g], sizes[g] = cut_into_bins(values[:, g], most)
-        for b in range(sizes[g]):
-            inside = values[codes[:, g] == b, g]
-            if len(inside):
-                lowest[g, b], highest[g, b] = inside.min(), inside.max()
-        floors.append(_floors(graded, codes[:, g], values[:, g], int(sizes[g])))
-    at = starts_of([len(f) for f in floors[1:]])[:-1]
-    return Bins(lowest, highest, sizes, at, np.concatenate(floors)), codes
-
-
 def cut_into_bins(values: Floats, most: int) -> tuple[Numbers, int]:
     """Cut values into bins of about as many patterns each; return the bins and their number.
 
@@ -175,82 +140,10 @@ def cut_into_bins(values: Floats, most: int) -> tuple[Numbers, int]:
     return bins, len(edges) + 1
 
 
-def _floors(graded: Graded, codes: Numbers, values: Floats, count: int) -> Floats:
-    """Return the least price of each bin by value of the PUF, for a table."""
-    if graded.kind != TABLE:
-        return np.zeros(0)
-    out = np.full((len(graded.table), count), np.inf)
-    for b in range(count):
-        columns = np.unique(values[codes == b]).astype(np.int64)
-        if len(columns):
-            out[:, b] = graded.table[:, columns].min(axis=1)
-    return out.ravel()
-
-
-def make_index(
-    costs: Costs, patterns: FilePatterns, values: Floats, codes: Numbers, strata: int, trees: int
-) -> Index:
-    """Plant the trees; the last column of the patterns' codes is the stratum."""
-    entropies = [
-        entropy(np.bincount(codes[:, v], weights=patterns.counts)) for v in range(codes.shape[1])
-    ]
-    selective = sorted(range(len(entropies)), key=lambda v: -entropies[v])
-    halved = trees > 1 and len(selective) > 1
-    halves = _halve(selective, entropies) if halved else [selective, []]
-    orders = [half + [v for v in selective if v not in half] for half in halves]
-    stratum, rows = patterns.codes[:, -1], pack_counted(costs, codes)
-    planted, sides = [], []
-    for order in orders if halves[1] else orders[:1]:
-        places = _sorted_by(codes, stratum, order)
-        roots = np.searchsorted(stratum[places], np.arange(strata + 1))
-        planted.append(plant(codes[places], np.array(order), roots, LEAF))
-        sides.append(_side(rows, values, patterns, places))
-    counted = len(costs.counted)
-    fields = np.zeros(rows.shape[1], dtype=np.uint64)
-    plan, described = _fields(costs)
-    if plan is not None:
-        fields = plan.mask(v for v in halves[0] if v < counted) & described.high
-    graded = np.array([counted + g in halves[0] for g in range(len(costs.graded))], dtype=np.bool_)
-    return Index(
-        (planted[0], planted[-1]),
-        (sides[0], sides[-1]),
-        Halves(fields, graded, len(halves[0]), len(halves[1])),
-        max(map(_room, planted)),
-    )
-
-
 def _side(rows: Words, values: Floats, patterns: FilePatterns, places: Ints) -> Side:
     """Put the patterns of the external file in order for the kernels."""
     weights = np.minimum(patterns.counts[places], np.iinfo(np.int32).max)
     return Side(rows[places], values[places], weights.astype(np.int32), places.astype(np.int32))
-
-
-def _halve(selective: Sequence[int], entropies: Sequence[float]) -> list[list[int]]:
-    """Deal the variables to two halves that tell about as much."""
-    halves: list[list[int]] = [[], []]
-    total = [0.0, 0.0]
-    for v in selective:
-        to = 0 if total[0] <= total[1] else 1
-        halves[to].append(v)
-        total[to] += entropies[v]
-    return halves if halves[1] else [halves[0][:-1], halves[0][-1:]]
-
-
-def _sorted_by(codes: Numbers, stratum: Numbers, order: Sequence[int]) -> Ints:
-    """Return the order of patterns by stratum, then by the variables in their order."""
-    columns = [stratum, *(codes[:, v] for v in order)][::-1]
-    plan = in_order([int(column.max(initial=0)) + 1 for column in columns])
-    words = pack([column.astype(np.uint32) for column in columns], plan)
-    if plan.words == 1:
-        return np.argsort(words[:, 0], kind="stable")
-    return np.lexsort(words.T)
-
-
-def _room(tree: Trie) -> int:
-    """Return how high the stack of a search can grow: the children of one node a level."""
-    most = np.zeros(len(tree.order) + 1, dtype=np.int64)
-    np.maximum.at(most, tree.depth, tree.children)
-    return int(most.sum()) + 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ import polars as pl
 from keyhole.data.columns import Variable
 from keyhole.data.describing import Request
 from keyhole.data.missing import blank
-from keyhole.engines.disk_encoding import FILLED, GLANCE, coded_values
+from keyhole.engines.disk_encoding import FILLED, GLANCE, Numbered, coded_values
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.kernels.arrays import Ints
 from keyhole.spark import sql
@@ -54,21 +54,6 @@ class SparkColumn:
         if self.levels is None:
             return ViewField(name, None)
         return ViewField(name, self.size, len(self.levels) if self.has_missing else None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    """A column's different values by number; see `keyhole.engines.disk_encoding.Numbered`."""
-
-    name: str
-    values: Any
-    counts: Ints
-    first: Ints
-    filled: Ints
-
-    @property
-    def records(self) -> int:
-        return int(self.counts.sum())
 
 
 class FineColumnsError(ColumnError):
@@ -125,7 +110,7 @@ class _Survey:
         """Whether a column has too many values to be coded."""
         return bool(self.totals.get(place, {"levels": 0})["levels"] > MOST_LEVELS)
 
-    def found(self, place: int) -> _Found:
+    def found(self, place: int) -> Numbered:
         """Number the values of a column, a missing one as 0."""
         some = self._few.filter(np.asarray(self._few.column("place")) == place)
         values, counts = some.column(f"v{place}").combine_chunks(), np.asarray(some.column("n"))
@@ -133,9 +118,9 @@ class _Survey:
         held = np.append(counts[~known].sum(), counts[known]).astype(np.int64)
         values = values.drop_null()
         if self._head is None:
-            return _Found(self.names[place], values, held, _evenly(held), _NONE)
+            return Numbered(self.names[place], values, held, _evenly(held), _NONE)
         first = _ids(self._head[self.names[place]], values)
-        return _Found(self.names[place], values, held, first, self._filled(first, values, place))
+        return Numbered(self.names[place], values, held, first, self._filled(first, values, place))
 
     def _filled(self, first: Ints, values: Any, place: int) -> Ints:
         """Return the first values that are not missing, which tell the type if none is near."""
@@ -185,7 +170,7 @@ def _evenly(held: Ints) -> Ints:
     return numbers
 
 
-def _coded(found: _Found, source: SparkSource, request: Request) -> SparkColumn:
+def _coded(found: Numbered, source: SparkSource, request: Request) -> SparkColumn:
     variable, codes, table = coded_values(found, source.pieces, request)
     missing = len(codes.levels)
     table = table.astype(np.int32)

@@ -1,4 +1,5 @@
 """Data on a cluster: what is known of its columns, and their codes where Spark keeps them."""
+# ruff: noqa: D102 (what the methods of data are for is said once, in `Records`)
 
 from __future__ import annotations
 
@@ -56,13 +57,11 @@ class SparkBackend:
     storage: ClassVar[Storage] = MEMORY
 
     def engine(self, data: SparkData, columns: Iterable[str]) -> Engine:
-        """Return the engine that counts these columns of the data."""
         from keyhole.spark.engine import SparkEngine
 
         return SparkEngine(data, columns)
 
     def group(self, data: SparkData, by: str, code: int) -> SparkData:
-        """Return the records of the data that have one code in a column."""
         return _Part(data, by, code)
 
 
@@ -145,7 +144,6 @@ class SparkData(AskedColumns):
 
     @property
     def backend(self) -> SparkBackend:
-        """Where the data is held and counted."""
         return SparkBackend()
 
     @abstractmethod
@@ -163,11 +161,9 @@ class SparkData(AskedColumns):
 
     @property
     def records(self) -> int:
-        """The number of records."""
         return next(iter(self.encoded().columns.values())).records
 
     def variable(self, name: str) -> Variable:
-        """Return what is known of a column."""
         return self.encoded([name]).columns[name].variable
 
     def codes(self, name: str) -> Codes:

@@ -1,4 +1,5 @@
 """The Spark engine: cells are counted on the cluster, and only counts come back."""
+# ruff: noqa: D102 (what the methods of an engine are for is said once, in `Engine`)
 
 from __future__ import annotations
 
@@ -123,17 +124,14 @@ class SparkEngine:
 
     @property
     def records(self) -> int:
-        """The number of records."""
         return self._data.records
 
     def tally(self, keys: Sequence[str], *, cutoff: int) -> Tally:
-        """Tally one key."""
         return self._tallies([frozenset(keys)], cutoff, self._rows)[0]
 
     def tally_added(
         self, keys: Sequence[str], candidates: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
-        """Tally the key with each candidate added in turn."""
         key = frozenset(keys)
         rows = self._rows
         if key in self._known:
@@ -143,7 +141,6 @@ class SparkEngine:
     def tally_removed(
         self, keys: Sequence[str], removable: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
-        """Tally the key with each removable variable left out in turn."""
         key = frozenset(keys)
         rows = self._rows
         if key in self._known:
@@ -181,7 +178,6 @@ class SparkEngine:
             yield key, Tally(self.records, cells, int(row["at_risk"]) + alone * (cutoff > 1))
 
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> SparkCells:
-        """Sort the records into the cells of a key."""
         if missing == "wildcard":
             elsewhere("missing values that match everything")
         fields = [self._held.fields[name] for name in keys]
@@ -203,7 +199,6 @@ class SparkEngine:
             )
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:
-        """Return the distinct patterns of a key, each with the number of its records."""
         from keyhole.engines.partition import DistinctPatterns, PatternTable
         from keyhole.kernels.packing import layout, pack
 

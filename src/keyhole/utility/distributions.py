@@ -21,6 +21,7 @@ import polars as pl
 
 from keyhole.core.codec import Figures
 from keyhole.core.marks import SPREAD, Named, figure
+from keyhole.core.names import plural
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.errors import ColumnError, OptionError
@@ -125,15 +126,16 @@ def homogeneity_test(original: Any, synthetic: Any, levels: int | Sequence[Any])
     moved = rows != cols
     notes = []
     if empty := size - len(present):
-        notes.append(f"{empty:,} empty {_categories(empty)} collapsed: no record is or was there")
+        collapsed = plural(empty, "empty category", "empty categories")
+        notes.append(f"{collapsed} collapsed: no record is or was there")
     if not moved.any():
         notes.append("no record changed category: the distributions are the same")
         return Homogeneity(0.0, 0, 1.0, len(rows), 0, len(present), tuple(notes))
     statistic, df, parts, alone, few = _laplacian(rows[moved], cols[moved], len(present))
     if alone:
         notes.append(
-            f"{alone:,} {_categories(alone)} kept all records and took none in, which counts for "
-            f"no degree of freedom"
+            f"{plural(alone, 'category', 'categories')} kept all records and took none in, which "
+            f"counts for no degree of freedom"
         )
     if parts > 1:
         notes.append(
@@ -142,8 +144,8 @@ def homogeneity_test(original: Any, synthetic: Any, levels: int | Sequence[Any])
         )
     if few:
         notes.append(
-            f"{few:,} {_categories(few)} had fewer than {FEW} records that entered or left: p is "
-            f"rough"
+            f"{plural(few, 'category', 'categories')} had fewer than {FEW} records that entered "
+            f"or left: p is rough"
         )
     p = float(chi2.sf(statistic, df))
     return Homogeneity(statistic, df, p, len(rows), int(moved.sum()), len(present), tuple(notes))
@@ -206,10 +208,6 @@ def _solved(matrix: Any, wanted: Floats) -> Floats:
     scaling = diags_array(1 / matrix.diagonal())
     found, failed = cg(matrix, wanted, rtol=1e-11, maxiter=len(wanted), M=scaling)
     return np.asarray(splu(matrix.tocsc()).solve(wanted) if failed else found)
-
-
-def _categories(count: int) -> str:
-    return "category" if count == 1 else "categories"
 
 
 def holm(p: Iterable[float]) -> list[float]:

@@ -75,7 +75,8 @@ def settle_people(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Draw a state by age (unless given) and an area in it."""
     if state is None:
-        state = tables.states().pick(draws.of(f"{purpose} state"), tables.state_band(age))
+        band = np.searchsorted((45, 70), age, side="right")  # of `UsState.veterans`
+        state = tables.states().pick(draws.of(f"{purpose} state"), band)
     number = tables.areas().pick(draws.of(f"{purpose} area"), state)
     return state, (tables.FIRST_AREA[state] + number).astype(np.uint16)
 

@@ -45,16 +45,11 @@ class Draws:
 
     def hits(self, purpose: str, rate: float) -> Flags:
         """Mark the people to whom something happens at a rate."""
-        return self.of(purpose) < np.uint64(chance(rate))
+        return self.of(purpose) < np.uint64(round(rate * (1 << 32)))
 
     def order(self, purpose: str) -> Ints:
         """Return the people in a random order."""
         return np.argsort(self.of(purpose), kind="stable")
-
-
-def chance(rate: float) -> int:
-    """Turn a rate into the number of 32-bit draws that count as a hit."""
-    return round(rate * (1 << 32))
 
 
 class ShareTable:
@@ -290,11 +285,6 @@ def _by_age(bands: Sequence[tuple[int, npt.ArrayLike]]) -> Ints:
 def age_group(age: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     """Return the age group, 1 to 8, of ages in years."""
     return np.searchsorted(_AGE_GROUPS, age, side="right").astype(np.uint8)
-
-
-def state_band(age: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
-    """Return which of the three columns of `UsState.veterans` an age belongs to."""
-    return np.searchsorted((45, 70), age, side="right").astype(np.uint8)
 
 
 AGE = ShareTable(_AGES)
