@@ -117,7 +117,7 @@ def test_what_is_not_toml_or_not_there_is_a_file_error(tmp_path):
     with pytest.raises(FileError, match="cannot be read"):
         Plan.read(path)
     path.write_text("[[step]\n")
-    with pytest.raises(FileError, match="is not TOML"):
+    with pytest.raises(FileError, match="must be a TOML file"):
         Plan.read(path)
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(FileError, match="UTF-8"):

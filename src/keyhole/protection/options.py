@@ -14,6 +14,7 @@ import numpy as np
 from keyhole.core.kinds import Kind, Number, Place, Whole
 from keyhole.core.names import quoted
 from keyhole.core.options import Option
+from keyhole.core.toml import toml_value
 from keyhole.data.microdata import Microdata
 from keyhole.data.missing import text_forms
 from keyhole.errors import InputError
@@ -54,8 +55,6 @@ class TomlValue(Kind):
 
     def write(self, value: Any) -> str:
         """Write a value as a plan does; text stands as it was typed."""
-        from keyhole.protection.plan import toml_value
-
         return value if isinstance(value, str) else toml_value(value)
 
     def schema(self) -> dict[str, Any]:
