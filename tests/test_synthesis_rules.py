@@ -441,7 +441,7 @@ def test_files_that_are_no_rules(tmp_path, content: bytes, says: str) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path) -> None:
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="does not exist"):
         EditRules.read(tmp_path / "none.toml")
 
 

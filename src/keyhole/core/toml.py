@@ -48,7 +48,7 @@ def open_utf8(
             )
         return file.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise FileError(f"{where} cannot be read: it does not exist. Check the path.") from None
+        raise FileError(f"{where} does not exist. Check the path.") from None
     except UnicodeDecodeError:
         raise FileError(f"{where} is not UTF-8 text. {remedy}") from None
     except (OSError, ValueError) as error:

@@ -272,7 +272,8 @@ def encode_ladder(data: Records, ladder: Ladder, storage: Storage) -> LadderCode
         try:
             codes = _codes_of(data, rung, storage)
         except InputError as error:
-            problems += error.problems
+            here = f"the ladder of column {shown(ladder.column)}"
+            problems += [f"{here}: {one}" for one in error.problems]
             continue
         if before is None or first is None:
             first = codes
