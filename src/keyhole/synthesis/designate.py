@@ -27,6 +27,7 @@ from keyhole.errors import OptionError
 from keyhole.exposure.levels import LEGEND, LEVEL_NAMES, flag_causes, levels, variable_weights
 from keyhole.exposure.loglinear import PopulationUniques, population_uniques
 from keyhole.exposure.population import sampling_bound
+from keyhole.exposure.regrouping import level_label
 from keyhole.exposure.scores import UniqueSets
 from keyhole.exposure.uniques import NAMED_FROM, uniques
 from keyhole.kernels.arrays import Flags, Floats
@@ -290,15 +291,6 @@ def _causes(
         category = level_label(data, name, worst) if named else None
         found.append(Cause(name, total, category, int(counts[worst]) if named else None))
     return tuple(sorted(found, key=lambda cause: -cause.flags))
-
-
-def level_label(data: Microdata, name: str, code: int) -> str:
-    """Return the label of a code of a column, or its value if it has none."""
-    levels_of = data.codes(name).levels
-    if code >= len(levels_of):
-        return "(missing)"
-    value = levels_of[code]
-    return str(data.variable(name).value_labels.get(value, value))
 
 
 def _check(
