@@ -138,13 +138,14 @@ def exactly_one(options: Options, *names: str) -> list[str]:
     return [f"exactly one of {quoted(names)} must be given. Got {got} instead."]
 
 
-def numeric_problems(data: Microdata, names: Sequence[str]) -> list[str]:
-    """Say of each column that does not hold numbers so."""
+def numeric_problems(data: Microdata, names: Sequence[str], *, dates: bool = False) -> list[str]:
+    """Say of each column that does not hold numbers, or dates where these will do, so."""
+    kinds = {name: data.column(name).dtype for name in names}
     return [
-        f"column {name!r} must hold numbers. Got other values instead: choose another column, "
-        f"or declare its missing codes."
-        for name in names
-        if not data.column(name).dtype.is_numeric()
+        f"column {name!r} must hold numbers{' or dates' * dates}. Got other values instead: choose "
+        f"another column, or declare its missing codes."
+        for name, kind in kinds.items()
+        if not (kind.is_numeric() or (dates and kind.is_temporal()))
     ]
 
 

@@ -162,7 +162,7 @@ def conflicts(steps: Mapping[int, PlanStep]) -> list[str]:
             f"{here}: column {shown(name)} holds labels since step {labelled[name]}, which have no "
             f"order. Change the order of the steps."
             for name in step.columns
-            if method.needs_order and name in labelled
+            if method.holds != "anything" and name in labelled
         ]
         if drops:
             dropped = dict.fromkeys(step.columns, number) | dropped
