@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     import altair
 
 
-Readings = tuple[float | None, float | None]
-"""RP with a missing value as a category of its own, and as one that matches every value."""
-
 # How the figures of utility are headed in a table.
 _SHORT = {"il1s": "IL1s", "correlation": "corr.", "pmse": "pMSE"}
 HEADS = {name: _SHORT.get(name, name) for name in FIGURES}
@@ -209,27 +206,6 @@ class LedgerLine(Figures):
         WHEN_SET,
         "By column with the role sensitive, the share of records in cells with one value of it.",
     ] = None
-
-    @classmethod
-    def of(
-        cls,
-        number: int,
-        step: Protected | None,
-        exposure: Exposure | None,
-        uniques: float | None,
-        price: Price,
-        readings: Readings,
-        homogeneous: Mapping[str, float] | None = None,
-    ) -> LedgerLine:
-        """Make the line of a step from what was measured after it."""
-        made: Any = (None, (), 0, 0)
-        if step is not None:
-            made = step.method, step.columns, step.changed, step.left_out
-        found: Any = ((), None, None, None)
-        if exposure is not None:
-            found = exposure.keys, exposure.rp, exposure.cr, exposure.uniques
-        line: Any = (number, *made, *found, uniques, price, *readings, homogeneous)
-        return cls(*line)
 
     @property
     def words(self) -> str:
