@@ -34,7 +34,7 @@ from keyhole.exposure.regrouping import (
     set_apart,
     summed,
 )
-from keyhole.kernels.arrays import Flags, Ints
+from keyhole.kernels.arrays import Flags, Ints, number_rows
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
@@ -321,10 +321,7 @@ def _fit(
     levels = sum(g.size for g in groupings)
     if levels > MOST_LEVELS:
         return None, f"the variables have {levels:,} levels, more than {MOST_LEVELS:,}"
-    number = np.zeros(len(at_risk), dtype=np.int64)
-    for grouping, group in zip(groupings, groups, strict=True):
-        # Numbered anew at each step, so that many variables do not run over.
-        number = np.unique(number * grouping.size + group, return_inverse=True)[1]
+    number = number_rows(groups, len(at_risk))
     first = np.unique(number, return_index=True)[1]
     records, risky = summed(number, held), summed(number, held * at_risk)
     codes, sizes = [group[first] for group in groups], [g.size for g in groupings]

@@ -12,12 +12,12 @@ from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import Ints, number_rows
 from keyhole.protection.method import Protected, PublicNote, method
 from keyhole.protection.options import Options
 from keyhole.protection.writeback import blank_out, put_numbers
 from keyhole.selection.solve import KeyLimits
-from keyhole.selection.treating import KeyLimit, LadderNode, Treatment, give_back, number_rows
+from keyhole.selection.treating import KeyLimit, LadderNode, Treatment, give_back
 from keyhole.utility.implicates import numbers
 
 
