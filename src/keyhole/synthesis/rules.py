@@ -73,6 +73,7 @@ class EditRules:
         Examples
         --------
         >>> import tempfile
+        >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "rules.toml")
         ...     _ = path.write_text('[[rules]]\nname = "adult"\nrule = "age >= 17"\n')
