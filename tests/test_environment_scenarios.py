@@ -184,7 +184,7 @@ def test_a_file_of_scenarios_is_read_or_refused(tmp_path):
         ("scenario = 3", "must be a table with one table a scenario"),
         ("[scenario]", "Got an empty table instead"),
         ("x = " + "[" * 100_000, "nested too deeply"),
-        ("x = " + "9" * 5000, "a number that is too long"),
+        ("x = " + "9" * 5000, "more digits than can be read"),
         ("[scenario.x]\ncolumns = ['a']\np_attempt = 1" + "0" * 400, "from 0 to 1"),
         ("[scenario]\nx = 3", "Got other values instead"),
     ]:

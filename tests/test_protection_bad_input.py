@@ -8,10 +8,11 @@ import polars as pl
 import pytest
 
 from keyhole.cli import main
+from keyhole.core.toml import LARGEST
 from keyhole.errors import FileError, OptionError
 from keyhole.protection.apply import apply_plan
 from keyhole.protection.methods import METHODS
-from keyhole.protection.plan import MOST_BYTES, MOST_TOLD, Plan
+from keyhole.protection.plan import MOST_TOLD, Plan
 
 SEVERAL = """
 foo = 1
@@ -126,7 +127,7 @@ def test_a_plan_that_is_none_is_told_with_the_rest(files, keyhole):
     words = ["protect", files / "in.csv", "--plan", files / "broken.toml", "--out", files / "o.csv"]
     code, _, err = keyhole(*words, "--keys", "sexx", "--compare", files / "none.toml")
     assert code == 2
-    for said in ("broken.toml' is not TOML", "none.toml' cannot be read", "key 'sexx'"):
+    for said in ("broken.toml' must be a TOML file", "none.toml' does not exist", "key 'sexx'"):
         assert said in err
 
 
@@ -173,8 +174,8 @@ def test_what_is_no_plan_is_not_opened(tmp_path):
     with pytest.raises(FileError, match=r"must be a file\. Got a pipe"):
         Plan.read(tmp_path / "pipe.toml")
     large = tmp_path / "large.toml"
-    large.write_bytes(b"#" * (MOST_BYTES + 1))
-    with pytest.raises(FileError, match="1 megabyte at most"):
+    large.write_bytes(b"#" * (LARGEST + 1))
+    with pytest.raises(FileError, match="16 megabytes at most"):
         Plan.read(large)
     with pytest.raises(FileError, match="cannot be read"):
         Plan.read(tmp_path / "a\0b.toml")

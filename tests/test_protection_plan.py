@@ -114,10 +114,10 @@ def test_a_plan_without_steps_is_refused(given):
 
 def test_what_is_not_toml_or_not_there_is_a_file_error(tmp_path):
     path = tmp_path / "plan.toml"
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="does not exist"):
         Plan.read(path)
     path.write_text("[[step]\n")
-    with pytest.raises(FileError, match="is not TOML"):
+    with pytest.raises(FileError, match="must be a TOML file"):
         Plan.read(path)
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(FileError, match="UTF-8"):

@@ -261,7 +261,7 @@ def test_people_may_be_counted_by_weights_or_a_table():
     [
         (
             {"threshold": 100, "ordered": True},
-            "threshold must be at most the 4 records of the whole file",
+            "threshold must be at most the 4 records of the file",
         ),
         ({"threshold": 2}, "exactly one of"),
         ({"threshold": 2, "adjacency": {"a": ["b"]}}, "misses 1 of 3"),

@@ -1,11 +1,13 @@
-"""Releases that cannot be made: one clear message, exit 2, from the command line and a review."""
+"""Releases that cannot be made: one clear message, from Python, command line and review file."""
 
 import random
 
 import polars as pl
 import pytest
 
+import keyhole
 from keyhole.cli.main import run
+from keyhole.errors import InputError
 
 REVIEW = """\
 keys = ["sex", "age", "region"]
@@ -31,9 +33,13 @@ def folder(tmp_path):
 
 @pytest.fixture
 def told(folder, capsys):
-    """Ask for the best release, in one of two ways, and return what is said of it."""
+    """Ask for the best release, in each of three ways, and return what is said of it."""
 
-    def ask(words, review, limit="0.05"):
+    def ask(words, review, limit="0.05", *, derive=None, **options):
+        asked = {"keys": ["sex", "age", "region"], "limit": float(limit), **options}
+        people = keyhole.load(folder / "people.csv")
+        with pytest.raises(InputError) as error:
+            keyhole.solve(keyhole.derive(people, derive) if derive else people, **asked)
         made = folder / "made.csv"
         start = ["solve", str(folder / "people.csv"), "--keys", "sex,age,region"]
         assert run([*start, "--limit", limit, *words, "--out", str(made)]) == 2
@@ -42,8 +48,8 @@ def told(folder, capsys):
         assert run(["review", str(folder / "review.toml"), "--out", str(folder / "out")]) == 2
         by_review = capsys.readouterr().err
         assert not made.exists()
-        assert not (folder / "out/results.json").exists()
-        return by_command, by_review
+        assert not (folder / "out").exists()
+        return str(error.value), by_command, by_review
 
     return ask
 
@@ -54,39 +60,88 @@ def test_a_ladder_that_is_not_nested(folder, told):
     )
     (folder / "ladders.toml").write_text(f"[age]\nlevels = {levels}\n")
     words = ["--ladders", str(folder / "ladders.toml")]
-    by_command, by_review = told(words, f"[solve.ladders.age]\nlevels = {levels}\n")
+    by_python, by_command, by_review = told(
+        words, f"[solve.ladders.age]\nlevels = {levels}\n", ladders=folder / "ladders.toml"
+    )
     said = "the ladder of column 'age' is not nested: records that 'band(age, 10)' puts together, "
+    assert by_python.startswith(f"{said}'band(age, 15)' puts apart.")
     assert by_command.startswith(f"keyhole: {said}'band(age, 15)' puts apart.")
     assert by_review.startswith(f"keyhole: review.toml, line 7: [solve] ladders: {said}")
-    assert not (folder / "out").exists()
 
 
-def test_a_derived_column_that_names_itself(folder, told):
+def test_a_derived_column_that_names_itself(told):
     line = "band(age, 10)"
-    by_command, by_review = told(["--derive", f"age = {line}"], f'[derive]\nage = "{line}"\n')
+    by_python, by_command, by_review = told(
+        ["--derive", f"age = {line}"], f'[derive]\nage = "{line}"\n', derive={"age": line}
+    )
     said = "derived column 'age' must not be made from itself. Give it another name, such as"
+    assert by_python.startswith(said)
     assert by_command.startswith(f"keyhole: {said}")
     assert by_review.startswith(f"keyhole: review.toml, line 8: [derive] {said}")
-    assert not (folder / "out").exists()
 
 
-def test_a_prefix_of_a_number(folder, told):
+def test_a_prefix_of_a_number(told):
     line = "prefix(age, 2)"
-    by_command, by_review = told(["--derive", f"a = {line}"], f'[derive]\na = "{line}"\n')
+    by_python, by_command, by_review = told(
+        ["--derive", f"a = {line}"], f'[derive]\na = "{line}"\n', derive={"a": line}
+    )
     said = "derived column 'a': prefix needs text. Column 'age' holds whole numbers: write prefix(t"
+    assert by_python.startswith(said)
     assert by_command.startswith(f"keyhole: {said}")
     assert by_review.startswith(f"keyhole: review.toml, line 8: {said}")
-    assert not (folder / "out").exists()
+
+
+def test_a_prefix_of_a_number_on_a_ladder(folder, told):
+    (folder / "ladders.toml").write_text('[age]\nlevels = ["age", "prefix(age, 1)"]\n')
+    by_python, by_command, by_review = told(
+        ["--ladders", str(folder / "ladders.toml")],
+        '[solve]\nladders = "ladders.toml"\n',
+        ladders=folder / "ladders.toml",
+    )
+    said = "the ladder of column 'age': derived column 'age_2': prefix needs text. Column 'age' hol"
+    assert by_python.startswith(said)
+    assert by_command.startswith(f"keyhole: {said}")
+    assert by_review.startswith(f"keyhole: review.toml, line 8: [solve] ladders: {said}")
 
 
 def test_a_limit_that_nobody_can_meet(told):
+    keys = ["sex", "age", "region"]
     words = ["--must", "sex,age,region", "--cutoff", "60"]
-    review = '[solve]\nlimit = 0\nmust = ["sex", "age", "region"]\n'
-    by_command, by_review = told(words, review.replace("[solve]", "cutoff = 60\n[solve]"), "0")
-    said = "cannot be met: with {}must at the coarsest levels and all else left out, RP on all keys"
-    assert by_command.startswith(f"keyhole: --limit {said.format('--')}")
-    assert by_review.startswith(f"keyhole: [solve] limit {said.format('[solve] ')}")
-    assert "declare coarser levels ([solve] ladders)" in by_review
+    review = f"cutoff = 60\n[solve]\nlimit = 0\nmust = {keys}\n"
+    by_python, by_command, by_review = told(words, review, "0", must=keys, cutoff=60)
+    said = "cannot be met: even with only 'sex', 'age', 'region' released, at the coarsest levels"
+    assert by_python.startswith(f"limit {said}, RP is ")
+    assert by_command.startswith(f"keyhole: --limit {said}, RP is ")
+    assert by_review.startswith(f"keyhole: review.toml, line 9: [solve] limit {said}, RP is ")
+    assert "require fewer columns ([solve] must), declare coarser levels ([solve] l" in by_review
+
+
+def test_a_limit_on_a_further_key_that_nobody_can_meet(folder, told):
+    (folder / "ladders.toml").write_text("[age]\nlevels = ['age']\n")
+    words = ["--must", "age", "--limits", "age|sex=0.001"]
+    review = "limits = [{ keys = ['age', 'sex'], limit = 0.001 }]\n"
+    by_python, by_command, by_review = told(
+        [*words, "--ladders", str(folder / "ladders.toml")],
+        f"[solve]\nlimit = 1\nmust = ['age']\nladders = {{ age = ['age'] }}\n{review}",
+        "1",
+        must=["age"],
+        limits=[{"keys": ["age", "sex"], "limit": 0.001}],
+        ladders={"age": ["age"]},
+    )
+    said = "cannot be met: even with only 'age' released, at the coarsest levels, RP on 'age', '"
+    assert by_python.startswith(f"limits {said}")
+    assert by_command.startswith(f"keyhole: --limits {said}")
+    assert by_review.startswith(f"keyhole: review.toml, line 11: [solve] limits {said}")
+
+
+def test_fewer_records_than_the_cutoff(told):
+    by_python, by_command, by_review = told(
+        ["--cutoff", "400"], "cutoff = 400\n[solve]\n", cutoff=400
+    )
+    said = "cannot be met: even with every key left out, since the file has fewer records than "
+    assert by_python.startswith(f"limit {said}cutoff, RP is 1, above 0.05. Raise the limit, or lo")
+    assert by_command.startswith(f"keyhole: --limit {said}--cutoff, RP is 1, above 0.05.")
+    assert by_review.startswith(f"keyhole: review.toml, line 8: [solve] limit {said}cutoff, RP is")
 
 
 def test_everything_wrong_with_a_search_is_told_at_once(folder, capsys):

@@ -255,7 +255,7 @@ def test_a_plan_file_that_is_not_there_is_told(folder):
     text = (folder / "review.toml").read_text()
     (folder / "review.toml").write_text(text[: text.index("[[protection")])
     assert "must have one plan: none is given" in problems(folder, "[screen]", "[screen]")
-    assert "cannot be read" in problems(folder, "[protection]", '[protection]\nplan = "no.toml"')
+    assert "does not exist" in problems(folder, "[protection]", '[protection]\nplan = "no.toml"')
 
 
 def test_other_things_in_the_folder_are_left_alone(folder):

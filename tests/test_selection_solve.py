@@ -10,6 +10,8 @@ import tomllib
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import keyhole
 from keyhole.cli.main import run
@@ -18,7 +20,7 @@ from keyhole.data.examples import veterans_sample
 from keyhole.engines.storage import MEMORY
 from keyhole.errors import ColumnError, KeyholeError, OptionError
 from keyhole.selection.ladders import Ladder, Rung, declared_ladders, encode_ladder, made_ladder
-from keyhole.selection.solve import KeyLimits, solve
+from keyhole.selection.solve import KeyLimits, SolveAsked, solve, unmet_limits
 
 KEYS = ["sex", "age", "race1", "homstate"]
 
@@ -253,7 +255,10 @@ def test_the_plan_can_be_carried_out(veterans, tmp_path):
             {"ladders": {"age": ["band(age, 5)", "band(age, 7)"], "sex": ["band(race1, 5)"]}},
             ["is not nested", "needs numbers"],
         ),
-        ({"limit": 0, "must": KEYS}, ["limit cannot be met", "RP on all keys is"]),
+        (
+            {"limit": 0, "must": KEYS},
+            ["limit cannot be met: even with only 'sex', 'age'", ", above 0. Raise the limit"],
+        ),
     ],
 )
 def test_bad_input_is_answered_all_at_once(veterans, options, words):
@@ -262,6 +267,27 @@ def test_bad_input_is_answered_all_at_once(veterans, options, words):
     assert isinstance(error.value, OptionError)
     for one in words:
         assert one in str(error.value)
+
+
+@given(data=st.data())
+@settings(max_examples=60)
+def test_a_limit_is_refused_beforehand_only_if_no_release_meets_it(data):
+    """With no records treated it is refused exactly if the search finds nothing."""
+    rows = data.draw(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=20))
+    people = keyhole.load(pl.DataFrame(rows, schema=["a", "b", "c"], orient="row"))
+    options = {
+        "must": data.draw(st.sets(st.sampled_from("abc")).map(sorted)),
+        "limits": [{"keys": ["a", "b"], "limit": data.draw(st.sampled_from([0.0, 0.3, 1.0]))}],
+        "suppress": data.draw(st.sampled_from([0.0, 0.2])),
+        "remove": data.draw(st.sampled_from([0.0, 0.2])),
+    }
+    limit = data.draw(st.sampled_from([0.0, 0.1, 0.5]))
+    question = bind(solve, {"keys": ["a", "b", "c"], "limit": limit, **options})
+    found = SolveAsked.of(question, people).search(math.inf, None).stairs.points
+    refused = unmet_limits(question, people) is not None
+    assert not (refused and found)
+    if not (options["suppress"] or options["remove"]):
+        assert refused == (not found)
 
 
 def test_fewer_records_than_the_cutoff_meet_no_limit():

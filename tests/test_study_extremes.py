@@ -199,7 +199,7 @@ def test_a_table_names_values_whatever_their_type(puf, eif, row):
 def test_toml_that_python_cannot_hold(tmp_path, text):
     path = tmp_path / "scores.toml"
     path.write_text(text)
-    with pytest.raises(FileError, match="must be a TOML file"):
+    with pytest.raises(FileError, match=r"more digits than can be read|nested too deeply"):
         load_scores(path)
 
 

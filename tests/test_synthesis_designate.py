@@ -60,16 +60,10 @@ def test_levels_are_by_the_fewest_variables_that_single_out(seed: int) -> None:
         assert found.level[i] == expected
 
 
-def test_levels_follow_weights_and_cuts() -> None:
+def test_levels_are_those_of_the_minimal_uniques() -> None:
     one = designate(SAMPLE, keys=KEYS, seed=1)
     assert (one.level == uniques(SAMPLE, keys=KEYS, max_size=5, cutoff=2).level).all()
     assert "alone on 1 or 2 variables" in repr(one)
-    low = designate(SAMPLE, keys=KEYS, identifiability=[0.1] * 5, seed=1)
-    assert set(low.level.tolist()) == {0, 1}
-    high = designate(SAMPLE, keys=KEYS, cuts=(5, 5), seed=1)
-    assert set(high.level.tolist()) == {0, 3}
-    assert "at most 5" in repr(high)
-    assert "alone on 1 or 2 variables" not in repr(high)
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.25, 1.0, 2.0])
@@ -199,12 +193,9 @@ def test_many_keys_are_searched_in_part() -> None:
         ({"least_probability": 2, "fraction": 0.1}, "least probability"),
         ({"weight": "a", "fraction": 0.1}, "give one of them"),
         ({"fraction": 5}, "fraction"),
-        ({"cuts": (3, 2)}, "cuts"),
-        ({"cuts": 3}, "cuts"),
         ({"max_size": 9}, "max_size"),
         ({"seed": -1}, "seed"),
         ({"seed": "s3cret"}, "seed must be"),
-        ({"availability": [3, 1]}, "availability"),
     ],
 )
 def test_bad_options(options: dict, says: str) -> None:
@@ -343,9 +334,6 @@ def test_targets_are_ordered_by_what_is_there_then_by_levels() -> None:
     )
     data = load(frame)
     assert order_targets(data, frame.columns) == ("few", "also", "many", "holes")
-    replace = np.zeros((4, 4), dtype=bool)
-    replace[:3, 1] = True
-    assert order_targets(data, frame.columns, replace=replace) == ("also", "many", "holes", "few")
 
 
 def test_a_target_in_the_key_is_predicted_by_less() -> None:

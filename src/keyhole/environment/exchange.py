@@ -12,9 +12,10 @@ from pathlib import Path
 
 from keyhole.core.files import write_whole
 from keyhole.core.names import shown
+from keyhole.core.toml import open_utf8
 from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import Environment
-from keyhole.environment.parsing import open_utf8, parse_json
+from keyhole.environment.parsing import parse_json
 from keyhole.environment.plain import decode, encode_thing
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none

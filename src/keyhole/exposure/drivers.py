@@ -21,6 +21,7 @@ from keyhole.core.names import plural
 from keyhole.core.options import Option, Problem, bind, documented
 from keyhole.core.shared import Names
 from keyhole.core.tables import Table
+from keyhole.engines import Tally
 from keyhole.engines.choose import engine_notes, engine_of
 from keyhole.engines.opening import open_for
 from keyhole.exposure.odds import MOST_LEVELS, Fit, OddsRatio, crude_odds, fit_logistic, level_odds
@@ -28,12 +29,12 @@ from keyhole.exposure.regrouping import (
     Apart,
     LevelGroups,
     Regrouping,
-    Totals,
     group_levels,
     regroupings,
     set_apart,
+    summed,
 )
-from keyhole.kernels.arrays import Flags, Ints
+from keyhole.kernels.arrays import Flags, Ints, number_rows
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
@@ -260,13 +261,13 @@ def drivers(
     counter = engine_of(data, everything)
     table = counter.patterns(everything)
     held, numbers = table.records, table.numbers(names)
-    sizes = _summed(numbers, held)
+    sizes = summed(numbers, held)
     at_risk = sizes[numbers] < cutoff
-    totals = Totals(data.records, len(sizes), int(held[at_risk].sum()), cutoff)
+    totals = Tally(data.records, len(sizes), int(held[at_risk].sum()))
     groupings = []
     for name in chosen:
         codes = data.codes(name)
-        records = _summed(table.codes(name), held, codes.size)
+        records = summed(table.codes(name), held, codes.size)
         variable = data.variable(name)
         groupings.append(group_levels(variable, codes, most_levels=most_levels, held=records))
     groups = [g.group[table.codes(g.name)] for g in groupings]
@@ -277,6 +278,7 @@ def drivers(
         if grouping.name in names
         for move in regroupings(
             totals,
+            cutoff,
             table.numbers([name for name in names if name != grouping.name]),
             table.codes(grouping.name),
             grouping,
@@ -286,7 +288,7 @@ def drivers(
     apart = [
         one
         for grouping, group in zip(groupings, groups, strict=True)
-        for one in set_apart(totals, numbers, group, held, grouping)
+        for one in set_apart(totals, cutoff, numbers, group, held, grouping)
     ]
     found = Drivers(
         records=totals.records,
@@ -309,11 +311,6 @@ def drivers(
     return replace(found, notes=(*found.notes, why)) if told else found
 
 
-def _summed(numbers: Ints, amounts: Ints, least: int = 0) -> Ints:
-    """Add up whole amounts by number."""
-    return np.bincount(numbers, weights=amounts, minlength=least).astype(np.int64)
-
-
 def _fit(
     groupings: Sequence[LevelGroups], groups: Sequence[Ints], at_risk: Flags, held: Ints
 ) -> tuple[Fit | None, str]:
@@ -324,12 +321,9 @@ def _fit(
     levels = sum(g.size for g in groupings)
     if levels > MOST_LEVELS:
         return None, f"the variables have {levels:,} levels, more than {MOST_LEVELS:,}"
-    number = np.zeros(len(at_risk), dtype=np.int64)
-    for grouping, group in zip(groupings, groups, strict=True):
-        # Numbered anew at each step, so that many variables do not run over.
-        number = np.unique(number * grouping.size + group, return_inverse=True)[1]
+    number = number_rows(groups, len(at_risk))
     first = np.unique(number, return_index=True)[1]
-    records, risky = _summed(number, held), _summed(number, held * at_risk)
+    records, risky = summed(number, held), summed(number, held * at_risk)
     codes, sizes = [group[first] for group in groups], [g.size for g in groupings]
     fit = fit_logistic(codes, sizes, records, risky)
     return fit, "" if fit is not None else "the model did not settle"
@@ -345,8 +339,8 @@ def _levels(
 ) -> Iterable[Driver]:
     records, total = int(held.sum()), int(held[at_risk].sum())
     for place, (grouping, group) in enumerate(zip(groupings, groups, strict=True)):
-        counts = _summed(group, held, grouping.size)
-        risky = _summed(group, held * at_risk, grouping.size)
+        counts = summed(group, held, grouping.size)
+        risky = summed(group, held * at_risk, grouping.size)
         adjusted = (
             [None] * grouping.size if fit is None else level_odds(fit, place, counts, level=level)
         )

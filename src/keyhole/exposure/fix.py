@@ -247,26 +247,16 @@ def _with_missing(new: npt.NDArray[Any], codes: Codes) -> Ints:
 
 
 def _bands(levels: Floats, codes: Codes) -> Iterator[_Change]:
-    for width in islice(_widths(levels), MOST_WIDTHS):
+    """Cut numbers into bands of round widths, wider than the usual step between levels."""
+    step, span = float(np.median(np.diff(levels))), float(levels[-1] - levels[0])
+    wider = (width for width in round_widths(step * 1.5) if width > step * 1.5)
+    for width in islice(wider, MOST_WIDTHS):
         band = np.floor(levels / width)
+        if span / width < FEWEST_BANDS:
+            return
         yield _Change("regroup", f"bands of {width:g}", _with_missing(band, codes), float(width))
         if len(np.unique(band)) <= FEWEST_BANDS:
             return
-
-
-def _widths(levels: Floats) -> Iterator[float]:
-    """Yield round widths (2, 5, 10, 20 …) wider than the usual step between levels."""
-    step, span = float(np.median(np.diff(levels))), float(levels[-1] - levels[0])
-    if not (0 < step < np.inf and span < np.inf):
-        return
-    width = 10.0 ** np.floor(np.log10(step))
-    while 0 < width < np.inf:
-        for factor in (1, 2, 5):
-            if width * factor > step * 1.5:
-                if span / (width * factor) < FEWEST_BANDS:
-                    return
-                yield width * factor
-        width *= 10
 
 
 def _tails(levels: Floats, counts: Ints, codes: Codes) -> Iterator[_Change]:

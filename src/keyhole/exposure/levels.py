@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 LEVEL_NAMES = ("none", "low", "medium", "high")
+# The largest burdens of a high and of a medium risk.
+CUTS = (2.0, 3.0)
 LEGEND = (
     "High: alone on 1 or 2 variables, medium: on 3; low: alone on more, or at risk but not alone.",
     "A variable of weight w counts as 1 / w of one.",
@@ -103,8 +105,8 @@ def levels(
     *,
     weights: npt.ArrayLike | None = None,
     cutoff: int = 3,
-    high: float = 2.0,
-    medium: float = 3.0,
+    high: float = CUTS[0],
+    medium: float = CUTS[1],
 ) -> npt.NDArray[np.uint8]:
     """Give each record its risk level, 0 to 3.
 
@@ -154,15 +156,13 @@ def levels(
     return level
 
 
-def flag_causes(
-    sets: UniqueSets, level: npt.ArrayLike, codes: Sequence[Array], *, at_least: int = 1
-) -> list[Ints]:
+def flag_causes(sets: UniqueSets, level: npt.ArrayLike, codes: Sequence[Array]) -> list[Ints]:
     """Count the flagged records that each category of each variable helps to single out.
 
     `codes` have for each variable the category of each record. Returned are for each variable, by
-    category, the records of at least that level with a minimal unique that contains the variable.
+    category, the records at risk with a minimal unique that contains the variable.
     """
-    flagged = np.asarray(level) >= at_least
+    flagged = np.asarray(level) >= 1
     found = []
     for j, column in enumerate(codes):
         held = np.zeros(sets.records, dtype=np.bool_)
@@ -203,14 +203,9 @@ class LevelSummary(Result):
 
     def tables(self) -> list[Table]:
         """Return the levels, and the variables by the records they help to single out."""
-        shares = self.risk_set or {}
-        rows = [
-            [name, f"{count:,}", share(shares.get(name)) if place else ""]
-            for place, (name, count) in enumerate(self.levels.items())
-        ]
         flags = sorted(self.flags.items(), key=lambda item: -item[1])
         return [
-            Table("Risk levels", ["level", "records", "share of risk set"], rows, LEGEND),
+            level_table(self.levels, self.risk_set),
             Table("What flags them", ["variable", "records"], [[v, f"{c:,}"] for v, c in flags]),
         ]
 
@@ -219,6 +214,16 @@ class LevelSummary(Result):
         from keyhole.exposure.charts import levels_chart
 
         return levels_chart(self)
+
+
+def level_table(levels: Mapping[str, int], risk_set: Mapping[str, float] | None) -> Table:
+    """Lay out the records by level, and their shares of the risk set."""
+    shares = risk_set or dict.fromkeys(LEVEL_NAMES[1:])
+    rows = [
+        [name, f"{count:,}", share(shares[name]) if name in shares else ""]
+        for name, count in levels.items()
+    ]
+    return Table("Risk levels", ["level", "records", "share of risk set"], rows, LEGEND)
 
 
 def summarise_levels(

@@ -8,6 +8,7 @@ CR is counted exactly from the cells it touches.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -18,7 +19,7 @@ import polars as pl
 from keyhole.core.marks import COUNT, HIDDEN, Share
 from keyhole.core.options import Problem
 from keyhole.data.columns import Codes, Variable
-from keyhole.engines import Records
+from keyhole.engines import Records, Tally
 from keyhole.engines.choose import backend_of
 from keyhole.engines.storage import count_codes
 from keyhole.kernels.arrays import Flags, Ints
@@ -94,6 +95,14 @@ def _level_labels(variable: Variable, codes: Codes) -> list[str]:
     return [str(variable.value_labels.get(level, level)) for level in codes.levels.to_list()]
 
 
+def level_label(data: Records, name: str, code: int) -> str:
+    """Return the label of a code of a column, or its value if it has none."""
+    levels = data.codes(name).levels
+    if code >= len(levels):
+        return MISSING
+    return str(data.variable(name).value_labels.get(levels[code], levels[code]))
+
+
 def groups_of(data: Records, by: str | tuple[str, ...]) -> list[tuple[str, Records]]:
     """Cut a file by the categories of a column; a missing one is a group of its own.
 
@@ -146,10 +155,10 @@ def _dense(numbers: pl.Series, label: Callable[[int], str]) -> _Bands:
 
 def round_widths(least: float) -> Iterator[float]:
     """Yield round numbers (1, 2 and 5 times a power of ten) from the least on."""
-    power = 10.0 ** np.floor(np.log10(least)) if 0 < least < np.inf else np.nan
-    for factor in (1, 2, 5, 10, 20) if np.isfinite(power) and power > 0 else ():
-        if power * factor >= least:
-            yield float(power * factor)
+    power = 10.0 ** np.floor(np.log10(least)) if 0 < least < np.inf else 0.0
+    while 0 < power < np.inf:
+        yield from (float(power * factor) for factor in (1, 2, 5) if power * factor >= least)
+        power *= 10
 
 
 def _by_bands(codes: Codes, held: Ints) -> _Bands | None:
@@ -157,7 +166,7 @@ def _by_bands(codes: Codes, held: Ints) -> _Bands | None:
     if np.abs(levels).max() >= LARGEST:
         return None
     held = held[: len(levels)]
-    for width in round_widths(float(levels[-1] - levels[0]) / MOST_BANDS):
+    for width in itertools.islice(round_widths(float(levels[-1] - levels[0]) / MOST_BANDS), 3):
         lows, group = np.unique(np.floor(levels / width) * width, return_inverse=True)
         if group.max() <= MOST_BANDS:
             if np.bincount(group, held).max() > MOST_IN_ONE * held.sum():
@@ -185,26 +194,6 @@ def _span(low: float | None, high: float | None) -> str:
 
 
 Action = Literal["merge", "one category"]
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """The file as it is."""
-
-    records: int
-    cells: int
-    at_risk: int
-    cutoff: int
-
-    @property
-    def rp(self) -> float:
-        """Risk proportion."""
-        return self.at_risk / self.records
-
-    @property
-    def cr(self) -> float:
-        """Cell ratio."""
-        return self.cells / self.records
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +226,11 @@ class Apart:
     places: Annotated[tuple[int, ...], HIDDEN] = ()
 
 
+def summed(numbers: Ints, amounts: Ints, least: int = 0) -> Ints:
+    """Add up whole amounts by number."""
+    return np.bincount(numbers, weights=amounts, minlength=least).astype(np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
     other: Ints
@@ -249,7 +243,7 @@ class _Cells:
 
 
 def regroupings(
-    totals: Totals, others: Ints, codes: Ints, grouping: LevelGroups, held: Ints
+    totals: Tally, cutoff: int, others: Ints, codes: Ints, grouping: LevelGroups, held: Ints
 ) -> Iterator[Regrouping]:
     """Try the merges of one key variable that make sense without knowing what it means.
 
@@ -261,16 +255,16 @@ def regroupings(
     # The cells of the key, sorted by the code of the variable, then by the cell of the others.
     span = int(others.max(initial=0)) + 1
     place, which = np.unique(codes * span + others, return_inverse=True)
-    code, counts = place // span, np.bincount(which, weights=held).astype(np.int64)
+    code, counts = place // span, summed(which, held)
     starts = np.searchsorted(code, np.arange(len(grouping.group) + 1))
     cells = _Cells(place % span, code, counts, starts)
     if grouping.banded:
-        moves = ((g, None, _collapse(cells, grouping.group == g, totals.cutoff))
+        moves = ((g, None, _collapse(cells, grouping.group == g, cutoff))
                  for g in range(grouping.size) if g != grouping.missing)  # fmt: skip
         action: Action = "one category"
     else:
         commonest = int(np.bincount(codes, weights=held).argmax())
-        moves = _merges(cells, commonest, grouping, totals.cutoff)  # type: ignore[assignment]
+        moves = _merges(cells, commonest, grouping, cutoff)  # type: ignore[assignment]
         action = "merge"
     for level, other, (fewer_at_risk, fewer_cells) in moves:
         if fewer_cells:
@@ -323,28 +317,24 @@ def _collapse(cells: _Cells, inside: Flags, cutoff: int) -> tuple[int, int]:
 
 
 def set_apart(
-    totals: Totals, numbers: Ints, group: Ints, held: Ints, grouping: LevelGroups
+    totals: Tally, cutoff: int, numbers: Ints, group: Ints, held: Ints, grouping: LevelGroups
 ) -> Iterator[Apart]:
     """Put each group into a file of its own, and count what is left and what is in it.
 
     `numbers` has the cell of each pattern on all the keys, `group` its group, `held` how many
     records have it.
     """
-    groups = grouping.size
-    c = totals.cutoff
-    sizes = np.bincount(numbers, weights=held, minlength=totals.cells).astype(np.int64)
+    groups, c = grouping.size, cutoff
+    sizes = summed(numbers, held, totals.cells)
     place, inside = np.unique(numbers * groups + group, return_inverse=True)
-    held = np.bincount(inside, weights=held).astype(np.int64)
+    held = summed(inside, held)
     cell, which = place // groups, place % groups
     whole, rest = sizes[cell], sizes[cell] - held
-
-    def summed(amount: Ints) -> Ints:
-        return np.bincount(which, weights=amount, minlength=groups).astype(np.int64)
-
-    records = summed(held)
-    at_risk = totals.at_risk + summed(rest * (rest < c) - whole * (whole < c))
-    cells = totals.cells - summed((rest == 0).astype(np.int64))
-    own_risk, own_cells = summed(held * (held < c)), summed(np.ones_like(held))
+    records = summed(which, held, groups)
+    at_risk = totals.at_risk + summed(which, rest * (rest < c) - whole * (whole < c), groups)
+    cells = totals.cells - np.bincount(which[rest == 0], minlength=groups)
+    own_risk = summed(which, held * (held < c), groups)
+    own_cells = np.bincount(which, minlength=groups)
     for level in range(groups):
         left, n = totals.records - int(records[level]), int(records[level])
         if not left or not n:

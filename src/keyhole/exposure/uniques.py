@@ -24,13 +24,13 @@ from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import SMALLEST_FRACTION, scenario_problems
 from keyhole.core.tables import Table
-from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, local_engine
 from keyhole.engines.memory import minimal_uniques
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
 from keyhole.exposure import scores
 from keyhole.exposure.levels import LevelSummary, levels, summarise_levels, variable_weights
+from keyhole.exposure.regrouping import level_label
 from keyhole.exposure.scores import MOST_VARIABLES, Contribution, Convention, UniqueSets
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share, tables_of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-# A category is named only if it flags at least this many records.
+# A category is named only if it flags at least this many records, not one or two.
 NAMED_FROM = 3
 # What the sets that a search keeps may take, at the most.
 MOST_BYTES = 2 << 30
@@ -244,6 +244,9 @@ def uniques(
     level = levels(f, sets, weights=weights, cutoff=cutoff)
     codes = [c.values for c in columns]
     summary = summarise_levels(level, sets, names, codes)
+    worst, category = summary.worst_variable, None
+    if worst is not None and (summary.worst_category_flags or 0) >= NAMED_FROM:
+        category = level_label(data, worst, int(summary.worst_category or 0))
     score, dis, notes = _scored(sets, f, convention, fraction)
     if size < min(3, len(names)):
         notes.append(
@@ -266,7 +269,7 @@ def uniques(
         by_variable=dict(zip(names, by_variable, strict=True)),
         score_sum=None if score is None else float(score.sum()),
         contributions=dict(zip(names, held, strict=False)),
-        level_summary=replace(summary, worst_category=_category(data, summary)),
+        level_summary=replace(summary, worst_category=category),
         notes=(*told, *engine_notes(data), *notes, *summary.notes),
         sets=sets,
         score=score,
@@ -319,17 +322,6 @@ def _scored(
     if convention == "guide" and sets.max_size == sets.variables:
         return None, dis, [*notes, "the guide's score needs a size below the number of keys"]
     return scores.suda_scores(sets, convention), dis, notes
-
-
-def _category(data: Records, summary: LevelSummary) -> str | None:
-    """Name the category that flags most records, unless it would point at a record or two."""
-    if summary.worst_variable is None or (summary.worst_category_flags or 0) < NAMED_FROM:
-        return None
-    codes, place = data.codes(summary.worst_variable), int(summary.worst_category or 0)
-    if place >= len(codes.levels):
-        return "(missing)"
-    level = codes.levels[place]
-    return str(data.variable(summary.worst_variable).value_labels.get(level, level))
 
 
 def _check_work(variables: int, max_size: int, patterns: int) -> None:

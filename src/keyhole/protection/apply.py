@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeGuard
 
 from keyhole.core.kinds import Columns, TableOrFile, path_problems
-from keyhole.core.names import plural, quoted
+from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     Cutoff,
@@ -110,12 +110,8 @@ def plan_problems(data: Microdata, plan: Plan | PlanDraft) -> list[str]:
             found = method.unfit_for(data, options)
         else:  # what earlier steps change is known only then
             found = column_problems(data, [n for n in named if n not in added], "column")
-            found = found or [  # no step before makes such a size possible
-                f"{option} must be at most the {plural(data.records, 'record')} of the file. Got "
-                f"more."
-                for option, size in method.sizes(options).items()
-                if isinstance(size, int | float) and size > data.records
-            ]
+            # No step before makes a larger size possible.
+            found = found or method.size_problems(data, options)
         where = f"{draft.where}step {number} ({step.method})"
         problems += [f"{where}: {problem}" for problem in found]
         # After a sample no column has the records it had.

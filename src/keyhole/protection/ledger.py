@@ -44,7 +44,6 @@ from keyhole.protection.results import (
     NamedLedger,
     PlanComparison,
     Protection,
-    Readings,
 )
 from keyhole.screening.identifiers import recognise, words
 from keyhole.utility.formulas import formula_columns
@@ -54,7 +53,7 @@ WEIGHT = "weight"
 
 
 def _population_uniques(
-    people: Floats | None, data: Microdata, kept: Ints, exposure: Exposure | None
+    people: Floats | None, data: Microdata, kept: Ints, exposure: Exposure
 ) -> float | None:
     """Estimate how many uniques are unique in the population, by a log-linear model.
 
@@ -64,7 +63,7 @@ def _population_uniques(
     they stand for the others. A record that is not unique as the exposure counts it counts for
     nothing.
     """
-    if people is None or exposure is None:
+    if people is None:
         return None
     if not exposure.uniques:
         return 0.0
@@ -202,59 +201,66 @@ def _lines(
 ) -> list[LedgerLine]:
     """Measure after each step; what a step did not touch is not measured again."""
     assert done.before is not None  # there are keys
-    exposure = done.before.exposure
-    uniques = _population_uniques(people, data, np.arange(data.records), exposure)
-    price = NOTHING_LOST if formula else dataclasses.replace(NOTHING_LOST, overlap=None)
+    exposure, every = done.before.exposure, np.arange(data.records)
+    measure = partial(risk, cutoff=done.before.cutoff, missing=done.before.missing)
     modelled = formula_columns(formula, data.names) if formula else []
-    both = _readings(data, exposure)
     # What is derived from a target stands for it once it is dropped.
     telling = {*targets, *(made for name in targets for made in derived_from(name, derived))}
     sensitive = [name for name in data.role("sensitive") if name not in keys]
-    lines = [
-        LedgerLine.of(0, None, exposure, uniques, price, both, _told(data, exposure, sensitive))
-    ]
+    line = LedgerLine(
+        step=0, method=None, columns=(), changed=0, left_out=0,
+        **_risk_figures(data, exposure, people, every),
+        price=NOTHING_LOST if formula else dataclasses.replace(NOTHING_LOST, overlap=None),
+        homogeneous=_told(data, exposure, sensitive),
+    )  # fmt: skip
+    lines = [line]
     for number, (step, kept) in enumerate(zip(done.steps, rows, strict=True), 1):
+        risks: dict[str, Any] = {}
         if step.left_out or not set(step.columns).isdisjoint(keys):
             left = [name for name in keys if name in step.data.names]
-            measure = partial(risk, cutoff=done.before.cutoff, missing=done.before.missing)
             exposure = measure(step.data, keys=left) if left else None
-            both = _readings(step.data, exposure)
-            uniques = _population_uniques(people, step.data, kept, exposure)
-        changed = {name for name, count in step.by_column.items() if count}
+            risks = _risk_figures(step.data, exposure, people, kept)
+        changed, price = {name for name, count in step.by_column.items() if count}, line.price
         if step.left_out or not changed.isdisjoint(telling):
             found = measure_price(data, step.data, targets=targets, kept=kept, derived=derived)
             price = found.with_overlap_of(price)
         if formula and (step.left_out or not changed.isdisjoint(modelled)):
             price = price.with_overlap_of(measure_overlap(data, step.data, formula))
-        told = _told(step.data, exposure, sensitive)
-        lines.append(LedgerLine.of(number, step, exposure, uniques, price, both, told))
+        line = dataclasses.replace(
+            line, step=number, method=step.method, columns=step.columns, changed=step.changed,
+            left_out=step.left_out, **risks, price=price,
+            homogeneous=_told(step.data, exposure, sensitive),
+        )  # fmt: skip
+        lines.append(line)
     return lines
+
+
+def _risk_figures(
+    data: Microdata, found: Exposure | None, people: Floats | None, kept: Ints
+) -> dict[str, Any]:
+    """Return the figures of a line on its key, RP in both readings of a missing value."""
+    if found is None:
+        figures = ("rp", "cr", "uniques", "population_uniques", "rp_own", "rp_wildcard")
+        return {"keys": (), **dict.fromkeys(figures)}
+    readings = dict.fromkeys(("rp_own", "rp_wildcard"), found.rp)
+    both: tuple[Missing, ...] = ("own", "wildcard")
+    for reading in both if any(data.codes(name).has_missing for name in found.keys) else ():
+        if reading != found.missing:
+            read = risk(data, keys=found.keys, cutoff=found.cutoff, missing=reading)
+            readings[f"rp_{reading}"] = read.rp
+    uniques = _population_uniques(people, data, kept, found)
+    counted = {"keys": found.keys, "rp": found.rp, "cr": found.cr, "uniques": found.uniques}
+    return {**counted, "population_uniques": uniques, **readings}
 
 
 def _told(
     data: Microdata, found: Exposure | None, sensitive: Sequence[str]
 ) -> dict[str, float] | None:
     """Return the homogeneous share of each sensitive column that is left, if there are any."""
-    left = {name: data.codes(name).values for name in sensitive if name in data.names}
     if not sensitive or found is None:
         return None
+    left = {name: data.codes(name).values for name in sensitive if name in data.names}
     return homogeneous_shares(local_engine(data, found.keys), found.keys, left)
-
-
-def _readings(data: Microdata, found: Exposure | None) -> Readings:
-    """Return RP with a missing value as a category of its own, and as one that matches all."""
-    if found is None:
-        return None, None
-    if not any(data.codes(name).has_missing for name in found.keys):
-        return found.rp, found.rp
-    readings: tuple[Missing, Missing] = ("own", "wildcard")
-    own, wildcard = (
-        found.rp
-        if reading == found.missing
-        else risk(data, keys=found.keys, cutoff=found.cutoff, missing=reading).rp
-        for reading in readings
-    )
-    return own, wildcard
 
 
 def compare_plans(data: Any, plans: Mapping[str, PlanLike], **options: Any) -> PlanComparison:

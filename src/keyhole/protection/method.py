@@ -7,11 +7,11 @@ that carries it out. Its options are the function's parameters, declared as thos
 
 from __future__ import annotations
 
-import functools
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import WRAPPER_ASSIGNMENTS, partial
 from string import Formatter
 from typing import Annotated, Any, Generic, Literal, ParamSpec
 
@@ -19,7 +19,7 @@ import polars as pl
 
 from keyhole.core.kinds import Column, Columns
 from keyhole.core.marks import COUNT, HIDDEN, figure
-from keyhole.core.names import nearest, quoted, shown
+from keyhole.core.names import nearest, plural, quoted, shown
 from keyhole.core.options import Parameter, documented, parameters_of, value_problems
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
@@ -27,7 +27,13 @@ from keyhole.engines.opening import column_problems
 from keyhole.errors import OptionError
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Ints
-from keyhole.protection.options import Options, raised, value_text
+from keyhole.protection.options import (
+    Options,
+    exactly_one,
+    numeric_problems,
+    raised,
+    value_text,
+)
 from keyhole.results import Result
 
 P = ParamSpec("P")
@@ -161,11 +167,13 @@ class Method(Generic[P]):
       seed, and none of one that does.
     - `note`: its words in the public note.
     - `writes`: options that name the columns it changes; other columns are only looked at.
-    - `clashes`: what is wrong with options that are each fit.
-    - `unfit`: what in the data keeps fit options from being carried out.
+    - `one_of`: options of which exactly one must be given.
+    - `goes_with`: by option, the one without which it means nothing.
+    - `clashes`: what else is wrong with options that are each fit.
+    - `holds`: what the columns it changes must hold: numbers, or values in an order (dates too).
     - `sizes`: given options that cannot be more than the records of the file.
+    - `unfit`: what else in the data keeps fit options from being carried out.
     - `draws`: whether, with these options, it really draws.
-    - `needs_order`: whether its columns must hold numbers or dates.
     - `makes_labels`: whether, with these options, it leaves labels where numbers were.
     - `repeats`: whether the same column may be treated so more than once.
     - `supersedes`: by option that is found in the data, the options it stands for.
@@ -182,11 +190,13 @@ class Method(Generic[P]):
     public: tuple[str, ...] | None = None
     note: PublicNote = PublicNote("Values were changed to protect people.", WEAKER)
     writes: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()
+    goes_with: Mapping[str, str] = field(default_factory=dict)
     clashes: Callable[[Options], list[str]] = lambda _: []
-    unfit: Callable[[Microdata, Options], list[str]] = lambda _, __: []
+    holds: Literal["anything", "numbers", "order"] = "anything"
     sizes: Callable[[Options], Options] = lambda _: {}
+    unfit: Callable[[Microdata, Options], list[str]] = lambda _, __: []
     draws: Callable[[Options], bool] = lambda _: True
-    needs_order: bool = False
     makes_labels: Callable[[Options], bool] = lambda _: False
     repeats: bool = False
     supersedes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -207,7 +217,7 @@ class Method(Generic[P]):
             "writes": self.writes or tuple(n for n in ("column", "columns") if n in options),
             # So that it is documented, and its examples are run, as the function is.
             "__wrapped__": self.function,
-            **{name: getattr(self.function, name) for name in functools.WRAPPER_ASSIGNMENTS},
+            **{name: getattr(self.function, name) for name in WRAPPER_ASSIGNMENTS},
             "__annotations__": typing.get_type_hints(self.function),
         }
         self.__dict__.update(facts)  # it is frozen
@@ -287,7 +297,13 @@ class Method(Generic[P]):
         found += [f"{name} must be given for {self.name}." for name in lacking]
         for name in self.secret:  # a value of theirs is not shown
             known[name] = replace(known[name], option=replace(known[name].option, secret=True))
-        found = [*found, *value_problems(known, given)[1]] or self.clashes(given)
+        found += value_problems(known, given)[1]
+        if not found:
+            found = exactly_one(given, *self.one_of) if self.one_of else []
+            pairs = self.goes_with.items()
+            alone = [(name, other) for name, other in pairs if name in given and other not in given]
+            clashes = [] if found else self.clashes(given)
+            found += [f"{name} goes with {other} only." for name, other in alone] + clashes
         return found if data is None else [*found, *self.unfit_for(data, given)]
 
     def unfit_for(self, data: Microdata, options: Options) -> list[str]:
@@ -299,8 +315,24 @@ class Method(Generic[P]):
         absent = column_problems(data, self.columns(given), "column")
         if absent or self.problems(given):
             return absent
-        problems: list[str] = []
+        problems = self.size_problems(data, given)
+        names = () if self.holds == "anything" else self.columns(given, reads=False)
+        problems += numeric_problems(data, names, dates=self.holds == "order")
+        for name, one in self.parameters.items():
+            if name in given and one.kind == Column("weight"):
+                problems += raised(partial(data.weights, given[name]))
+        if problems:
+            return problems
         return raised(lambda: problems.extend(self.unfit(data, given))) or problems
+
+    def size_problems(self, data: Microdata, options: Options) -> list[str]:
+        """Say which options are more than the records of the file."""
+        return [
+            f"{option} must be at most the {plural(data.records, 'record')} of the file. Got "
+            f"{size:,} instead."
+            for option, size in self.sizes(options).items()
+            if isinstance(size, int | float) and size > data.records
+        ]
 
 
 METHODS: dict[str, Method[...]] = {}

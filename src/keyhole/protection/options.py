@@ -14,6 +14,7 @@ import numpy as np
 from keyhole.core.kinds import Kind, Number, Place, Whole
 from keyhole.core.names import quoted
 from keyhole.core.options import Option
+from keyhole.core.toml import toml_value
 from keyhole.data.microdata import Microdata
 from keyhole.data.missing import text_forms
 from keyhole.errors import InputError
@@ -54,8 +55,6 @@ class TomlValue(Kind):
 
     def write(self, value: Any) -> str:
         """Write a value as a plan does; text stands as it was typed."""
-        from keyhole.protection.plan import toml_value
-
         return value if isinstance(value, str) else toml_value(value)
 
     def schema(self) -> dict[str, Any]:
@@ -139,13 +138,14 @@ def exactly_one(options: Options, *names: str) -> list[str]:
     return [f"exactly one of {quoted(names)} must be given. Got {got} instead."]
 
 
-def numeric_problems(data: Microdata, names: Sequence[str]) -> list[str]:
-    """Say of each column that does not hold numbers so."""
+def numeric_problems(data: Microdata, names: Sequence[str], *, dates: bool = False) -> list[str]:
+    """Say of each column that does not hold numbers, or dates where these will do, so."""
+    kinds = {name: data.column(name).dtype for name in names}
     return [
-        f"column {name!r} must hold numbers. Got other values instead: choose another column, "
-        f"or declare its missing codes."
-        for name in names
-        if not data.column(name).dtype.is_numeric()
+        f"column {name!r} must hold numbers{' or dates' * dates}. Got other values instead: choose "
+        f"another column, or declare its missing codes."
+        for name, kind in kinds.items()
+        if not (kind.is_numeric() or (dates and kind.is_temporal()))
     ]
 
 

@@ -16,14 +16,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
 import os
-import re
-import stat
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +26,15 @@ from keyhole.core.expressions import definition_problems
 from keyhole.core.files import write_whole
 from keyhole.core.names import plural, quoted, shown
 from keyhole.core.options import without_columns
+from keyhole.core.toml import open_toml, parse_toml, toml_key, toml_value
 from keyhole.data.deriving import inline_codings
-from keyhole.errors import FileError, InputError, OptionError
+from keyhole.errors import InputError, OptionError
 from keyhole.protection.method import Method, hint
 from keyhole.protection.methods import METHODS
 from keyhole.protection.options import is_list
 
 # Stands in a plan that is told for an option that is not.
 INTERNAL = "kept internal"
-
-_BARE = re.compile(r"^[A-Za-z0-9_-]+$")
 
 
 def toml_of(
@@ -50,37 +44,11 @@ def toml_of(
     head = f"title = {toml_value(title)}\n" if title else ""
     head += "keep_order = true\n" if keep_order else ""
     tables = [
-        "[[step]]\n" + "".join(f"{_key(key)} = {toml_value(one)}\n" for key, one in step.items())
+        "[[step]]\n"
+        + "".join(f"{toml_key(key)} = {toml_value(one)}\n" for key, one in step.items())
         for step in steps
     ]
     return "\n".join([head, *tables] if head else tables)
-
-
-def _key(key: Any) -> str:
-    text = str(key)
-    return text if _BARE.match(text) else _text(text)
-
-
-def _text(text: str) -> str:
-    # JSON leaves the delete character as it is, which TOML forbids.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def toml_value(value: Any) -> str:
-    """Write a value as TOML does, all in one line."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(k)} = {toml_value(v)}" for k, v in value.items()) + " }"
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Sequence):
-        return "[" + ", ".join(toml_value(one) for one in value) + "]"
-    if isinstance(value, float) and not math.isfinite(value):
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return repr(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +162,7 @@ def conflicts(steps: Mapping[int, PlanStep]) -> list[str]:
             f"{here}: column {shown(name)} holds labels since step {labelled[name]}, which have no "
             f"order. Change the order of the steps."
             for name in step.columns
-            if method.needs_order and name in labelled
+            if method.holds != "anything" and name in labelled
         ]
         if drops:
             dropped = dict.fromkeys(step.columns, number) | dropped
@@ -203,9 +171,6 @@ def conflicts(steps: Mapping[int, PlanStep]) -> list[str]:
     return found
 
 
-# A plan is written by hand: what is larger, or deeper, is something else.
-MOST_BYTES = 1 << 20
-DEEPEST = 20
 # Problems that are told; of more, only their number.
 MOST_TOLD = 50
 
@@ -227,8 +192,7 @@ class PlanDraft:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> PlanDraft:
         """Read a draft from a TOML file."""
-        where = f"plan {str(path)!r}"
-        return cls.of(_loads(_file_text(Path(path), where), where), where=f"{where}, ")
+        return cls.of(open_toml(path, "plan"), where=f"plan {str(path)!r}, ")
 
     def with_codings(self, locate: Callable[[str], Any]) -> PlanDraft:
         """Return the draft with codings that derived columns name as files written into it.
@@ -253,7 +217,7 @@ class PlanDraft:
         cls, given: str | Mapping[str, Any] | Sequence[Mapping[str, Any]], *, where: str = ""
     ) -> PlanDraft:
         """Take a draft from TOML text, from what such a file holds, or from a list of steps."""
-        content: Any = _loads(given, "the plan") if isinstance(given, str) else given
+        content: Any = parse_toml(given, "the plan") if isinstance(given, str) else given
         content = content if isinstance(content, Mapping) else {"step": content}
         problems = _of_the_whole(content)
         listed, derived = content.get("step"), content.get("derive")
@@ -311,58 +275,6 @@ def _of_the_whole(content: Mapping[str, Any]) -> list[str]:
         )
     elif (not is_list(listed) or not listed) and not (listed is None and content.get("derive")):
         found.append("a plan must have one [[step]] or more. Got none.")
-    return found
-
-
-def _is_deep(content: Any) -> bool:
-    level = [content]
-    for _ in range(DEEPEST):
-        level = [
-            one
-            for held in level
-            for one in (held.values() if isinstance(held, Mapping) else held)
-            if isinstance(one, Mapping | list)
-        ]
-    return bool(level)
-
-
-def _file_text(path: Path, where: str) -> str:
-    """Read a plan's text; what is no file of such a size is not opened."""
-    try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
-            raise FileError(f"{where} must be a file. Got {what} instead.")
-        if found.st_size > MOST_BYTES:
-            raise FileError(
-                f"{where} must be of 1 megabyte at most. Got {found.st_size >> 20:,} instead: give "
-                f"a plan, not data."
-            )
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise FileError(f"{where} must be TOML in UTF-8. Got other bytes instead.") from None
-    except (OSError, ValueError) as error:
-        number = error.errno if isinstance(error, OSError) else None
-        reason = os.strerror(number) if number else "the system refuses"
-        raise FileError(f"{where} cannot be read: {reason}. Check the path.") from None
-
-
-def _loads(text: str, where: str) -> Any:
-    import tomllib
-
-    deep = (
-        f"{where} is nested too deeply. A step has options, lists and tables: check its brackets."
-    )
-    try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{where} is not TOML: {str(error)[:200]}.") from None
-    except RecursionError:
-        raise FileError(deep) from None
-    except ValueError:  # Python reads no whole number of thousands of digits
-        raise FileError(f"{where} has a number of more digits than can be read.") from None
-    if _is_deep(found):
-        raise FileError(deep)
     return found
 
 

@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
 
-import numpy as np
-
 from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, InputError
 from keyhole.kernels.arrays import Ints
-from keyhole.screening.dependence import cramers_v
+from keyhole.screening.dependence import codes_v
 from keyhole.utility.coefficients import compare_coefficients
 from keyhole.utility.distributions import compare_distributions
 from keyhole.utility.formulas import formula_columns
@@ -152,15 +150,7 @@ def _pairs(before: Microdata, after: Microdata, names: Sequence[str]) -> float |
     """Return the largest difference of Cramér's V, the original's at its own detail."""
     codes = {name: paired_codes(before, after, name) for name in names}
     found = [
-        abs(_association(codes[a][0], codes[b][0]) - _association(codes[a][1], codes[b][1]))
+        abs(codes_v(codes[a][0], codes[b][0]) - codes_v(codes[a][1], codes[b][1]))
         for a, b in itertools.combinations(names, 2)
     ]
     return max(found, default=None)
-
-
-def _association(one: Ints, other: Ints) -> float:
-    size = int(other.max(initial=0)) + 1
-    cells, counts = np.unique(one * size + other, return_counts=True)
-    rows, columns = (np.unique(x, return_inverse=True)[1] for x in (cells // size, cells % size))
-    # A constant goes with nothing.
-    return cramers_v(counts, rows, columns) if rows.any() and columns.any() else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,21 +30,9 @@ if TYPE_CHECKING:
     import altair
 
 
-Readings = tuple[float | None, float | None]
-"""RP with a missing value as a category of its own, and as one that matches every value."""
-
 # How the figures of utility are headed in a table.
-HEADS = {
-    "lost": "lost",
-    "il1s": "IL1s",
-    "moved": "moved",
-    "mean": "mean",
-    "pairs": "pairs",
-    "correlation": "corr.",
-    "p": "p",
-    "pmse": "pMSE",
-    "overlap": "overlap",
-}
+_SHORT = {"il1s": "IL1s", "correlation": "corr.", "pmse": "pMSE"}
+HEADS = {name: _SHORT.get(name, name) for name in FIGURES}
 # More variables than this are told by their number.
 _MOST_TOLD = 8
 
@@ -219,27 +207,6 @@ class LedgerLine(Figures):
         "By column with the role sensitive, the share of records in cells with one value of it.",
     ] = None
 
-    @classmethod
-    def of(
-        cls,
-        number: int,
-        step: Protected | None,
-        exposure: Exposure | None,
-        uniques: float | None,
-        price: Price,
-        readings: Readings,
-        homogeneous: Mapping[str, float] | None = None,
-    ) -> LedgerLine:
-        """Make the line of a step from what was measured after it."""
-        made: Any = (None, (), 0, 0)
-        if step is not None:
-            made = step.method, step.columns, step.changed, step.left_out
-        found: Any = ((), None, None, None)
-        if exposure is not None:
-            found = exposure.keys, exposure.rp, exposure.cr, exposure.uniques
-        line: Any = (number, *made, *found, uniques, price, *readings, homogeneous)
-        return cls(*line)
-
     @property
     def words(self) -> str:
         """The step in a few words."""
@@ -336,7 +303,7 @@ class Ledger(Result):
     def to_frame(self) -> pl.DataFrame:
         """Return one row a line, of sensitive columns that of which most is told."""
         rows = [line.to_dict() for line in self.lines]
-        for row in rows if tells_sensitive(self.lines) else ():
+        for row in rows if any(line.homogeneous for line in self.lines) else ():
             row["homogeneous"] = max((row.get("homogeneous") or {}).values(), default=None)
         kinds: dict[str, Any] = dict.fromkeys(rows[0], pl.Float64)
         kinds |= {"method": pl.String, "columns": pl.List(pl.String), "keys": pl.List(pl.String)}
@@ -351,7 +318,7 @@ class Ledger(Result):
             [str(line.step), line.words, f"{line.changed:,}" if line.step else ""]
             for line in self.lines
         ]
-        columns, rows = figure_columns(["step", "what", "changed"], lead, self.lines, self)
+        columns, rows, _ = figure_columns(["step", "what", "changed"], lead, self.lines, self)
         found = [Table(title, columns, rows, self.notes)]
         if self.last.price.by_variable is not None:
             found += self.last.price.by_variable.tables()
@@ -363,10 +330,7 @@ class Ledger(Result):
     def with_notes(self) -> Ledger:
         """Return the ledger with what to bear in mind of it."""
         notes = [self.verdict] if self.verdict else []
-        notes += missing_notes(self.missing, other_reading(self.lines, self.missing))
-        if self.unestimated:
-            notes.append(f"Population uniques are not estimable: {self.unestimated}.")
-        notes += figure_notes(self.lines, self.targets)
+        notes += figure_columns([], [[] for _ in self.lines], self.lines, self)[2]
         first: dict[tuple[str, str], int] = {}
         for line in self.lines:
             for reason in line.price.reasons.items():
@@ -434,7 +398,7 @@ class PlanComparison(Result):
             [name, str(len(one.lines) - 1), f"{one.changed:,}"]
             for name, one in self.ledgers.items()
         ]
-        columns, rows = figure_columns(["plan", "steps", "changed"], lead, lasts, first)
+        columns, rows, meant = figure_columns(["plan", "steps", "changed"], lead, lasts, first)
         if first.limit is not None:
             columns.append("within the limit")
             for row, one in zip(rows, self.ledgers.values(), strict=True):
@@ -445,10 +409,8 @@ class PlanComparison(Result):
             for name, one in self.ledgers.items()
             if one.verdict and (one.reads_off or one.meets_as_wildcard_only)
         ]
-        notes += missing_notes(first.missing, other_reading(lasts, first.missing))
-        notes += figure_notes(lasts, first.targets)
         assert first.protection is not None
-        return Table(f"Plans for {first.protection.data.name}", columns, rows, notes)
+        return Table(f"Plans for {first.protection.data.name}", columns, rows, [*notes, *meant])
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the risk-utility map with a path for each plan."""
@@ -457,20 +419,36 @@ class PlanComparison(Result):
         return ledger_chart(self.ledgers)
 
 
-def missing_notes(missing: str, other: str | None) -> list[str]:
-    """Say how a missing key is counted, and what the column of the other reading is."""
+def risk_columns(
+    lines: Sequence[LedgerLine], cutoff: int, missing: str, *, people: bool
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """Return heads and rows of the risk of lines, and how a missing key counts in them.
+
+    The reading that was not asked for stands beside RP if it differs anywhere; of sensitive
+    columns, that of which most is told.
+    """
+    other, name = ("rp_own", "RP own") if missing == "wildcard" else ("rp_wildcard", "RP wild")
+    differs = any(getattr(line, other) != line.rp for line in lines)
+    columns: dict[str, Callable[[LedgerLine], str]] = {f"RP({cutoff})": lambda one: share(one.rp)}
+    if differs:
+        columns[name] = lambda one: share(getattr(one, other))
+    columns["CR"] = lambda one: share(one.cr)
+    columns["uniques"] = lambda one: "" if one.uniques is None else f"{one.uniques:,}"
+    if people:
+        columns["in population"] = lambda one: (
+            "not estimable" if one.population_uniques is None else f"{one.population_uniques:,.0f}"
+        )
+    if any(line.homogeneous for line in lines):
+        columns["homogeneous"] = lambda one: (
+            share(max(one.homogeneous.values())) if one.homogeneous else ""
+        )
     notes = {
         "wildcard": "A missing key matches every value, both ways, in all lines.",
-        "rp_own": "RP own: with a missing key as a category of its own, the cautious reading.",
-        "rp_wildcard": "RP wild: with a missing key that matches every value, both ways.",
+        "RP own": "RP own: with a missing key as a category of its own, the cautious reading.",
+        "RP wild": "RP wild: with a missing key that matches every value, both ways.",
     }
-    return [notes[one] for one in (missing, other) if one in notes]
-
-
-def other_reading(lines: Sequence[LedgerLine], missing: str) -> str | None:
-    """Return the figure of the reading that was not asked for, if it differs anywhere."""
-    name = "rp_own" if missing == "wildcard" else "rp_wildcard"
-    return name if any(getattr(line, name) != line.rp for line in lines) else None
+    said = [notes[one] for one in (missing, name if differs else "") if one in notes]
+    return list(columns), [[cell(line) for cell in columns.values()] for line in lines], said
 
 
 def _shown(lines: Sequence[LedgerLine]) -> list[str]:
@@ -485,56 +463,25 @@ def _shown(lines: Sequence[LedgerLine]) -> list[str]:
 
 def figure_columns(
     heads: list[str], lead: list[list[str]], lines: Sequence[LedgerLine], of: Ledger
-) -> tuple[list[str], list[list[str]]]:
-    """Return a table's columns and rows: what leads each line, then its risk and its price."""
-    people, other, names = not of.unestimated, other_reading(lines, of.missing), _shown(lines)
-    tells = tells_sensitive(lines)
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """Return a table's columns and rows: what leads each line, then its risk and its price.
+
+    Beside them stand what the figures are, and how a missing key counts.
+    """
+    names = _shown(lines)
+    risk, cells, notes = risk_columns(lines, of.cutoff, of.missing, people=not of.unestimated)
     rows = [
-        [*first, *risk_cells(line, with_people=people, other=other, with_told=tells),
-         *(utility_figure(name, getattr(line.price, name)) for name in names)]
-        for first, line in zip(lead, lines, strict=True)
-    ]  # fmt: skip
-    risk = risk_heads(of.cutoff, people, other, tells)
-    return [*heads, *risk, *(HEADS[name] for name in names)], rows
-
-
-def figure_notes(lines: Sequence[LedgerLine], targets: Sequence[str]) -> list[str]:
-    """Say what the figures of utility in a table are."""
-    told = "Homogeneous: records in cells with one value of a sensitive column, the worst of them."
-    return [
-        *([told] if tells_sensitive(lines) else []),
-        *(f"{HEADS[name]}: {meaning(name, targets)}." for name in _shown(lines)),
+        [*first, *own, *(utility_figure(name, getattr(line.price, name)) for name in names)]
+        for first, own, line in zip(lead, cells, lines, strict=True)
     ]
-
-
-def tells_sensitive(lines: Sequence[LedgerLine]) -> bool:
-    """Whether lines say what the keys tell of sensitive columns."""
-    return any(line.homogeneous for line in lines)
-
-
-def risk_heads(
-    cutoff: int, with_people: bool, other: str | None, with_told: bool = False
-) -> list[str]:
-    """Return the heads of the risk of a line."""
-    also = {"rp_own": ["RP own"], "rp_wildcard": ["RP wild"]}.get(other or "", [])
-    people = ["in population"] if with_people else []
-    told = ["homogeneous"] if with_told else []
-    return [f"RP({cutoff})", *also, "CR", "uniques", *people, *told]
-
-
-def risk_cells(
-    line: LedgerLine, *, with_people: bool, other: str | None = None, with_told: bool = False
-) -> list[str]:
-    """Write the risk of a line; of sensitive columns that of which most is told."""
-    uniques = "" if line.uniques is None else f"{line.uniques:,}"
-    expected = line.population_uniques
-    people = "not estimable" if expected is None else f"{expected:,.0f}"
-    also = [] if other is None else [share(getattr(line, other))]
-    told = [share(max(line.homogeneous.values())) if line.homogeneous else ""]
-    return [
-        share(line.rp), *also, share(line.cr), uniques, *([people] if with_people else []),
-        *(told if with_told else []),
-    ]  # fmt: skip
+    if of.unestimated and lines is of.lines:  # of plans side by side each ledger says so
+        notes.append(f"Population uniques are not estimable: {of.unestimated}.")
+    if "homogeneous" in risk:
+        notes.append(
+            "Homogeneous: records in cells with one value of a sensitive column, the worst of them."
+        )
+    notes += [f"{HEADS[name]}: {meaning(name, of.targets)}." for name in names]
+    return [*heads, *risk, *(HEADS[name] for name in names)], rows, notes
 
 
 def utility_figure(name: str, value: float | None) -> str:

@@ -22,7 +22,7 @@ from keyhole.data.columns import Variable
 from keyhole.data.inference import fits_text, render_floats
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
-from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.kernels.arrays import Flags, Floats, Ints, number_rows
 from keyhole.utility.implicates import numbers
 
 
@@ -142,12 +142,7 @@ _TOO_LARGE = (
 
 def cell_numbers(data: Microdata, names: Sequence[str]) -> Ints:
     """Number the cells of some columns from 0; missing is a category of its own."""
-    cells = np.zeros(data.records, dtype=np.int64)
-    for name in names:
-        codes = data.codes(name)
-        joined = cells * max(codes.size, 1) + codes.values
-        cells = np.unique(joined, return_inverse=True)[1].astype(np.int64)
-    return cells
+    return number_rows([data.codes(name).values for name in names], data.records)
 
 
 def put_numbers(

@@ -24,14 +24,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keyhole.core.options import Question
+from keyhole.core.toml import open_toml
 from keyhole.data.microdata import Microdata
-from keyhole.errors import FileError, OptionError
+from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats
 from keyhole.kernels.grading import BAND, RELATIVE_BAND, TABLE
 from keyhole.reidentification.costs import BEST_SCORE, Costs, Graded, additive
@@ -59,6 +59,7 @@ def load_scores(path: str | os.PathLike[str]) -> dict[str, Any]:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> text = 'sex = {exact = 5}\n[age]\nabsolute = [[0, 5], [2, 3]]\n'
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "scores.toml")
@@ -66,17 +67,7 @@ def load_scores(path: str | os.PathLike[str]) -> dict[str, Any]:
     ...     load_scores(path)
     {'sex': {'exact': 5}, 'age': {'absolute': [[0, 5], [2, 3]]}}
     """
-    import tomllib
-
-    try:
-        content = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it cannot be opened"
-        raise FileError(f"scores {str(path)!r} cannot be read: {reason}.") from error
-    try:
-        return tomllib.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits
-        raise FileError(f"scores {str(path)!r} must be a TOML file. {error}.") from error
+    return open_toml(path, "scores")
 
 
 def score_problems(scores: Any, link: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ import polars as pl
 from keyhole.core.marks import COUNT, Named
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
-from keyhole.kernels.arrays import Flags, Ints
+from keyhole.kernels.arrays import Flags, Ints, number_rows
 from keyhole.reidentification.variables import LinkCodes, common_codes
 
 MISSING = "(missing)"
@@ -96,9 +96,7 @@ def number_strata(puf: Microdata, eif: Microdata, names: Sequence[str]) -> Strat
     """Number the strata of both files together; a missing value is a category of its own."""
     columns = [common_codes(puf, eif, name) for name in names]
     codes = [np.concatenate([column.puf, column.eif]) for column in columns]
-    stratum = np.zeros(puf.records + eif.records, dtype=np.int64)
-    for column, own in zip(columns, codes, strict=True):
-        stratum = np.unique(stratum * column.size + own, return_inverse=True)[1]
+    stratum = number_rows(codes, puf.records + eif.records)
     here, there = stratum[: puf.records], stratum[puf.records :]
     if not np.intersect1d(here, there).size:
         raise ColumnError(

@@ -50,6 +50,7 @@ from keyhole.reviews.stages.protection import check_protection
 from keyhole.reviews.stages.selection import ladder_problems, located_ladders
 from keyhole.reviews.stages.synthesis import check_synthesis
 from keyhole.reviews.study_checks import check_study
+from keyhole.selection.solve import unmet_limits
 
 Values = dict[str, Any]
 IN_MEMORY = ("environment", "scenario", "protection", "synthesis", "study", "table", "tabulate")
@@ -354,8 +355,15 @@ def _resolved(source: ReviewSource, review: Review, data: Microdata) -> None:
         if solved.limit is None:
             source.say(("solve",), "[solve] needs a limit: set it here, or in [exposure].")
         else:
-            asked = bind(VERBS["solve"].function(), {**given, "weight": review.exposure.weight})
-            _say_together(source, ("solve",), asked, solved)
+            weight, cutoff = review.exposure.weight, review.exposure.cutoff
+            given |= {"weight": weight, "cutoff": cutoff}
+            asked = bind(VERBS["solve"].function(), given)
+            clear = not _say_together(source, ("solve",), asked, solved) and not source.problems
+            if clear and data.records:
+                with source.telling(("solve", "homogeneous_limit"), "[solve] "):
+                    beyond = unmet_limits(asked, data)
+                    asked = dataclasses.replace(asked, problems=(beyond,) if beyond else ())
+                    _say_together(source, ("solve",), asked, solved)
     told = review.attributes
     if told is not None and not told.sensitive:
         text = "[attributes] needs 'sensitive': name a column, or give one the role sensitive."

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from keyhole.reviews.source import is_deep
+from keyhole.core.toml import is_deep
 
 MARK = "keyhole-review.json"
 REPORT, NOTE, RESULTS = "report.html", "public-note.html", "results.json"

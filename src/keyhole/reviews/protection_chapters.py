@@ -19,11 +19,7 @@ from keyhole.protection.results import (
     Protection,
     exposure_rows,
     meaning,
-    missing_notes,
-    other_reading,
-    risk_cells,
-    risk_heads,
-    tells_sensitive,
+    risk_columns,
     utility_figure,
 )
 from keyhole.results import share
@@ -136,18 +132,16 @@ def _said(found: Protection, kept: Ledger) -> str:
 def _ledger(kept: Ledger, smallest: int) -> list[Table]:
     """Lay out the ledger: risk beside what is lost, then the other figures of utility."""
     people = any(line.population_uniques is not None for line in kept.lines)
-    other, told = other_reading(kept.lines, kept.missing), tells_sensitive(kept.lines)
+    heads, cells, notes = risk_columns(kept.lines, kept.cutoff, kept.missing, people=people)
     rows = [
-        [_words(line), count_alone(line.changed, smallest) if line.step else "",
-         *risk_cells(line, with_people=people, other=other, with_told=told),
+        [_words(line), count_alone(line.changed, smallest) if line.step else "", *own,
          utility_figure("lost", line.price.lost)]
-        for line in kept.lines
+        for line, own in zip(kept.lines, cells, strict=True)
     ]  # fmt: skip
-    heads = risk_heads(kept.cutoff, people, other, told)
     columns = ["after", "changed", *heads, HEADS["lost"]]
     title = "The ledger: risk and price after each step"
     over = f"{HEADS['lost']}: {meaning('lost', kept.targets)}; with other targets it is another "
-    risk = Table(title, columns, rows, [*missing_notes(kept.missing, other), f"{over}figure."])
+    risk = Table(title, columns, rows, [*notes, f"{over}figure."])
     return [risk, *_utility(kept.lines, smallest)]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from keyhole.core.toml import DEEPEST, is_deep
 from keyhole.errors import FileError, InputError
 from keyhole.protection.methods import METHODS
 
@@ -21,8 +22,6 @@ ValuePath = tuple[str | int, ...]
 SECRETS = (("synthesis", "seed"), ("protection", "seed"), ("table", "seed"))
 """Settings that are told nowhere; a table may be one of several."""
 
-# Far more than any setting has.
-DEEPEST = 20
 LARGEST = 5_000_000
 SCENARIO = "scenario:"
 
@@ -103,15 +102,6 @@ def _without_seed(content: bytes, text: str, lines: Mapping[ValuePath, int]) -> 
         return content
     kept = [one for number, one in enumerate(text.split("\n"), 1) if number not in secret]
     return "\n".join(kept).encode()
-
-
-def is_deep(values: Any) -> bool:
-    """Tell whether values are nested too deeply, without going down with them."""
-    level = [values]
-    for _ in range(DEEPEST):
-        inner = [one for one in level if isinstance(one, dict | list)]
-        level = [v for one in inner for v in (one.values() if isinstance(one, dict) else one)]
-    return any(isinstance(one, dict | list) for one in level)
 
 
 def _bytes(file: Path) -> bytes:

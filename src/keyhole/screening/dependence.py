@@ -273,6 +273,15 @@ def cramers_v(counts: Ints, rows: Sequence[int] | Ints, cols: Sequence[int] | In
     return min(1.0, float(np.sqrt(corrected / least))) if least > 0 else 0.0
 
 
+def codes_v(a: Ints, b: Ints) -> float:
+    """Return Cramér's V of two columns given by their codes; a constant goes with nothing."""
+    size = int(b.max(initial=0)) + 1
+    cells, counts = np.unique(a * size + b, return_counts=True)
+    rows, cols = cells // size, cells % size
+    varies = (rows != rows[:1]).any() and (cols != cols[:1]).any()
+    return cramers_v(counts, rows, cols) if varies else 0.0
+
+
 # The chance that a set of strangers would look like this: at most about one in ten thousand
 # over all the sets that are tried.
 CHANCE = 1e-4

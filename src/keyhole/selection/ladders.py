@@ -21,11 +21,11 @@ import polars as pl
 from keyhole.core.expressions import ColumnName, parse_expression, without_tables
 from keyhole.core.names import shown
 from keyhole.core.tokens import SyntaxProblem
+from keyhole.core.toml import open_toml
 from keyhole.data.columns import Codes
 from keyhole.data.deriving import Derivation, derive_codes, inline_codings
 from keyhole.engines import Records
 from keyhole.engines.storage import Storage, count_codes, parts
-from keyhole.environment.parsing import open_toml
 from keyhole.errors import ColumnError, FileError, InputError
 from keyhole.kernels.arrays import Array, Ints, Numbers
 
@@ -272,7 +272,8 @@ def encode_ladder(data: Records, ladder: Ladder, storage: Storage) -> LadderCode
         try:
             codes = _codes_of(data, rung, storage)
         except InputError as error:
-            problems += error.problems
+            here = f"the ladder of column {shown(ladder.column)}"
+            problems += [f"{here}: {one}" for one in error.problems]
             continue
         if before is None or first is None:
             first = codes

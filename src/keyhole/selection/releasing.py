@@ -21,13 +21,13 @@ from keyhole.data.reading import load
 from keyhole.engines import Records, Tally
 from keyhole.engines.choose import backend_of, local_engine
 from keyhole.engines.storage import parts
-from keyhole.kernels.arrays import Flags, Ints
+from keyhole.kernels.arrays import Flags, Ints, number_rows
 from keyhole.screening.dependence_screening import encode_all
 from keyhole.screening.screen import identifying
 from keyhole.selection.ladders import LadderCodes, Rung
 from keyhole.selection.solution import NotCounted
 from keyhole.selection.telling import Telling
-from keyhole.selection.treating import Patterns, Treatment, give_back, number_rows
+from keyhole.selection.treating import Patterns, Treatment, give_back
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,8 +14,8 @@ from keyhole.core.expressions import without_tables
 from keyhole.core.files import write_whole
 from keyhole.core.marks import COUNT, HIDDEN, WHEN_SET, Share
 from keyhole.core.tables import Table
+from keyhole.core.toml import quote
 from keyhole.data.microdata import Microdata
-from keyhole.environment.toml_text import quote
 from keyhole.errors import RunError
 from keyhole.results import Result, share
 

@@ -212,9 +212,13 @@ def solve(
     if question.weight is not None:
         opened.weights(question.weight)  # says what is wrong with them
     asked = SolveAsked.of(question, opened)
+    if not asked.may_be_met:
+        raise OptionError(asked.unmet(question))
     search = asked.search(time.monotonic() + (seconds or math.inf), progress)
+    if not search.stairs.points and not search.complete:
+        raise RunError("no release was found in the time given. Give it more seconds.")
     if not search.stairs.points:
-        raise asked.unmet(search)
+        raise OptionError(asked.unmet(question))
     return asked.solution(search)
 
 
@@ -248,6 +252,21 @@ def solve_problems(question: Question) -> Iterator[Problem]:
     if (count := len(question.limits)) >= MOST_KEYS:
         template = "{limits} must be at most {0} keys. Got {1} instead."
         yield Problem(template, MOST_KEYS - 1, count)
+
+
+def unmet_limits(question: Question, data: Records) -> Problem | None:
+    """Say so where no release can meet a limit, from the required columns alone.
+
+    It is much less work than a search, so that a review says it before anything runs.
+    """
+    must = question.must
+    least = question.replace(
+        keys=must or question.keys[:1],
+        limits=tuple((tuple(n for n in key if n in must), x) for key, x in question.limits),
+        sensitive=sensitive_columns(question, data, question.keys) or None,
+    )
+    asked = SolveAsked.of(least, data)
+    return None if asked.may_be_met else asked.unmet(question)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -367,30 +386,47 @@ class SolveAsked:
         node = self.patterns.node(rungs, self.keys)
         return node.treated(self.keys, self.question.cutoff, suppress, remove)
 
-    def unmet(self, search: LadderSearch) -> Exception:
-        """Return the error of a search that found nothing."""
-        if not search.complete:
-            return RunError("no release was found in the time given. Give it more seconds.")
-        least = [len(s.tables) - 1 if s.must else len(s.tables) for s in self.steps]
-        found = self.patterns.node(least, self.keys).outcome(self.question.cutoff)
-        worst = max(range(len(self.keys)), key=lambda k: found.rps[k] - self.keys[k].limit)
-        named = "all keys" if worst == 0 else quoted(self.question.limits[worst - 1][0])
-        if self.tells(least):
-            return OptionError(
-                Problem(
-                    "{homogeneous_limit} cannot be met with {must}, even at the coarsest levels. "
-                    "Raise the limit, or require fewer columns."
-                )
+    @property
+    def least(self) -> list[int]:
+        """The least risky release: what is required at its coarsest, all else left out."""
+        return [len(one.tables) - one.must for one in self.steps]
+
+    @property
+    def may_be_met(self) -> bool:
+        """Whether that release is within the limits, or may be once records are treated."""
+        allowed = (self.data.records, self.question.cutoff, self.suppress, self.remove)
+        found = self.patterns.node(self.least, self.keys).outcome(self.question.cutoff)
+        pairs = zip(found.at_risk, self.keys, strict=True)
+        within = all(at_risk <= key.bound(*allowed).treatable for at_risk, key in pairs)
+        return within and not self.tells(self.least)
+
+    def unmet(self, question: Question) -> Problem:
+        """Say which limit of the question the least risky release is beyond, and what to do."""
+        alone = "even with only {0} released, at the coarsest levels,"
+        if self.tells(self.least):
+            return Problem(
+                f"{{homogeneous_limit}} cannot be met: {alone} more records lie in homogeneous "
+                "cells. Raise the limit, or require fewer columns ({must}).",
+                quoted(question.must),
             )
-        what = "every key left out"
-        if self.question.must:
-            what = "{must} at the coarsest levels and all else left out"
-        template = (
-            f"{{limit}} cannot be met: with {what}, RP on {{0}} is "
-            "{1:.4g}, above {2:.4g}. Raise the limit, require fewer columns, declare coarser "
-            "levels ({ladders}), or allow more with {suppress} or {remove}."
+        found = self.patterns.node(self.least, self.keys).outcome(question.cutoff)
+        worst = max(range(len(self.keys)), key=lambda k: found.rps[k] - self.keys[k].limit)
+        named = f" on {quoted(question.limits[worst - 1][0])}" if worst else ""
+        remedy = (
+            "require fewer columns ({must}), declare coarser levels ({ladders}), or allow more "
+            "with {suppress} or {remove}."
         )
-        return OptionError(Problem(template, named, found.rps[worst], self.keys[worst].limit))
+        if not question.must:  # all records are alike then, and still too few
+            alone = "even with every key left out, since the file has fewer records than {cutoff},"
+            remedy = "or lower {cutoff}."
+        return Problem(
+            f"{{{'limits' if worst else 'limit'}}} cannot be met: {alone} RP{{1}} is {{2:.4g}}, "
+            f"above {{3:.4g}}. Raise the limit, {remedy}",
+            quoted(question.must),
+            named,
+            found.rps[worst],
+            self.keys[worst].limit,
+        )
 
     def columns(self, rungs: Sequence[int]) -> tuple[ReleasedColumn, ...]:
         """Return the columns that are released at some rungs."""

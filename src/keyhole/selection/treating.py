@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from keyhole.kernels.arrays import Flags, Ints
+from keyhole.kernels.arrays import Flags, Ints, number_rows
 from keyhole.selection.solving import RiskBound, Steps
 
 
@@ -74,15 +74,6 @@ class Patterns:
                 absent &= codes == self.missing[v][rungs[v]]
             blank.append(absent)
         return LadderNode(self.records, cells, blank)
-
-
-def number_rows(columns: Sequence[Ints], length: int) -> Ints:
-    """Number the distinct rows of some columns, from 0 on."""
-    number: Ints = np.zeros(length, dtype=np.int64)
-    for codes in columns:
-        joined = number * (int(codes.max(initial=0)) + 1) + codes
-        number = np.unique(joined, return_inverse=True)[1]
-    return number
 
 
 @dataclass(frozen=True, slots=True)

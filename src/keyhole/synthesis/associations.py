@@ -7,7 +7,7 @@ column of the release, not only with those that somebody thought of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -212,25 +212,15 @@ def _is_comparable(data: Microdata, name: str) -> bool:
     return size > 1 and (variable.kind != "category" or size * RECORDS_A_LEVEL <= data.records)
 
 
-def compare_relations(
-    implicates: Implicates,
-    *,
-    targets: Iterable[str] | None = None,
-    columns: Sequence[str] | None = None,
-) -> Relations:
+def compare_relations(implicates: Implicates, *, targets: Iterable[str] | None = None) -> Relations:
     """Compare the relations of targets with other columns, in the original and the implicates.
 
-    Parameters
-    ----------
-    implicates
-        The implicates, with the original.
-    targets, columns
-        Which targets, and with what; all of them if left out.
+    All targets are compared if none are named.
     """
     data = implicates.data
     some = evenly(data.records, RECORDS_COMPARED)
     wanted = tuple(implicates.targets if targets is None else targets)
-    others = comparable_columns(data) if columns is None else tuple(columns)
+    others = comparable_columns(data)
     groups = {name: grouped(data, name) for name in dict.fromkeys([*wanted, *others])}
     drawn = [
         {name: values[implicates.source(place, name)[some]] for name, values in groups.items()}
@@ -249,10 +239,9 @@ def compare_relations(
         after = float(np.mean([associate(one[target], one[name]).v for one in drawn]))
         found.append(Relation(target, name, before.v, after, before.chance(len(some))))
     ordered = tuple(sorted(found, key=lambda one: -abs(one.difference)))
-    released = [] if columns is not None else data.variables
     left_out = tuple(
         v.name
-        for v in released
+        for v in data.variables
         if v.role not in NEVER_RELEASED and v.name not in others and data.codes(v.name).size > 1
     )
     return Relations(ordered, len(implicates), left_out)

@@ -211,8 +211,6 @@ def compare_with_original(
     keys: Sequence[str],
     crosses: Sequence[Sequence[str]],
     formula: str | None,
-    family: str,
-    bins: int,
     seed: int,
     tell: Progress,
 ) -> dict[str, Any]:
@@ -227,9 +225,7 @@ def compare_with_original(
         frame = original.frame.with_columns(drawn)
         files.append(original.replace(frame=frame, name=f"implicate-{place + 1}"))
     before, after, pooled = pooled_sides(implicates, original, files)
-    homogeneity = compare_distributions(
-        before, after, variables=targets, crosses=crosses, bins=bins
-    )
+    homogeneity = compare_distributions(before, after, variables=targets, crosses=crosses)
     tell(0.6)
     relations = compare_relations(implicates)
     tell(0.65)
@@ -248,7 +244,7 @@ def compare_with_original(
     coefficients = None
     try:
         if formula is not None:
-            found = compare_coefficients(data, files, formula=formula, family=family)
+            found = compare_coefficients(data, files, formula=formula)
             coefficients = _without_rare(found, data)
     except InputError as error:  # a regression that cannot be fitted costs nothing else
         notes.append(f"coefficients are not estimable: {' '.join(error.problems)}".rstrip("."))

@@ -24,9 +24,10 @@ from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
 from keyhole.engines.opening import column_problems
 from keyhole.errors import OptionError
-from keyhole.exposure.levels import LEGEND, LEVEL_NAMES, flag_causes, levels, variable_weights
+from keyhole.exposure.levels import CUTS, LEVEL_NAMES, flag_causes, level_table
 from keyhole.exposure.loglinear import PopulationUniques, population_uniques
 from keyhole.exposure.population import sampling_bound
+from keyhole.exposure.regrouping import level_label
 from keyhole.exposure.scores import UniqueSets
 from keyhole.exposure.uniques import NAMED_FROM, uniques
 from keyhole.kernels.arrays import Flags, Floats
@@ -40,8 +41,6 @@ MOST_DECOYS = 1_000_000_000
 """For each record at risk; no file has more common records."""
 
 
-# The largest burdens of a high and of a medium risk.
-CUTS = (2.0, 3.0)
 # Up to so many keys all their sets are searched, past it sets of up to LARGE_KEY_SIZE.
 ALL_SETS_UP_TO, LARGE_KEY_SIZE = 10, 4
 
@@ -131,21 +130,13 @@ class Designation(Result):
         if self.sampling_bound is not None:
             rows.append(["chance that a given person was sampled", share(self.sampling_bound)])
         title = "Records to be synthesised, by " + ", ".join(self.keys)
-        shares = self.risk_set or dict.fromkeys(LEVEL_NAMES[1:])
-        levels = [
-            [name, f"{count:,}", share(shares[name]) if name in shares else ""]
-            for name, count in self.levels.items()
-        ]
-        high, medium = self.cuts
-        cut = f"High: a burden of at most {high:g}, medium: of at most {medium:g}."
-        legend = LEGEND if self.cuts == CUTS else [cut]
         columns, causes = ["variable", "records", "category with most", "of them"], []
         for c in self.causes:
             most = "" if c.category_flags is None else f"{c.category_flags:,}"
             causes.append([c.variable, f"{c.flags:,}", c.category or "", most])
         return [
             Table(title, ["figure", "value"], rows, self.notes),
-            Table("Risk levels", ["level", "records", "share of risk set"], levels, legend),
+            level_table(self.levels, self.risk_set),
             Table("What flags them", columns, causes),
             *tables_of(self.population),
         ]
@@ -161,9 +152,6 @@ def designate(
     least_probability: float | None = None,
     decoys: float = 0.0,
     max_size: int | None = None,
-    availability: Sequence[float] | None = None,
-    identifiability: Sequence[float] | None = None,
-    cuts: tuple[float, float] = CUTS,
     seed: int,
 ) -> Designation:
     """Designate the records to be synthesised.
@@ -189,10 +177,6 @@ def designate(
     max_size
         Largest number of variables of a minimal unique; by default all the keys up to ten of
         them, then four.
-    availability, identifiability
-        For each key how easily it is learnt and how much it tells, in (0, 2]; 1 by default.
-    cuts
-        The largest burdens of a high and of a medium risk, see `keyhole.exposure.levels`.
     seed
         Decides which common records are decoys. Keep it secret.
 
@@ -208,11 +192,10 @@ def designate(
     """
     data = load(data)
     names = require_list(keys, "keys")
-    _check(data, names, cutoff, weight, fraction, least_probability, decoys, cuts, seed)
+    _check(data, names, cutoff, weight, fraction, least_probability, decoys, seed)
     size = len(names) if len(names) <= ALL_SETS_UP_TO else LARGE_KEY_SIZE
     size = size if max_size is None else max_size
-    ease: Any = {"availability": availability, "identifiability": identifiability}
-    found = uniques(data, keys=names, max_size=size, cutoff=cutoff, **ease)
+    found = uniques(data, keys=names, max_size=size, cutoff=cutoff)
     columns = {name: data.codes(name) for name in names}
     f = MemoryEngine(columns).cell_sizes(names)
     population = None
@@ -222,9 +205,7 @@ def designate(
     if least_probability is not None and population is not None:
         # Who shares a fingerprint in the sample cannot be alone.
         at_risk = np.nan_to_num(population.probability, nan=-1.0) >= least_probability
-    weights = variable_weights(len(names), availability, identifiability)
-    level = levels(f, found.sets, weights=weights, cutoff=cutoff, high=cuts[0], medium=cuts[1])
-    level[~at_risk] = 0
+    level = np.where(at_risk, found.level, np.uint8(0))
     decoy = _draw_decoys(at_risk, f >= cutoff, decoys, seed)
     rate = None if population is None else population.sampling_fraction
     counts = np.bincount(level, minlength=len(LEVEL_NAMES))
@@ -261,7 +242,7 @@ def designate(
         level=level,
         probability=None if population is None else population.probability,
         sets=found.sets,
-        cuts=(float(cuts[0]), float(cuts[1])),
+        cuts=CUTS,
         causes=_causes(data, names, found.sets, level),
         population=population,
         sampling_bound=None if rate is None else sampling_bound(rate),
@@ -292,15 +273,6 @@ def _causes(
     return tuple(sorted(found, key=lambda cause: -cause.flags))
 
 
-def level_label(data: Microdata, name: str, code: int) -> str:
-    """Return the label of a code of a column, or its value if it has none."""
-    levels_of = data.codes(name).levels
-    if code >= len(levels_of):
-        return "(missing)"
-    value = levels_of[code]
-    return str(data.variable(name).value_labels.get(value, value))
-
-
 def _check(
     data: Microdata,
     names: tuple[Any, ...],
@@ -309,7 +281,6 @@ def _check(
     fraction: Any,
     least_probability: Any,
     decoys: Any,
-    cuts: Any,
     seed: Any,
 ) -> None:
     """Check what `uniques` and `population_uniques` do not check themselves."""
@@ -322,9 +293,6 @@ def _check(
         if weight is None and fraction is None:
             problems.append("least probability needs a weight or a sampling fraction: give one.")
     problems += kind_problems("decoys", Number(low=0, high=MOST_DECOYS), decoys)
-    pair = isinstance(cuts, Sequence) and len(cuts) == 2 and not any(map(Number().fault, cuts))
-    if not (pair and 0 < cuts[0] <= cuts[1]):
-        problems.append("cuts must be the largest burdens of high and medium, the lower first.")
     if Whole(low=0, high=math.inf).fault(seed):  # which is not shown
         problems.append("seed must be a whole number of at least 0.")
     if problems:

@@ -36,7 +36,6 @@ from keyhole.synthesis.remaining_risk import (
     visibly_changed,
 )
 from keyhole.utility import Coefficients, Correlations, Distributions, Moments, Propensity
-from keyhole.utility.coefficients import FAMILIES
 from keyhole.utility.figures import sentences
 from keyhole.utility.formulas import formula_columns
 
@@ -132,11 +131,8 @@ def evaluate(
     implicates: Implicates,
     designation: Designation,
     *,
-    variables: Iterable[str] | None = None,
     crosses: Iterable[Sequence[str]] = (),
     formula: str | None = None,
-    family: str = "ols",
-    bins: int = 10,
     self_match: int = 2_000,
     limits: GoalLimits | None = None,
     asked: Mapping[str, Any] | None = None,
@@ -149,14 +145,10 @@ def evaluate(
     ----------
     implicates, designation
         What was drawn, and who was at risk on which key.
-    variables
-        The targets counted in the tables of changes; all if left out.
     crosses
         Sets of variables whose cross-tabulations are tested for homogeneity.
-    formula, family
-        A regression to compare, `ols` or `logit`.
-    bins
-        How many bins numbers are cut into for the tests of homogeneity.
+    formula
+        A linear regression to compare.
     self_match
         How many protected records are linked with the original, at most; 0 for none.
     limits
@@ -184,15 +176,7 @@ def evaluate(
     """
     data, targets = implicates.data, implicates.targets
     crossed = tuple(require_list(cross, "crosses") for cross in require_list(crosses, "crosses"))
-    counted = targets if variables is None else require_list(variables, "variables")
     problems = []
-    if not counted:
-        problems.append("variables must name at least one target to be counted. Got none instead.")
-    problems += [
-        f"variable {name!r} is not a target, so that it cannot be counted as changed."
-        for name in counted
-        if name not in targets
-    ]
     for cross in crossed:
         problems += column_problems(data, cross, "cross-tabulated variable")
         if len(set(cross)) < 2:
@@ -202,11 +186,9 @@ def evaluate(
             formula_columns(formula, data.names)
         except InputError as error:
             problems += error.problems
-    if family not in FAMILIES:
-        problems.append(f"family must be one of {', '.join(FAMILIES)}. Got {family!r} instead.")
-    for name, value, least in (("bins", bins, 2), ("self_match", self_match, 0), ("seed", seed, 0)):
-        if Whole(low=least, high=math.inf).fault(value):
-            problems.append(f"{name} must be a whole number of at least {least}.")
+    for name, value in (("self_match", self_match), ("seed", seed)):
+        if Whole(low=0, high=math.inf).fault(value):
+            problems.append(f"{name} must be a whole number of at least 0.")
     if designation.records != data.records:
         problems.append("designation must be of the same file as the implicates.")
     if problems:
@@ -216,15 +198,13 @@ def evaluate(
     tell(0.15)
     constraints = find_constraints(data, targets, comparable_columns(data))
     against = contradictions(implicates, constraints)
-    changed = changes_by_level(implicates, designation, counted)
+    changed = changes_by_level(implicates, designation, targets)
     exposure = true_exposure(implicates, designation, guessed)
     visible = visibly_changed(implicates, designation, against)
     tell(0.3)
     matched = match_to_self(implicates, designation, most=int(self_match), seed=seed)
     tell(0.45)
-    utility = compare_with_original(
-        implicates, designation.keys, crossed, formula, family, int(bins), seed, tell
-    )
+    utility = compare_with_original(implicates, designation.keys, crossed, formula, seed, tell)
     notes = utility.pop("notes")
     if exposure.designated_only:
         notes += ("true exposure is judged on the uniques that were designated as at risk",)
@@ -232,7 +212,7 @@ def evaluate(
     return Evaluation(
         implicates=len(implicates),
         changed=changed,
-        mean_mode=changes_after_attack(implicates, designation, guessed, counted),
+        mean_mode=changes_after_attack(implicates, designation, guessed, targets),
         exposure=exposure,
         visible=visible,
         self_match=matched,

@@ -13,10 +13,10 @@ import polars as pl
 from keyhole.core.marks import COUNT
 from keyhole.data import Microdata
 from keyhole.engines.resources import in_threads
+from keyhole.exposure.regrouping import level_label
 from keyhole.kernels.arrays import Ints
 from keyhole.synthesis.chains import Chain, DrawingPlan
 from keyhole.synthesis.design import Coded, LevelScores, make_design, make_level_scores
-from keyhole.synthesis.designate import level_label
 
 # A subgroup with fewer records than this borrows the model of the pooled neighbours.
 SMALLEST_POOL = 250

@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ import polars as pl
 
 from keyhole.core.names import quoted, repeated
 from keyhole.core.tokens import SyntaxProblem as RuleProblem
+from keyhole.core.toml import open_toml
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.kernels.arrays import Flags
@@ -33,7 +33,6 @@ from keyhole.synthesis.rule_syntax import RuleNode, parse_rule, rule_columns
 
 MOST_RULES = 1_000
 LONGEST_NAME = 100
-LARGEST_FILE = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +73,7 @@ class EditRules:
         Examples
         --------
         >>> import tempfile
+        >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "rules.toml")
         ...     _ = path.write_text('[[rules]]\nname = "adult"\nrule = "age >= 17"\n')
@@ -88,7 +88,7 @@ class EditRules:
     @classmethod
     def read_sound(cls, path: str | os.PathLike[str]) -> tuple[EditRules, list[str]]:
         """Read the rules of a TOML file that can be read, and say what is wrong with the others."""
-        content = _toml(path)
+        content = open_toml(path, "rules")
         where = f"rules {str(path)!r}"
         strange = [key for key in content if key != "rules"]
         if strange or "rules" not in content:
@@ -223,23 +223,6 @@ class BoundRules:
         if held.height != frame.height:  # no rule depends on a value
             broken = np.repeat(broken[:1], frame.height, axis=0)
         return broken
-
-
-def _toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        size = Path(path).stat().st_size
-        if size > LARGEST_FILE:
-            raise FileError(f"rules {str(path)!r} must be at most {LARGEST_FILE >> 20} megabytes.")
-        content = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it cannot be opened"
-        raise FileError(f"rules {str(path)!r} cannot be read: {reason}.") from error
-    try:
-        return tomllib.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits
-        raise FileError(f"rules {str(path)!r} must be a TOML file. {error}.") from error
 
 
 def _named(given: Any) -> tuple[list[tuple[str, str]], list[str]]:

@@ -172,22 +172,11 @@ def _check(data: Microdata, names: tuple[Any, ...], keys: Sequence[str], targete
         raise OptionError(problems)
 
 
-def order_targets(
-    data: Microdata, targets: Iterable[str], *, replace: Flags | None = None
-) -> tuple[str, ...]:
+def order_targets(data: Microdata, targets: Iterable[str]) -> tuple[str, ...]:
     """Order targets for filling: the most complete first, then those of fewest levels.
 
     What is filled early predicts what is filled later, so it should rest on the most data; a
     variable of few levels is filled with fewer errors. The declared order settles ties.
-
-    Parameters
-    ----------
-    data
-        The file.
-    targets
-        The variables that are replaced.
-    replace
-        Which values are replaced, as in `TargetChoice.replace`; by default alike for all.
 
     Examples
     --------
@@ -201,10 +190,8 @@ def order_targets(
 
     def rank(place: int) -> tuple[int, int, int]:
         codes = data.codes(names[place])
-        gone = codes.values == len(codes.levels) if codes.has_missing else np.zeros(1, np.bool_)
-        if replace is not None:
-            gone = gone | replace[:, place]
-        return int(gone.sum()), len(codes.levels), place
+        gone = int((codes.values == len(codes.levels)).sum())
+        return gone, len(codes.levels), place
 
     return tuple(names[place] for place in sorted(range(len(names)), key=rank))
 

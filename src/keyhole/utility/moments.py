@@ -18,7 +18,7 @@ from keyhole.data.columns import Codes
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Floats
 from keyhole.results import Result
-from keyhole.screening.dependence import cramers_v
+from keyhole.screening.dependence import codes_v
 from keyhole.utility.figures import amount
 from keyhole.utility.implicates import chosen, load_sides, numbers, shared_codes, split
 
@@ -412,9 +412,7 @@ def pearson(x: Floats, y: Floats) -> float | None:
 def _association(a: Codes, b: Codes) -> float | None:
     if min(a.size, b.size) < 2:
         return None
-    pairs = a.values.astype(np.int64) * b.size + b.values
-    found, counts = np.unique(pairs, return_counts=True)
-    return cramers_v(counts, found // b.size, found % b.size)
+    return codes_v(a.values.astype(np.int64), b.values.astype(np.int64))
 
 
 def _pair(first: str, second: str, kind: Any, figures: Sequence[float | None]) -> Correlation:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 from keyhole.core.codec import Figures
 from keyhole.core.marks import WHEN_SET
 from keyhole.core.names import nearest, quoted, shown
-from keyhole.environment.parsing import open_toml
-from keyhole.environment.toml_text import comment, quote
+from keyhole.core.toml import comment, open_toml, quote
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 

@@ -16,13 +16,12 @@ from pathlib import Path
 
 from keyhole.core.names import shown
 from keyhole.core.options import Problem
+from keyhole.core.toml import open_toml, quote
 from keyhole.environment.adding.decisions import RELATIONS, Relation, Tie, read_tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
 from keyhole.environment.adding.placing import tie_edge
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.model import Coding, Environment, Overlap
-from keyhole.environment.parsing import open_toml
-from keyhole.environment.toml_text import quote
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError
 

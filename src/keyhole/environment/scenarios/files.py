@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.core.names import nearest, quoted, shown
-from keyhole.environment.parsing import open_toml
+from keyhole.core.toml import open_toml, quote
 from keyhole.environment.scenarios.scenarios import (
     POINTS,
     PRESETS,
@@ -17,7 +17,6 @@ from keyhole.environment.scenarios.scenarios import (
     Scenario,
     edited,
 )
-from keyhole.environment.toml_text import quote
 from keyhole.errors import FileError, InputError
 
 Problems = list[str]

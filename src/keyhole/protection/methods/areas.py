@@ -228,8 +228,7 @@ def _too_few(data: Microdata, options: Options) -> list[str]:
     people, least = _people(data, options), options["threshold"]
     total = float(people.sum())
     if total < least:
-        what = "record" if options.get("population") is None else "person"
-        most = plural(int(total), what, "records" if what == "record" else "people")
+        most = plural(int(total), "person", "people")
         return [
             f"threshold must be at most the {most} of the whole file, else no area reaches it. Got "
             f"{least:,} instead."

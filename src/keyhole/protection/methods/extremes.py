@@ -25,7 +25,7 @@ from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Flags
 from keyhole.protection.method import Method, P, Protected, PublicNote, method
 from keyhole.protection.methods.microaggregation import DOMINANT
-from keyhole.protection.options import FINITE, Options, exactly_one, given_options, plain_number
+from keyhole.protection.options import FINITE, Options, given_options, plain_number
 from keyhole.protection.writeback import keep_precision, put
 
 # A limit found by share is told in so many digits.
@@ -144,8 +144,7 @@ FEWEST = 3
 
 
 def _clashes(options: Options) -> list[str]:
-    found = exactly_one(options, "value", "share")
-    replace = options.get("replace", "limit")
+    found, replace = [], options.get("replace", "limit")
     if "label" in options and replace != "label":
         found.append("label goes with replace='label' only.")
     if "replacement" in options and replace not in ("mean", "median"):
@@ -215,9 +214,10 @@ def _coding(
         name,
         "codes",
         note=PublicNote(done, follows),
+        one_of=("value", "share"),
         clashes=_clashes,
         unfit=functools.partial(_unfit, top=top),
-        needs_order=True,
+        holds="order",
         makes_labels=lambda options: options.get("replace") == "label",
         supersedes={"value": ("share",)},
         also_found=("replacement",),

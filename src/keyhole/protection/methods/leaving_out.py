@@ -17,7 +17,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.method import Protected, PublicNote, method
-from keyhole.protection.options import Options, Seed, exactly_one
+from keyhole.protection.options import Options, Seed
 from keyhole.protection.writeback import cell_numbers, put_numbers
 from keyhole.utility.implicates import numbers
 
@@ -57,14 +57,12 @@ def drop(
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
     size = _size(data, options)
-    if not 1 <= size < data.records:
-        return [
-            f"the sample must have at least 1 and fewer than the {data.records:,} records. It "
-            f"would have {size:,}: give another fraction or size."
-        ]
-    if "weight" in options:
-        data.weights(options["weight"])
-    return []
+    if 1 <= size < data.records:
+        return []
+    return [
+        f"the sample must have at least 1 and fewer than the {data.records:,} records. It would "
+        f"have {size:,}: give another fraction or size."
+    ]
 
 
 @method(
@@ -76,7 +74,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
         "Whether somebody was surveyed does not tell whether they are in the file.",
     ),
     writes=("weight",),
-    clashes=lambda options: exactly_one(options, "fraction", "size"),
+    one_of=("fraction", "size"),
     unfit=_unfit,
 )
 def sample(

@@ -15,7 +15,7 @@ from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.protection.method import WEAKER, Protected, PublicNote, method
-from keyhole.protection.options import Options, numeric_problems
+from keyhole.protection.options import Options
 from keyhole.protection.writeback import cell_numbers, infinite_notes, put_numbers
 from keyhole.utility.implicates import numbers
 
@@ -41,11 +41,7 @@ def _clashes(options: Options) -> list[str]:
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
-    names = microaggregate.columns(options, reads=False)
-    found = numeric_problems(data, names)
-    if found:
-        return found
-    k = options["k"]
+    found, k = [], options["k"]
     for columns in _sets(options):
         counts = np.bincount(_strata(data, columns, options.get("by"))[1] + 1)[1:]
         small = int(((counts > 0) & (counts < k)).sum())
@@ -76,7 +72,7 @@ def _strata(
     clashes=_clashes,
     unfit=_unfit,
     sizes=lambda options: {"k": options.get("k")},
-    needs_order=True,
+    holds="numbers",
     suggested={"k": 3},
 )
 def microaggregate(

@@ -12,7 +12,7 @@ from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.method import WEAKER, Protected, PublicNote, method
-from keyhole.protection.options import FINITE, POSITIVE, Options, Seed, numeric_problems
+from keyhole.protection.options import FINITE, POSITIVE, Options, Seed
 from keyhole.protection.writeback import infinite_notes, put_numbers
 from keyhole.utility.implicates import numbers
 
@@ -33,10 +33,7 @@ def _clashes(options: Options) -> list[str]:
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
-    names = add_noise.columns(options)
-    found = numeric_problems(data, names)
-    if found:
-        return found
+    names, found = add_noise.columns(options), []
     low, high = options.get("low", -np.inf), options.get("high", np.inf)
     for name in names:
         known = _known(numbers(data, name))
@@ -62,7 +59,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     note=PublicNote("A little was added at random to some numbers.", WEAKER),
     clashes=_clashes,
     unfit=_unfit,
-    needs_order=True,
+    holds="numbers",
 )
 def add_noise(
     data: Microdata,

@@ -19,7 +19,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats
 from keyhole.protection.method import WEAKER, Protected, PublicNote, method
 from keyhole.protection.methods.swapping import exchange
-from keyhole.protection.options import Options, Seed, TomlValue, exactly_one, forms_of, is_table
+from keyhole.protection.options import Options, Seed, TomlValue, forms_of, is_table
 
 Spread = Literal["even", "frequent"]
 
@@ -38,10 +38,7 @@ def _is_matrix(value: Any) -> bool:
 
 
 def _clashes(options: Options) -> list[str]:
-    found = exactly_one(options, "matrix", "p")
-    if "spread" in options and "p" not in options:
-        found.append("spread goes with p only.")
-    return found + [
+    return [
         f"the probabilities of row {str(key)!r} of matrix must add to 1. They do not."
         for key, row in options.get("matrix", {}).items()
         if abs(sum(row.values()) - 1) > _ROUNDING
@@ -82,6 +79,8 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     "exchanges",
     public=("column",),
     note=PublicNote("Some categories were changed at random.", WEAKER),
+    one_of=("matrix", "p"),
+    goes_with={"spread": "p"},
     clashes=_clashes,
     unfit=_unfit,
 )

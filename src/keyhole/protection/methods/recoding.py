@@ -25,7 +25,6 @@ from keyhole.protection.options import (
     Options,
     TomlValue,
     by_form,
-    exactly_one,
     find_by_form,
     forms_of,
     given_options,
@@ -156,15 +155,10 @@ def _map_problems(mapping: Mapping[Any, Any]) -> list[str]:
 
 
 def _clashes(options: Options) -> list[str]:
-    found = exactly_one(options, "map", "bands", "cuts", "width")
-    if found:
-        return found
     by_map = "map" in options
-    wrong = ("output", "start") if by_map else ("rest", "keep_rest")
+    wrong = ("output",) if by_map else ("rest", "keep_rest")
     where = "bands, cuts or width" if by_map else "a map"
     found = [f"{name} goes with {where} only." for name in wrong if name in options]
-    if "start" in options and "width" not in options:
-        found.append("start goes with width only.")
     if "rest" in options and options.get("keep_rest"):
         found.append("rest and keep_rest exclude each other. Leave one of them out.")
     found += _map_problems(options.get("map", {}))
@@ -269,6 +263,8 @@ def _suggest(data: Microdata, fix: Fix) -> Options | None:
     "recode",
     "codes",
     note=PublicNote("Categories were put together in {columns}.", AS_CODED),
+    one_of=("map", "bands", "cuts", "width"),
+    goes_with={"start": "width"},
     clashes=_clashes,
     unfit=_unfit,
     makes_labels=lambda options: "map" not in options and options.get("output", "label") == "label",

@@ -12,12 +12,12 @@ from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import Ints, number_rows
 from keyhole.protection.method import Protected, PublicNote, method
 from keyhole.protection.options import Options
 from keyhole.protection.writeback import blank_out, put_numbers
 from keyhole.selection.solve import KeyLimits
-from keyhole.selection.treating import KeyLimit, LadderNode, Treatment, give_back, number_rows
+from keyhole.selection.treating import KeyLimit, LadderNode, Treatment, give_back
 from keyhole.utility.implicates import numbers
 
 
@@ -29,15 +29,7 @@ def _clashes(options: Options) -> list[str]:
     others = [name for name in dict.fromkeys(named) if name not in options["keys"]]
     if others:
         found.append(f"limits must name keys only. Got {', '.join(map(repr, others))} instead.")
-    if "weight" in options and not options.get("remove"):
-        found.append("weight goes with remove only.")
     return found
-
-
-def _unfit(data: Microdata, options: Options) -> list[str]:
-    if "weight" in options:
-        data.weights(options["weight"])
-    return []
 
 
 def _share(doing: str) -> Option:
@@ -53,8 +45,8 @@ def _share(doing: str) -> Option:
         "They are not missing at random: they belong to unusual records.",
     ),
     writes=("keys", "weight"),
+    goes_with={"weight": "remove"},
     clashes=_clashes,
-    unfit=_unfit,
     repeats=True,
 )
 def suppress_records(

@@ -10,7 +10,7 @@ import polars as pl
 from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
-from keyhole.protection.options import POSITIVE, Options, Seed, numeric_problems
+from keyhole.protection.options import POSITIVE, Options, Seed
 from keyhole.protection.writeback import infinite_notes, put, put_numbers
 from keyhole.utility.implicates import numbers
 
@@ -55,9 +55,8 @@ MOST_MULTIPLES = 2.0**53
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
     name, base = options["column"], options["base"]
-    found = numeric_problems(data, [name])
-    if found or is_whole_base(data, name, base):
-        return found
+    if is_whole_base(data, name, base):
+        return []
     size = np.abs(numbers(data, name))
     largest = size[np.isfinite(size)].max(initial=0.0)
     if largest / MOST_MULTIPLES < base:
@@ -75,7 +74,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     note=PublicNote("Rounded: {columns}.", AS_CODED),
     unfit=_unfit,
     draws=lambda options: options.get("how") == "random",
-    needs_order=True,
+    holds="numbers",
 )
 def round_to_base(
     data: Microdata,

@@ -17,7 +17,7 @@ from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import risk
 from keyhole.protection.method import GoalCheck, Outcome, Protected, PublicNote, method
-from keyhole.protection.options import Options, exactly_one, given_options
+from keyhole.protection.options import Options, given_options
 from keyhole.protection.suppression_search import (
     make_key,
     sets_by_cost,
@@ -34,9 +34,7 @@ CUTOFF = 3
 
 def _clashes(options: Options) -> list[str]:
     keys = options["keys"]
-    found = exactly_one(options, "k", "limit")
-    if "cutoff" in options and "limit" not in options:
-        found.append("cutoff goes with limit only; k is its own.")
+    found = []
     if len(keys) > MOST_KEYS:
         found.append(f"keys must be at most {MOST_KEYS}. Got {len(keys)} instead.")
     for option in ("importance", "never"):
@@ -48,15 +46,6 @@ def _clashes(options: Options) -> list[str]:
     if set(keys) <= set(options.get("never", ())):
         found.append("never must leave a key whose values may be taken away. It names all.")
     return found
-
-
-def _unfit(data: Microdata, options: Options) -> list[str]:
-    if options.get("k", 0) <= data.records:
-        return []
-    return [
-        f"k must be at most the {plural(data.records, 'record')} of the file. Got {options['k']} "
-        f"instead."
-    ]
 
 
 def _goal(outcome: Outcome) -> GoalCheck:
@@ -93,8 +82,9 @@ def _aim(options: Options) -> str:
         "They cannot be told from values that were missing before.",
     ),
     writes=("keys",),
+    one_of=("k", "limit"),
+    goes_with={"cutoff": "limit"},
     clashes=_clashes,
-    unfit=_unfit,
     sizes=lambda options: {"k": options.get("k")},
     repeats=True,
     goal=_goal,

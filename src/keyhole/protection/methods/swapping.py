@@ -24,22 +24,12 @@ from keyhole.protection.options import Options, Seed
 from keyhole.protection.writeback import cell_numbers, one_form
 
 
-def _unfit(data: Microdata, options: Options) -> list[str]:
-    return [
-        f"column {name!r} must hold values in an order: numbers or dates. Got text instead: "
-        f"recode it to numbers first, or choose another column."
-        for name in rank_swap.columns(options)
-        if not (data.column(name).dtype.is_numeric() or data.column(name).dtype.is_temporal())
-    ]
-
-
 @method(
     "rank-swap",
     "exchanges",
     public=("columns",),
     note=PublicNote("Numbers were exchanged between records with similar ones.", WEAKER),
-    unfit=_unfit,
-    needs_order=True,
+    holds="order",
 )
 def rank_swap(
     data: Microdata,
@@ -141,8 +131,6 @@ def _partner(pool: dict[int, list[int]], own: int, draw: float, taken: Flags) ->
 def _swap_clashes(options: Options) -> list[str]:
     both = (name for name in options["area"] if name in options["match"])
     found = [f"{name!r} is an area and a match. Leave it out of one." for name in both]
-    if "cutoff" in options and "keys" not in options:
-        found.append("cutoff goes with keys only: the records at risk on them.")
     if "keys" not in options and not options.get("share"):
         found.append("keys, or a share, must be given: who is to be swapped.")
     return found
@@ -159,6 +147,7 @@ def _swap_unfit(data: Microdata, options: Options) -> list[str]:
     public=("area", "match", "keys"),
     note=PublicNote("Values were exchanged between pairs of similar records.", WEAKER),
     writes=("area",),
+    goes_with={"cutoff": "keys"},
     clashes=_swap_clashes,
     unfit=_swap_unfit,
 )
