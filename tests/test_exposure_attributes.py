@@ -338,8 +338,12 @@ def test_columns_of_the_role_sensitive_are_the_default_and_bad_options_are_told(
     assert [*keyhole.attributes(data, keys=["k"]).sensitive] == ["s"]
     with pytest.raises(OptionError, match="none has the role sensitive"):
         keyhole.attributes(frame, keys=["k"])
-    with pytest.raises(OptionError, match="must not be keys"):
-        keyhole.attributes(frame, keys=["k"], sensitive=["k"])
+    with pytest.raises(OptionError) as raised:
+        keyhole.attributes(frame, keys=["k", "x"], sensitive=["k", "y"], closeness=2)
+    assert len(raised.value.problems) == 4  # all at once: both as key and sensitive, x, y, 2
+    assert "sensitive must not be among the keys. Got 'k' as both" in str(raised.value)
+    with pytest.raises(OptionError, match="for a release against the original. Got .spark."):
+        keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame, engine="spark")
     with pytest.raises(OptionError, match="'s' is not a column"):
         keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame.rename({"s": "t"}))
 
@@ -354,3 +358,47 @@ def test_disk_gives_what_memory_gives(tmp_path):
         keyhole.attributes(path, **asked, engine="disk"),
     )
     assert {**there.to_dict(), "engine": "memory", "notes": []} == {**here.to_dict(), "notes": []}
+
+
+@settings(max_examples=60, deadline=None)
+@given(frames, st.integers(1, 4))
+def test_risk_tells_homogeneous_cells_and_their_levels_beside_rp(frame, cutoff):
+    found = keyhole.risk(frame, keys=["k", "j"], sensitive=["s"], cutoff=cutoff)
+    one, twin = found.sensitive["s"], slow(frame, ["k", "j"], "s", cutoff)
+    same = ("homogeneous_records", "homogeneous_cells", "uncommon_records", "hidden_by_rp")
+    assert {name: getattr(one, name) for name in same} == {name: twin[name] for name in same}
+    assert one.base_rate == pytest.approx(twin["base_rate"])
+    levels = Counter()
+    for row in frame.iter_rows(named=True):
+        cell = [r for r in frame.rows(named=True) if (r["k"], r["j"]) == (row["k"], row["j"])]
+        if len(cell) >= cutoff and len({r["s"] for r in cell}) == 1:
+            for key in ("k", "j"):
+                levels[key, "(missing)" if row[key] is None else str(row[key])] += 1
+    assert {(x.column, x.level): x.homogeneous for x in one.levels} == levels
+    plain = keyhole.risk(frame, keys=["k", "j"], cutoff=cutoff)
+    assert plain.sensitive is None
+    assert plain.rp == found.rp
+
+
+def test_scenarios_say_what_would_be_learnt_on_each_key():
+    from keyhole.data.examples import veterans_sample
+    from keyhole.environment.example import example_environment
+    from keyhole.environment.scenarios.recoding import scenario_key
+
+    data, environment = veterans_sample(500), example_environment()
+    names = ["commercial database", "register"]
+    keys = [scenario_key(environment, name, data) for name in names]
+    found = keyhole.risk(data, scenario=keys, sensitive=["means", "ms"])
+    for part in found.parts:
+        recoded = part.key.recode(data)
+        free = [name for name in ("means", "ms") if name not in part.keys]
+        assert [*part.exposure.sensitive] == free
+        for name in free:
+            alone = recoded.frame.filter(pl.col(name).n_unique().over(part.keys) == 1).height
+            assert part.exposure.sensitive[name].homogeneous_records == alone
+    head = found.tables()[0].columns
+    assert head[-2:] == ["learnt: means", "learnt: ms"]
+    alone = keyhole.risk(data, scenario=keys[0], sensitive=["means"])
+    assert alone.sensitive["means"] == found.parts[0].exposure.sensitive["means"]
+    with pytest.raises(OptionError, match="sensitive needs missing to be 'own'"):
+        keyhole.risk(data, keys=["sex"], sensitive=["means"], missing="drop")

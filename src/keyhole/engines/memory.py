@@ -134,6 +134,15 @@ class MemoryEngine:
         found = self.measure(keys, missing=missing)
         return found.sizes(), found.numbers()
 
+    def by_cell(self, keys: Sequence[str]) -> tuple[Ints, Tags]:
+        """Return where each cell of a key starts, and the records in the order of their cells.
+
+        They are sorted by compiled code, which is loaded for what is then counted in the cells.
+        """
+        columns = [self._columns[v] for v in self.numbers(keys)]
+        cells = SortedCells(columns, drop=False, storage=self.storage, compiled=True)
+        return cells.starts, cells.tags
+
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         """Return the distinct patterns of a key, each with the number of its records."""
         from keyhole.engines.partition import PatternTable
@@ -210,33 +219,40 @@ SMALL = 1 << 12
 class SortedCells:
     """The records sorted into cells, each row tagged with its record."""
 
-    def __init__(self, columns: Sequence[Codes], *, drop: bool, storage: Storage = MEMORY) -> None:
+    def __init__(
+        self,
+        columns: Sequence[Codes],
+        *,
+        drop: bool,
+        storage: Storage = MEMORY,
+        compiled: bool = False,
+    ) -> None:
         self._columns, self._plan = columns, layout([c.size for c in columns])
         self._storage, self._records = storage, len(columns[0].values)
         rows, tags = _tagged(columns, self._plan, storage)
         if drop:
             rows, tags = _complete(rows, tags, columns, storage)
-        self._rows, self._tags = _sorted(rows, tags, self._plan, storage)
-        self._starts = _starts(self._rows, storage)
+        self._rows, self.tags = _sorted(rows, tags, self._plan, storage, compiled)
+        self.starts = _starts(self._rows, storage)
 
     @cached_property
     def counts(self) -> Ints:
         """The size of each cell."""
-        out = self._storage.empty(len(self._starts) - 1, np.int64)
+        out = self._storage.empty(len(self.starts) - 1, np.int64)
         for some in parts(len(out)):
-            out[some] = np.diff(self._starts[some.start : some.stop + 1])
+            out[some] = np.diff(self.starts[some.start : some.stop + 1])
         return out
 
     @cached_property
     def _patterns(self) -> Words:
-        out = self._storage.empty((len(self._starts) - 1, self._plan.words), np.uint64)
+        out = self._storage.empty((len(self.starts) - 1, self._plan.words), np.uint64)
         for some in parts(len(out)):
-            out[some] = self._rows[self._starts[some]]
+            out[some] = self._rows[self.starts[some]]
         return out
 
     def first_records(self) -> Ints:
         """Return one record of each cell."""
-        first: Ints = self._tags[self._starts[:-1]].astype(np.int64)
+        first: Ints = self.tags[self.starts[:-1]].astype(np.int64)
         return first
 
     def spread(self, values: npt.NDArray[Any], absent: float) -> npt.NDArray[Any]:
@@ -251,14 +267,14 @@ class SortedCells:
         self, values: Callable[[slice], npt.NDArray[Any]], dtype: Any, absent: float
     ) -> npt.NDArray[Any]:
         out = self._storage.empty(self._records, dtype)
-        if len(self._tags) < self._records:
+        if len(self.tags) < self._records:
             out[:] = absent
-        for some in parts(len(self._tags)):
+        for some in parts(len(self.tags)):
             # The cells that lie in this part of the rows, the first and the last perhaps cut.
-            first = int(np.searchsorted(self._starts, some.start, side="right")) - 1
-            last = int(np.searchsorted(self._starts, some.stop, side="left"))
-            held = np.diff(self._starts[first : last + 1].clip(some.start, some.stop))
-            out[self._tags[some]] = np.repeat(values(slice(first, last)), held)
+            first = int(np.searchsorted(self.starts, some.start, side="right")) - 1
+            last = int(np.searchsorted(self.starts, some.stop, side="left"))
+            held = np.diff(self.starts[first : last + 1].clip(some.start, some.stop))
+            out[self.tags[some]] = np.repeat(values(slice(first, last)), held)
         return out
 
     def spectrum(self, sizes: npt.NDArray[Any]) -> Spectrum:
@@ -317,11 +333,14 @@ def _complete(
     return copied(rows[:left], storage), copied(tags[:left], storage)
 
 
-def _sorted(rows: Words, tags: Tags, plan: Layout, storage: Storage) -> tuple[Words, Tags]:
-    """Sort rows and tags; in NumPy alone where rows fit one word, so that nothing is compiled."""
+def _sorted(
+    rows: Words, tags: Tags, plan: Layout, storage: Storage, compiled: bool
+) -> tuple[Words, Tags]:
+    """Sort rows and tags; by default in NumPy alone where rows fit one word."""
     tag_bits = int(tags.max(initial=0)).bit_length()
     if plan.words == 1 and int(plan.bits.sum()) + tag_bits <= 64:
-        return _sorted_words(rows, tags, tag_bits)
+        bits = int(plan.bits.sum()) if compiled else 0
+        return _sorted_words(rows, tags, tag_bits, bits, storage)
     if plan.words == 1 and storage is MEMORY:
         order = np.argsort(rows[:, 0])
         return rows[order], tags[order]
@@ -332,12 +351,22 @@ def _sorted(rows: Words, tags: Tags, plan: Layout, storage: Storage) -> tuple[Wo
     return rows, tags
 
 
-def _sorted_words(rows: Words, tags: Tags, tag_bits: int) -> tuple[Words, Tags]:
-    """Sort rows in place as words that have the tags in their lowest bits."""
+def _sorted_words(
+    rows: Words, tags: Tags, tag_bits: int, bits: int, storage: Storage
+) -> tuple[Words, Tags]:
+    """Sort rows in place as words that have the tags, in order, in their lowest bits.
+
+    With the number of `bits` of the rows, by compiled code that looks at no others.
+    """
     words, low = rows[:, 0], np.uint64((1 << tag_bits) - 1)
     for some in parts(len(rows)):
         words[some] = words[some] << np.uint64(tag_bits) | tags[some].astype(np.uint64)
-    words.sort()
+    if bits:
+        from keyhole.kernels.cells import sort_words
+
+        sort_words(words, storage.empty(len(words), np.uint64), tag_bits, bits)
+    else:
+        words.sort()
     for some in parts(len(rows)):
         tags[some] = words[some] & low
         words[some] >>= np.uint64(tag_bits)

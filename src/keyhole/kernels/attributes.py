@@ -9,52 +9,17 @@ from keyhole.kernels.arrays import Floats, Ints, Numbers
 
 
 @njit(nogil=True, cache=True)
-def rows_by_cell(numbers: Ints, cells: int) -> tuple[Ints, Numbers]:
-    """Return where each cell starts, and the records of all cells in order of their cells."""
-    starts = np.zeros(cells + 1, dtype=np.int64)
-    for i in range(len(numbers)):
-        starts[numbers[i] + 1] += 1
-    for c in range(cells):
-        starts[c + 1] += starts[c]
-    rows = np.empty(len(numbers), dtype=np.int32)
-    at = starts[:-1].copy()
-    for i in range(len(numbers)):
-        rows[at[numbers[i]]] = i
-        at[numbers[i]] += 1
-    return starts, rows
-
-
-@njit(nogil=True, cache=True)
-def value_counts(
-    starts: Ints, codes: Ints, counts: Ints, present: Ints, first: int
-) -> tuple[int, int]:
-    """Count the codes of one cell; return how many differ and the largest count.
-
-    `counts` is zero everywhere before and must be cleared of `present[:n]` afterwards.
-    """
-    n, most = 0, 0
-    for i in range(starts[first], starts[first + 1]):
-        code = codes[i]
-        if counts[code] == 0:
-            present[n] = code
-            n += 1
-        counts[code] += 1
-        most = max(most, counts[code])
-    return n, most
-
-
-@njit(nogil=True, cache=True)
 def learn_by_cell(
-    starts: Ints, codes: Ints, total: Ints, level: int, ordered: int
-) -> tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats, Floats]:
-    """Return by cell what it tells of a column.
+    starts: Ints, codes: Numbers, held: Numbers, kinds: int, level: int, ordered: int
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats, Floats, Floats, Floats, Floats]:
+    """Return the records of each code, and by cell what it tells of the column.
 
     Parameters
     ----------
-    starts, codes
-        Where cells start, and the codes of the column, records in the order of their cells.
-    total
-        The count of each code in the whole file.
+    starts, codes, held
+        Where cells start, and of each row, in the order of the cells, its code and its records.
+    kinds
+        How many codes there are.
     level
         Of recursive diversity, how many of the most frequent values are left out of the rest.
     ordered
@@ -63,73 +28,90 @@ def learn_by_cell(
     Returns
     -------
     tuple
-        Different values; the largest count; the count of all but the `level - 1` most frequent;
-        entropy in nats; the sum of squared counts over the size; equal distance to the file;
-        ordered distance, NaN where the cell has no value in order; the largest relative gain.
+        The records of each code in all cells. By cell: different values; one of them; the largest
+        count; the count of all but the `level - 1` most frequent; entropy in nats; the sum of
+        squared counts over the size; equal distance to the file; ordered distance, NaN where the
+        cell has no value in order; the largest relative gain.
     """
-    cells, kinds = len(starts) - 1, len(total)
-    records = starts[-1]
-    shares = total / records
-    known = total[:ordered].sum()
+    cells = len(starts) - 1
+    total = np.zeros(kinds, dtype=np.int64)
+    for i in range(len(codes)):
+        total[codes[i]] += held[i]
+    shares = total / total.sum()
     # Cumulated shares of the values in order, and their sums, for ordered distances.
+    known = total[:ordered].sum()
     below, sums = np.zeros(ordered + 1), np.zeros(ordered + 1)
     for k in range(ordered):
         below[k + 1] = below[k] + (total[k] / known if known else 0.0)
         sums[k + 1] = sums[k] + below[k + 1]
-    distinct, most, rest = (
-        np.zeros(cells, dtype=np.int64),
-        np.zeros(cells, dtype=np.int64),
-        np.zeros(cells, dtype=np.int64),
-    )
-    entropy, squares, equal = np.zeros(cells), np.zeros(cells), np.zeros(cells)
-    moved, gain = np.full(cells, np.nan), np.zeros(cells)
+    distinct, value = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
+    most, rest = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
+    entropy, squares, equal = np.empty(cells), np.empty(cells), np.empty(cells)
+    moved, gain = np.full(cells, np.nan), np.empty(cells)
     counts, present = np.zeros(kinds, dtype=np.int64), np.empty(kinds, dtype=np.int64)
+    ranked = np.empty(kinds, dtype=np.int64)
     for c in range(cells):
-        size = starts[c + 1] - starts[c]
-        n, most[c] = value_counts(starts, codes, counts, present, c)
-        distinct[c] = n
-        seen = 0.0
+        size = n = 0
+        for i in range(starts[c], starts[c + 1]):
+            code, records = codes[i], held[i]
+            if counts[code] == 0:
+                present[n] = code
+                n += 1
+            counts[code] += records
+            size += records
+        top, seen, far, mixed, right, lift = 0, 0.0, 0.0, 0.0, 0.0, 0.0
         for j in range(n):
             code = present[j]
-            p = counts[code] / size
-            entropy[c] -= p * np.log(p)
-            squares[c] += counts[code] * p
-            equal[c] += abs(p - shares[code])
-            seen += shares[code]
-            gain[c] = max(gain[c], (p - shares[code]) / shares[code])
-        equal[c] = (equal[c] + max(1.0 - seen, 0.0)) / 2
-        rest[c] = size
-        if level > 1:
-            found = np.sort(counts[present[:n]])
-            for j in range(min(level - 1, n)):
-                rest[c] -= found[n - 1 - j]
-        if ordered > 1:
-            moved[c] = _moved(np.sort(present[:n]), counts, ordered, below, sums)
-        elif ordered == 1 and counts[0]:
-            moved[c] = 0.0
+            count = counts[code]
+            ranked[j], top = count, max(top, count)
+            p, q = count / size, shares[code]
+            mixed -= p * np.log(p) if p < 1 else 0.0
+            right += count * p
+            far += abs(p - q)
+            seen += q
+            lift = max(lift, (p - q) / q)
+        distinct[c], value[c], most[c] = n, present[0], top
+        entropy[c], squares[c], gain[c] = mixed, right, lift
+        equal[c] = (far + max(1.0 - seen, 0.0)) / 2
+        rest[c] = size - _largest(ranked[:n], level - 1)
+        if ordered:
+            moved[c] = _moved(present[:n], counts, ordered, below, sums)
         for j in range(n):
             counts[present[j]] = 0
-    return distinct, most, rest, entropy, squares, equal, moved, gain
+    return total, distinct, value, most, rest, entropy, squares, equal, moved, gain
 
 
 @njit(nogil=True, cache=True)
-def _moved(values: Ints, counts: Ints, ordered: int, below: Floats, sums: Floats) -> float:
+def _largest(counts: Ints, some: int) -> int:
+    """Return the sum of so many of the largest counts, which are put first."""
+    found = 0
+    for j in range(min(some, len(counts))):
+        for k in range(j + 1, len(counts)):
+            if counts[k] > counts[j]:
+                counts[j], counts[k] = counts[k], counts[j]
+        found += counts[j]
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _moved(present: Ints, counts: Ints, ordered: int, below: Floats, sums: Floats) -> float:
     """Return the ordered distance of a cell: the mean of cumulated differences over the steps."""
+    present.sort()
     known = 0
-    for code in values:
+    for code in present:
         if code < ordered:
             known += counts[code]
     if known == 0:
         return np.nan
     total, share, at = 0.0, 0.0, 0
-    for code in values:
+    for code in present:
         if code >= ordered:
             break
         total += _gap(share, at, code, below, sums)
         share += counts[code] / known
         at = code
     total += _gap(share, at, ordered - 1, below, sums)
-    return total / (ordered - 1)
+    return total / max(ordered - 1, 1)
 
 
 @njit(nogil=True, cache=True)

@@ -21,7 +21,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
 from keyhole.engines.choose import local_engine
 from keyhole.errors import OptionError
-from keyhole.exposure.attributes import homogeneous_shares
+from keyhole.exposure.attributes_cells import homogeneous_shares
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.exposure.loglinear import population_uniques
 from keyhole.kernels.arrays import Floats, Ints

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
+from keyhole.core.shared import sensitive_problems
 from keyhole.engines import MemoryEngine, Records
 from keyhole.engines.choose import local_engine
 from keyhole.errors import OptionError
-from keyhole.exposure.attributes import homogeneous_shares
+from keyhole.exposure.attributes_cells import homogeneous_shares, sensitive_by_role
 from keyhole.kernels.arrays import Ints
 
 
@@ -23,20 +23,14 @@ def telling_problems(question: Question, keys: Sequence[str]) -> Iterator[Proble
     """Say what is wrong with a limit on attribute disclosure, whatever the data."""
     if question.sensitive and question.homogeneous_limit is None:
         yield Problem("{sensitive} needs {homogeneous_limit}. Give the limit, or leave it out.")
-    both = [name for name in question.sensitive or () if name in keys]
-    if both:
-        yield Problem(
-            "{sensitive} must not be among the variables released as keys. Got {0} as both.",
-            quoted(both),
-        )
+    yield from sensitive_problems(question, keys)
 
 
 def sensitive_columns(question: Question, data: Records, keys: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that a limit is about: those named, else those of the role."""
     if question.homogeneous_limit is None:
         return ()
-    by_role = (n for n in data.names if data.variable(n).role == "sensitive" and n not in keys)
-    names = tuple(question.sensitive or by_role)
+    names = tuple(question.sensitive or sensitive_by_role(data, keys))
     if not names:
         raise OptionError(
             Problem("{homogeneous_limit} needs {sensitive}: no column has the role sensitive.")
