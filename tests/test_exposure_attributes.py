@@ -342,7 +342,7 @@ def test_columns_of_the_role_sensitive_are_the_default_and_bad_options_are_told(
         keyhole.attributes(frame, keys=["k", "x"], sensitive=["k", "y"], closeness=2)
     assert len(raised.value.problems) == 4  # all at once: both as key and sensitive, x, y, 2
     assert "sensitive must not be among the keys. Got 'k' as both" in str(raised.value)
-    with pytest.raises(OptionError, match="for a release against the original. Got .spark."):
+    with pytest.raises(OptionError, match=r"for a release against the original. Got .spark."):
         keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame, engine="spark")
     with pytest.raises(OptionError, match="'s' is not a column"):
         keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame.rename({"s": "t"}))

@@ -136,6 +136,32 @@ HomogeneousLimit = Annotated[
         high=1,
     ),
 ]
+DiversityLimit = Annotated[
+    int | None,
+    Option(
+        "The lowest acceptable l: so many different values of a sensitive column must be in every "
+        "cell.",
+        low=1,
+    ),
+]
+ClosenessLimit = Annotated[
+    float | None,
+    Option(
+        "The highest acceptable t: how far the values of a sensitive column in a cell may be from "
+        "those of the file.",
+        low=0,
+        high=1,
+    ),
+]
+CapLimit = Annotated[
+    float | None,
+    Option(
+        "The highest acceptable CAP: the chance of a right guess of a sensitive value from the "
+        "cell.",
+        low=0,
+        high=1,
+    ),
+]
 Level = Annotated[
     float, Option("The confidence level of the intervals, like 0.95.", above=0, below=1)
 ]

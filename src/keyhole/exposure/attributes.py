@@ -356,12 +356,11 @@ def _learnt(cells: AttributeCells, name: str, question: Question) -> LearntColum
         ("t of", question.closeness, distances > question.closeness + 1e-12),
         ("β of", question.likeness, found.gain > question.likeness + 1e-12),
     ]  # fmt: skip
-    known = distances[~np.isnan(distances)]
     has_numbers = kind == "measure" and backend_of(data).is_here
     return LearntColumn(
         **cells.told(found, question.cutoff),
         l=Diversity(int(found.distinct.min()), float(np.exp(found.entropy.min()))),
-        t_closeness=float(known.max()) if len(known) else None,
+        t_closeness=found.furthest(ordered),
         distance="ordered" if in_order else "equal",
         beta=float(found.gain.max()),
         cap=float(found.squares.sum() / data.records),

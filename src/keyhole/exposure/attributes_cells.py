@@ -74,6 +74,12 @@ class CellFigures(NamedTuple):
     moved: Floats
     gain: Floats
 
+    def furthest(self, ordered: int) -> float | None:
+        """Return the largest distance of a cell to the file, None if no cell has one."""
+        distances = self.moved if ordered else self.equal
+        known = distances[~np.isnan(distances)]
+        return float(known.max()) if len(known) else None
+
 
 class AttributeCells:
     """The cells of a key in order, with the values of sensitive columns in them."""
@@ -209,19 +215,62 @@ def told_columns(
     return dict(zip(names, in_threads(told, names), strict=True))
 
 
-def homogeneous_shares(
-    engine: MemoryEngine, keys: Sequence[str], sensitive: Mapping[str, Ints]
-) -> dict[str, float]:
-    """Return by sensitive column, in codes, the share of records in homogeneous cells of a key.
+@dataclass(frozen=True, slots=True)
+class ToldFigures(Figures):
+    """What a key tells of one sensitive column, as far as limits in a search go.
 
-    A column with one value tells nothing, and neither does a key without variables.
+    The share of records in homogeneous cells, the least number of different values in a cell, the
+    largest distance of a cell to the file, and CAP. A column with one value tells nothing.
     """
-    from keyhole.kernels.attributes import homogeneous_records
 
-    told = {n: codes for n, codes in sensitive.items() if (codes[:1] != codes).any()}
-    found = dict.fromkeys(sensitive, 0.0)
-    if keys and told:
-        cells = engine.measure(keys)
-        numbers, count = cells.numbers(), cells.spectrum.cells
-        found |= {n: homogeneous_records(numbers, count, c) / len(c) for n, c in told.items()}
-    return found
+    homogeneous: Annotated[float, Share("records")]
+    l: int  # noqa: E741
+    t_closeness: float | None
+    cap: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SensitiveCodes:
+    """A sensitive column in codes: of each record, how many codes, and how many are in order.
+
+    With one value in all records it tells nothing.
+    """
+
+    values: Array
+    size: int
+    ordered: int
+    tells_nothing: bool
+
+    @classmethod
+    def of(cls, data: Records, name: str) -> SensitiveCodes:
+        """Return the codes of a column; numbers and dates are in order."""
+        codes = data.codes(name)
+        ordered = len(codes.levels) if data.variable(name).kind in ("measure", "date") else 0
+        differ = bool((codes.values[:1] != codes.values).any())
+        return cls(codes.values, codes.size, ordered, not differ)
+
+
+def told_figures(
+    engine: MemoryEngine, keys: Sequence[str], sensitive: Mapping[str, SensitiveCodes]
+) -> dict[str, ToldFigures]:
+    """Return what a key, perhaps without variables, tells of sensitive columns."""
+    from keyhole.kernels.attributes import learn_by_cell
+
+    starts, rows = np.array([0, engine.records]), None
+    if keys:
+        starts, rows = engine.by_cell(keys)
+    sizes = np.diff(starts)
+
+    def told(one: SensitiveCodes) -> ToldFigures:
+        codes = (one.values if rows is None else one.values[rows]).astype(np.int32)
+        ones = np.ones(len(codes), dtype=np.int32)
+        found = CellFigures(*learn_by_cell(starts, codes, ones, one.size, 1, one.ordered))
+        alone = 0 if one.tells_nothing else int(sizes[found.distinct == 1].sum())
+        return ToldFigures(
+            homogeneous=alone / len(codes),
+            l=int(found.distinct.min()),
+            t_closeness=found.furthest(one.ordered),
+            cap=float(found.squares.sum() / len(codes)),
+        )
+
+    return dict(zip(sensitive, in_threads(told, list(sensitive.values())), strict=True))

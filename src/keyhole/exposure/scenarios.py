@@ -214,8 +214,14 @@ def compare_scenarios(
     for key in keys:
         exposure = found = None
         if key.keys:
-            asked = {"weight": weight, "fraction": fraction, "sensitive": sensitive}
-            exposure = risk(data, scenario=key, cutoff=cutoff, **asked)
+            exposure = risk(
+                data,
+                scenario=key,
+                cutoff=cutoff,
+                weight=weight,
+                fraction=fraction,
+                sensitive=sensitive,
+            )
             # The key and p(identification) stand apart.
             exposure = replace(exposure, key=None, identification=None)
             found = p_identification(key.scenario, exposure, figure=figure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from keyhole.kernels.arrays import Floats, Ints, Numbers
+from keyhole.kernels.arrays import Flags, Floats, Ints, Numbers
 
 
 @njit(nogil=True, cache=True)
@@ -38,12 +38,7 @@ def learn_by_cell(
     for i in range(len(codes)):
         total[codes[i]] += held[i]
     shares = total / total.sum()
-    # Cumulated shares of the values in order, and their sums, for ordered distances.
-    known = total[:ordered].sum()
-    below, sums = np.zeros(ordered + 1), np.zeros(ordered + 1)
-    for k in range(ordered):
-        below[k + 1] = below[k] + (total[k] / known if known else 0.0)
-        sums[k + 1] = sums[k] + below[k + 1]
+    below, sums = _cumulated(total[:ordered])
     distinct, value = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
     most, rest = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
     entropy, squares, equal = np.empty(cells), np.empty(cells), np.empty(cells)
@@ -79,6 +74,17 @@ def learn_by_cell(
         for j in range(n):
             counts[present[j]] = 0
     return total, distinct, value, most, rest, entropy, squares, equal, moved, gain
+
+
+@njit(nogil=True, cache=True)
+def _cumulated(total: Ints) -> tuple[Floats, Floats]:
+    """Return the cumulated shares of values in order, and their sums, for ordered distances."""
+    known, count = total.sum(), len(total)
+    below, sums = np.zeros(count + 1), np.zeros(count + 1)
+    for k in range(count):
+        below[k + 1] = below[k] + (total[k] / known if known else 0.0)
+        sums[k + 1] = sums[k] + below[k + 1]
+    return below, sums
 
 
 @njit(nogil=True, cache=True)
@@ -167,48 +173,86 @@ def spread_by_cell(
 
 
 @njit(nogil=True, cache=True)
-def homogeneous_records(numbers: Ints, cells: int, codes: Ints) -> int:
-    """Count the records in cells where all have one code; `numbers` has the cell of each."""
-    value, size = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
-    for i in range(len(numbers)):
-        c = numbers[i]
-        if size[c] == 0:
-            value[c] = codes[i]
-        elif value[c] != codes[i]:
-            value[c] = -1
-        size[c] += 1
-    return size[value >= 0].sum()
+def beyond_limits(
+    starts: Ints,
+    codes: Ints,
+    values: Numbers,
+    held: Numbers,
+    tables: Numbers,
+    total: Ints,
+    ordered: int,
+    settled: Floats,
+    limits: Floats,
+) -> Flags:
+    """Tell whether cells split by each rung of one column are beyond a limit.
 
-
-@njit(nogil=True, cache=True)
-def tally_homogeneous(
-    starts: Ints, codes: Ints, values: Ints, records: Ints, tables: Numbers, most: int
-) -> Ints:
-    """Count the records in homogeneous cells if cells were split by each rung of one column.
-
-    Rows are patterns in the order of their cells, each with its records. Tables are those of the
-    rungs, as in `tally_rungs`; once a count is beyond `most` it goes on no more.
+    Parameters
+    ----------
+    starts, codes, values, held
+        Where cells start, and of each row, in the order of the cells, its code in the column, its
+        sensitive value and its records.
+    tables
+        The code that stands for each in each rung, the finest first; the coarser tells no more.
+    total, ordered
+        The records of each sensitive value in the file; how many values are in order.
+    settled
+        Records in homogeneous cells, and the sum of squares, of cells that are not among the rows.
+    limits
+        The most records in homogeneous cells, the fewest different values of a cell, the largest
+        distance of a cell to the file, and the largest sum of squared counts over the size.
     """
-    out = np.zeros(len(tables), dtype=np.int64)
-    size = np.zeros(tables.shape[1], dtype=np.int64)
-    value = np.zeros(tables.shape[1], dtype=np.int64)
+    out = np.zeros(len(tables), dtype=np.bool_)
+    shares, (below, sums) = total / total.sum(), _cumulated(total[:ordered])
+    rows, at = np.zeros(tables.shape[1], dtype=np.int64), np.zeros(tables.shape[1], dtype=np.int64)
+    classes = np.empty(tables.shape[1], dtype=np.int64)
+    counts, present = np.zeros(len(total), np.int64), np.empty(len(total), np.int64)
+    order = np.empty(len(codes), dtype=np.int64)
     for k in range(len(tables)):
-        table, found = tables[k], 0
+        table, alone, squares = tables[k], settled[0], settled[1]
+        beyond = alone > limits[0] or squares > limits[3]
         for c in range(len(starts) - 1):
-            for i in range(starts[c], starts[c + 1]):
-                code = table[codes[i]]
-                if size[code] == 0:
-                    value[code] = values[i]
-                elif value[code] != values[i]:
-                    value[code] = -1
-                size[code] += records[i]
-            for i in range(starts[c], starts[c + 1]):
-                code = table[codes[i]]
-                found += size[code] if value[code] >= 0 else 0
-                size[code] = 0
-            if found > most:
+            if beyond:
                 break
-        out[k] = found
-        if found == 0:
+            seen, place = 0, starts[c]
+            for i in range(starts[c], starts[c + 1]):
+                code = table[codes[i]]
+                if rows[code] == 0:
+                    classes[seen] = code
+                    seen += 1
+                rows[code] += 1
+            for j in range(seen):
+                at[classes[j]] = place
+                place += rows[classes[j]]
+            for i in range(starts[c], starts[c + 1]):
+                code = table[codes[i]]
+                order[at[code]] = i
+                at[code] += 1
+            for j in range(seen):
+                last = at[classes[j]]
+                n = size = 0
+                for i in order[last - rows[classes[j]] : last]:
+                    value = values[i]
+                    if counts[value] == 0:
+                        present[n] = value
+                        n += 1
+                    counts[value] += held[i]
+                    size += held[i]
+                rows[classes[j]] = 0
+                alone += size if n == 1 else 0
+                far, unseen = 0.0, 1.0
+                for value in present[:n]:
+                    p = counts[value] / size
+                    squares += counts[value] * p
+                    far += abs(p - shares[value])
+                    unseen -= shares[value]
+                far = (far + max(unseen, 0.0)) / 2
+                if ordered and limits[2] < 1:
+                    far = _moved(present[:n], counts, ordered, below, sums)
+                beyond |= n < limits[1] or far > limits[2]
+                for value in present[:n]:
+                    counts[value] = 0
+            beyond |= alone > limits[0] or squares > limits[3]
+        out[k] = beyond
+        if not beyond:
             break
     return out
