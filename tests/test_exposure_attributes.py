@@ -297,6 +297,33 @@ def nearness(original, release, names):
     return identical / len(new), nearer / len(new)
 
 
+@settings(max_examples=40, deadline=None)
+@given(*[st.lists(st.tuples(ANSWERS, st.sampled_from([None, 0.0, 1.0, 2.5, 7.0])), min_size=2)] * 2)
+def test_closest_records_with_numbers_equal_all_comparisons(old, new):
+    schema = {"s": pl.String, "x": pl.Float64}
+    original, release = (pl.DataFrame(x, schema=schema, orient="row") for x in (old, new))
+    source = keyhole.load(original, kinds={"x": "measure"})
+    found = keyhole.attributes(
+        release, keys=["x"], sensitive=["s"], original=source, closest=True
+    ).closest
+    known = [x for _, x in (*old, *new) if x is not None]
+    width = max(known, default=0) - min(known, default=0)
+
+    def apart(a, b):
+        if None in (a[1], b[1]):
+            return (a[0] != b[0]) + (a[1] != b[1])
+        return (a[0] != b[0]) + (abs(a[1] - b[1]) / width if width else 0)
+
+    far = [min(apart(a, b) for b in old) for a in new]
+    place = [[apart(a, b) for b in old].index(d) for a, d in zip(new, far, strict=True)]
+    real = [min(apart(old[p], b) for i, b in enumerate(old) if i != p) for p in place]
+    assert found.identical == sum(d == 0 for d in far) / len(new)
+    # The scaled numbers differ by rounding: equal distances are left to the other tests.
+    clear = [(d, r) for d, r in zip(far, real, strict=True) if abs(d - r) > 1e-9]
+    assert found.nearer * len(new) >= sum(d < r for d, r in clear) - 1e-9
+    assert found.nearer * len(new) <= len(new) - sum(d > r for d, r in clear) + 1e-9
+
+
 def test_a_copy_is_as_near_as_can_be_and_far_numbers_are_far():
     draw = random.Random(5)
     people = {"sex": [draw.choice("fm") for _ in range(80)], "ill": ["n", "y"] * 40}
