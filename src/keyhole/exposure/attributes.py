@@ -317,7 +317,9 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
     keys, cutoff = question.keys, question.cutoff
     cells = AttributeCells.by_column(data, keys, names)
     learnt = in_threads(lambda name: _learnt(cells[name], name, question), names)
-    found, sizes = dict(zip(names, learnt, strict=True)), cells[names[0]].sizes
+    found = {name: one for name, (one, _) in zip(names, learnt, strict=True)}
+    alone = {name: flags for name, (_, flags) in zip(names, learnt, strict=True)}
+    sizes = cells[names[0]].sizes
     return Attributes(
         keys=tuple(keys),
         cutoff=cutoff,
@@ -325,7 +327,7 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
         cells=len(sizes),
         rp=int(sizes[sizes < cutoff].sum()) / data.records,
         sensitive=found,
-        grid=_grid(cells, found, cutoff),
+        grid=_grid(cells, found, alone, cutoff),
         notes=(*engine_notes(data), *_left_out(data, names)),
         engine=backend_of(data).name,
     )
@@ -337,7 +339,8 @@ def _left_out(data: Records, names: Sequence[str]) -> Iterator[str]:
         yield "how near numbers lie together is not measured on Spark, where their values stay"
 
 
-def _learnt(cells: AttributeCells, name: str, question: Question) -> LearntColumn:
+def _learnt(cells: AttributeCells, name: str, question: Question) -> tuple[LearntColumn, Flags]:
+    """Return what the cells tell of a column, and which of them are homogeneous."""
     data, sizes = cells.data, cells.sizes
     kind = data.variable(name).kind
     in_order = (
@@ -357,7 +360,7 @@ def _learnt(cells: AttributeCells, name: str, question: Question) -> LearntColum
         ("β of", question.likeness, found.gain > question.likeness + 1e-12),
     ]  # fmt: skip
     has_numbers = kind == "measure" and backend_of(data).is_here
-    return LearntColumn(
+    learnt = LearntColumn(
         **cells.told(found, question.cutoff),
         l=Diversity(int(found.distinct.min()), float(np.exp(found.entropy.min()))),
         t_closeness=found.furthest(ordered),
@@ -365,11 +368,12 @@ def _learnt(cells: AttributeCells, name: str, question: Question) -> LearntColum
         beta=float(found.gain.max()),
         cap=float(found.squares.sum() / data.records),
         short=tuple(
-            Short(measure, float(x), int(sizes[flags].sum()), int(flags.sum()))
+            Short(measure, float(x), int(sizes @ flags), int(flags.sum()))
             for measure, x, flags in limits
         ),
         numbers=_numbers(cells, name, question) if has_numbers else None,
     )
+    return learnt, found.distinct == 1
 
 
 def _numbers(cells: AttributeCells, name: str, question: Question) -> LearntNumbers:
@@ -392,7 +396,10 @@ def _numbers(cells: AttributeCells, name: str, question: Question) -> LearntNumb
 
 
 def _grid(
-    by_column: Mapping[str, AttributeCells], found: Mapping[str, LearntColumn], cutoff: int
+    by_column: Mapping[str, AttributeCells],
+    found: Mapping[str, LearntColumn],
+    alone: Mapping[str, Flags],
+    cutoff: int,
 ) -> TellingGrid | None:
     """Lay out the column of which most is told by the two keys with the most levels."""
     worst = max(found, key=lambda name: found[name].hidden_by_rp * (found[name].base_rate < 1))
@@ -402,11 +409,9 @@ def _grid(
     if len(sides) < 2 or not found[worst].disclosed or not found[worst].hidden_by_rp:
         return None
     down, across = sorted(sides, key=lambda name: -sides[name])[:2]
-    values = cells.codes(worst)
-    low, high = (f.reduceat(values, cells.starts[:-1]) for f in (np.minimum, np.maximum))
-    told = np.where((low == high) & (cells.sizes >= cutoff), cells.sizes, 0)
+    told = np.where(alone[worst] & (cells.sizes >= cutoff), cells.sizes, 0)
     width = sides[across]
-    y, x = (cells.key_codes[name].astype(np.int64) for name in (down, across))
+    y, x = (cells.key_codes[name] for name in (down, across))
     total, those = (
         np.bincount(y * width + x, weights=w).astype(np.int64) for w in (cells.sizes, told)
     )

@@ -116,10 +116,10 @@ class AttributeCells:
         return np.add.reduceat(self.held, self.starts[:-1], dtype=np.int64)
 
     @cached_property
-    def key_codes(self) -> dict[str, Array]:
+    def key_codes(self) -> dict[str, Ints]:
         """The code of each cell in each key."""
         first = self.rows[self.starts[:-1]]
-        return {name: self._codes(name)[first] for name in self.keys}
+        return {name: self._codes(name)[first].astype(np.int64) for name in self.keys}
 
     @cached_property
     def level_sizes(self) -> dict[str, Ints]:
@@ -147,13 +147,13 @@ class AttributeCells:
         total = found.total
         sizes, alone = self.sizes, found.distinct == 1
         hidden = alone & (sizes >= cutoff)
-        records, shares = int(sizes[alone].sum()), total / total.sum()
+        records, shares = int(sizes @ alone), total / total.sum()
         return {
             "homogeneous": records / self.data.records,
             "homogeneous_records": records,
             "homogeneous_cells": int(alone.sum()),
-            "uncommon_records": int(sizes[alone & (total[found.value] < total.max())].sum()),
-            "hidden_by_rp": int(sizes[hidden].sum()),
+            "uncommon_records": int(sizes @ (alone & (total[found.value] < total.max()))),
+            "hidden_by_rp": int(sizes @ hidden),
             "base_rate": float((shares**2).sum()),
             "levels": tuple(self._levels(hidden)),
         }
