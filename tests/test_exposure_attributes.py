@@ -195,25 +195,57 @@ def test_the_table_of_machanavajjhala_et_al():
     assert (one.l.distinct, one.l.entropy) == (1, 1.0)
 
 
+def test_the_diverse_table_of_machanavajjhala_et_al():
+    """The same patients, 3-diverse (2007, figure 3): every block has counts 2, 1, 1."""
+    blocks = {
+        ("1305*", "<=40"): ["heart", "viral", "cancer", "cancer"],
+        ("1485*", ">40"): ["cancer", "heart", "viral", "viral"],
+        ("1306*", "<=40"): ["heart", "viral", "cancer", "cancer"],
+    }
+    rows = [(*cell, x) for cell, some in blocks.items() for x in some]
+    frame = pl.DataFrame(rows, schema=["zip", "age", "condition"], orient="row")
+    ask = {"keys": ["zip", "age"], "sensitive": ["condition"], "diversity": 3}
+    for c, records in ((2, 12), (2.5, 0)):  # (c, 3): 2 < c x 1 holds above 2 only
+        one = keyhole.attributes(frame, **ask, recursion=c).sensitive["condition"]
+        short = {s.measure: s.records for s in one.short}
+        assert short["recursive diversity, c ="] == records
+        assert short["distinct l of"] == 0
+        assert short["entropy l of"] == 12  # exp(1.5 log 2) is below 3
+    assert (one.homogeneous_records, one.l.distinct) == (0, 3)
+    assert one.l.entropy == pytest.approx(2**1.5)
+
+
+def salaries(*blocks):
+    """Return the salaries of Li et al. (2007), in thousands, in blocks."""
+    rows = [(cell, x) for cell, some in enumerate(blocks) for x in some]
+    frame = pl.DataFrame(rows, schema=["cell", "pay"], orient="row")
+    found = keyhole.attributes(frame, keys=["cell"], sensitive=["pay"], distance="ordered")
+    return found.sensitive["pay"]
+
+
 def test_the_distances_of_li_et_al():
-    """Their salaries 3k to 11k (2007, section 5.1): {3,4,5} is at 0.375, {6,8,11} at 0.167."""
-    salaries = {"a": [3, 4, 5], "b": [6, 8, 11], "c": [7, 9, 10]}
-    frame = pl.DataFrame(
-        {
-            "cell": [c for c in salaries for _ in range(3)],
-            "pay": [x for some in salaries.values() for x in some],
-        }
-    )
-    for least, expected in ((3, 0.375), (6, 1 / 6)):
-        found = keyhole.attributes(
-            frame,
-            keys=["cell"],
-            sensitive=["pay"],
-            distance="ordered",
-            closeness=expected - 1e-6,
-        ).sensitive["pay"]
-        assert any(s.measure == "t of" and s.records >= least for s in found.short)
-    assert found.t_closeness == pytest.approx(0.375)
+    """Li et al. 2007, section 5: {3, 4, 5} is at 0.375, {6, 8, 11} at 0.167 (tables 3 to 5)."""
+    three_diverse = salaries([3, 4, 5], [6, 8, 11], [7, 9, 10])
+    assert three_diverse.t_closeness == pytest.approx(0.375)
+    # Of {6, 8, 11} against the rest together only its own distance is the largest.
+    assert salaries([6, 8, 11], [3, 4, 5, 7, 9, 10]).t_closeness == pytest.approx(1 / 6)
+    assert salaries([3, 5, 9], [6, 8, 11], [4, 7, 10]).t_closeness == pytest.approx(1 / 6)
+
+
+def test_attribution_worked_by_hand():
+    """The formulas of Taub et al. (2018) on four people and a release of four.
+
+    Of key a the original has y, y, n and the release y, n; of b both have n; c is new. From the
+    original's own cells 2/3, 2/3, 1/3 and 1 are right, from the release's 1/2, 1/2, 1/2 and 1.
+    """
+    original = pl.DataFrame({"k": [*"aaab"], "s": [*"yynn"]})
+    release = pl.DataFrame({"k": [*"aabc"], "s": [*"ynny"]})
+    one = keyhole.attributes(release, keys=["k"], sensitive=["s"], original=original).sensitive["s"]
+    assert one.baseCAPd == 0.5
+    assert one.CAPd == pytest.approx(2 / 3)
+    assert one.DCAP == 2.5 / 4
+    assert (one.iS, one.DiS, one.DiSCO) == (1, 0.25, 0.25)
+    assert (one.TCAP, one.disclosures_right) == (0.25, 1)
 
 
 def attribution(original, release, keys, target):
