@@ -2,16 +2,24 @@
 
 Every rival gets the columns as small integers before the clock starts, and gives by sensitive
 column the records in homogeneous cells, those in cells of the cutoff or more, the least l, the
-largest t, CAP and the base rate. All must give the same figures; keyhole gives some more. pycanon
-1.3.6, which has some of them, needs an older NumPy than keyhole does, and is not compared.
+largest t, CAP and the base rate. All must give the same figures; keyhole gives some more.
+
+pycanon needs an older NumPy than keyhole does. Where `KEYHOLE_PYCANON` names the Python of an
+environment that has it, it is measured there, on the first records of the file.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 
@@ -19,11 +27,14 @@ from benchmarks.clock import best_of, say
 from benchmarks.files import encoded_alone, sample
 from benchmarks.rivals import CUTOFF
 from benchmarks.targets import Target
+from keyhole.data import load
 from keyhole.exposure.attributes import attributes
 
 KEYS = ("sex", "ag8r", "source", "pow", "ms", "psx", "aor", "homstate")
 SENSITIVE = ("means", "cp", "lsr", "ethnic", "period")
 LEAST_RATIO = 10.0
+CAREFUL = "pandas, cells numbered once"
+"""Beside the plain way, for whoever is that careful; no target counts against it."""
 Figures = dict[str, tuple[float, ...]]
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 
@@ -45,6 +56,7 @@ def measure_attributes(records: int, rounds: int) -> dict[str, Any]:
     ways: dict[str, Callable[[], Figures]] = {
         "pandas": lambda: _pandas(whole),
         "Polars": lambda: _polars(frame),
+        CAREFUL: lambda: _numbered(whole),
     }
     rivals = []
     for name, run in ways.items():
@@ -55,7 +67,45 @@ def measure_attributes(records: int, rounds: int) -> dict[str, Any]:
                 raise AssertionError(f"{name} finds other figures of {column} than keyhole")
         rivals.append({"name": name, "seconds": seconds, "ratio": seconds / ours})
     case = {"records": records, "cells": found.cells, "seconds": ours, "rivals": rivals}
-    return {"cases": [case]}
+    return {"cases": [case, *_against_pycanon(frame.head(max(1_000, records // 100)), rounds)]}
+
+
+_PYCANON = """
+import json, sys, time
+import pandas as pd
+from pycanon import anonymity
+frame, keys = pd.read_parquet(sys.argv[1]).astype(str), sys.argv[2].split(",")
+begin, found = time.perf_counter(), {}
+for name in sys.argv[3].split(","):
+    found[name] = [
+        anonymity.l_diversity(frame, keys, [name]),
+        anonymity.t_closeness(frame, keys, [name]),
+        anonymity.basic_beta_likeness(frame, keys, [name]),
+    ]
+print(json.dumps([time.perf_counter() - begin, found], default=float))
+"""
+
+
+def _against_pycanon(frame: pl.DataFrame, rounds: int) -> Iterator[dict[str, Any]]:
+    """Yield the case of pycanon, which gives l, t and β, if there is an environment that has it."""
+    python = os.environ.get("KEYHOLE_PYCANON")
+    if not python:
+        say("attributes: KEYHOLE_PYCANON names no environment with pycanon, which is left out")
+        return
+    say("attributes: pycanon")
+    data = load(frame, kinds=dict.fromkeys(frame.columns, "category"))
+    asked = {"keys": KEYS, "sensitive": SENSITIVE, "cutoff": CUTOFF}
+    ours, found = best_of(rounds, lambda: attributes(data, **asked))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file.parquet"
+        frame.write_parquet(path)
+        command = [python, "-c", _PYCANON, str(path), ",".join(KEYS), ",".join(SENSITIVE)]
+        seconds, given = json.loads(subprocess.check_output(command, text=True))
+    for name, one in found.sensitive.items():
+        if not all(map(math.isclose, given[name], (one.l.distinct, one.t_closeness, one.beta))):
+            raise AssertionError(f"pycanon finds other figures of {name} than keyhole")
+    rival = {"name": "pycanon", "seconds": seconds, "ratio": seconds / ours}
+    yield {"records": frame.height, "cells": found.cells, "seconds": ours, "rivals": [rival]}
 
 
 def _pandas(frame: pd.DataFrame) -> Figures:
@@ -78,6 +128,27 @@ def _pandas(frame: pd.DataFrame) -> Figures:
             alone.sum(), alone[alone >= CUTOFF].sum(), cells["k"].min(),
             math.exp(cells["log"].min()), (cells["gap"].max() + 1) / 2,
             counts["p2"].sum() / len(frame), (base**2).sum(),
+        )  # fmt: skip
+    return out
+
+
+def _numbered(frame: pd.DataFrame) -> Figures:
+    """The same with the cells numbered first, once for all columns, and NumPy for the rest."""
+    cell = frame.groupby(list(KEYS), observed=True, sort=False).ngroup().to_numpy()
+    size, out = np.bincount(cell), {}
+    for name in SENSITIVE:
+        value, kinds = frame[name].to_numpy(), int(frame[name].max()) + 1
+        base = np.bincount(value, minlength=kinds) / len(frame)
+        pair = pd.Series(cell * kinds + value).value_counts(sort=False)
+        which, n, margin = pair.index // kinds, pair.to_numpy(), base[pair.index % kinds]
+        share = n / size[which]
+        kept = np.bincount(which)
+        log = np.bincount(which, -share * np.log(share))
+        gap = np.bincount(which, np.abs(share - margin) - margin)
+        alone = size[kept == 1]
+        out[name] = (
+            alone.sum(), alone[alone >= CUTOFF].sum(), kept.min(), math.exp(log.min()),
+            (gap.max() + 1) / 2, (share * n).sum() / len(frame), (base**2).sum(),
         )  # fmt: skip
     return out
 
@@ -112,14 +183,15 @@ def attributes_sections(found: Mapping[str, Any] | None, table: Table) -> Iterat
         return
     rows = []
     for case in found["cases"]:
-        rows.append([f"{case['records']:,}", f"{case['cells']:,}", f"{case['seconds']:.2f}", "1"])
+        rows.append([f"{case['records']:,}", f"{case['cells']:,}", f"{case['seconds']:.3f}", "1"])
         rows += [
             [f"… {one['name']}", "", f"{one['seconds']:.2f}", f"{one['ratio']:.1f}"]
             for one in case["rivals"]
         ]
     yield (
         f"## What the key tells: {len(KEYS)} keys, {len(SENSITIVE)} sensitive columns\n\n"
-        "Homogeneous cells, l-diversity, t-closeness, CAP and base rate, the same from all.\n\n"
+        "Homogeneous cells, l-diversity, t-closeness, CAP and base rate, the same from all; of "
+        "pycanon l, t and β, on fewer records.\n\n"
         + table(["records", "cells", "seconds", "times ours"], rows)
     )
 
@@ -127,6 +199,6 @@ def attributes_sections(found: Mapping[str, Any] | None, table: Table) -> Iterat
 def attributes_targets(found: Mapping[str, Any] | None) -> Iterator[Target]:
     """Yield what the measurements must show."""
     for case in (found or {}).get("cases", ()):
-        for rival in case["rivals"]:
+        for rival in (one for one in case["rivals"] if one["name"] != CAREFUL):
             what = f"what the key tells, {case['records']:,} records, against {rival['name']}"
             yield Target(what, rival["ratio"], LEAST_RATIO, "times", True)

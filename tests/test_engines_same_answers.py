@@ -206,6 +206,28 @@ def test_drivers(veterans, there):
         assert other.engine == there["engine"]
 
 
+def test_attributes(veterans, there):
+    asked = {"keys": KEYS[:3], "sensitive": ["means", "age"]}
+    here, other = (keyhole.attributes(veterans, **asked, **more) for more in ({}, there))
+    assert other.engine == there["engine"]
+    numbers = [other.sensitive["age"].numbers, here.sensitive["age"].numbers]
+    if there["engine"] == "spark":
+        assert numbers[0] is None
+        assert "not measured on Spark" in other.notes[-1]
+    else:
+        assert numbers[0] == numbers[1]
+    for name, one in here.sensitive.items():
+        mine, its = (
+            {k: v for k, v in x.to_dict().items() if k != "numbers"}
+            for x in (one, other.sensitive[name])
+        )
+        assert its.pop("l") == pytest.approx(mine.pop("l"))  # sums in another order
+        for figure in ("t_closeness", "beta", "cap", "base_rate"):
+            assert its.pop(figure) == pytest.approx(mine.pop(figure))
+        assert its == mine
+    assert (other.cells, other.rp, other.grid) == (here.cells, here.rp, here.grid)
+
+
 def test_the_cheapest_fix(veterans, on_disk):
     asked = {"keys": ["age", "sex", "homstate"], "limit": 0.1}
     assert told(keyhole.cheapest_fix(veterans, **asked, **on_disk)) == told(

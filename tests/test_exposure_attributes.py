@@ -195,25 +195,57 @@ def test_the_table_of_machanavajjhala_et_al():
     assert (one.l.distinct, one.l.entropy) == (1, 1.0)
 
 
+def test_the_diverse_table_of_machanavajjhala_et_al():
+    """The same patients, 3-diverse (2007, figure 3): every block has counts 2, 1, 1."""
+    blocks = {
+        ("1305*", "<=40"): ["heart", "viral", "cancer", "cancer"],
+        ("1485*", ">40"): ["cancer", "heart", "viral", "viral"],
+        ("1306*", "<=40"): ["heart", "viral", "cancer", "cancer"],
+    }
+    rows = [(*cell, x) for cell, some in blocks.items() for x in some]
+    frame = pl.DataFrame(rows, schema=["zip", "age", "condition"], orient="row")
+    ask = {"keys": ["zip", "age"], "sensitive": ["condition"], "diversity": 3}
+    for c, records in ((2, 12), (2.5, 0)):  # (c, 3): 2 < c x 1 holds above 2 only
+        one = keyhole.attributes(frame, **ask, recursion=c).sensitive["condition"]
+        short = {s.measure: s.records for s in one.short}
+        assert short["recursive diversity, c ="] == records
+        assert short["distinct l of"] == 0
+        assert short["entropy l of"] == 12  # exp(1.5 log 2) is below 3
+    assert (one.homogeneous_records, one.l.distinct) == (0, 3)
+    assert one.l.entropy == pytest.approx(2**1.5)
+
+
+def salaries(*blocks):
+    """Return the salaries of Li et al. (2007), in thousands, in blocks."""
+    rows = [(cell, x) for cell, some in enumerate(blocks) for x in some]
+    frame = pl.DataFrame(rows, schema=["cell", "pay"], orient="row")
+    found = keyhole.attributes(frame, keys=["cell"], sensitive=["pay"], distance="ordered")
+    return found.sensitive["pay"]
+
+
 def test_the_distances_of_li_et_al():
-    """Their salaries 3k to 11k (2007, section 5.1): {3,4,5} is at 0.375, {6,8,11} at 0.167."""
-    salaries = {"a": [3, 4, 5], "b": [6, 8, 11], "c": [7, 9, 10]}
-    frame = pl.DataFrame(
-        {
-            "cell": [c for c in salaries for _ in range(3)],
-            "pay": [x for some in salaries.values() for x in some],
-        }
-    )
-    for least, expected in ((3, 0.375), (6, 1 / 6)):
-        found = keyhole.attributes(
-            frame,
-            keys=["cell"],
-            sensitive=["pay"],
-            distance="ordered",
-            closeness=expected - 1e-6,
-        ).sensitive["pay"]
-        assert any(s.measure == "t of" and s.records >= least for s in found.short)
-    assert found.t_closeness == pytest.approx(0.375)
+    """Li et al. 2007, section 5: {3, 4, 5} is at 0.375, {6, 8, 11} at 0.167 (tables 3 to 5)."""
+    three_diverse = salaries([3, 4, 5], [6, 8, 11], [7, 9, 10])
+    assert three_diverse.t_closeness == pytest.approx(0.375)
+    # Of {6, 8, 11} against the rest together only its own distance is the largest.
+    assert salaries([6, 8, 11], [3, 4, 5, 7, 9, 10]).t_closeness == pytest.approx(1 / 6)
+    assert salaries([3, 5, 9], [6, 8, 11], [4, 7, 10]).t_closeness == pytest.approx(1 / 6)
+
+
+def test_attribution_worked_by_hand():
+    """The formulas of Taub et al. (2018) on four people and a release of four.
+
+    Of key a the original has y, y, n and the release y, n; of b both have n; c is new. From the
+    original's own cells 2/3, 2/3, 1/3 and 1 are right, from the release's 1/2, 1/2, 1/2 and 1.
+    """
+    original = pl.DataFrame({"k": [*"aaab"], "s": [*"yynn"]})
+    release = pl.DataFrame({"k": [*"aabc"], "s": [*"ynny"]})
+    one = keyhole.attributes(release, keys=["k"], sensitive=["s"], original=original).sensitive["s"]
+    assert one.baseCAPd == 0.5
+    assert one.CAPd == pytest.approx(2 / 3)
+    assert one.DCAP == 2.5 / 4
+    assert (one.iS, one.DiS, one.DiSCO) == (1, 0.25, 0.25)
+    assert (one.TCAP, one.disclosures_right) == (0.25, 1)
 
 
 def attribution(original, release, keys, target):
@@ -297,6 +329,33 @@ def nearness(original, release, names):
     return identical / len(new), nearer / len(new)
 
 
+@settings(max_examples=40, deadline=None)
+@given(*[st.lists(st.tuples(ANSWERS, st.sampled_from([None, 0.0, 1.0, 2.5, 7.0])), min_size=2)] * 2)
+def test_closest_records_with_numbers_equal_all_comparisons(old, new):
+    schema = {"s": pl.String, "x": pl.Float64}
+    original, release = (pl.DataFrame(x, schema=schema, orient="row") for x in (old, new))
+    source = keyhole.load(original, kinds={"x": "measure"})
+    found = keyhole.attributes(
+        release, keys=["x"], sensitive=["s"], original=source, closest=True
+    ).closest
+    known = [x for _, x in (*old, *new) if x is not None]
+    width = max(known, default=0) - min(known, default=0)
+
+    def apart(a, b):
+        if None in (a[1], b[1]):
+            return (a[0] != b[0]) + (a[1] != b[1])
+        return (a[0] != b[0]) + (abs(a[1] - b[1]) / width if width else 0)
+
+    far = [min(apart(a, b) for b in old) for a in new]
+    place = [[apart(a, b) for b in old].index(d) for a, d in zip(new, far, strict=True)]
+    real = [min(apart(old[p], b) for i, b in enumerate(old) if i != p) for p in place]
+    assert found.identical == sum(d == 0 for d in far) / len(new)
+    # The scaled numbers differ by rounding: equal distances are left to the other tests.
+    clear = [(d, r) for d, r in zip(far, real, strict=True) if abs(d - r) > 1e-9]
+    assert found.nearer * len(new) >= sum(d < r for d, r in clear) - 1e-9
+    assert found.nearer * len(new) <= len(new) - sum(d > r for d, r in clear) + 1e-9
+
+
 def test_a_copy_is_as_near_as_can_be_and_far_numbers_are_far():
     draw = random.Random(5)
     people = {"sex": [draw.choice("fm") for _ in range(80)], "ill": ["n", "y"] * 40}
@@ -338,8 +397,12 @@ def test_columns_of_the_role_sensitive_are_the_default_and_bad_options_are_told(
     assert [*keyhole.attributes(data, keys=["k"]).sensitive] == ["s"]
     with pytest.raises(OptionError, match="none has the role sensitive"):
         keyhole.attributes(frame, keys=["k"])
-    with pytest.raises(OptionError, match="must not be keys"):
-        keyhole.attributes(frame, keys=["k"], sensitive=["k"])
+    with pytest.raises(OptionError) as raised:
+        keyhole.attributes(frame, keys=["k", "x"], sensitive=["k", "y"], closeness=2)
+    assert len(raised.value.problems) == 4  # all at once: both as key and sensitive, x, y, 2
+    assert "sensitive must not be among the keys. Got 'k' as both" in str(raised.value)
+    with pytest.raises(OptionError, match=r"for a release against the original. Got .spark."):
+        keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame, engine="spark")
     with pytest.raises(OptionError, match="'s' is not a column"):
         keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame.rename({"s": "t"}))
 
@@ -354,3 +417,47 @@ def test_disk_gives_what_memory_gives(tmp_path):
         keyhole.attributes(path, **asked, engine="disk"),
     )
     assert {**there.to_dict(), "engine": "memory", "notes": []} == {**here.to_dict(), "notes": []}
+
+
+@settings(max_examples=60, deadline=None)
+@given(frames, st.integers(1, 4))
+def test_risk_tells_homogeneous_cells_and_their_levels_beside_rp(frame, cutoff):
+    found = keyhole.risk(frame, keys=["k", "j"], sensitive=["s"], cutoff=cutoff)
+    one, twin = found.sensitive["s"], slow(frame, ["k", "j"], "s", cutoff)
+    same = ("homogeneous_records", "homogeneous_cells", "uncommon_records", "hidden_by_rp")
+    assert {name: getattr(one, name) for name in same} == {name: twin[name] for name in same}
+    assert one.base_rate == pytest.approx(twin["base_rate"])
+    levels = Counter()
+    for row in frame.iter_rows(named=True):
+        cell = [r for r in frame.rows(named=True) if (r["k"], r["j"]) == (row["k"], row["j"])]
+        if len(cell) >= cutoff and len({r["s"] for r in cell}) == 1:
+            for key in ("k", "j"):
+                levels[key, "(missing)" if row[key] is None else str(row[key])] += 1
+    assert {(x.column, x.level): x.homogeneous for x in one.levels} == levels
+    plain = keyhole.risk(frame, keys=["k", "j"], cutoff=cutoff)
+    assert plain.sensitive is None
+    assert plain.rp == found.rp
+
+
+def test_scenarios_say_what_would_be_learnt_on_each_key():
+    from keyhole.data.examples import veterans_sample
+    from keyhole.environment.example import example_environment
+    from keyhole.environment.scenarios.recoding import scenario_key
+
+    data, environment = veterans_sample(500), example_environment()
+    names = ["commercial database", "register"]
+    keys = [scenario_key(environment, name, data) for name in names]
+    found = keyhole.risk(data, scenario=keys, sensitive=["means", "ms"])
+    for part in found.parts:
+        recoded = part.key.recode(data)
+        free = [name for name in ("means", "ms") if name not in part.keys]
+        assert [*part.exposure.sensitive] == free
+        for name in free:
+            alone = recoded.frame.filter(pl.col(name).n_unique().over(part.keys) == 1).height
+            assert part.exposure.sensitive[name].homogeneous_records == alone
+    head = found.tables()[0].columns
+    assert head[-2:] == ["learnt: means", "learnt: ms"]
+    alone = keyhole.risk(data, scenario=keys[0], sensitive=["means"])
+    assert alone.sensitive["means"] == found.parts[0].exposure.sensitive["means"]
+    with pytest.raises(OptionError, match="sensitive needs missing to be 'own'"):
+        keyhole.risk(data, keys=["sex"], sensitive=["means"], missing="drop")

@@ -413,3 +413,38 @@ def test_intervals_cut_at_the_frame_get_an_arrow():
     assert all(row["edge"] == last for row in right)
     assert all(row["edge"] == first for row in left)
     assert "An arrow: the interval goes on past the frame." in spec["title"]["subtitle"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([None, 0, 1]), st.integers(0, 1), st.sampled_from([None, 0, 1])),
+        min_size=2,
+        max_size=20,
+    )
+)
+def test_with_a_sensitive_column_records_in_homogeneous_cells_are_at_risk(rows):
+    frame = pl.DataFrame(rows, schema=["k", "j", "s"], orient="row")
+    data = load(frame, kinds=dict.fromkeys("kjs", "category"))
+    found = drivers(data, keys=["k", "j"], sensitive="s")
+    alone = [len({r[2] for r in rows if r[:2] == row[:2]}) == 1 for row in rows]
+    assert found.homogeneous == sum(alone) / len(rows)
+    assert found.rp == risk(data, keys=["k", "j"]).rp
+    assert not found.regroupings
+    assert not found.apart
+    for one in found.levels:
+        place = "kj".index(one.variable)
+        mine = [
+            flag
+            for row, flag in zip(rows, alone, strict=True)
+            if (one.level == "(missing)" if row[place] is None else str(row[place]) == one.level)
+        ]
+        assert (one.records, one.at_risk) == (len(mine), sum(mine))
+
+
+def test_a_sensitive_column_is_named_and_is_no_key():
+    data = veterans_sample(500)
+    found = drivers(data, keys=["sex", "ag8r"], sensitive="means")
+    assert "in cells with one value of means" in found.tables()[0].notes[0]
+    assert "with one value of means" in json.dumps(found.plot().to_dict())
+    with pytest.raises(OptionError, match="Got 'sex' as both"):
+        drivers(data, keys=["sex", "ag8r"], sensitive="sex")

@@ -20,7 +20,7 @@ from keyhole.core.kinds import (
     Memory,
     Whole,
 )
-from keyhole.core.names import repeated
+from keyhole.core.names import quoted, repeated
 from keyhole.core.options import Option, Problem, Question
 
 Names = str | Iterable[str]
@@ -122,8 +122,8 @@ Limit = Annotated[float, Option("The highest acceptable RP, from 0 to 1.", low=0
 Sensitive = Annotated[
     Names | None,
     Option(
-        "Sensitive columns, whose values the variables released must not tell; by default those "
-        "with the role sensitive.",
+        "Sensitive columns, whose values nobody should learn from the key; by default those with "
+        "the role sensitive.",
         kind=Columns("sensitive"),
     ),
 ]
@@ -132,6 +132,32 @@ HomogeneousLimit = Annotated[
     Option(
         "The highest acceptable share of records in cells where all have one value of a sensitive "
         "column.",
+        low=0,
+        high=1,
+    ),
+]
+DiversityLimit = Annotated[
+    int | None,
+    Option(
+        "The lowest acceptable l: so many different values of a sensitive column must be in every "
+        "cell.",
+        low=1,
+    ),
+]
+ClosenessLimit = Annotated[
+    float | None,
+    Option(
+        "The highest acceptable t: how far the values of a sensitive column in a cell may be from "
+        "those of the file.",
+        low=0,
+        high=1,
+    ),
+]
+CapLimit = Annotated[
+    float | None,
+    Option(
+        "The highest acceptable CAP: the chance of a right guess of a sensitive value from the "
+        "cell.",
         low=0,
         high=1,
     ),
@@ -242,6 +268,16 @@ DossierFolder = Annotated[
     str | os.PathLike[str],
     CommandOption("The folder that a review wrote.", kind=File(), metavar="DIR", argument=True),
 ]
+
+
+def sensitive_problems(question: Question, keys: Iterable[str]) -> Iterator[Problem]:
+    """Say which sensitive columns are also keys."""
+    both = [name for name in question.sensitive or () if name in (keys or ())]
+    if both:
+        yield Problem(
+            "{sensitive} must not be among the keys. Got {0} as both: leave it out of one.",
+            quoted(both),
+        )
 
 
 def scenario_problems(

@@ -182,7 +182,7 @@ _REGISTERED = (
         "Measure what somebody who knows the key would learn.",
         "keyhole attributes people.csv --keys sex,age,state --sensitive income,illness",
         stage="attributes",
-        engines=HERE,
+        engines=EVERYWHERE,
         method="attributes",
     ),
     Verb(

@@ -119,6 +119,15 @@ class MemoryEngine:
         """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
         return self.measure(keys, missing=missing).sizes()
 
+    def by_cell(self, keys: Sequence[str]) -> tuple[Ints, Tags]:
+        """Return where each cell of a key starts, and the records in the order of their cells.
+
+        They are sorted by compiled code, which is loaded for what is then counted in the cells.
+        """
+        columns = [self._columns[v] for v in self.numbers(keys)]
+        cells = RecordCells(columns, storage=self.storage, compiled=True)
+        return cells.starts, cells.tags
+
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         from keyhole.engines.partition import PatternTable
 
@@ -172,35 +181,39 @@ class RecordCells:
     """The cells of one key: the records sorted into them, each row tagged with its record."""
 
     def __init__(
-        self, columns: Sequence[Codes], missing: Missing = "own", storage: Storage = MEMORY
+        self,
+        columns: Sequence[Codes],
+        missing: Missing = "own",
+        storage: Storage = MEMORY,
+        compiled: bool = False,
     ) -> None:
         self._columns, self._plan = columns, layout([c.size for c in columns])
         self._storage, self._records = storage, len(columns[0].values)
         rows, tags = _tagged(columns, self._plan, storage)
         if missing == "drop":
             rows, tags = _complete(rows, tags, columns, storage)
-        self._rows, self._tags = _sorted(rows, tags, self._plan, storage)
-        self._starts = _starts(self._rows, storage)
+        self._rows, self.tags = _sorted(rows, tags, self._plan, storage, compiled)
+        self.starts = _starts(self._rows, storage)
         self._sizes = self.match(self.counts) if missing == "wildcard" else self.counts
 
     @cached_property
     def counts(self) -> Ints:
         """The size of each cell."""
-        out = self._storage.empty(len(self._starts) - 1, np.int64)
+        out = self._storage.empty(len(self.starts) - 1, np.int64)
         for some in parts(len(out)):
-            out[some] = np.diff(self._starts[some.start : some.stop + 1])
+            out[some] = np.diff(self.starts[some.start : some.stop + 1])
         return out
 
     @cached_property
     def _patterns(self) -> Words:
-        out = self._storage.empty((len(self._starts) - 1, self._plan.words), np.uint64)
+        out = self._storage.empty((len(self.starts) - 1, self._plan.words), np.uint64)
         for some in parts(len(out)):
-            out[some] = self._rows[self._starts[some]]
+            out[some] = self._rows[self.starts[some]]
         return out
 
     def first_records(self) -> Ints:
         """Return one record of each cell."""
-        first: Ints = self._tags[self._starts[:-1]].astype(np.int64)
+        first: Ints = self.tags[self.starts[:-1]].astype(np.int64)
         return first
 
     def sizes(self) -> Ints:
@@ -219,14 +232,14 @@ class RecordCells:
         self, values: Callable[[slice], npt.NDArray[Any]], dtype: Any, absent: float
     ) -> npt.NDArray[Any]:
         out = self._storage.empty(self._records, dtype)
-        if len(self._tags) < self._records:
+        if len(self.tags) < self._records:
             out[:] = absent
-        for some in parts(len(self._tags)):
+        for some in parts(len(self.tags)):
             # The cells that lie in this part of the rows, the first and the last perhaps cut.
-            first = int(np.searchsorted(self._starts, some.start, side="right")) - 1
-            last = int(np.searchsorted(self._starts, some.stop, side="left"))
-            held = np.diff(self._starts[first : last + 1].clip(some.start, some.stop))
-            out[self._tags[some]] = np.repeat(values(slice(first, last)), held)
+            first = int(np.searchsorted(self.starts, some.start, side="right")) - 1
+            last = int(np.searchsorted(self.starts, some.stop, side="left"))
+            held = np.diff(self.starts[first : last + 1].clip(some.start, some.stop))
+            out[self.tags[some]] = np.repeat(values(slice(first, last)), held)
         return out
 
     @property
@@ -285,11 +298,14 @@ def _complete(
     return copied(rows[:left], storage), copied(tags[:left], storage)
 
 
-def _sorted(rows: Words, tags: Tags, plan: Layout, storage: Storage) -> tuple[Words, Tags]:
-    """Sort rows and tags; in NumPy alone where rows fit one word, so that nothing is compiled."""
+def _sorted(
+    rows: Words, tags: Tags, plan: Layout, storage: Storage, compiled: bool
+) -> tuple[Words, Tags]:
+    """Sort rows and tags; by default in NumPy alone where rows fit one word."""
     tag_bits = int(tags.max(initial=0)).bit_length()
     if plan.words == 1 and int(plan.bits.sum()) + tag_bits <= 64:
-        return _sorted_words(rows, tags, tag_bits)
+        bits = int(plan.bits.sum()) if compiled else 0
+        return _sorted_words(rows, tags, tag_bits, bits, storage)
     if plan.words == 1 and storage is MEMORY:
         order = np.argsort(rows[:, 0])
         return rows[order], tags[order]
@@ -300,12 +316,22 @@ def _sorted(rows: Words, tags: Tags, plan: Layout, storage: Storage) -> tuple[Wo
     return rows, tags
 
 
-def _sorted_words(rows: Words, tags: Tags, tag_bits: int) -> tuple[Words, Tags]:
-    """Sort rows in place as words that have the tags in their lowest bits."""
+def _sorted_words(
+    rows: Words, tags: Tags, tag_bits: int, bits: int, storage: Storage
+) -> tuple[Words, Tags]:
+    """Sort rows in place as words that have the tags, in order, in their lowest bits.
+
+    With the number of `bits` of the rows, by compiled code that looks at no others.
+    """
     words, low = rows[:, 0], np.uint64((1 << tag_bits) - 1)
     for some in parts(len(rows)):
         words[some] = words[some] << np.uint64(tag_bits) | tags[some].astype(np.uint64)
-    words.sort()
+    if bits:
+        from keyhole.kernels.cells import sort_words
+
+        sort_words(words, storage.empty(len(words), np.uint64), tag_bits, bits)
+    else:
+        words.sort()
     for some in parts(len(rows)):
         tags[some] = words[some] & low
         words[some] >>= np.uint64(tag_bits)

@@ -24,26 +24,25 @@ from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     Cutoff,
     EngineOption,
+    Master,
     MemorySize,
     Names,
     RequiredKeys,
+    Sensitive,
     WorkFolder,
+    sensitive_problems,
 )
 from keyhole.core.tables import Table
 from keyhole.data.implicates import find_implicates
-from keyhole.engines import MemoryEngine, Records
-from keyhole.engines.choose import backend_of, engine_notes, engine_of
+from keyhole.engines import Records
+from keyhole.engines.choose import backend_of, engine_notes
 from keyhole.engines.opening import DataFile, open_for
 from keyhole.engines.resources import in_threads
 from keyhole.errors import OptionError
+from keyhole.exposure.attributes_cells import AttributeCells, ToldColumn, sensitive_by_role
 from keyhole.exposure.attribution import against, spread_of
-from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.kernels.attributes import (
-    homogeneous_records,
-    learn_by_cell,
-    rows_by_cell,
-    spread_by_cell,
-)
+from keyhole.kernels.arrays import Flags, Floats
+from keyhole.kernels.attributes import spread_by_cell
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
@@ -90,16 +89,6 @@ class LearntNumbers(Figures):
 
 
 @dataclass(frozen=True, slots=True)
-class TellingLevel(Figures):
-    """A level of a key, by its place, and how many of its records lie in homogeneous cells."""
-
-    column: str
-    level: str
-    records: Annotated[int, COUNT]
-    homogeneous: Annotated[int, COUNT]
-
-
-@dataclass(frozen=True, slots=True)
 class GridCell(Figures):
     """A level of each of two keys, and how many of their records lie in homogeneous cells."""
 
@@ -123,36 +112,21 @@ class TellingGrid(Figures):
     cells: tuple[GridCell, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LearntColumn(Figures):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearntColumn(ToldColumn):
     """What the cells of a key tell of one sensitive column.
 
-    `homogeneous` is the share of records in cells with one value, `hidden_by_rp` how many of them
-    lie in cells of the cutoff or more, which RP does not count; `uncommon_records` are homogeneous
-    with another value than the most frequent of the file, which anybody would guess. `cap` is the
-    chance of a right guess by somebody who guesses like the cell, `base_rate` that of one who knows
-    the column's distribution alone. `t_closeness` is the largest distance of a cell to the file.
+    `cap` is the chance of a right guess by somebody who guesses like the cell; `t_closeness` the
+    largest distance of a cell to the file.
     """
 
-    homogeneous: Annotated[float, Share("records")]
-    homogeneous_records: Annotated[int, COUNT]
-    homogeneous_cells: int
-    uncommon_records: Annotated[int, COUNT]
-    hidden_by_rp: Annotated[int, COUNT]
     l: Diversity  # noqa: E741
     t_closeness: float | None
     distance: str
     beta: float
     cap: float
-    base_rate: float
     short: tuple[Short, ...]
     numbers: Annotated[LearntNumbers | None, WHEN_SET] = None
-    levels: Annotated[tuple[TellingLevel, ...], WHEN_SET] = ()
-
-    @property
-    def disclosed(self) -> float:
-        """The homogeneous share; 0 for a column with one value, which tells nothing."""
-        return self.homogeneous if self.base_rate < 1 else 0.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -229,14 +203,7 @@ def attributes(
     data: Any,
     *,
     keys: RequiredKeys,
-    sensitive: Annotated[
-        Names | None,
-        Option(
-            "The columns of which nothing should be learnt; by default those with the role "
-            "sensitive.",
-            kind=Columns("sensitive"),
-        ),
-    ] = None,
+    sensitive: Sensitive = None,
     cutoff: Cutoff = 3,
     original: Annotated[
         Any, Option("The original file: what the release tells of its people.", kind=Data())
@@ -284,6 +251,7 @@ def attributes(
     engine: EngineOption = "auto",
     memory: MemorySize = None,
     work_folder: WorkFolder = None,
+    master: Master = None,
 ) -> Annotated[Attributes, Also("keyhole.exposure.attribution.ReleaseAttribution")]:
     """Measure what somebody who knows the key would learn of sensitive columns.
 
@@ -304,19 +272,13 @@ def attributes(
     (0.5, 3, 1)
     """
     question = bind(attributes, locals())
+    needs = "" if original is None else "a release against the original"
     every: list[Any] = [
-        open_for(
-            question, one, needs_values_for="attribute disclosure", every_column=sensitive is None
-        )
+        open_for(question, one, needs_values_for=needs, every_column=sensitive is None)
         for one in _implicates(data)
     ]
     opened = every[0]
-    names = question.sensitive or _by_role(opened)
-    clash = [name for name in names if name in question.keys]
-    if clash:
-        raise OptionError(
-            Problem("{sensitive} must not be keys. Got {0} as both: leave it out of one.", clash)
-        )
+    names = question.sensitive or _by_role(opened, question.keys)
     if question.original is not None:
         return against(every, question, names)  # type: ignore[return-value]
     if len(every) > 1:
@@ -328,6 +290,7 @@ def attributes(
 
 def attributes_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `attributes` that depend on each other."""
+    yield from sensitive_problems(question, question.keys)
     for name in ("closest", "masked"):
         if question.values[name] and question.original is None:
             yield Problem(f"{{{name}}} needs {{original}}, with which the release is compared.")
@@ -341,8 +304,8 @@ def _implicates(data: Any) -> list[Any]:
     return [DataFile(one, reading) for one in find_implicates(path)]
 
 
-def _by_role(data: Records) -> tuple[str, ...]:
-    names = tuple(n for n in data.names if data.variable(n).role == "sensitive")
+def _by_role(data: Records, keys: Sequence[str]) -> tuple[str, ...]:
+    names = sensitive_by_role(data, keys)
     if not names:
         raise OptionError(
             Problem("{sensitive} must name at least one column: none has the role sensitive.")
@@ -352,154 +315,109 @@ def _by_role(data: Records) -> tuple[str, ...]:
 
 def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attributes:
     keys, cutoff = question.keys, question.cutoff
-    cells = engine_of(data, keys).measure(keys)
-    count = cells.spectrum.cells
-    starts, rows = rows_by_cell(cells.numbers(), count)
-    sizes = np.diff(starts)
-    found = dict(
-        zip(
-            names,
-            in_threads(lambda n: _learnt(data, n, starts, rows, sizes, question), names),
-            strict=True,
-        )
-    )
+    cells = AttributeCells.by_column(data, keys, names)
+    learnt = in_threads(lambda name: _learnt(cells[name], name, question), names)
+    found = {name: one for name, (one, _) in zip(names, learnt, strict=True)}
+    alone = {name: flags for name, (_, flags) in zip(names, learnt, strict=True)}
+    sizes = cells[names[0]].sizes
     return Attributes(
         keys=tuple(keys),
         cutoff=cutoff,
         records=data.records,
-        cells=count,
-        rp=cells.spectrum.below(cutoff) / data.records,
+        cells=len(sizes),
+        rp=int(sizes[sizes < cutoff].sum()) / data.records,
         sensitive=found,
-        grid=_grid(data, found, starts, rows, question),
-        notes=engine_notes(data),
+        grid=_grid(cells, found, alone, cutoff),
+        notes=(*engine_notes(data), *_left_out(data, names)),
         engine=backend_of(data).name,
     )
 
 
-def _learnt(
-    data: Records, name: str, starts: Ints, rows: Ints, sizes: Ints, question: Question
-) -> LearntColumn:
-    codes = data.codes(name)
-    values = codes.values[rows].astype(np.int64)
-    total = np.bincount(values, minlength=codes.size)
+def _left_out(data: Records, names: Sequence[str]) -> Iterator[str]:
+    numbers = [name for name in names if data.variable(name).kind == "measure"]
+    if numbers and not backend_of(data).is_here:
+        yield "how near numbers lie together is not measured on Spark, where their values stay"
+
+
+def _learnt(cells: AttributeCells, name: str, question: Question) -> tuple[LearntColumn, Flags]:
+    """Return what the cells tell of a column, and which of them are homogeneous."""
+    data, sizes = cells.data, cells.sizes
     kind = data.variable(name).kind
     in_order = (
         kind in ("measure", "date")
         if question.distance == "auto"
         else (question.distance == "ordered")
     )
-    distinct, most, rest, entropy, squares, equal, moved, gain = learn_by_cell(
-        starts, values, total, question.diversity, len(codes.levels) if in_order else 0
-    )
-    distances = moved if in_order else equal
-    alone = distinct == 1
+    ordered = len(data.codes(name).levels) if in_order else 0
+    found = cells.learnt(name, question.diversity, ordered)
+    distances = found.moved if in_order else found.equal
     limits: list[tuple[str, float, Flags]] = [
-        ("distinct l of", question.diversity, distinct < question.diversity),
-        ("entropy l of", question.diversity, np.exp(entropy) < question.diversity - 1e-9),
-        ("recursive diversity, c =", question.recursion, most >= question.recursion * rest),
+        ("distinct l of", question.diversity, found.distinct < question.diversity),
+        ("entropy l of", question.diversity, np.exp(found.entropy) < question.diversity - 1e-9),
+        ("recursive diversity, c =", question.recursion,
+         found.most >= question.recursion * found.rest),
         ("t of", question.closeness, distances > question.closeness + 1e-12),
-        ("β of", question.likeness, gain > question.likeness + 1e-12),
-    ]
-    known = distances[~np.isnan(distances)]
-    shares = total / total.sum()
-    return LearntColumn(
-        homogeneous=float(sizes[alone].sum() / data.records),
-        homogeneous_records=int(sizes[alone].sum()),
-        homogeneous_cells=int(alone.sum()),
-        uncommon_records=int(sizes[alone & (total[values[starts[:-1]]] < total.max())].sum()),
-        hidden_by_rp=int(sizes[alone & (sizes >= question.cutoff)].sum()),
-        l=Diversity(int(distinct.min()), float(np.exp(entropy.min()))),
-        t_closeness=float(known.max()) if len(known) else None,
+        ("β of", question.likeness, found.gain > question.likeness + 1e-12),
+    ]  # fmt: skip
+    has_numbers = kind == "measure" and backend_of(data).is_here
+    learnt = LearntColumn(
+        **cells.told(found, question.cutoff),
+        l=Diversity(int(found.distinct.min()), float(np.exp(found.entropy.min()))),
+        t_closeness=found.furthest(ordered),
         distance="ordered" if in_order else "equal",
-        beta=float(gain.max()),
-        cap=float(squares.sum() / data.records),
-        base_rate=float((shares**2).sum()),
+        beta=float(found.gain.max()),
+        cap=float(found.squares.sum() / data.records),
         short=tuple(
-            Short(measure, float(x), int(sizes[flags].sum()), int(flags.sum()))
+            Short(measure, float(x), int(sizes @ flags), int(flags.sum()))
             for measure, x, flags in limits
         ),
-        numbers=_numbers(data, name, starts, rows, sizes, question) if kind == "measure" else None,
-        levels=tuple(_levels(data, question.keys, alone, starts, rows, question.cutoff)),
+        numbers=_numbers(cells, name, question) if has_numbers else None,
     )
+    return learnt, found.distinct == 1
 
 
-def _numbers(
-    data: Records, name: str, starts: Ints, rows: Ints, sizes: Ints, question: Question
-) -> LearntNumbers:
-    values: Floats = data.column(name).cast(pl.Float64).fill_null(np.nan).to_numpy()
+def _numbers(cells: AttributeCells, name: str, question: Question) -> LearntNumbers:
+    column = cells.data.column(name).cast(pl.Float64).fill_null(np.nan)
+    values: Floats = column.to_numpy()
     near_by = question.tolerance * spread_of(values)
-    width, near, largest, held = spread_by_cell(starts, values[rows], near_by)
-    narrow = (width <= 2 * near_by) & (held == sizes)
+    width, near, largest, held = spread_by_cell(cells.starts, values[cells.rows], near_by)
+    narrow = (width <= 2 * near_by) & (held == cells.sizes)
     ruled = (largest > 0.5) & (held > 1)
     several = largest[held > 1]
     several = several[~np.isnan(several)]
     return LearntNumbers(
         tolerance=near_by,
         within=float(near.sum() / held.sum()) if held.any() else None,
-        narrow_records=int(sizes[narrow].sum()),
+        narrow_records=int(cells.sizes[narrow].sum()),
         narrow_cells=int(narrow.sum()),
-        dominated_records=int(sizes[ruled].sum()),
+        dominated_records=int(cells.sizes[ruled].sum()),
         largest_share=float(several.max()) if len(several) else None,
     )
 
 
-def homogeneous_shares(
-    engine: MemoryEngine, keys: Sequence[str], sensitive: Mapping[str, Ints]
-) -> dict[str, float]:
-    """Return by sensitive column, in codes, the share of records in homogeneous cells of a key.
-
-    A column with one value tells nothing, and neither does a key without variables.
-    """
-    told = {n: codes for n, codes in sensitive.items() if (codes[:1] != codes).any()}
-    found = dict.fromkeys(sensitive, 0.0)
-    if keys and told:
-        cells = engine.measure(keys)
-        numbers, count = cells.numbers(), cells.spectrum.cells
-        found |= {n: homogeneous_records(numbers, count, c) / len(c) for n, c in told.items()}
-    return found
-
-
 def _grid(
-    data: Records, found: Mapping[str, LearntColumn], starts: Ints, rows: Ints, question: Question
+    by_column: Mapping[str, AttributeCells],
+    found: Mapping[str, LearntColumn],
+    alone: Mapping[str, Flags],
+    cutoff: int,
 ) -> TellingGrid | None:
     """Lay out the column of which most is told by the two keys with the most levels."""
-    sides = {n: data.codes(n).size for n in question.keys if 1 < data.codes(n).size <= MOST_SIDE}
     worst = max(found, key=lambda name: found[name].hidden_by_rp * (found[name].base_rate < 1))
+    cells = by_column[worst]
+    levels = {name: cells.data.codes(name).size for name in cells.keys}
+    sides = {name: size for name, size in levels.items() if 1 < size <= MOST_SIDE}
     if len(sides) < 2 or not found[worst].disclosed or not found[worst].hidden_by_rp:
         return None
     down, across = sorted(sides, key=lambda name: -sides[name])[:2]
-    sizes, first = np.diff(starts), rows[starts[:-1]]
-    values = data.codes(worst).values[rows]
-    low, high = (f.reduceat(values, starts[:-1]) for f in (np.minimum, np.maximum))
-    told = np.where((low == high) & (sizes >= question.cutoff), sizes, 0)
+    told = np.where(alone[worst] & (cells.sizes >= cutoff), cells.sizes, 0)
     width = sides[across]
-    y, x = (data.codes(name).values[first].astype(np.int64) for name in (down, across))
-    place = y * width + x
-    total, those = (np.bincount(place, weights=w).astype(np.int64) for w in (sizes, told))
-    names = [[*map(str, data.codes(n).levels.to_list()), "(missing)"] for n in (down, across)]
-    cells = (
-        GridCell(names[0][i // width], names[1][i % width], int(total[i]), int(those[i]))
-        for i in np.flatnonzero(total >= max(question.cutoff, FEWEST_NAMED))
+    y, x = (cells.key_codes[name] for name in (down, across))
+    total, those = (
+        np.bincount(y * width + x, weights=w).astype(np.int64) for w in (cells.sizes, told)
     )
-    return TellingGrid(worst, down, across, tuple(cells))
-
-
-def _levels(
-    data: Records, keys: Sequence[str], alone: Flags, starts: Ints, rows: Ints, cutoff: int
-) -> Iterator[TellingLevel]:
-    """Yield the levels of keys by how many of their records lie in homogeneous cells."""
-    sizes = np.diff(starts)
-    told = np.where(alone & (sizes >= cutoff), sizes, 0)
-    first = rows[starts[:-1]]  # a record of each cell: all have its levels
-    found = []
-    for name in keys:
-        codes = data.codes(name)
-        of_cell = codes.values[first]
-        total = np.bincount(of_cell, weights=sizes, minlength=codes.size)
-        those = np.bincount(of_cell, weights=told, minlength=codes.size)
-        labels = [*map(str, codes.levels.to_list()), "(missing)"]
-        found += [
-            TellingLevel(name, labels[i], int(total[i]), int(those[i]))
-            for i in np.flatnonzero(those)
-        ]
-    yield from sorted(found, key=lambda one: -one.homogeneous)[:10]
+    names = [cells.labels(name) for name in (down, across)]
+    pairs = (
+        GridCell(names[0][i // width], names[1][i % width], int(total[i]), int(those[i]))
+        for i in np.flatnonzero(total >= max(cutoff, FEWEST_NAMED))
+    )
+    return TellingGrid(worst, down, across, tuple(pairs))

@@ -26,7 +26,7 @@ from keyhole.engines.opening import DataFile
 from keyhole.engines.resources import WORKERS, in_threads
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.kernels.closest import closest_rows
+from keyhole.kernels.closest import box, closest_row
 from keyhole.results import Result, share
 
 MOST_PAIRS = 10**10
@@ -225,10 +225,17 @@ def _closest(source: Records, release: Records, names: Sequence[str]) -> Closene
     n = source.records
     rows = np.stack([_placed(source, release, name) for name in names], axis=1)
     old, new = np.ascontiguousarray(rows[:n]), np.ascontiguousarray(rows[n:])
-    nobody = np.full(len(new), -1, dtype=np.int64)
-    far, which = _searched(new, old, nobody)
+    boxes = box(old)
+
+    def searched(queries: Floats, own: Ints) -> tuple[Ints, Floats]:
+        spans = [part for part in np.array_split(np.arange(len(queries)), WORKERS) if len(part)]
+        parts = in_threads(lambda p: closest_row(old, boxes, queries[p], own[p]), spans)
+        return np.concatenate([w for w, _ in parts]), np.concatenate([d for _, d in parts])
+
+    which, far = searched(new, np.full(len(new), -1, dtype=np.int64))
     asked = np.unique(which)
-    real, _ = _searched(old[asked], old, asked)
+    _, real = searched(old[asked], asked)
+    far, real = far / len(names), real / len(names)
     apart = real[np.searchsorted(asked, which)]
     known = apart[np.isfinite(apart)]
     return Closeness(
@@ -240,22 +247,19 @@ def _closest(source: Records, release: Records, names: Sequence[str]) -> Closene
 
 
 def _placed(source: Records, release: Records, name: str) -> Floats:
-    """Return a column of both files: numbers over their range, categories as -1, -2 and so on."""
+    """Return a column of both files: numbers over their range, categories as whole numbers.
+
+    A missing number is farther from every other than 1, which is the most that counts.
+    """
     both = [one.column(name) for one in (source, release)]
     if not all(one.dtype.is_numeric() for one in both) or source.variable(name).kind != "measure":
-        categories: Floats = -1.0 - _stacked(*both).astype(np.float64)
+        categories: Floats = _stacked(*both).astype(np.float64)
         return categories
     values = np.concatenate([_numbers(one, name) for one in (source, release)])
     known = values[~np.isnan(values)]
     low, high = float(known.min(initial=np.inf)), float(known.max(initial=-np.inf))
     found: Floats = (values - low) / (high - low) if high > low else values * 0.0
-    return found
-
-
-def _searched(rows: Floats, others: Floats, own: Ints) -> tuple[Floats, Ints]:
-    spans = [part for part in np.array_split(np.arange(len(rows)), WORKERS) if len(part)]
-    parts = in_threads(lambda p: closest_rows(rows[p], others, own[p]), spans)
-    return np.concatenate([d for d, _ in parts]), np.concatenate([w for _, w in parts])
+    return np.nan_to_num(found, nan=3.0)
 
 
 def attribution(

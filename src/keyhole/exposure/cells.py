@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.core import shared
+from keyhole.core.kinds import Columns
 from keyhole.core.marks import (
     COUNT,
     HIDDEN,
@@ -29,12 +30,13 @@ from keyhole.core.marks import (
 )
 from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import scenario_problems
+from keyhole.core.shared import CommandOption, Names, scenario_problems, sensitive_problems
 from keyhole.core.tables import Table
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, engine_of, local_engine
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
+from keyhole.exposure.attributes_cells import ToldColumn, told_columns, told_tables
 from keyhole.exposure.fix import Fixes, cheapest_fix
 from keyhole.exposure.measures import MEASURES
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
@@ -66,8 +68,9 @@ class Exposure(Result):
     `sizes` are cell sizes and `counts` how many records lie in cells of that size; `each` has
     the size of each record's cell, in the order of the file (0: not counted, under
     `missing="drop"`), and is None where the records are on Spark; see `f`.
-    `unestimated` says why `population`, though asked for, is None. Beside it may stand the cheapest
-    `fix`, and the `key` and `identification` of a scenario.
+    `unestimated` says why `population`, though asked for, is None. Beside it may stand what the key
+    tells of `sensitive` columns, the cheapest `fix`, and the `key` and `identification` of a
+    scenario.
     """
 
     keys: Annotated[tuple[str, ...], PUBLIC]
@@ -91,6 +94,7 @@ class Exposure(Result):
     groups: Annotated[tuple[Group, ...], When("by")] = ()
     name_small_groups: Annotated[bool, HIDDEN] = False
     engine: str = "memory"
+    sensitive: Annotated[Mapping[str, ToldColumn] | None, WHEN_SET] = None
     scenario: Annotated[str | None, WHEN_SET] = None
     identification: Annotated[Any, WHEN_SET] = None
     key: Annotated[Any, WHEN_SET] = None
@@ -145,6 +149,7 @@ class Exposure(Result):
         out = [Table("Exposure on " + ", ".join(self.keys), ["figure", "value"], rows, notes)]
         out += tables_of(self.population)
         out += [self._group_table()] if self.groups else []
+        out += told_tables(self.sensitive, self.cutoff) if self.sensitive else []
         return [*out, *tables_of(self.identification, self.key, self.fix)]
 
     def _group_table(self) -> Table:
@@ -196,6 +201,14 @@ def risk(
     household: shared.Household = None,
     by: shared.By = None,
     name_small_groups: shared.NameSmallGroups = False,
+    sensitive: Annotated[
+        Names | None,
+        CommandOption(
+            "Sensitive columns: the share of records in cells with one value of each is given "
+            "beside RP, and the levels of the keys behind it.",
+            kind=Columns("sensitive"),
+        ),
+    ] = None,
     limit: Annotated[
         float | None,
         Option(
@@ -248,7 +261,7 @@ def risk(
     if weight is not None:
         opened.weights(weight)  # says what is wrong with them
     if not question.scenario:
-        return replace(_grouped(opened, question), fix=_fix(opened, question))
+        return _whole(opened, question)
     from keyhole.environment.scenarios.recoding import scenario_keys
 
     chosen = scenario_keys(question, opened)
@@ -256,32 +269,38 @@ def risk(
         from keyhole.exposure.scenarios import compare_scenarios
 
         return compare_scenarios(  # type: ignore[return-value]
-            opened, chosen, cutoff=cutoff, weight=weight, fraction=fraction
+            opened,
+            chosen,
+            cutoff=cutoff,
+            weight=weight,
+            fraction=fraction,
+            sensitive=question.sensitive,
         )
     (key,) = chosen
     recoded, question = key.recode(opened), question.replace(keys=key.keys)
-    found = _grouped(recoded, question)
+    found = _whole(recoded, question)
     return replace(
         found,
         scenario=key.name,
         notes=(Note("exposure.scenario", name=key.name), *found.notes),
         identification=key.identification(found) if hasattr(key, "identification") else None,
         key=getattr(key, "mapping", None),
-        fix=_fix(recoded, question),
     )
 
 
 def risk_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `risk` that depend on each other."""
     yield from scenario_problems(question, several=True)
+    yield from sensitive_problems(question, question.keys)
     if question.weight is not None and question.fraction is not None:
         yield Problem("{weight} and {fraction} both give the population. Give one of them.")
-    if question.limit is not None and question.missing != "own":
-        yield Problem(
-            "{limit} needs {missing} to be 'own', because fixes are counted so. Got {0!r} instead: "
-            "leave one of the two out.",
-            question.missing,
-        )
+    for name in ("limit", "sensitive"):
+        if question.values[name] is not None and question.missing != "own":
+            what = "fixes are" if name == "limit" else "its cells are"
+            template = f"{{{name}}} needs {{missing}} to be 'own', because {what} counted so. "
+            yield Problem(
+                template + "Got {0!r} instead: leave one of the two out.", question.missing
+            )
     if len(question.scenario or ()) > 1:
         single = ("missing", "household", "by", "name_small_groups", "limit", "approximation")
         wrong = [name for name in single if name in question.given()]
@@ -294,10 +313,14 @@ def risk_problems(question: Question) -> Iterator[Problem]:
             )
 
 
-def _fix(data: Records, question: Question) -> Fixes | None:
-    if question.limit is None:
-        return None
-    return cheapest_fix(data, keys=question.keys, limit=question.limit, cutoff=question.cutoff)
+def _whole(data: Records, question: Question) -> Exposure:
+    """Measure the file with its groups, what its key tells, and the cheapest fix."""
+    keys, cutoff, told, fix = question.keys, question.cutoff, None, None
+    if question.sensitive:  # what is in the key of a scenario is known in it
+        told = told_columns(data, keys, [n for n in question.sensitive if n not in keys], cutoff)
+    if question.limit is not None:
+        fix = cheapest_fix(data, keys=keys, limit=question.limit, cutoff=cutoff)
+    return replace(_grouped(data, question), sensitive=told, fix=fix)
 
 
 def _grouped(data: Records, question: Question) -> Exposure:

@@ -265,7 +265,7 @@ def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
     domain = max(LEAST, min(values) / 3), min(MOST, max(values) * 5)
     chart = alt.hconcat(_forest(rows, domain), _figures(names), spacing=4)
     below = [
-        f"Odds ratio of lying in a cell smaller than {drivers.cutoff:,} on {listed(drivers.keys)}, "
+        f"Odds ratio of lying in a cell {drivers.cells_at_risk} on {listed(drivers.keys)}, "
         f"each level against the rest of its variable, with {drivers.confidence:.0%} intervals."
     ]
     if len(levels) > DRAWN:
@@ -286,7 +286,8 @@ def _driver_finding(drivers: Drivers, chosen: list[Driver]) -> str:
     return (
         f"{plain(first.variable)} {plain(first.level)} stands out most: "
         f"{percentage(first.at_risk / first.records)} of its {plural(first.records, 'record')} "
-        f"{'is' if first.records == 1 else 'are'} at risk, of all {percentage(drivers.rp)}"
+        f"{'is' if first.records == 1 else 'are'} at risk, of all "
+        f"{percentage(drivers.share_at_risk)}"
     )
 
 

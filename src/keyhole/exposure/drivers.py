@@ -7,7 +7,7 @@ variables selection methods."
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,10 +16,10 @@ import polars as pl
 
 from keyhole.core import shared
 from keyhole.core.kinds import Columns
-from keyhole.core.marks import COUNT, HIDDEN, Share
+from keyhole.core.marks import COUNT, HIDDEN, WHEN_SET, Share
 from keyhole.core.names import plural
-from keyhole.core.options import Option, Problem, bind, documented
-from keyhole.core.shared import Names
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import CommandOption, Names, sensitive_problems
 from keyhole.core.tables import Table
 from keyhole.engines import Tally
 from keyhole.engines.choose import engine_notes, engine_of
@@ -86,7 +86,8 @@ class Drivers(Result):
     """What puts records into small cells.
 
     `levels` are in the order of the variables; `regroupings` and `apart` from the largest gain
-    in RP on. Without adjusted odds ratios `model` is None, and `notes` says why.
+    in RP on. Without adjusted odds ratios `model` is None, and `notes` says why. With a `sensitive`
+    column, at risk are the records in cells with one value of it, whose share is `homogeneous`.
     """
 
     records: Annotated[int, COUNT]
@@ -103,6 +104,20 @@ class Drivers(Result):
     apart: tuple[Apart, ...]
     notes: tuple[str, ...]
     name_small_groups: Annotated[bool, HIDDEN] = False
+    sensitive: Annotated[str | None, WHEN_SET] = None
+    homogeneous: Annotated[float | None, WHEN_SET, Share("records")] = None
+
+    @property
+    def share_at_risk(self) -> float:
+        """The share of all records that are at risk."""
+        return self.rp if self.homogeneous is None else self.homogeneous
+
+    @property
+    def cells_at_risk(self) -> str:
+        """The cells whose records are at risk, in words."""
+        if self.sensitive is None:
+            return f"smaller than {self.cutoff:,}"
+        return f"with one value of {self.sensitive}"
 
     def keeping(self, stays: Callable[[Driver | Regrouping | Apart], bool]) -> Drivers:
         """Return the result without some of its levels and of what could be done about them."""
@@ -171,9 +186,12 @@ class Drivers(Result):
              *_written(d.crude), *_written(d.adjusted)]
             for d in self.shown()[:SHOWN]
         ]  # fmt: skip
+        told = f"RP({self.cutoff}) is {share(self.rp)}, CR {share(self.cr)}."
+        if self.sensitive is not None:
+            told = f"At risk: {share(self.homogeneous)} in cells {self.cells_at_risk}. {told}"
         notes = [
-            f"RP({self.cutoff}) is {share(self.rp)}, CR {share(self.cr)}. A level is held against "
-            f"the rest of its variable; adjusted: with the other variables held equal.",
+            f"{told} A level is held against the rest of its variable; adjusted: with the other "
+            "variables held equal.",
             *self._small_note(),
             *self.notes,
         ]
@@ -228,6 +246,14 @@ def drivers(
             surfaces="c",
         ),
     ] = False,
+    sensitive: Annotated[
+        str | None,
+        CommandOption(
+            "A sensitive column: at risk are then the records in cells with one value of it, "
+            "instead of those in small cells, and nothing is regrouped.",
+            column="sensitive",
+        ),
+    ] = None,
     engine: shared.EngineOption = "auto",
     memory: shared.MemorySize = None,
     work_folder: shared.WorkFolder = None,
@@ -235,8 +261,8 @@ def drivers(
 ) -> Drivers:
     """Find the levels that put records at risk, and what to do.
 
-    Each level has its odds ratio of lying in a small cell. The merges of levels and the
-    subpopulations that lower RP most are listed.
+    Each level has its odds ratio of lying in a small cell, or in one with a single value of a
+    sensitive column. The merges of levels and the subpopulations that lower RP most are listed.
 
     Notes
     -----
@@ -257,13 +283,18 @@ def drivers(
     data = open_for(question, data)
     names: tuple[str, ...] = question.keys
     chosen: tuple[str, ...] = question.variables or names
-    everything = tuple(dict.fromkeys((*names, *chosen)))
+    also = () if sensitive is None else (sensitive,)
+    everything = tuple(dict.fromkeys((*names, *chosen, *also)))
     counter = engine_of(data, everything)
     table = counter.patterns(everything)
     held, numbers = table.records, table.numbers(names)
     sizes = summed(numbers, held)
     at_risk = sizes[numbers] < cutoff
     totals = Tally(data.records, len(sizes), int(held[at_risk].sum()))
+    homogeneous = None
+    if sensitive is not None:
+        at_risk = _one_value(numbers, table.codes(sensitive))
+        homogeneous = int(held[at_risk].sum()) / data.records
     groupings = []
     for name in chosen:
         codes = data.codes(name)
@@ -275,7 +306,7 @@ def drivers(
     moves = [
         move
         for grouping in groupings
-        if grouping.name in names
+        if grouping.name in names and sensitive is None
         for move in regroupings(
             totals,
             cutoff,
@@ -288,6 +319,7 @@ def drivers(
     apart = [
         one
         for grouping, group in zip(groupings, groups, strict=True)
+        if sensitive is None
         for one in set_apart(totals, cutoff, numbers, group, held, grouping)
     ]
     found = Drivers(
@@ -305,10 +337,29 @@ def drivers(
         apart=tuple(sorted(apart, key=lambda a: -a.gain)),
         notes=engine_notes(data),
         name_small_groups=name_small_groups,
+        sensitive=sensitive,
+        homogeneous=homogeneous,
     )
     why = f"adjusted odds ratios are null: {unfitted}" if unfitted else UNADJUSTED
     told = any(one.adjusted is None for one in found.levels)
     return replace(found, notes=(*found.notes, why)) if told else found
+
+
+def drivers_problems(question: Question) -> Iterator[Problem]:
+    """Say whether the sensitive column of `drivers` is also a key."""
+    if question.sensitive is not None:
+        yield from sensitive_problems(
+            question.replace(sensitive=(question.sensitive,)), question.keys
+        )
+
+
+def _one_value(numbers: Ints, codes: Ints) -> Flags:
+    """Tell of each pattern whether all of its cell have one code."""
+    low, high = np.full(numbers.max() + 1, codes.max()), np.zeros(numbers.max() + 1, np.int64)
+    np.minimum.at(low, numbers, codes)
+    np.maximum.at(high, numbers, codes)
+    flags: Flags = (low == high)[numbers]
+    return flags
 
 
 def _fit(

@@ -117,12 +117,20 @@ class ScenarioComparison(Result):
             f"At risk under one scenario or another: {share(self.at_risk_in_any)} of the "
             f"records; unique: {share(self.unique_in_any)}."
         )
+        if self._sensitive:
+            notes.append("Learnt: share of records in cells with one value; empty: in the key.")
         bases = dict.fromkeys(p.identification.basis for p in self.parts if p.identification)
         notes += [f"p(id | attempt): {basis}." for basis in bases]
         examples = [part.name for part in self.parts if part.example]
         if examples:
             notes.append(f"Examples, not findings about this file: {quoted(examples)}.")
         return notes
+
+    @property
+    def _sensitive(self) -> tuple[str, ...]:
+        """The sensitive columns of which any key tells."""
+        each = (p.exposure.sensitive or () for p in self.parts if p.exposure is not None)
+        return tuple(dict.fromkeys(name for names in each for name in names))
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a scenario."""
@@ -145,13 +153,14 @@ class ScenarioComparison(Result):
     def tables(self) -> list[Table]:
         """Return the scenarios side by side, and the detail of each column under each."""
         figures = ["keys", "uniques", f"RP({self.cutoff})", "CR", "p(id | attempt)", "p(attempt)"]
-        columns = ["scenario", *figures, "p(identification)"]
+        told = self._sensitive
+        columns = ["scenario", *figures, "p(identification)", *(f"learnt: {name}" for name in told)]
         keys = dict.fromkeys(c for part in self.parts for c in part.keys)
         details = [[column, *(_detail(part, column) for part in self.parts)] for column in keys]
         note = "Groups of the key, and categories of the file; empty: not in the key."
         names = [part.name for part in self.parts]
         return [
-            Table("Exposure by scenario", columns, [_row(p) for p in self.parts], self.notes),
+            Table("Exposure by scenario", columns, [_row(p, told) for p in self.parts], self.notes),
             Table("Detail of the keys", ["column", *names], details, [note]),
         ]
 
@@ -169,6 +178,7 @@ def compare_scenarios(
     cutoff: int = 3,
     weight: str | None = None,
     fraction: float | None = None,
+    sensitive: Sequence[str] | None = None,
     figure: str | None = None,
 ) -> ScenarioComparison:
     """Measure the exposure of a file under several scenarios.
@@ -179,7 +189,7 @@ def compare_scenarios(
         A file, a frame or `Microdata`.
     scenarios
         The keys of the scenarios, as `keyhole.environment.scenario_key` gives them.
-    cutoff, weight, fraction
+    cutoff, weight, fraction, sensitive
         As in `keyhole.risk`.
     figure
         Which figure of the exposure is p(identification | attempt); see
@@ -204,7 +214,14 @@ def compare_scenarios(
     for key in keys:
         exposure = found = None
         if key.keys:
-            exposure = risk(data, scenario=key, cutoff=cutoff, weight=weight, fraction=fraction)
+            exposure = risk(
+                data,
+                scenario=key,
+                cutoff=cutoff,
+                weight=weight,
+                fraction=fraction,
+                sensitive=sensitive,
+            )
             # The key and p(identification) stand apart.
             exposure = replace(exposure, key=None, identification=None)
             found = p_identification(key.scenario, exposure, figure=figure)
@@ -244,10 +261,12 @@ def _probability(part: ScenarioExposure) -> tuple[float, float] | None:
     return None if part.identification is None else part.identification.probability
 
 
-def _row(part: ScenarioExposure) -> list[str]:
+def _row(part: ScenarioExposure, sensitive: Sequence[str]) -> list[str]:
     exposure, found = part.exposure, part.identification
     if exposure is None or found is None:
-        return [part.name, "0", "", "", "", "", interval_shown(part.key.scenario.p_attempt), EMPTY]
+        attempt = interval_shown(part.key.scenario.p_attempt)
+        return [part.name, "0", "", "", "", "", attempt, EMPTY, *("" for _ in sensitive)]
+    told = exposure.sensitive or {}
     return [
         part.name,
         str(len(part.keys)),
@@ -257,6 +276,7 @@ def _row(part: ScenarioExposure) -> list[str]:
         interval_shown(found.conditional),
         interval_shown(found.attempt),
         interval_shown(found.probability),
+        *(share(told[name].disclosed) if name in told else "" for name in sensitive),
     ]
 
 

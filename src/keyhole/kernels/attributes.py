@@ -5,56 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from keyhole.kernels.arrays import Floats, Ints, Numbers
-
-
-@njit(nogil=True, cache=True)
-def rows_by_cell(numbers: Ints, cells: int) -> tuple[Ints, Numbers]:
-    """Return where each cell starts, and the records of all cells in order of their cells."""
-    starts = np.zeros(cells + 1, dtype=np.int64)
-    for i in range(len(numbers)):
-        starts[numbers[i] + 1] += 1
-    for c in range(cells):
-        starts[c + 1] += starts[c]
-    rows = np.empty(len(numbers), dtype=np.int32)
-    at = starts[:-1].copy()
-    for i in range(len(numbers)):
-        rows[at[numbers[i]]] = i
-        at[numbers[i]] += 1
-    return starts, rows
-
-
-@njit(nogil=True, cache=True)
-def value_counts(
-    starts: Ints, codes: Ints, counts: Ints, present: Ints, first: int
-) -> tuple[int, int]:
-    """Count the codes of one cell; return how many differ and the largest count.
-
-    `counts` is zero everywhere before and must be cleared of `present[:n]` afterwards.
-    """
-    n, most = 0, 0
-    for i in range(starts[first], starts[first + 1]):
-        code = codes[i]
-        if counts[code] == 0:
-            present[n] = code
-            n += 1
-        counts[code] += 1
-        most = max(most, counts[code])
-    return n, most
+from keyhole.kernels.arrays import Flags, Floats, Ints, Numbers
 
 
 @njit(nogil=True, cache=True)
 def learn_by_cell(
-    starts: Ints, codes: Ints, total: Ints, level: int, ordered: int
-) -> tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats, Floats]:
-    """Return by cell what it tells of a column.
+    starts: Ints, codes: Numbers, held: Numbers, kinds: int, level: int, ordered: int
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats, Floats, Floats, Floats, Floats]:
+    """Return the records of each code, and by cell what it tells of the column.
 
     Parameters
     ----------
-    starts, codes
-        Where cells start, and the codes of the column, records in the order of their cells.
-    total
-        The count of each code in the whole file.
+    starts, codes, held
+        Where cells start, and of each row, in the order of the cells, its code and its records.
+    kinds
+        How many codes there are.
     level
         Of recursive diversity, how many of the most frequent values are left out of the rest.
     ordered
@@ -63,73 +28,96 @@ def learn_by_cell(
     Returns
     -------
     tuple
-        Different values; the largest count; the count of all but the `level - 1` most frequent;
-        entropy in nats; the sum of squared counts over the size; equal distance to the file;
-        ordered distance, NaN where the cell has no value in order; the largest relative gain.
+        The records of each code in all cells. By cell: different values; one of them; the largest
+        count; the count of all but the `level - 1` most frequent; entropy in nats; the sum of
+        squared counts over the size; equal distance to the file; ordered distance, NaN where the
+        cell has no value in order; the largest relative gain.
     """
-    cells, kinds = len(starts) - 1, len(total)
-    records = starts[-1]
-    shares = total / records
-    known = total[:ordered].sum()
-    # Cumulated shares of the values in order, and their sums, for ordered distances.
-    below, sums = np.zeros(ordered + 1), np.zeros(ordered + 1)
-    for k in range(ordered):
-        below[k + 1] = below[k] + (total[k] / known if known else 0.0)
-        sums[k + 1] = sums[k] + below[k + 1]
-    distinct, most, rest = (
-        np.zeros(cells, dtype=np.int64),
-        np.zeros(cells, dtype=np.int64),
-        np.zeros(cells, dtype=np.int64),
-    )
-    entropy, squares, equal = np.zeros(cells), np.zeros(cells), np.zeros(cells)
-    moved, gain = np.full(cells, np.nan), np.zeros(cells)
+    cells = len(starts) - 1
+    total = np.zeros(kinds, dtype=np.int64)
+    for i in range(len(codes)):
+        total[codes[i]] += held[i]
+    shares = total / total.sum()
+    below, sums = _cumulated(total[:ordered])
+    distinct, value = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
+    most, rest = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
+    entropy, squares, equal = np.empty(cells), np.empty(cells), np.empty(cells)
+    moved, gain = np.full(cells, np.nan), np.empty(cells)
     counts, present = np.zeros(kinds, dtype=np.int64), np.empty(kinds, dtype=np.int64)
+    ranked = np.empty(kinds, dtype=np.int64)
     for c in range(cells):
-        size = starts[c + 1] - starts[c]
-        n, most[c] = value_counts(starts, codes, counts, present, c)
-        distinct[c] = n
-        seen = 0.0
+        size = n = 0
+        for i in range(starts[c], starts[c + 1]):
+            code, records = codes[i], held[i]
+            if counts[code] == 0:
+                present[n] = code
+                n += 1
+            counts[code] += records
+            size += records
+        top, seen, far, mixed, right, lift = 0, 0.0, 0.0, 0.0, 0.0, 0.0
         for j in range(n):
             code = present[j]
-            p = counts[code] / size
-            entropy[c] -= p * np.log(p)
-            squares[c] += counts[code] * p
-            equal[c] += abs(p - shares[code])
-            seen += shares[code]
-            gain[c] = max(gain[c], (p - shares[code]) / shares[code])
-        equal[c] = (equal[c] + max(1.0 - seen, 0.0)) / 2
-        rest[c] = size
-        if level > 1:
-            found = np.sort(counts[present[:n]])
-            for j in range(min(level - 1, n)):
-                rest[c] -= found[n - 1 - j]
-        if ordered > 1:
-            moved[c] = _moved(np.sort(present[:n]), counts, ordered, below, sums)
-        elif ordered == 1 and counts[0]:
-            moved[c] = 0.0
+            count = counts[code]
+            ranked[j], top = count, max(top, count)
+            p, q = count / size, shares[code]
+            mixed -= p * np.log(p) if p < 1 else 0.0
+            right += count * p
+            far += abs(p - q)
+            seen += q
+            lift = max(lift, (p - q) / q)
+        distinct[c], value[c], most[c] = n, present[0], top
+        entropy[c], squares[c], gain[c] = mixed, right, lift
+        equal[c] = (far + max(1.0 - seen, 0.0)) / 2
+        rest[c] = size - _largest(ranked[:n], level - 1)
+        if ordered:
+            moved[c] = _moved(present[:n], counts, ordered, below, sums)
         for j in range(n):
             counts[present[j]] = 0
-    return distinct, most, rest, entropy, squares, equal, moved, gain
+    return total, distinct, value, most, rest, entropy, squares, equal, moved, gain
 
 
 @njit(nogil=True, cache=True)
-def _moved(values: Ints, counts: Ints, ordered: int, below: Floats, sums: Floats) -> float:
+def _cumulated(total: Ints) -> tuple[Floats, Floats]:
+    """Return the cumulated shares of values in order, and their sums, for ordered distances."""
+    known, count = total.sum(), len(total)
+    below, sums = np.zeros(count + 1), np.zeros(count + 1)
+    for k in range(count):
+        below[k + 1] = below[k] + (total[k] / known if known else 0.0)
+        sums[k + 1] = sums[k] + below[k + 1]
+    return below, sums
+
+
+@njit(nogil=True, cache=True)
+def _largest(counts: Ints, some: int) -> int:
+    """Return the sum of so many of the largest counts, which are put first."""
+    found = 0
+    for j in range(min(some, len(counts))):
+        for k in range(j + 1, len(counts)):
+            if counts[k] > counts[j]:
+                counts[j], counts[k] = counts[k], counts[j]
+        found += counts[j]
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _moved(present: Ints, counts: Ints, ordered: int, below: Floats, sums: Floats) -> float:
     """Return the ordered distance of a cell: the mean of cumulated differences over the steps."""
+    present.sort()
     known = 0
-    for code in values:
+    for code in present:
         if code < ordered:
             known += counts[code]
     if known == 0:
         return np.nan
     total, share, at = 0.0, 0.0, 0
-    for code in values:
+    for code in present:
         if code >= ordered:
             break
         total += _gap(share, at, code, below, sums)
         share += counts[code] / known
         at = code
     total += _gap(share, at, ordered - 1, below, sums)
-    return total / (ordered - 1)
+    return total / max(ordered - 1, 1)
 
 
 @njit(nogil=True, cache=True)
@@ -185,48 +173,86 @@ def spread_by_cell(
 
 
 @njit(nogil=True, cache=True)
-def homogeneous_records(numbers: Ints, cells: int, codes: Ints) -> int:
-    """Count the records in cells where all have one code; `numbers` has the cell of each."""
-    value, size = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
-    for i in range(len(numbers)):
-        c = numbers[i]
-        if size[c] == 0:
-            value[c] = codes[i]
-        elif value[c] != codes[i]:
-            value[c] = -1
-        size[c] += 1
-    return size[value >= 0].sum()
+def beyond_limits(
+    starts: Ints,
+    codes: Ints,
+    values: Numbers,
+    held: Numbers,
+    tables: Numbers,
+    total: Ints,
+    ordered: int,
+    settled: Floats,
+    limits: Floats,
+) -> Flags:
+    """Tell whether cells split by each rung of one column are beyond a limit.
 
-
-@njit(nogil=True, cache=True)
-def tally_homogeneous(
-    starts: Ints, codes: Ints, values: Ints, records: Ints, tables: Numbers, most: int
-) -> Ints:
-    """Count the records in homogeneous cells if cells were split by each rung of one column.
-
-    Rows are patterns in the order of their cells, each with its records. Tables are those of the
-    rungs, as in `tally_rungs`; once a count is beyond `most` it goes on no more.
+    Parameters
+    ----------
+    starts, codes, values, held
+        Where cells start, and of each row, in the order of the cells, its code in the column, its
+        sensitive value and its records.
+    tables
+        The code that stands for each in each rung, the finest first; the coarser tells no more.
+    total, ordered
+        The records of each sensitive value in the file; how many values are in order.
+    settled
+        Records in homogeneous cells, and the sum of squares, of cells that are not among the rows.
+    limits
+        The most records in homogeneous cells, the fewest different values of a cell, the largest
+        distance of a cell to the file, and the largest sum of squared counts over the size.
     """
-    out = np.zeros(len(tables), dtype=np.int64)
-    size = np.zeros(tables.shape[1], dtype=np.int64)
-    value = np.zeros(tables.shape[1], dtype=np.int64)
+    out = np.zeros(len(tables), dtype=np.bool_)
+    shares, (below, sums) = total / total.sum(), _cumulated(total[:ordered])
+    rows, at = np.zeros(tables.shape[1], dtype=np.int64), np.zeros(tables.shape[1], dtype=np.int64)
+    classes = np.empty(tables.shape[1], dtype=np.int64)
+    counts, present = np.zeros(len(total), np.int64), np.empty(len(total), np.int64)
+    order = np.empty(len(codes), dtype=np.int64)
     for k in range(len(tables)):
-        table, found = tables[k], 0
+        table, alone, squares = tables[k], settled[0], settled[1]
+        beyond = alone > limits[0] or squares > limits[3]
         for c in range(len(starts) - 1):
-            for i in range(starts[c], starts[c + 1]):
-                code = table[codes[i]]
-                if size[code] == 0:
-                    value[code] = values[i]
-                elif value[code] != values[i]:
-                    value[code] = -1
-                size[code] += records[i]
-            for i in range(starts[c], starts[c + 1]):
-                code = table[codes[i]]
-                found += size[code] if value[code] >= 0 else 0
-                size[code] = 0
-            if found > most:
+            if beyond:
                 break
-        out[k] = found
-        if found == 0:
+            seen, place = 0, starts[c]
+            for i in range(starts[c], starts[c + 1]):
+                code = table[codes[i]]
+                if rows[code] == 0:
+                    classes[seen] = code
+                    seen += 1
+                rows[code] += 1
+            for j in range(seen):
+                at[classes[j]] = place
+                place += rows[classes[j]]
+            for i in range(starts[c], starts[c + 1]):
+                code = table[codes[i]]
+                order[at[code]] = i
+                at[code] += 1
+            for j in range(seen):
+                last = at[classes[j]]
+                n = size = 0
+                for i in order[last - rows[classes[j]] : last]:
+                    value = values[i]
+                    if counts[value] == 0:
+                        present[n] = value
+                        n += 1
+                    counts[value] += held[i]
+                    size += held[i]
+                rows[classes[j]] = 0
+                alone += size if n == 1 else 0
+                far, unseen = 0.0, 1.0
+                for value in present[:n]:
+                    p = counts[value] / size
+                    squares += counts[value] * p
+                    far += abs(p - shares[value])
+                    unseen -= shares[value]
+                far = (far + max(unseen, 0.0)) / 2
+                if ordered and limits[2] < 1:
+                    far = _moved(present[:n], counts, ordered, below, sums)
+                beyond |= n < limits[1] or far > limits[2]
+                for value in present[:n]:
+                    counts[value] = 0
+            beyond |= alone > limits[0] or squares > limits[3]
+        out[k] = beyond
+        if not beyond:
             break
     return out

@@ -146,6 +146,27 @@ def sort_cells(
 
 
 @njit(nogil=True, cache=True)
+def sort_words(words: Words, spare: Words, low: int, bits: int) -> None:
+    """Sort words by some of their bits, from `low` on; those equal there keep their order."""
+    top, passes = np.uint64(255), (bits + 7) // 8
+    source, target = words, spare
+    for k in range(passes):
+        shift = np.uint64(low + 8 * k)
+        at = np.zeros(257, dtype=np.int64)
+        for i in range(len(source)):
+            at[((source[i] >> shift) & top) + np.uint64(1)] += 1
+        for d in range(256):
+            at[d + 1] += at[d]
+        for i in range(len(source)):
+            digit = (source[i] >> shift) & top
+            target[at[digit]] = source[i]
+            at[digit] += 1
+        source, target = target, source
+    if passes % 2:
+        words[:] = spare
+
+
+@njit(nogil=True, cache=True)
 def bounds(rows: Words, mask: Words) -> Ints:
     """Return where each cell of sorted rows starts, and at the end the number of rows."""
     count = 0

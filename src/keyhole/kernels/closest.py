@@ -125,8 +125,14 @@ def _to_box(low: Floats, high: Floats, at: int, query: Floats, most: float) -> f
 
 
 @njit(nogil=True, cache=True)
-def closest_row(rows: Floats, boxes: Boxes, queries: Floats) -> tuple[Ints, Floats]:
-    """Return the closest row of each query, the first of those equally near, and its distance."""
+def closest_row(
+    rows: Floats, boxes: Boxes, queries: Floats, own: Ints | None = None
+) -> tuple[Ints, Floats]:
+    """Return the closest row of each query, the first of those equally near, and its distance.
+
+    `own` has by query a row that it may not find. Without any row to find, the place is -1 and the
+    distance infinite.
+    """
     order, start, end, low, high, first, left, right = boxes
     found, distances = np.empty(len(queries), np.int64), np.empty(len(queries))
     stack, bounds = np.empty(len(start), np.int64), np.empty(len(start))
@@ -142,6 +148,8 @@ def closest_row(rows: Floats, boxes: Boxes, queries: Floats) -> tuple[Ints, Floa
             if left[at] < 0:
                 for i in range(start[at], end[at]):
                     r, total = order[i], 0.0
+                    if own is not None and r == own[q]:
+                        continue
                     for v in range(len(query)):
                         total += min(1.0, abs(rows[r, v] - query[v]))
                         if total > least:
@@ -184,35 +192,3 @@ def matches(
                 if found[p] == most:
                     break
     return found
-
-
-@njit(nogil=True, cache=True)
-def closest_rows(rows: Floats, others: Floats, own: Ints) -> tuple[Floats, Ints]:
-    """Return for each row the distance to the closest of the others, and its place.
-
-    Values from 0 to 1 are numbers, negative ones categories: 0 apart if equal, else 1; a missing
-    number (NaN) is 0 apart from another and 1 from all else. `own` is the place among the others
-    that a row may not find, -1 for none. Where there is no other, the distance is infinite.
-    """
-    columns = rows.shape[1]
-    distance, place = np.full(len(rows), np.inf), np.full(len(rows), -1, dtype=np.int64)
-    for i in range(len(rows)):
-        best = np.inf
-        for j in range(len(others)):
-            if j == own[i]:
-                continue
-            total = 0.0
-            for c in range(columns):
-                a, b = rows[i, c], others[j, c]
-                if a >= 0 and b >= 0:
-                    total += abs(a - b)
-                elif a != b and not (np.isnan(a) and np.isnan(b)):
-                    total += 1.0
-                if total >= best:
-                    break
-            if total < best:
-                best, place[i] = total, j
-                if best == 0:
-                    break
-        distance[i] = best / columns
-    return distance, place

@@ -21,7 +21,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.engines import Missing
 from keyhole.engines.choose import local_engine
 from keyhole.errors import OptionError
-from keyhole.exposure.attributes import homogeneous_shares
+from keyhole.exposure.attributes_cells import SensitiveCodes, told_figures
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.exposure.loglinear import population_uniques
 from keyhole.kernels.arrays import Floats, Ints
@@ -259,8 +259,9 @@ def _told(
     """Return the homogeneous share of each sensitive column that is left, if there are any."""
     if not sensitive or found is None:
         return None
-    left = {name: data.codes(name).values for name in sensitive if name in data.names}
-    return homogeneous_shares(local_engine(data, found.keys), found.keys, left)
+    left = {name: SensitiveCodes.of(data, name) for name in sensitive if name in data.names}
+    told = told_figures(local_engine(data, found.keys), found.keys, left)
+    return {name: one.homogeneous for name, one in told.items()}
 
 
 def compare_plans(data: Any, plans: Mapping[str, PlanLike], **options: Any) -> PlanComparison:

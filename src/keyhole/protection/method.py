@@ -287,7 +287,7 @@ class Method(Generic[P]):
 
     def problems(self, options: Options, data: Microdata | None = None) -> list[str]:
         """Return everything that is wrong with the options, and with the data for them."""
-        given, known = self._given(options), parameters_of(self.function)
+        given, known = self._given(options), dict(parameters_of(self.function))
         found = [
             f"{shown(name)} is not an option of {self.name}. {hint(name, self.parameters)}"
             for name in given

@@ -346,6 +346,8 @@ def _ending(selection: Selection) -> list[str]:
     if stopped.reason == "limit":
         verb = "adding" if stopped.step.startswith("F") else "removing"
         return [f"The next step, {verb} {name}, would bring RP to {rp}: it is not taken."]
+    if stopped.reason == "attributes":
+        return [f"Adding {name} would exceed a limit on what is learnt of sensitive columns."]
     if stopped.reason == "reentry":
         return [f"The next step would enter {name} again, just after its removal: the search ends."]
     return [f"The next step, with {name}, leads back to an earlier set: the search ends."]

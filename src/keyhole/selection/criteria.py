@@ -19,7 +19,7 @@ from keyhole.core.shared import scenario_problems
 from keyhole.engines.opening import open_for
 from keyhole.engines.protocol import Engine, Records
 from keyhole.errors import OptionError
-from keyhole.selection.telling import telling_problems
+from keyhole.selection.attribute_limits import AttributeLimits, limit_problems, limits_of
 
 CRITERIA = ("ratio", "difference")
 
@@ -219,7 +219,7 @@ def choice_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with the variables of a search, whatever the data."""
     yield from scenario_problems(question, instead_of="candidates", beside=True)
     names = _names(question)
-    yield from telling_problems(question, names)
+    yield from limit_problems(question, names)
     for name in repeated(names):
         yield Problem(
             "{candidates} and {keep} must name each variable once. Got {0!r} twice instead.", name
@@ -242,11 +242,14 @@ def open_choice(
         question,
         data,
         needs_values_for=needs_values_for
-        or ("a limit on homogeneous cells" if question.homogeneous_limit is not None else ""),
+        or ("a limit on attribute disclosure" if limits_of(question) else ""),
         needs_memory_for="a scenario's recoding" if question.scenario else "",
-        every_column=bool(question.scenario) or question.homogeneous_limit is not None,
+        every_column=bool(question.scenario) or bool(limits_of(question)),
         offers="candidates",
     )
+    limits = AttributeLimits.of(question, opened, _names(question))
+    if limits is not None:
+        limits.require()
     if not question.scenario:
         return opened, question, None
     from keyhole.environment.scenarios.recoding import scenario_keys

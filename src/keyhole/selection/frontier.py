@@ -30,11 +30,12 @@ from keyhole.engines import MemoryEngine, Tally
 from keyhole.engines.choose import engine_notes, local_engine
 from keyhole.engines.partition import Partition
 from keyhole.engines.resources import WORKERS
+from keyhole.exposure.attributes_cells import ToldFigures
 from keyhole.results import Result, share, tables_of
+from keyhole.selection.attribute_limits import AttributeLimits
 from keyhole.selection.criteria import EngineEvaluator, Space, choice_problems, open_choice
 from keyhole.selection.result import why_nothing
 from keyhole.selection.search import SEARCHES
-from keyhole.selection.telling import Telling
 
 if TYPE_CHECKING:
     import altair
@@ -63,7 +64,7 @@ class Hunt:
     limit: float
     cutoff: int
     deadline: float = math.inf
-    telling: Telling | None = None
+    attributes: AttributeLimits | None = None
     found: dict[frozenset[int], Tally] = field(default_factory=dict)
     out_of_time: bool = False
     _group: dict[int, int] = field(default_factory=dict)
@@ -173,9 +174,9 @@ class Hunt:
 
     def _fits(self, numbers: Collection[int], tally: Tally) -> bool:
         """Tell whether a set is within the limits; no superset of one that is not is."""
-        if tally.rp > self.limit or self.telling is None:
+        if tally.rp > self.limit or self.attributes is None:
             return tally.rp <= self.limit
-        return self.telling.allows([n for i, n in enumerate(self.space.names) if i in numbers])
+        return self.attributes.allows([n for i, n in enumerate(self.space.names) if i in numbers])
 
     def _covered(self, numbers: frozenset[int]) -> bool:
         with self._lock:
@@ -223,7 +224,7 @@ class FrontierSet:
     rp: Annotated[float, Share("records")]
     cr: float
     value: float
-    homogeneous: Annotated[Mapping[str, float] | None, WHEN_SET] = None
+    sensitive: Annotated[Mapping[str, ToldFigures] | None, WHEN_SET] = None
 
     @property
     @figure()
@@ -332,6 +333,9 @@ def frontier(
     values: shared.Values = None,
     sensitive: shared.Sensitive = None,
     homogeneous_limit: shared.HomogeneousLimit = None,
+    diversity_limit: shared.DiversityLimit = None,
+    closeness_limit: shared.ClosenessLimit = None,
+    cap_limit: shared.CapLimit = None,
     progress: Progress | None = None,
     engine: shared.EngineOption = "auto",
     memory: shared.MemorySize = None,
@@ -367,12 +371,12 @@ def frontier(
     def named(numbers: Collection[int], found: Tally) -> FrontierSet:
         names = tuple(name for i, name in enumerate(space.names) if i in numbers)
         value = math.fsum(worth.get(name, 1.0) for name in names)
-        told = None if telling is None else telling.shares(names)
+        told = None if limits is None else limits.figures(names)
         return FrontierSet(names, found.rp, found.cr, value, told)
 
-    telling = Telling.of(question, opened, space.names)
-    greedy = _greedy(counter, space, limit, cutoff, start + GREEDY_SHARE * time_left, telling)
-    hunt = Hunt(counter, space, limit, cutoff, start + time_left, telling)
+    limits = AttributeLimits.of(question, opened, space.names, counter)
+    greedy = _greedy(counter, space, limit, cutoff, start + GREEDY_SHARE * time_left, limits)
+    hunt = Hunt(counter, space, limit, cutoff, start + time_left, limits)
     hunt.start_from(s for s in greedy.values() if s is not None)
     hunt.run(progress)
     sets = sorted(
@@ -422,7 +426,7 @@ def _greedy(
     limit: float,
     cutoff: int,
     deadline: float,
-    telling: Telling | None,
+    limits: AttributeLimits | None,
 ) -> dict[str, tuple[str, ...] | None]:
     """Return the set within the limit that each greedy search ends at, if it ends in time."""
     evaluate = EngineEvaluator(engine, cutoff=cutoff)
@@ -435,7 +439,7 @@ def _greedy(
                 candidates=space.groups,
                 limit=limit,
                 progress=lambda _: hurry(deadline),
-                allows=None if telling is None else telling.allows,
+                allows=None if limits is None else limits.allows,
             ).within_limit
         except OutOfTimeError:
             break

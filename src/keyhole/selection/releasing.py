@@ -21,12 +21,13 @@ from keyhole.data.reading import load
 from keyhole.engines import Records, Tally
 from keyhole.engines.choose import backend_of, local_engine
 from keyhole.engines.storage import parts
+from keyhole.exposure.attributes_cells import ToldFigures, told_figures
 from keyhole.kernels.arrays import Flags, Ints, number_rows
 from keyhole.screening.dependence_screening import encode_all
 from keyhole.screening.screen import identifying
+from keyhole.selection.attribute_limits import AttributeLimits
 from keyhole.selection.ladders import LadderCodes, Rung
 from keyhole.selection.solution import NotCounted
-from keyhole.selection.telling import Telling
 from keyhole.selection.treating import Patterns, Treatment, give_back
 
 
@@ -99,12 +100,12 @@ class Outgoing:
         engine = local_engine(self.data, self._left(self.codes))
         return engine.tally(tuple(self.codes), cutoff=self.question.cutoff)
 
-    def homogeneous(self, telling: Telling | None) -> dict[str, float] | None:
-        """Return by sensitive column the share of records in homogeneous cells."""
-        if telling is None:
+    def told(self, limits: AttributeLimits | None) -> dict[str, ToldFigures] | None:
+        """Return by sensitive column what the outgoing keys tell of it."""
+        if limits is None:
             return None
         engine = local_engine(self.data, self.codes)
-        return Telling(engine, telling.sensitive, telling.limit).shares(tuple(self.codes))
+        return told_figures(engine, tuple(self.codes), limits.sensitive)
 
     def not_counted(self) -> tuple[NotCounted, ...]:
         """Return RP with each of the other columns known too."""

@@ -12,15 +12,17 @@ import polars as pl
 from keyhole.core.marks import COUNT, HIDDEN, PUBLIC, SPREAD, WHEN_SET, Named, Share, When, figure
 from keyhole.core.notes import Note
 from keyhole.core.tables import Table
+from keyhole.exposure.attributes_cells import ToldFigures
 from keyhole.exposure.regrouping import unnamed_groups
 from keyhole.results import Result, tables_of
+from keyhole.selection.attribute_limits import told_notes
 
 if TYPE_CHECKING:
     import altair
 
 
 MethodName = Literal["forward", "backward", "stepwise"]
-Reason = Literal["limit", "homogeneous", "reentry", "cycle", "exhausted"]
+Reason = Literal["limit", "attributes", "reentry", "cycle", "exhausted"]
 
 ASSUMPTION = (
     "RP and CR are probabilities of re-identification only if the target is known to be in the "
@@ -78,8 +80,8 @@ class Selection(Result):
     `selected` is where the published rule stops, which for backward lies just above the limit;
     `within_limit` is what may be released, or None if `keep` alone exceeds the limit (as it does
     even where nothing is kept, if there are fewer records than the cutoff). `shown_steps` are those
-    whose candidates are printed; `key` is that of a scenario. `homogeneous` has by sensitive
-    column the share of records in cells of `within_limit` with one value, if it was limited.
+    whose candidates are printed; `key` is that of a scenario. `sensitive` has by column
+    what `within_limit` tells of it, if that was limited.
     """
 
     method: MethodName
@@ -104,7 +106,7 @@ class Selection(Result):
     scenario: Annotated[str | None, WHEN_SET] = None
     shown_steps: Annotated[tuple[str, ...], HIDDEN] = ()
     key: Annotated[Any, WHEN_SET] = None
-    homogeneous: Annotated[Mapping[str, float] | None, WHEN_SET] = None
+    sensitive: Annotated[Mapping[str, ToldFigures] | None, WHEN_SET] = None
 
     @property
     @figure(Named("candidates"))
@@ -183,10 +185,7 @@ class Selection(Result):
         return [
             self.stopped_in_words,
             f"Within the limit: {within}",
-            *(
-                f"In cells with one value of {name}: {x:.1%} of the records."
-                for name, x in (self.homogeneous or {}).items()
-            ),
+            *told_notes(self.sensitive),
             *(f"Warning: {w}" for w in self.warnings),
             *([] if self.scenario is None else [Note("exposure.scenario", name=self.scenario)]),
             *(f"{n[0].upper()}{n[1:]}." for n in self.notes if n not in self._nothing()),
@@ -202,7 +201,7 @@ class Selection(Result):
         side = "below" if self.method == "backward" else "above"
         end = {
             "limit": f"RP would be {stopped.rp:.3f}, {side} the limit of {limit}",
-            "homogeneous": "too many records would be in cells with one sensitive value",
+            "attributes": "a limit on what is learnt of sensitive columns would be exceeded",
             "reentry": "it was removed in the pass just before",
             "cycle": "the set has been there before",
         }[stopped.reason]

@@ -162,7 +162,7 @@ def _one_way(walk: _Walk, letter: str, method: MethodName, limit: float) -> Sele
         if look.exposed.rp > limit if adds else (look.exposed.rp < limit and allowed):
             return _finish(walk, method, limit, None, look.stopped("limit"))
         if adds and not allowed:
-            return _finish(walk, method, limit, None, look.stopped("homogeneous"))
+            return _finish(walk, method, limit, None, look.stopped("attributes"))
         walk.take(letter, look)
     return _finish(walk, method, limit, None, walk.exhausted(letter))
 
@@ -266,7 +266,7 @@ def stepwise(
         if look.exposed.rp > limit:
             reason = "limit"
         elif not walk.allows(look.move.variables):
-            reason = "homogeneous"
+            reason = "attributes"
         elif look.move.added in removed:
             reason = "reentry"
         elif frozenset(look.move.variables) in seen:

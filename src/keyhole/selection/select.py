@@ -22,6 +22,7 @@ from keyhole.errors import OptionError
 from keyhole.exposure.regrouping import called_by, groups_of
 from keyhole.results import Result, share, tables_of
 from keyhole.screening.dependence import Dependence, dependences_of
+from keyhole.selection.attribute_limits import AttributeLimits
 from keyhole.selection.criteria import (
     Criterion,
     CriterionName,
@@ -33,7 +34,6 @@ from keyhole.selection.criteria import (
 )
 from keyhole.selection.result import Reason, Selection, SelectionGroup
 from keyhole.selection.search import METHODS, SEARCHES, StepProgress
-from keyhole.selection.telling import Telling
 
 if TYPE_CHECKING:
     import altair
@@ -94,6 +94,9 @@ def select(
     values: shared.Values = None,
     sensitive: shared.Sensitive = None,
     homogeneous_limit: shared.HomogeneousLimit = None,
+    diversity_limit: shared.DiversityLimit = None,
+    closeness_limit: shared.ClosenessLimit = None,
+    cap_limit: shared.CapLimit = None,
     by: shared.By = None,
     name_small_groups: shared.NameSmallGroups = False,
     compare: Annotated[bool, Option("Compare all three methods.", surfaces="c")] = False,
@@ -256,7 +259,7 @@ def _search(
     engine, rule = engine_of(data, space.names), question.criterion
     if not isinstance(rule, Criterion):
         rule = named_criterion(rule, cr_weight=question.cr_weight)
-    telling = Telling.of(question, data, space.names)
+    limits = AttributeLimits.of(question, data, space.names)
     more = {"drop_limit": question.drop_limit} if question.method == "stepwise" else {}
     found = SEARCHES[question.method](
         EngineEvaluator(engine, cutoff=question.cutoff),
@@ -266,20 +269,23 @@ def _search(
         criterion=rule,
         values=question.values["values"],
         progress=progress,
-        allows=None if telling is None else telling.allows,
+        allows=None if limits is None else limits.allows,
         **more,
     )
     within = found.within_limit
     if within == () and engine.tally((), cutoff=question.cutoff).rp > question.limit:
         within = None
+    notes = engine_notes(data)
+    if within == () and limits is not None and not limits.allows(()):
+        within, notes = None, (*notes, "a limit on sensitive columns is exceeded without any key")
     return dataclasses.replace(
         found,
         within_limit=within,
-        homogeneous=None if telling is None or within is None else telling.shares(within),
+        sensitive=None if limits is None or within is None else limits.figures(within),
         cutoff=question.cutoff,
         records=data.records,
         engine=engine.name,
-    ).with_notes(*engine_notes(data))
+    ).with_notes(*notes)
 
 
 def _compared(

@@ -17,7 +17,9 @@ from keyhole.core.tables import Table
 from keyhole.core.toml import quote
 from keyhole.data.microdata import Microdata
 from keyhole.errors import RunError
+from keyhole.exposure.attributes_cells import ToldFigures
 from keyhole.results import Result, share
+from keyhole.selection.attribute_limits import told_notes
 
 if TYPE_CHECKING:
     import altair
@@ -94,8 +96,8 @@ class Solution(Result):
     `complete` says that every combination was searched, so that nothing better exists; otherwise
     `bound` is what no release can exceed. `frontier` has all Pareto points of RP and utility
     within the limits. `left_out` has the keys that are not released, and columns in no key from
-    which a key was derived. `homogeneous` has by sensitive column the share of records in cells
-    with one value, if it was limited. `greedy` has how simpler plans do; None is one
+    which a key was derived. `sensitive` has by column what the release tells of it, if
+    that was limited. `greedy` has how simpler plans do; None is one
     that cannot meet the limits.
     """
 
@@ -127,7 +129,7 @@ class Solution(Result):
     notes: tuple[str, ...]
     engine: str = "memory"
     weight: Annotated[str | None, WHEN_SET] = None
-    homogeneous: Annotated[Mapping[str, float] | None, WHEN_SET] = None
+    sensitive: Annotated[Mapping[str, ToldFigures] | None, WHEN_SET] = None
     make: Annotated[Callable[[], Microdata] | None, HIDDEN] = None
 
     def release(self) -> Microdata:
@@ -226,10 +228,7 @@ class Solution(Result):
             f"RP on {', '.join(one.keys)}: {share(one.rp)}, limit {one.limit:g}."
             for one in self.further or ()
         ]
-        notes += [
-            f"In cells with one value of {name}: {share(x)} of the records."
-            for name, x in (self.homogeneous or {}).items()
-        ]
+        notes += told_notes(self.sensitive)
         names = ["plan", "RP", "utility", "blanked", "removed", "after losses", "columns"]
         return Table("Utility against simpler plans", names, rows, notes)
 

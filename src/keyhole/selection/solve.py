@@ -20,21 +20,27 @@ from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, local_engine
 from keyhole.engines.opening import open_for
 from keyhole.errors import InputError, OptionError, RunError
+from keyhole.exposure.attributes_cells import sensitive_by_role
+from keyhole.selection.attribute_limits import (
+    NAMED,
+    AttributeLimits,
+    limit_problems,
+    limits_of,
+)
 from keyhole.selection.criteria import EngineEvaluator
 from keyhole.selection.ladders import LadderCodes, declared_ladders, encode_ladder, made_ladder
 from keyhole.selection.releasing import Outgoing
 from keyhole.selection.search import backward
 from keyhole.selection.solution import FurtherKey, Release, ReleasedColumn, Solution
 from keyhole.selection.solving import (
+    NOT_BEYOND,
     KeyCells,
     LadderSearch,
     Point,
-    RiskBound,
     Steps,
-    TellingCells,
+    ToldCells,
 )
-from keyhole.selection.telling import Telling, sensitive_columns, telling_problems
-from keyhole.selection.treating import KeyLimit, Patterns, Treatment, most_at_risk
+from keyhole.selection.treating import KeyLimit, Patterns, Treatment
 
 Progress = Callable[[int, int], None]
 SCALE = 10**12
@@ -162,6 +168,9 @@ def solve(
     ] = None,
     sensitive: shared.Sensitive = None,
     homogeneous_limit: shared.HomogeneousLimit = None,
+    diversity_limit: shared.DiversityLimit = None,
+    closeness_limit: shared.ClosenessLimit = None,
+    cap_limit: shared.CapLimit = None,
     weight: Annotated[
         str | None,
         Option(
@@ -241,11 +250,12 @@ def solve_problems(question: Question) -> Iterator[Problem]:
         if others:
             template = f"{{{option}}} names {{0}}, not one of {{keys}}. Add it, or leave it out."
             yield Problem(template, quoted(others))
-    yield from telling_problems(question, keys)
-    if question.homogeneous_limit is not None and (question.suppress or question.remove):
+    yield from limit_problems(question, keys)
+    if limits_of(question) and (question.suppress or question.remove):
         yield Problem(
-            "{homogeneous_limit} must not go with {suppress} or {remove}: blanking a record may "
-            "make another cell homogeneous. Leave one of them out, and protect the release later."
+            f"{NAMED} must not go with {{suppress}} or {{remove}}: a blanked or removed record "
+            "may make another cell homogeneous. Leave one of them out, and protect the release "
+            "later."
         )
     if question.weight in keys:
         yield Problem("{weight} must not be one of {keys}. Leave it out of one of the two.")
@@ -260,10 +270,11 @@ def unmet_limits(question: Question, data: Records) -> Problem | None:
     It is much less work than a search, so that a review says it before anything runs.
     """
     must = question.must
+    by_role = sensitive_by_role(data, question.keys) if limits_of(question) else ()
     least = question.replace(
         keys=must or question.keys[:1],
         limits=tuple((tuple(n for n in key if n in must), x) for key, x in question.limits),
-        sensitive=sensitive_columns(question, data, question.keys) or None,
+        sensitive=question.sensitive or by_role or None,
     )
     asked = SolveAsked.of(least, data)
     return None if asked.may_be_met else asked.unmet(question)
@@ -280,8 +291,8 @@ class SolveAsked:
     keys: tuple[KeyLimit, ...]
     suppress: int
     remove: int
-    telling: Telling | None = None
-    told: tuple[TellingCells, ...] = ()
+    limits: AttributeLimits | None = None
+    told: tuple[ToldCells, ...] = ()
 
     @classmethod
     def of(cls, question: Question, data: Records) -> SolveAsked:
@@ -309,40 +320,33 @@ class SolveAsked:
         every = KeyLimit(tuple(range(len(names))), question.limit)
         shares = (math.floor(x * data.records + 1e-9) for x in (question.suppress, question.remove))
         asked = cls(question, data, ladders, patterns, (every, *further), *shares)
-        return asked._with_telling()
+        return asked._with_limits()
 
-    def _with_telling(self) -> SolveAsked:
-        """Return the question with the cells that count what is told of sensitive columns."""
+    def _with_limits(self) -> SolveAsked:
+        """Return the question with the cells that show what is told of sensitive columns."""
         names, data = self.question.keys, self.data
         as_is = {n: x.codes for n, x in zip(names, self.ladders, strict=True)}
-        sensitive = sensitive_columns(self.question, data, names)
-        if not sensitive:
+        limits = AttributeLimits.of(self.question, data, names, local_engine(data, as_is))
+        if limits is None:
             return self
-        telling = Telling(
-            local_engine(data, as_is),
-            {n: data.codes(n).values for n in sensitive},
-            self.question.homogeneous_limit,
-        )
+        limits.require()
         told = []
-        for name in sensitive:
+        for name, one in limits.sensitive.items():
+            if one.tells_nothing:
+                continue
             table = local_engine(data, {**as_is, name: data.codes(name)}).patterns([*names, name])
             codes = {v: table.codes(key) for v, key in enumerate(names)}
-            if data.codes(name).size > 1:  # what everybody has is no disclosure
-                told.append(TellingCells(codes, table.codes(name), table.records, self.steps))
-        return dataclasses.replace(self, telling=telling, told=tuple(told))
-
-    @property
-    def most_told(self) -> RiskBound:
-        """What the limit on attribute disclosure allows; within it no release is the riskier."""
-        allowed = most_at_risk(self.question.homogeneous_limit, self.data.records)
-        return RiskBound(allowed, allowed, math.inf)
+            told.append(
+                ToldCells(codes, table.codes(name), table.records, self.steps, one, limits.bounds())
+            )
+        return dataclasses.replace(self, limits=limits, told=tuple(told))
 
     def tells(self, rungs: Sequence[int]) -> bool:
-        """Tell whether a release is beyond the limit on attribute disclosure."""
+        """Tell whether a release is beyond a limit on attribute disclosure."""
         for cells in self.told:
             for v, rung in enumerate(rungs):
                 cells = cells.at(v, rung, {})
-            if cells.at_risk > self.most_told.allowed:
+            if cells.at_risk:
                 return True
         return False
 
@@ -367,7 +371,7 @@ class SolveAsked:
         ]
         allowed = (self.data.records, cutoff, self.suppress, self.remove)
         bounds = [key.bound(*allowed) for key in self.keys]
-        bounds += [self.most_told for _ in self.told]
+        bounds += [NOT_BEYOND] * len(self.told)
         search = LadderSearch(self.steps, order, bounds, self._ties, deadline, progress)
         search.run([*cells, *self.told])
         return search
@@ -405,8 +409,8 @@ class SolveAsked:
         alone = "even with only {0} released, at the coarsest levels,"
         if self.tells(self.least):
             return Problem(
-                f"{{homogeneous_limit}} cannot be met: {alone} more records lie in homogeneous "
-                "cells. Raise the limit, or require fewer columns ({must}).",
+                f"{NAMED} cannot be met: {alone} a sensitive column is told more than that. Give "
+                "another limit, or require fewer columns ({must}).",
                 quoted(question.must),
             )
         found = self.patterns.node(self.least, self.keys).outcome(question.cutoff)
@@ -495,7 +499,7 @@ class SolveAsked:
             kept_utility=mine.kept_utility,
             weight_factor=outgoing.weight_factor,
             further=tuple(further),
-            homogeneous=outgoing.homogeneous(self.telling),
+            sensitive=outgoing.told(self.limits),
             frontier=tuple(self.release(p.rungs, self._treatment(p)) for p in points),
             greedy=self._greedy(),
             ladders={
@@ -524,7 +528,7 @@ class SolveAsked:
         kept: Sequence[str] | None = self.question.must
         if rest:
             must, limit = self.question.must, self.question.limit
-            allows = None if self.telling is None else self.telling.allows
+            allows = None if self.limits is None else self.limits.allows
             kept = backward(
                 evaluate, keep=must, candidates=rest, limit=limit, allows=allows
             ).within_limit

@@ -22,9 +22,10 @@ import numpy as np
 
 from keyhole.engines.partition import spans
 from keyhole.engines.resources import WORKERS, in_threads
+from keyhole.exposure.attributes_cells import SensitiveCodes
 from keyhole.kernels import rungs
 from keyhole.kernels.arrays import Ints, Numbers, Words
-from keyhole.kernels.attributes import tally_homogeneous
+from keyhole.kernels.attributes import beyond_limits
 from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
 from keyhole.selection.frontier import OutOfTimeError
@@ -120,12 +121,13 @@ class KeyCells:
         self.at_risk += at_risk
 
 
-class TellingCells:
-    """The cells of a key, as far as its columns are decided, and the records in homogeneous ones.
+class ToldCells:
+    """The cells of a key, as far as its columns are decided, and what they tell of a column.
 
-    It answers what `LadderSearch` asks of `KeyCells`: `at_risk` are the records in homogeneous
-    cells, which are settled and dropped, since they stay so however they are split. `codes` are
-    by number of the column, `values` those of the sensitive column, of each distinct pattern.
+    It answers what `LadderSearch` asks of `KeyCells`: `at_risk` is 1 beyond a limit and 0 within
+    all of them. Homogeneous cells are settled and dropped: what they tell stays the same however
+    they are split. `codes` are by number of the column, `values` those of the sensitive column, of
+    each distinct pattern; `limits` are as `beyond_limits` takes them.
     """
 
     def __init__(
@@ -134,9 +136,14 @@ class TellingCells:
         values: Ints,
         records: Ints,
         ladders: Sequence[Steps],
+        sensitive: SensitiveCodes,
+        limits: Sequence[float],
     ) -> None:
-        self._codes, self._values, self._records = dict(codes), values, records
-        self._ladders, self.at_risk = ladders, 0
+        self._codes, self._ladders = dict(codes), ladders
+        self._values, self._records = values.astype(np.int32), records.astype(np.int32)
+        self._total = np.bincount(values, records, sensitive.size).astype(np.int64)
+        self._ordered, self._limits = sensitive.ordered, np.array(limits, dtype=np.float64)
+        self.at_risk, self._settled = 0, np.zeros(2)
         self._starts = np.array([0, len(values)], dtype=np.int64)
         for v in codes:
             if ladders[v].must:
@@ -146,42 +153,44 @@ class TellingCells:
         """Tell whether the column is in the key."""
         return column in self._codes
 
-    def split(self, column: int, first: int, most: int) -> list[int]:
-        """Return the records in homogeneous cells with each rung of a column from `first` on."""
+    def split(self, column: int, first: int, most: int) -> list[int]:  # noqa: ARG002
+        """Tell of each rung of a column from `first` on whether it leads beyond a limit."""
         tables = self._ladders[column].tables[first:]
-        found = tally_homogeneous(
-            self._starts, self._codes[column], self._values, self._records, tables,
-            most - self.at_risk,
+        if self.at_risk:
+            return [1] * len(tables)
+        found = beyond_limits(
+            self._starts, self._codes[column], self._values, self._records, tables, self._total,
+            self._ordered, self._settled, self._limits,
         )  # fmt: skip
-        return [self.at_risk + int(x) for x in found]
+        return [int(x) for x in found]
 
-    def at(self, column: int, rung: int, finest: Mapping[int, int]) -> TellingCells:  # noqa: ARG002
+    def at(self, column: int, rung: int, finest: Mapping[int, int]) -> ToldCells:  # noqa: ARG002
         """Return the cells split by a rung of one more column."""
         made = copy.copy(self)
-        made._codes = dict(self._codes)
         if rung < len(self._ladders[column].tables):
             made._split(column, rung)
         return made
 
     def _split(self, column: int, rung: int) -> None:
+        self.at_risk = max(self.at_risk, self.split(column, rung, 0)[0])
         sizes = np.diff(self._starts)
         cells = np.repeat(np.arange(len(sizes)), sizes)
         codes = self._ladders[column].tables[rung][self._codes[column]].astype(np.int64)
         joined = cells * (int(codes.max(initial=0)) + 1) + codes
         order = np.argsort(joined, kind="stable")
-        joined, values = joined[order], self._values[order]
+        joined, values, records = joined[order], self._values[order], self._records[order]
         bounds = np.flatnonzero(np.diff(joined, prepend=-1, append=-1))
         low, high = (f.reduceat(values, bounds[:-1]) for f in (np.minimum, np.maximum))
         rows = np.diff(bounds)
         mixed = np.repeat(low != high, rows)
-        self.at_risk += int(self._records[order][~mixed].sum())
-        kept = order[mixed]
+        # Of a homogeneous cell the squared count over the size is the size.
+        self._settled = self._settled + float(records[~mixed].sum())
         self._starts = np.concatenate(([0], np.cumsum(rows[low != high]))).astype(np.int64)
-        self._values, self._records = self._values[kept], self._records[kept]
-        self._codes = {v: one[kept] for v, one in self._codes.items()}
+        self._values, self._records = values[mixed], records[mixed]
+        self._codes = {v: one[order[mixed]] for v, one in self._codes.items()}
 
 
-Cells = KeyCells | TellingCells
+Cells = KeyCells | ToldCells
 
 
 def _sorted(rows: Words, weights: Numbers, tag_bits: int) -> tuple[Words, Numbers]:
@@ -213,6 +222,8 @@ class RiskBound:
         return TREATED if at_risk <= self.treatable else math.inf
 
 
+NOT_BEYOND = RiskBound(0, 0, math.inf)
+"""What limits on attribute disclosure allow: nothing beyond them; within no release is riskier."""
 TREATED = 2.0
 """The risk of a release within the limits only after records were treated: beyond all others."""
 

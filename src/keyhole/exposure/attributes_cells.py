@@ -1,0 +1,276 @@
+"""Cells and their values of sensitive columns: what each cell of a key tells, and which levels do.
+
+Rows are in the order of their cells: records, or where those are on Spark the distinct patterns of
+the key and the column, each with its number of records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from keyhole.core.codec import Figures
+from keyhole.core.marks import COUNT, WHEN_SET, Share
+from keyhole.core.tables import Table
+from keyhole.engines import MemoryEngine, Records
+from keyhole.engines.choose import backend_of, engine_of, local_engine
+from keyhole.engines.resources import in_threads
+from keyhole.kernels.arrays import Array, Flags, Floats, Ints, Numbers
+from keyhole.results import share
+
+LEVELS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TellingLevel(Figures):
+    """A level of a key, by its place, and how many of its records lie in homogeneous cells."""
+
+    column: str
+    level: str
+    records: Annotated[int, COUNT]
+    homogeneous: Annotated[int, COUNT]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldColumn(Figures):
+    """What the cells of a key tell of one sensitive column for certain.
+
+    `homogeneous` is the share of records in cells with one value, `hidden_by_rp` how many of them
+    lie in cells of the cutoff or more, which RP does not count; `uncommon_records` are homogeneous
+    with another value than the most frequent of the file, which anybody would guess. `base_rate`
+    is the chance of a right guess by somebody who knows the column's distribution alone. `levels`
+    of the key have the most of those hidden by RP.
+    """
+
+    homogeneous: Annotated[float, Share("records")]
+    homogeneous_records: Annotated[int, COUNT]
+    homogeneous_cells: int
+    uncommon_records: Annotated[int, COUNT]
+    hidden_by_rp: Annotated[int, COUNT]
+    base_rate: float
+    levels: Annotated[tuple[TellingLevel, ...], WHEN_SET] = ()
+
+    @property
+    def disclosed(self) -> float:
+        """The homogeneous share; 0 for a column with one value, which tells nothing."""
+        return self.homogeneous if self.base_rate < 1 else 0.0
+
+
+class CellFigures(NamedTuple):
+    """The records of each code of a column, and what each cell tells: see `learn_by_cell`."""
+
+    total: Ints
+    distinct: Ints
+    value: Ints
+    most: Ints
+    rest: Ints
+    entropy: Floats
+    squares: Floats
+    equal: Floats
+    moved: Floats
+    gain: Floats
+
+    def furthest(self, ordered: int) -> float | None:
+        """Return the largest distance of a cell to the file, None if no cell has one."""
+        distances = self.moved if ordered else self.equal
+        known = distances[~np.isnan(distances)]
+        return float(known.max()) if len(known) else None
+
+
+class AttributeCells:
+    """The cells of a key in order, with the values of sensitive columns in them."""
+
+    def __init__(self, data: Records, keys: Sequence[str], name: str | None = None) -> None:
+        """Sort records into cells; without records here, patterns of the key and one column."""
+        self.data, self.keys = data, tuple(keys)
+        self._codes: Callable[[str], Array]
+        if name is None:
+            self.starts, self.rows = local_engine(data, keys).by_cell(keys)
+            self.held = np.ones(len(self.rows), dtype=np.int32)
+            self._codes = lambda name: data.codes(name).values
+        else:
+            table = engine_of(data, (*keys, name)).patterns((*keys, name))
+            numbers = table.numbers(keys)
+            self.rows = np.argsort(numbers, kind="stable").astype(np.int32)
+            counts = np.bincount(numbers)
+            self.starts = np.concatenate(([0], np.cumsum(counts)))
+            self.held = table.records[self.rows].astype(np.int32)
+            self._codes = table.codes
+
+    @classmethod
+    def by_column(
+        cls, data: Records, keys: Sequence[str], names: Iterable[str]
+    ) -> dict[str, AttributeCells]:
+        """Return the cells in which each sensitive column is counted."""
+        if not backend_of(data).is_here:
+            return {name: cls(data, keys, name) for name in names}
+        return dict.fromkeys(names, cls(data, keys))
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """The records of each cell."""
+        return np.add.reduceat(self.held, self.starts[:-1], dtype=np.int64)
+
+    @cached_property
+    def key_codes(self) -> dict[str, Ints]:
+        """The code of each cell in each key."""
+        first = self.rows[self.starts[:-1]]
+        return {name: self._codes(name)[first].astype(np.int64) for name in self.keys}
+
+    @cached_property
+    def level_sizes(self) -> dict[str, Ints]:
+        """The records of each level of each key."""
+        return {name: self._by_level(name, slice(None)) for name in self.keys}
+
+    def _by_level(self, name: str, some: Any) -> Ints:
+        size = self.data.codes(name).size
+        return np.bincount(self.key_codes[name][some], self.sizes[some], size).astype(np.int64)
+
+    def codes(self, name: str) -> Numbers:
+        """Return the codes of a column, in the order of the cells."""
+        codes: Numbers = self._codes(name)[self.rows].astype(np.int32)
+        return codes
+
+    def learnt(self, name: str, level: int = 1, ordered: int = 0) -> CellFigures:
+        """Return what each cell tells of a column."""
+        from keyhole.kernels.attributes import learn_by_cell
+
+        rows, kinds = (self.starts, self.codes(name), self.held), self.data.codes(name).size
+        return CellFigures(*learn_by_cell(*rows, kinds, level, ordered))
+
+    def told(self, found: CellFigures, cutoff: int) -> dict[str, Any]:
+        """Return the members of `ToldColumn`, given what each cell tells of a column."""
+        total = found.total
+        sizes, alone = self.sizes, found.distinct == 1
+        hidden = alone & (sizes >= cutoff)
+        records, shares = int(sizes @ alone), total / total.sum()
+        return {
+            "homogeneous": records / self.data.records,
+            "homogeneous_records": records,
+            "homogeneous_cells": int(alone.sum()),
+            "uncommon_records": int(sizes @ (alone & (total[found.value] < total.max()))),
+            "hidden_by_rp": int(sizes @ hidden),
+            "base_rate": float((shares**2).sum()),
+            "levels": tuple(self._levels(hidden)),
+        }
+
+    def _levels(self, hidden: Flags) -> Iterator[TellingLevel]:
+        """Yield the levels of keys by how many of their records lie in some cells."""
+        which, found = np.flatnonzero(hidden), []
+        for name in self.keys:
+            those = self._by_level(name, which)
+            found += [(int(those[i]), name, int(i)) for i in np.flatnonzero(those)]
+        for count, name, i in sorted(found, key=lambda one: -one[0])[:LEVELS_SHOWN]:
+            yield TellingLevel(name, self.labels(name)[i], int(self.level_sizes[name][i]), count)
+
+    def labels(self, name: str) -> list[str]:
+        """Return what the levels of a key are called."""
+        return [*map(str, self.data.codes(name).levels.to_list()), "(missing)"]
+
+
+def told_tables(found: Mapping[str, ToldColumn], cutoff: int) -> list[Table]:
+    """Return what the cells of a key tell of sensitive columns, and the levels behind it."""
+    head = ["column", "homogeneous", f"in cells of {cutoff} or more", "base rate"]
+    rows = [
+        [name, share(one.homogeneous), f"{one.hidden_by_rp:,}", share(one.base_rate)]
+        for name, one in found.items()
+    ]
+    notes = [
+        "Homogeneous: records in cells where all share one value, which whoever knows the key "
+        f"learns. RP does not count those in cells of {cutoff} or more.",
+        "Base rate: the chance of a right guess without the file.",
+    ]
+    levels = [
+        [name, one.column, one.level, f"{one.homogeneous:,}", f"{one.records:,}"]
+        for name, told in found.items()
+        for one in told.levels
+    ]
+    tables = [Table("Sensitive columns", head, rows, notes)]
+    if levels:
+        head = ["sensitive", "key", "level", "homogeneous records", "records"]
+        note = f"Records in homogeneous cells of {cutoff} or more, by level of each key."
+        tables.append(Table("Levels behind homogeneous cells", head, levels, [note]))
+    return tables
+
+
+def sensitive_by_role(data: Records, keys: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns with the role sensitive that are not keys."""
+    names = data.names if backend_of(data).is_here else ()  # a cluster knows no roles
+    return tuple(n for n in names if data.variable(n).role == "sensitive" and n not in keys)
+
+
+def told_columns(
+    data: Records, keys: Sequence[str], names: Sequence[str], cutoff: int
+) -> dict[str, ToldColumn]:
+    """Return what the cells of a key tell of each sensitive column for certain."""
+    cells = AttributeCells.by_column(data, keys, names)
+
+    def told(name: str) -> ToldColumn:
+        return ToldColumn(**cells[name].told(cells[name].learnt(name), cutoff))
+
+    return dict(zip(names, in_threads(told, names), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFigures(Figures):
+    """What a key tells of one sensitive column, as far as limits in a search go.
+
+    The share of records in homogeneous cells, the least number of different values in a cell, the
+    largest distance of a cell to the file, and CAP. A column with one value tells nothing.
+    """
+
+    homogeneous: Annotated[float, Share("records")]
+    l: int  # noqa: E741
+    t_closeness: float | None
+    cap: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SensitiveCodes:
+    """A sensitive column in codes: of each record, how many codes, and how many are in order.
+
+    With one value in all records it tells nothing.
+    """
+
+    values: Array
+    size: int
+    ordered: int
+    tells_nothing: bool
+
+    @classmethod
+    def of(cls, data: Records, name: str) -> SensitiveCodes:
+        """Return the codes of a column; numbers and dates are in order."""
+        codes = data.codes(name)
+        ordered = len(codes.levels) if data.variable(name).kind in ("measure", "date") else 0
+        differ = bool((codes.values[:1] != codes.values).any())
+        return cls(codes.values, codes.size, ordered, not differ)
+
+
+def told_figures(
+    engine: MemoryEngine, keys: Sequence[str], sensitive: Mapping[str, SensitiveCodes]
+) -> dict[str, ToldFigures]:
+    """Return what a key, perhaps without variables, tells of sensitive columns."""
+    from keyhole.kernels.attributes import learn_by_cell
+
+    starts, rows = np.array([0, engine.records]), None
+    if keys:
+        starts, rows = engine.by_cell(keys)
+    sizes = np.diff(starts)
+
+    def told(one: SensitiveCodes) -> ToldFigures:
+        codes = (one.values if rows is None else one.values[rows]).astype(np.int32)
+        ones = np.ones(len(codes), dtype=np.int32)
+        found = CellFigures(*learn_by_cell(starts, codes, ones, one.size, 1, one.ordered))
+        alone = 0 if one.tells_nothing else int(sizes[found.distinct == 1].sum())
+        return ToldFigures(
+            homogeneous=alone / len(codes),
+            l=int(found.distinct.min()),
+            t_closeness=found.furthest(one.ordered),
+            cap=float(found.squares.sum() / len(codes)),
+        )
+
+    return dict(zip(sensitive, in_threads(told, list(sensitive.values())), strict=True))
