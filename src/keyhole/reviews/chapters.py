@@ -259,15 +259,8 @@ def scenario_chapter(
     if "scenarios" not in results or review.scenarios is None:
         return None
     found: ScenarioStories = results["scenarios"]
-    worst = found.comparison.worst
-    glance = None
-    if worst is not None and worst.exposure is not None and worst.identification is not None:
-        bounds = worst.identification.probability
-        ends = [] if bounds is None else list(dict.fromkeys(map(percentage, bounds)))
-        probability = " to ".join(ends) or "not estimable"
-        glance = {"name": worst.name, "rp": worst.exposure.rp, "probability": probability}
     return {
-        "glance": glance,
+        "worst": found.comparison.worst,
         "tables": [Table.from_plain(table) for table in records["scenarios"]["tables"]],
         "stories": found.stories,
         "chosen": review.scenarios.chosen,

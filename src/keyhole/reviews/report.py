@@ -19,7 +19,6 @@ from keyhole.reviews.count_sheets import CountSheet, hide_counts, rule, smallest
 from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
 from keyhole.reviews.rendering import inline_drawing, markup, render_page
-from keyhole.reviews.verdict import released_glance
 
 if TYPE_CHECKING:
     from keyhole.reviews.result import ReviewResult
@@ -54,9 +53,8 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "review": review,
         "results": results,
         "limits": found.limits,
-        "met": found.met,
         "verdict": found.verdict,
-        "glance": released_glance(review, results),
+        "glance": dossier_chapters.released_glance(review, results),
         "release": dossier_chapters.release_terms(review, results),
         "asked": asked_terms(review),
         "data": chapters.data_table(review, results["data"]),

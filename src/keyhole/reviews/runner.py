@@ -183,15 +183,15 @@ class _Run:
         """Find a stage's stored result, or compute and keep it; drop it if nothing is asked."""
         inputs, asked = self._asked(stage)
         if asked is None:
-            self.store.drop([stage.name])
+            self.store.drop(stage.name)
         elif self._found(stage, asked) is not None:
             self.reused.append(stage.name)
-        else:
+        elif not self.store.is_idle(stage.name, self._key(stage, asked)):
             self.store.drop_report()
             try:
                 self._keep(stage, self._computed(stage, asked, inputs))
             except NothingToDoError:
-                self.store.drop([stage.name])
+                self.store.keep_idle(stage.name, self._key(stage, asked))
 
     def standing(self, stage: Stage, unsure: set[str]) -> Standing:
         """Tell how the stored result of a stage stands, and compute nothing.
@@ -200,7 +200,7 @@ class _Run:
         """
         if not unsure & set(stage.inputs):
             _, asked = self._asked(stage)
-            if asked is None:
+            if asked is None or self.store.is_idle(stage.name, self._key(stage, asked)):
                 return Standing("unasked")
             record = self._found(stage, asked)
             if record is not None:

@@ -51,11 +51,10 @@ class GoalShown:
 
 @dataclass(frozen=True, slots=True)
 class SynthesisChapter:
-    """What the report shows of a synthesis; `met` and `missed` count the goals judged."""
+    """What the report shows of a synthesis; `missed` counts the goals that are not met."""
 
     done: str
     goals: Sequence[GoalShown]
-    met: int
     missed: int
     heats: Sequence[Heat]
     protection: Sequence[Table]
@@ -84,7 +83,6 @@ def synthesis_chapter(
     return SynthesisChapter(
         done=_done(made),
         goals=goals,
-        met=sum(goal.state == "met" for goal in goals),
         missed=sum(goal.state == "unmet" for goal in goals),
         heats=heats,
         protection=[
