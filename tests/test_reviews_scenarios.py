@@ -210,8 +210,8 @@ def test_the_limit_is_held_against_the_worst_scenario_too(folder):
     told = [one for one in found.results()["outgoing"]["keys"] if "scenario" in one["knows"]]
     most = max(told, key=lambda one: one["rp"])
     assert most["rp"] < worst.found
-    shown = f'&#39;friend&#39;</dt><dd class="risk">{percentage(most["rp"])}</dd>'
-    assert f"<dt>RP(3) on the worst scenario, {shown}" in glance
+    shown = f'<dd class="risk">{percentage(most["rp"])}</dd><dd>on the key of scenario'
+    assert f"<dt>RP(3) worst scenario</dt>{shown} &#39;friend&#39;; " in glance
     limits = re.search(r'<section id="limits".*?</section>', page, re.S).group(0)
     assert "RP(3) under the worst scenario, &#39;register&#39;" in limits
 

@@ -50,13 +50,15 @@ def toml_of(
     head = f"title = {toml_value(title)}\n" if title else ""
     head += "keep_order = true\n" if keep_order else ""
     tables = [
-        "[[step]]\n" + "".join(f"{_key(key)} = {toml_value(one)}\n" for key, one in step.items())
+        "[[step]]\n"
+        + "".join(f"{toml_key(key)} = {toml_value(one)}\n" for key, one in step.items())
         for step in steps
     ]
     return "\n".join([head, *tables] if head else tables)
 
 
-def _key(key: Any) -> str:
+def toml_key(key: Any) -> str:
+    """Write a name as TOML does, in quotes where it needs them."""
     text = str(key)
     return text if _BARE.match(text) else _text(text)
 
@@ -73,7 +75,7 @@ def toml_value(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(k)} = {toml_value(v)}" for k, v in value.items()) + " }"
+        return "{ " + ", ".join(f"{toml_key(k)} = {toml_value(v)}" for k, v in value.items()) + " }"
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Sequence):

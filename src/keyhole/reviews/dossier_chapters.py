@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.core.tables import Table
 from keyhole.reidentification.rates import Rates
 from keyhole.reidentification.result import Study
-from keyhole.results import share
+from keyhole.reviews.chapters import Chapter
 from keyhole.reviews.count_sheets import count_alone, smallest_shown
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
@@ -68,17 +67,18 @@ def _on_keys(review: Review, found: ReleasedFiles) -> list[GlanceFigure]:
     told = {scenario_words(n) for n in (review.scenarios.names if review.scenarios else ())}
     stories = [one for one in found.keys if one.knows in told]
     worst = max(stories, key=lambda one: one.judged or 0.0, default=None)
-    keys = [(one.knows, one) for one in found.keys if one.knows not in told]
-    keys += [] if worst is None else [(f"the worst scenario, {worst.knows[9:]}", worst)]
+    keys = [(f"on {one.knows}", "", one) for one in found.keys if one.knows not in told]
+    if worst is not None:
+        keys.append(("worst scenario", f"on the key of {worst.knows}; ", worst))
     limit = review.exposure.limit
     return [
         GlanceFigure(
-            f"RP({found.cutoff}) on {words}",
+            f"RP({found.cutoff}) {words}",
             _short(one.judged or 0.0, one.records, found.cutoff, limit),
-            "" if one.original is None else f"{percentage(one.original)} in the original",
+            whose + ("" if one.original is None else f"{percentage(one.original)} in the original"),
             limit is not None and (one.judged or 0.0) > limit,
         )
-        for words, one in keys
+        for words, whose, one in keys
     ]
 
 
@@ -143,56 +143,17 @@ def product_in_words(review: Review, results: Mapping[str, Any]) -> str:
     return f"{file}{protected}" if protected else f"{file} as it is"
 
 
-@dataclass(frozen=True, slots=True)
-class RemainingChapter:
-    """What remains: in words, and each key on each product."""
-
-    said: Sequence[str]
-    table: Table
-    warnings: Sequence[str]
-
-
-def remaining_chapter(review: Review, results: Mapping[str, Any]) -> RemainingChapter | None:
+def remaining_chapter(review: Review, results: Mapping[str, Any]) -> Chapter | None:
     """Return the chapter, if anything was done to the file."""
     if REMAINING not in results:
         return None
-    found = results[REMAINING]
+    found: Remaining = results[REMAINING]
     smallest = smallest_shown(review.exposure.cutoff)
-    return RemainingChapter(
-        _said(review, results, smallest), _table(found, smallest), _warnings(review, found, results)
+    return Chapter(
+        said=_said(review, results, smallest),
+        wide=found.tables(),
+        warnings=_warnings(review, found, results),
     )
-
-
-def _table(found: Remaining, smallest: int) -> Table:
-    counted = any(row.still is not None for row in found.rows)
-    columns = ["an intruder knows", "of", "variables", "uniques", f"RP({found.cutoff})", "CR"]
-    columns += ["unique as before"] * counted
-    rows = [_row(row, smallest)[: len(columns)] for row in found.rows]
-    notes = []
-    if any(row.detail == "at most" for row in found.rows):
-        notes.append(
-            "≤: the file has values that the scenario’s coding does not know, so that the "
-            "intruder is taken to match it at its own detail, finer than he may have."
-        )
-    if counted:
-        notes.append(
-            "Unique as before: records that were unique and still are, with the values they had. "
-            "A unique of a synthesis with another key is nobody."
-        )
-    return Table("Each key on each file that could go out", columns, rows, notes)
-
-
-def _row(row: KeyOnProduct, smallest: int) -> list[str]:
-    if row.rp is None:
-        return [row.knows, row.product, "none is left", "", "", "", ""]
-    all_of_it = len(row.columns) + len(row.left_out)
-    few = f" of {all_of_it}" if row.left_out else ""
-    most = "≤" if row.detail == "at most" else ""
-    still = "" if row.still is None else count_alone(row.still, smallest)
-    return [
-        row.knows, row.product, f"{len(row.columns)}{few}", f"{most}{row.uniques:,}",
-        f"{most}{share(row.rp)}", f"{most}{share(row.cr)}", still,
-    ]  # fmt: skip
 
 
 def _said(review: Review, results: Mapping[str, Any], smallest: int) -> list[str]:

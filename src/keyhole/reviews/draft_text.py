@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from keyhole.data import Microdata
 from keyhole.environment.toml_text import comment, quote
 from keyhole.exposure.scores import MOST_VARIABLES
+from keyhole.protection.plan import toml_key, toml_value
 from keyhole.reviews.column_guesses import Guess, share_of
 from keyhole.reviews.digits import rate
 from keyhole.screening.screen import Screening
 from keyhole.synthesis.constraints import revealing_columns
 
 LIMIT = 0.05
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _WIDE = 96
 # A top code lies where at least this share of the records, and so many, are above it.
 ABOVE, LEAST = 0.02, 20
@@ -95,17 +93,17 @@ def _keys(guess: Guess) -> str:
 
 def _data(data: Microdata, file: str, guess: Guess, read: Mapping[str, Any]) -> str:
     lines = ["[data]", f"file = {quote(file)}"]
-    lines += [f"{name} = {_value(read[name])}" for name in ("encoding", "delimiter", "sheet")
+    lines += [f"{name} = {toml_value(read[name])}" for name in ("encoding", "delimiter", "sheet")
               if name in read]  # fmt: skip
     for name in ("missing_codes", "kinds"):
         if name in read:
-            lines += [f"{name} = {_value(read[name])}"]
+            lines += [f"{name} = {toml_value(read[name])}"]
     if "missing_codes" not in read:
         lines += _codes(data, guess)
     if guess.roles:
         lines += ["", "[data.roles]"]
         lines += [
-            _reasoned(f"{_key(name)} = {quote(role)}", guess.why.get(name, ""))
+            _reasoned(f"{toml_key(name)} = {quote(role)}", guess.why.get(name, ""))
             for name, role in guess.roles.items()
         ]
     return "\n".join([*lines, ""])
@@ -119,18 +117,21 @@ def _codes(data: Microdata, guess: Guess) -> list[str]:
     for name, codes in sure.items():
         more = ""
         if name in doubtful:
-            both = _value([*codes, *doubtful[name]])
-            told, share = _value(doubtful[name])[1:-1], rate(share_of(data, name, doubtful[name]))
+            both = toml_value([*codes, *doubtful[name]])
+            told, share = (
+                toml_value(doubtful[name])[1:-1],
+                rate(share_of(data, name, doubtful[name])),
+            )
             more = f"; {comment(told)} ({share}) may be one too: {comment(both)}"
         share = _share(data, name, codes)
-        lines.append(f"{_key(name)} = {_value(codes)}    # {share}{more}")
+        lines.append(f"{toml_key(name)} = {toml_value(codes)}    # {share}{more}")
     alone = {name: codes for name, codes in doubtful.items() if name not in sure}
     if alone:
         mark = [] if sure else ["[data.missing_codes]"]
         what = "# These may be codes for missing values, or values: nobody but you knows."
         lines += ["" for _ in mark] + [what, *(f"# {line}" for line in mark)]
     return lines + [
-        f"# {_key(name)} = {comment(_value(codes))}    # {_share(data, name, codes)}"
+        f"# {toml_key(name)} = {comment(toml_value(codes))}    # {_share(data, name, codes)}"
         for name, codes in alone.items()
     ]
 
@@ -199,16 +200,15 @@ def _protection(guess: Guess, proposed: _Proposals) -> str:
     steps = []
     if proposed.drop:
         steps.append(
-            f"[[protection.step]]\nmethod = \"drop\"\ncolumns = {_value(proposed.drop)}    "
+            f"[[protection.step]]\nmethod = \"drop\"\ncolumns = {toml_value(proposed.drop)}    "
             f"# would reveal keys"
         )  # fmt: skip
     for name, value in proposed.top_codes.items():
         steps.append(
             f'[[protection.step]]\nmethod = "top-code"\ncolumn = {quote(name)}\nvalue = {value}'
         )
-    steps.append(
-        f'[[protection.step]]\nmethod = "suppress"\nkeys = {_value(guess.keys)}\nlimit = {LIMIT}'
-    )
+    keys = toml_value(guess.keys)
+    steps.append(f'[[protection.step]]\nmethod = "suppress"\nkeys = {keys}\nlimit = {LIMIT}')
     text = "\n\n".join(["[protection]", *steps])
     return _commented("A plan of protections, and what each step of it costs the analyst.", text)
 
@@ -218,9 +218,9 @@ def _synthesis(proposed: _Proposals) -> str:
         return ""
     lines = [
         "[synthesis]",
-        f"targets = {_value(proposed.targets)}",
-        *([f"strata = {_value(proposed.strata)}"] if proposed.strata else []),
-        *([f"drop = {_value(proposed.telling)}    # they would tell what was there before"]
+        f"targets = {toml_value(proposed.targets)}",
+        *([f"strata = {toml_value(proposed.strata)}"] if proposed.strata else []),
+        *([f"drop = {toml_value(proposed.telling)}    # they would tell what was there before"]
           if proposed.telling else []),
         "implicates = 5",
         "decoys = 0.5",
@@ -238,8 +238,8 @@ eif = "external.csv"    # a file that an intruder could have
 iuf = "truth.csv"       # the true matches: one row per person in both files
 puf_id = {quote(own)}
 eif_id = "eif_id"
-link = {_value(guess.keys if len(guess.keys) > 1 else [*guess.keys, *guess.candidates[:1]])}
-numeric = {_value(proposed.numbers)}
+link = {toml_value(guess.keys if len(guess.keys) > 1 else [*guess.keys, *guess.candidates[:1]])}
+numeric = {toml_value(proposed.numbers)}
 metrics = ["unicity", "taxicab"]
 limit = 0.1    # the highest acceptable share of suspected matches that are confirmed"""
     return _commented("An attack as an intruder would make it; it needs two more files.", text)
@@ -262,24 +262,6 @@ def _lines(items: Sequence[str]) -> str:
             line = "   "
         line += f" {item},"
     return "\n".join([*lines, line])
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else quote(name)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, str):
-        return quote(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Iterable):
-        return "[" + ", ".join(_value(one) for one in value) + "]"
-    return repr(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,9 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "uniques": chapters.uniques_tables,
         "drivers": partial(chapters.driver_tables, review),
         "fix": chapters.fix_table,
-        "solve": selection_chapters.solve_tables,
-        "frontier": selection_chapters.frontier_table,
+        # The best release beside simpler plans, and some of the releases to choose from.
+        "solve": lambda found: found.tables()[:3],
+        "frontier": lambda found: found.tables()[-1],
     }
     made = {n: chapter(results[n]) if n in results else None for n, chapter in of_stages.items()}
     return {
@@ -57,7 +58,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "glance": dossier_chapters.released_glance(review, results),
         "release": dossier_chapters.release_terms(review, results),
         "asked": asked_terms(review),
-        "data": chapters.data_table(review, results["data"]),
+        "data": results["data"].tables(smallest)[0],
         "exposure": chapters.exposure_tables(review, results["exposure"], sheet),
         "exposure_notes": hide_counts(results["exposure"].notes, smallest),
         "paths": selection_chapters.selection_paths(review, results, sheet),

@@ -24,6 +24,7 @@ from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import STAGES, Asked, Stage, restored
 from keyhole.reviews.stages.stage import NothingToDoError
 from keyhole.reviews.store import Draw, ResultStore, digest, open_results, to_json, versions
+from keyhole.synthesis.release import require_free
 
 Progress = Callable[[str], None]
 
@@ -175,7 +176,7 @@ class _Run:
         problems: list[str] = []
         for stage in STAGES:
             if stage.outputs and getattr(self.review, stage.name) is not None:
-                problems += stage.outputs.problems(self.store.outputs(stage.name))
+                problems += require_free(self.store.outputs(stage.name), force=True)
         if problems:
             raise OptionError(problems)
 

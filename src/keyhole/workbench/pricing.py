@@ -8,16 +8,14 @@ accepted.
 from __future__ import annotations
 
 import dataclasses
-import json
 import secrets
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from keyhole.core.codec import Figures
-from keyhole.core.files import write_whole
 from keyhole.core.names import shown
 from keyhole.core.options import Question
 from keyhole.core.tables import Table
@@ -41,9 +39,9 @@ from keyhole.reviews.stages.protection import (
 )
 from keyhole.workbench.page import SentForm, View
 from keyhole.workbench.projects import Project
+from keyhole.workbench.state import keep_figures, kept_figures
 
 MOST_SEED = 2**53
-Stored = TypeVar("Stored", bound=Figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,35 +99,23 @@ def price_path(project: Project) -> Path:
 
 def keep_draft(project: Project, draft: StepDraft) -> None:
     """Keep what was typed, so that nothing is lost if it is refused."""
-    _write(_path(project, "draft"), draft)
+    keep_figures(_path(project, "draft"), draft)
 
 
 def draft_of(project: Project) -> StepDraft | None:
     """Return what was typed last."""
-    return _read(_path(project, "draft"), StepDraft)
+    return kept_figures(_path(project, "draft"), StepDraft)
 
 
 def price_of(project: Project) -> StepPrice | None:
     """Return the price that was computed last."""
-    return _read(price_path(project), StepPrice)
+    return kept_figures(price_path(project), StepPrice)
 
 
 def discard_step(project: Project) -> None:
     """Forget the step and its price."""
     for what in ("draft", "price"):
         _path(project, what).unlink(missing_ok=True)
-
-
-def _write(path: Path, content: Figures) -> None:
-    with write_whole(path, force=True) as temporary:
-        temporary.write_text(json.dumps(content.to_dict()), encoding="utf-8")
-
-
-def _read(path: Path, shape: type[Stored]) -> Stored | None:
-    try:
-        return shape.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, AttributeError):  # none, or of another version
-        return None
 
 
 def protection_of(review: Review) -> Question:
@@ -220,7 +206,7 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
         targets=found.targets,
         seed=drawn,
     )
-    _write(Path(asked["into"]), price)
+    keep_figures(Path(asked["into"]), price)
 
 
 def _ledger(

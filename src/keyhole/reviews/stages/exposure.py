@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import COUNT
 from keyhole.core.tables import Table
-from keyhole.data import Microdata
 from keyhole.results import Result
-from keyhole.reviews.count_sheets import CountSheet, smallest_shown
+from keyhole.reviews.count_sheets import CountSheet, count_alone, smallest_shown
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.stage import (
@@ -54,21 +53,21 @@ class Description(Result):
     columns: int
     described: tuple[ColumnDescription, ...]
 
-    def tables(self) -> list[Table]:
-        """Return the columns described."""
+    def tables(self, smallest: int = 0) -> list[Table]:
+        """Return the columns described; counts below the smallest shown are not told."""
         rows = [
-            [c.name, c.kind, c.role or "", f"{c.categories:,}", f"{c.missing:,}", c.label]
+            [c.name, c.label, c.kind, c.role or "", f"{c.categories:,}",
+             count_alone(c.missing, smallest)]
             for c in self.described
-        ]
-        title = f"{self.name}: {self.records:,} records, {self.columns:,} columns"
-        heads = ["column", "kind", "role", "categories", "missing", "label"]
-        return [Table(title, heads, rows)]
+        ]  # fmt: skip
+        heads = ["column", "meaning", "kind", "role", "categories", "missing"]
+        return [Table("The columns this review is about", heads, rows)]
 
 
-def describe_columns(data: Microdata, names: tuple[str, ...]) -> Description:
+def _run_data(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     """Describe the columns named, without showing a value."""
-    described = []
-    for name in names:
+    data, described = files["data"].data, []
+    for name in asked["columns"]:
         variable, codes = data.variable(name), data.codes(name)
         missing = int((codes.values == len(codes.levels)).sum()) if codes.has_missing else 0
         described.append(
@@ -93,10 +92,6 @@ def _ask_data(review: Review, _: Earlier) -> Asked:
     named = (exposure.weight, exposure.household, exposure.by, chosen.by if chosen else None)
     names += [name for name in named if name is not None]
     return {"columns": list(dict.fromkeys(names)), "labels": dict(review.data.labels)}
-
-
-def _run_data(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    return describe_columns(files["data"].data, tuple(asked["columns"]))
 
 
 def ask_exposure(review: Review, _: Earlier) -> Asked:

@@ -29,7 +29,7 @@ from keyhole.reviews.files import LINKED, Files, ReviewFile, scenario_key_of
 from keyhole.reviews.schema import METRICS
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, SYNTHESIS, ProtectedFile
-from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, counted, own_picture
 from keyhole.reviews.stages.synthesis import IMPLICATE
 
 RELEASES = "releases"
@@ -73,22 +73,7 @@ def _run_study(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Re
 
     puf, eif, iuf = (files[part].data for part in ("puf", "eif", "iuf"))
     options = {**asked, "scenario": scenario_key_of(files, LINKED)}
-    return study(puf=puf, eif=eif, iuf=iuf, **options, progress=_told(progress))
-
-
-def _told(progress: Progress) -> Callable[..., None]:
-    """Pass on what is being done, and its share in whole percents, each told once."""
-    last: list[Any] = ["", -1]
-
-    def tell(done: Any, most: float | None = None) -> None:
-        if isinstance(done, str):
-            last[:] = [done, -1]
-            progress(done)
-        elif most and (percent := int(100 * done // most)) > last[1]:
-            last[1] = percent
-            progress(f"{last[0]}: {percent}%")
-
-    return tell
+    return study(puf=puf, eif=eif, iuf=iuf, **options, progress=counted(progress))
 
 
 STUDY_STAGES: tuple[Stage, ...] = tuple(

@@ -38,7 +38,9 @@ _STATES = {"current": "up to date", "stale": "of before a change", "absent": "no
 
 
 def _context(view: View) -> dict[str, Any]:
-    work = _work(view)
+    states = [(stage.title, view.standing(stage.name).state) for stage in STAGES]
+    work = [{"title": t, "state": s, "words": _STATES[s]} for t, s in states if s != "unasked"]
+    said = view.said.get(SECTION, {})
     to_do = [one for one in work if one["state"] != "current"]
     written, verified, unread = _written(view.project.results)
     return {
@@ -63,8 +65,9 @@ def _context(view: View) -> dict[str, Any]:
                 if name == "file" or getattr(view.review, name) is not None
             ),
         ],
-        "product": _said_product(view),
-        "made_by": None if _names_product(view) else _made_by(view),
+        "product": said.get("product", ""),
+        # One product by itself may be named where no setting of a release by steps is.
+        "made_by": _made_by(view) if {"steps", "take", "drop"} & set(said) else None,
         "lines": masked(view.look.text).splitlines(),
         "history": view.project.history(),
         "equivalents": [
@@ -72,12 +75,6 @@ def _context(view: View) -> dict[str, Any]:
             equivalent("verify", {"folder": view.project.results.name}),
         ],
     }
-
-
-def _work(view: View) -> list[dict[str, str]]:
-    """Return the stages that the review asks for, and how their results stand."""
-    states = [(stage.title, view.standing(stage.name).state) for stage in STAGES]
-    return [{"title": t, "state": s, "words": _STATES[s]} for t, s in states if s != "unasked"]
 
 
 def _written(results: Path) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, list[str]]:
@@ -106,18 +103,6 @@ def _hashes(written: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     ]
 
 
-def _said_product(view: View) -> str:
-    """Return the product that the review file names itself."""
-    section: Any = editing.parse_review(view.look.text).get(SECTION, {})
-    return str(section.get("product", ""))
-
-
-def _names_product(view: View) -> bool:
-    """Tell whether one product by itself may be named: no setting of a release by steps is."""
-    section: Any = editing.parse_review(view.look.text).get(SECTION, {})
-    return not {"steps", "take", "drop"} & set(section)
-
-
 def _made_by(view: View) -> str:
     """Say by which steps the release is made of the file."""
     words = {"solve": "Solve", "selection": "Select", "protection": "Protect"}
@@ -132,7 +117,7 @@ def _release(view: View, form: SentForm) -> ReviewChange:
     sent: dict[str, Any] = {name: form.text(f"release-{name}") for name in _TEXTS}
     sent |= {name: tuple(line for _, line in numbered_lines(form.text(name))) for name in _LINES}
     now = {name: getattr(given, name) for name in (*_TEXTS, *_LINES)}
-    product, said = form.text("product"), _said_product(view)
+    product, said = form.text("product"), view.said.get(SECTION, {}).get("product", "")
 
     def edit(document: TOMLDocument) -> None:
         put_changed(document, SECTION, sent, now)

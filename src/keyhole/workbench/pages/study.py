@@ -25,7 +25,7 @@ from keyhole.reviews.study_chapters import metrics_table, releases_chapter
 from keyhole.workbench import editing
 from keyhole.workbench.editing import in_former_order, put_changed
 from keyhole.workbench.fields import form_fields, take_fields
-from keyhole.workbench.page import Page, ReviewChange, SentForm, View
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View, leaving
 from keyhole.workbench.start_folder import files_below, inside
 from keyhole.workbench.stored_results import stored_attacks, stored_limits, stored_records
 
@@ -147,10 +147,6 @@ def _read_scores(text: str | None) -> dict[str, Any]:
         ) from None
 
 
-def _stop(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
-    return ReviewChange("no study", lambda document: editing.remove_setting(document, SECTION))
-
-
 def _equivalents(view: View) -> list[Equivalent]:
     """Write the verb, once a metric, where it can say all that the review does."""
     given, data, whole = view.review.study, view.review.data, view.review_lines()
@@ -264,4 +260,6 @@ def _of(columns: Iterable[Variable], others: Iterable[Variable]) -> Columns:
 
 
 _STAGES = (*map(study_stage, METRICS), RELEASES)
-STUDY = Page("study", "Study", _STAGES, _context, {"attack": _attack, "stop": _stop})
+STUDY = Page(
+    "study", "Study", _STAGES, _context, {"attack": _attack, "stop": leaving("no study", SECTION)}
+)

@@ -16,7 +16,7 @@ from keyhole.reviews.stages.protection import SYNTHESIS
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines
 from keyhole.workbench.fields import form_fields, take_fields
-from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
+from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View, leaving
 from keyhole.workbench.stored_results import stored_synthesis
 
 # As large as the numbers that every program reads exactly.
@@ -114,16 +114,6 @@ def _put_seed(document: TOMLDocument) -> None:
     editing.put_setting(document, SYNTHESIS, "seed", secrets.randbelow(SEEDS))
 
 
-def _stop(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
-    """Leave the synthesis out, and no longer call it what goes out."""
-
-    def edit(document: TOMLDocument) -> None:
-        editing.leave_release(document, SYNTHESIS)
-        editing.remove_setting(document, SYNTHESIS)
-
-    return ReviewChange("no synthesis", edit)
-
-
 def _equivalents(view: View) -> list[Equivalent]:
     """Write the verb where a command can say all that the review does; the seed is not told."""
     given, whole = view.review.synthesis, view.review_lines()
@@ -133,7 +123,11 @@ def _equivalents(view: View) -> list[Equivalent]:
     return [view.verb_lines("synthesise", asked, "synthesised"), whole]
 
 
-_ACTIONS: dict[str, Action] = {"synthesise": _synthesise, "reseed": _reseed, "stop": _stop}
+_ACTIONS: dict[str, Action] = {
+    "synthesise": _synthesise,
+    "reseed": _reseed,
+    "stop": leaving("no synthesis", SYNTHESIS),
+}
 SYNTHESISE = Page(
     "synthesise", "Synthesise", ("synthesis", "releases", "outgoing"), _context, _ACTIONS
 )
