@@ -28,7 +28,7 @@ from keyhole.reviews.stages.protection import (
 )
 from keyhole.reviews.stages.remaining import Intruder, seen_by
 from keyhole.reviews.stages.selection import SELECTIONS
-from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, measured, own_picture
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture, runs
 from keyhole.reviews.stages.synthesis import RELEASE
 
 if TYPE_CHECKING:
@@ -116,12 +116,6 @@ def ask_attributes(review: Review, _: Earlier) -> Asked | None:
         "sensitive": list(given.sensitive),
         "cutoff": review.exposure.cutoff,
     }
-
-
-def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    from keyhole.exposure.attributes import attributes
-
-    return _without_small_levels(attributes(measured(files), **asked))
 
 
 def _without_small_levels(found: Attributes) -> Attributes:
@@ -235,7 +229,7 @@ ATTRIBUTES_STAGE = Stage(
     ATTRIBUTES,
     "What the key tells",
     ask_attributes,
-    _run,
+    runs("keyhole.exposure.attributes.attributes", then=_without_small_levels),
     draw=own_picture,
     returns="keyhole.exposure.attributes.Attributes",
 )

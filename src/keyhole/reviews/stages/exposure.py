@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from keyhole.exposure.cells import Exposure
     from keyhole.exposure.drivers import Drivers
+    from keyhole.exposure.uniques import MinimalUniques
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +130,8 @@ def ask_uniques(review: Review, earlier: Earlier) -> Asked | None:
     return asked
 
 
-def _run_uniques(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
-    from keyhole.exposure.uniques import uniques
-
-    found = uniques(measured(files), **asked, progress=counted(progress))
-    # A category that flags few records only is as good as their value.
+def _without_rare_category(found: MinimalUniques) -> MinimalUniques:
+    """Leave out a category that flags few records only: it is as good as their value."""
     summary = found.level_summary
     if (summary.worst_category_flags or 0) >= smallest_shown(found.cutoff):
         return found
@@ -234,7 +232,9 @@ EXPOSURE_STAGES: tuple[Stage, ...] = (
         returns="keyhole.exposure.fix.Fixes",
     ),
     Stage(
-        "uniques", "Minimal uniques", ask_uniques, _run_uniques, ("exposure",), draw=own_picture,
+        "uniques", "Minimal uniques", ask_uniques,
+        runs("keyhole.exposure.uniques.uniques", progress=counted, then=_without_rare_category),
+        ("exposure",), draw=own_picture,
         returns="keyhole.exposure.uniques.MinimalUniques",
     ),
 )  # fmt: skip

@@ -121,15 +121,21 @@ def counted(progress: Progress) -> Callable[..., None]:
 
 
 def runs(
-    verb: str, *, whole: bool = False, progress: Callable[[Progress], Any] | None = None
+    verb: str,
+    *,
+    whole: bool = False,
+    progress: Callable[[Progress], Any] | None = None,
+    then: Callable[[Any], Any] = lambda found: found,
 ) -> Callable[[Files, Asked, Earlier, Progress], Result]:
-    """Return how to ask a verb of the file under review: as a `whole`, or as its key sees it."""
+    """Return how to ask a verb of the file under review: as a `whole`, or as its key sees it.
+
+    `then` makes of its result what the stage keeps.
+    """
 
     def run(files: Files, asked: Asked, _: Earlier, tell: Progress) -> Result:
         data = files["data"].data if whole else measured(files)
-        found: Result = imported(verb)(
-            data, **asked, **({} if progress is None else {"progress": progress(tell)})
-        )
+        telling = {} if progress is None else {"progress": progress(tell)}
+        found: Result = then(imported(verb)(data, **asked, **telling))
         return found
 
     return run
