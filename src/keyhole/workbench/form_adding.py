@@ -32,7 +32,7 @@ from keyhole.errors import ConflictError, FileError, InputError
 from keyhole.workbench import editing
 from keyhole.workbench.environments import EnvironmentPlace, environment_place, review_environment
 from keyhole.workbench.page import Go, ReviewChange, Run, SentForm, View
-from keyhole.workbench.projects import Project
+from keyhole.workbench.projects import Project, require_version
 from keyhole.workbench.start_folder import inside
 from keyhole.workbench.state import keep_figures, kept_figures
 
@@ -309,11 +309,7 @@ def confirm_form(view: View, form: SentForm) -> ReviewChange | Run | Go:
 
     A new target becomes the review's; with scenarios to compare, these are computed anew.
     """
-    if form.text("version") != view.look.version:
-        raise ConflictError(
-            "the review was changed in another tab or program since this page was shown. Look at "
-            "it again; nothing was written to the environment."
-        )
+    require_version(view.look.version, form.text("version"))
     place, draft = _store(view), _draft(view)
     at, snapshot = _place(view, draft), place.snapshot()
     if str(snapshot.number) != form.text("number"):

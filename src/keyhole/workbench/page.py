@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -168,6 +169,11 @@ class Go:
 
 
 Action = Callable[[View, SentForm], ReviewChange | Run | Go]
+
+
+def secret_seed() -> int:
+    """Draw a seed that nobody finds by trying, as large as every program reads exactly."""
+    return secrets.randbelow(2**53)
 
 
 def leaving(label: str, *sections: str) -> Action:

@@ -8,7 +8,6 @@ accepted.
 from __future__ import annotations
 
 import dataclasses
-import secrets
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,11 +36,9 @@ from keyhole.reviews.stages.protection import (
     dropped_by,
     release_steps,
 )
-from keyhole.workbench.page import SentForm, View
+from keyhole.workbench.page import SentForm, View, secret_seed
 from keyhole.workbench.projects import Project
 from keyhole.workbench.state import keep_figures, kept_figures
-
-MOST_SEED = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +179,7 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
     tell(f"pricing {step['method']}")
     plan = with_step(review, step)
     seed = protection_of(review).seed
-    drawn = secrets.randbelow(MOST_SEED) if draws(plan) and seed is None else None
+    drawn = secret_seed() if draws(plan) and seed is None else None
     seed = seed if drawn is None else drawn
     found = _ledger(review, data, [*planned_steps(review), step], seed, earlier)
     before = _ledger(review, data, planned_steps(review), seed, earlier)

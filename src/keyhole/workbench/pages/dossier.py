@@ -11,7 +11,7 @@ from typing import Any
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import equivalent
-from keyhole.errors import ConflictError, InputError, OptionError
+from keyhole.errors import InputError, OptionError
 from keyhole.reviews.dossier_format import NOTE, REPORT, RESULTS
 from keyhole.reviews.restoring import changed, read_content
 from keyhole.reviews.schema import PRODUCTS
@@ -20,6 +20,7 @@ from keyhole.reviews.stages import STAGES
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines, put_changed
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View
+from keyhole.workbench.projects import require_version
 from keyhole.workbench.stored_results import last_verification, stored_limits
 
 SECTION = "release"
@@ -135,11 +136,7 @@ def _verify(view: View, form: SentForm) -> Run:  # noqa: ARG001
 
 def _back(view: View, form: SentForm) -> Go:
     """Go to another version of the review file."""
-    if form.text("version") != view.look.version:
-        raise ConflictError(
-            "the review was changed in another tab or program since this page was shown. Choose "
-            "again."
-        )
+    require_version(view.look.version, form.text("version"))
     number = form.number("number")
     if not isinstance(number, int):
         raise OptionError("that version is not kept. Choose one of the list.")
