@@ -136,7 +136,7 @@ def test_small_counts_of_what_remains_are_protected(dossier):
             release=dataclasses.replace(dossier.review.release, product="synthesis"),
         )
         found = remaining_chapter(review, told)
-        assert {row[-1] for row in found.table.rows if row[3]} == {shown}
+        assert {row[-1] for row in found.wide[0].rows if row[3]} == {shown}
         assert any(f"{shown} still are" in text for text in found.said)
         assert count in (0, 3) or not any(re.search(rf"\b{count} still", t) for t in found.said)
 

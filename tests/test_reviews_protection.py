@@ -126,7 +126,7 @@ def test_small_counts_of_a_step_are_hidden(folder):
     result["steps"][0]["notes"] = [str(note) for note in notes]
     records["protection"]["notes"] = collect_notes(notes)
     chapter = protection_chapter(found.review, restored(records))
-    risk, utility = chapter.ledger
+    risk, utility = chapter.wide
     assert risk.rows[1][1] == "<3"
     assert risk.rows[3][0] == "3 suppress 4 columns", "a line of the ledger stays one"
     assert "corr." not in utility.columns, "a figure that no changed file has is left out"

@@ -235,6 +235,6 @@ def test_a_truth_without_pairs_judges_nothing(folder):
     assert len(judged) == 4, "two metrics, on the file and on an implicate"
     assert [(limit.met, limit.found) for limit in judged] == [(None, None)] * 4
     assert all("Not judged" in str(limit.remedy) for limit in judged)
-    table = releases_chapter(found.review, found.by_stage()).table
+    table = releases_chapter(found.review, found.by_stage()).wide[0]
     assert {row[-1] for row in table.rows} == {"not judged"}
     assert "no set is within" not in found.report.read_text()

@@ -373,7 +373,7 @@ def test_goals_tell_no_more_than_the_tables(folder):
         if goal["goal"].startswith("self-match"):
             goal["measured"] = worst["rate"]
     chapter = synthesis_chapter(found.review, restored(records), CountSheet(3))
-    goal = next(goal for goal in chapter.goals if goal.name.startswith("Self-match"))
+    goal = next(goal for goal in chapter.goals if goal.what.startswith("Self-match"))
     row = chapter.protection[1].rows[0]
     assert str(goal.measured) == str(row[2])
     assert not re.fullmatch(r"[\d.]+", str(goal.measured))

@@ -12,8 +12,9 @@ from tests.workbench import REVIEW, Workbench, start
 from tests.workbench_jobs import do_jobs_at_once
 from tests.workbench_pages import STUDY, open_bench
 
-from keyhole.reviews.runner import run_stages
+from keyhole.reviews.runner import review, run_stages
 from keyhole.reviews.verdict import find_verdict
+from keyhole.reviews.verifying import verify
 from keyhole.workbench.page import View
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.release_now import release_results
@@ -121,6 +122,27 @@ def test_the_verdict_is_of_what_goes_out_or_says_that_it_is_of_before(tmp_path: 
     (tmp_path / "review.toml").write_text(text.replace('drop = ["income"]\n', ""))
     assert "Before the last change." in bar(bench)
     assert gauges(bench)["What goes out"].endswith("before the last change")
+
+
+def test_a_synthesis_that_has_nothing_to_do_leaves_the_verdict_of_now(tmp_path: Path) -> None:
+    """Nobody is at risk without the age, so that it has no result; nothing waits for one."""
+    release = '[release]\ndrop = ["income"]\ntake = ["sex", "state"]\n'
+    synthesis = '[synthesis]\nkeys = ["sex", "age", "state"]\ntargets = ["state"]\nseed = 7\n'
+    bench = start(tmp_path, REVIEW + SEARCH + release + synthesis)
+    bench.post("do/review")
+    assert bench.wait().state == "done"
+    assert not (tmp_path / "review/stages/synthesis.json").exists()
+    assert bar(bench).startswith("Met This release may go out")
+    assert "Before the last change" not in bar(bench)
+    assert "before the last change" not in gauges(bench)["What goes out"]
+    assert "results are up to date" in bench.get("dossier").text
+    again = review(tmp_path / "review.toml", out=tmp_path / "review")
+    assert set(again.reused) == set(again.records)
+    assert verify(tmp_path / "review").same
+    text = (tmp_path / "review.toml").read_text()
+    text = text.replace('["sex", "state"]\n[synth', '["age", "state"]\n[synth')
+    (tmp_path / "review.toml").write_text(text)
+    assert "Before the last change" in bar(bench)
 
 
 def test_an_attack_that_was_not_made_yet_is_not_judged(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from keyhole.results import share
 from keyhole.reviews.count_sheets import CountSheet, count_alone, smallest_shown
 from keyhole.reviews.group_tables import exposure_by_group
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.attributes import ATTRIBUTES, RELEASED_ATTRIBUTES
+from keyhole.reviews.stages.attributes import ATTRIBUTES, RELEASED_ATTRIBUTES, hidden_share
 
 if TYPE_CHECKING:
     from keyhole.exposure.attributes import Attributes
@@ -26,20 +26,18 @@ if TYPE_CHECKING:
     from keyhole.exposure.fix import Fixes
     from keyhole.exposure.population import PopulationRisk
     from keyhole.exposure.uniques import MinimalUniques
-    from keyhole.reviews.stages.attributes import ReleasedAttributes
-    from keyhole.reviews.stages.exposure import Description
     from keyhole.reviews.stages.scenarios import ScenarioStories
 
 
-def data_table(review: Review, found: Description) -> Table:
-    """Return the columns the review is about; a missing value is a category."""
-    rows = [
-        [c.name, c.label, c.kind, c.role or "", f"{c.categories:,}",
-         count_alone(c.missing, smallest_shown(review.exposure.cutoff))]
-        for c in found.described
-    ]  # fmt: skip
-    columns = ["column", "meaning", "kind", "role", "categories", "missing"]
-    return Table("The columns this review is about", columns, rows)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """What a chapter of the report shows: sentences, tables, warnings and notes."""
+
+    said: Sequence[str] = ()
+    wide: Sequence[Table] = ()
+    narrow: Sequence[Table] = ()
+    warnings: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 def exposure_tables(review: Review, found: Exposure, sheet: CountSheet) -> list[Table]:
@@ -154,15 +152,7 @@ def fix_table(found: Fixes) -> Table:
     return replace(found.tables()[0], title="Changes of one variable, the best first")
 
 
-@dataclass(frozen=True, slots=True)
-class AttributesChapter:
-    """What the keys tell of sensitive columns: a sentence each, and the figures."""
-
-    said: Sequence[str]
-    tables: Sequence[Table]
-
-
-def attributes_chapter(review: Review, results: Mapping[str, Any]) -> AttributesChapter | None:
+def attributes_chapter(review: Review, results: Mapping[str, Any]) -> Chapter | None:
     """Return the chapter on attribute disclosure, if columns are sensitive."""
     if ATTRIBUTES not in results:
         return None
@@ -179,9 +169,9 @@ def attributes_chapter(review: Review, results: Mapping[str, Any]) -> Attributes
         note = f"Records in homogeneous cells of {found.cutoff} or more, by level of each key."
         tables.append(Table("Levels that tell most", head, levels, [note]))
     if RELEASED_ATTRIBUTES in results:
-        tables.append(_released_table(results[RELEASED_ATTRIBUTES], smallest))
+        tables += results[RELEASED_ATTRIBUTES].tables()
     said = [learnt_said(found, name, smallest) for name in found.sensitive]
-    return AttributesChapter(said, tables)
+    return Chapter(said=said, wide=tables)
 
 
 def learnt_said(found: Attributes, name: str, smallest: int) -> str:
@@ -212,7 +202,7 @@ def _attributes_table(found: Attributes, smallest: int) -> Table:
     head = ["column", "records in homogeneous cells", "share", "not the commonest value",
             "hidden by RP", "CAP", "base rate"]  # fmt: skip
     rows = [
-        [name, *_hidden(one.homogeneous_records, one.homogeneous, smallest),
+        [name, *hidden_share(one.homogeneous_records, one.homogeneous, smallest),
          count_alone(one.uncommon_records, smallest), f"{one.hidden_by_rp:,}",
          share(one.cap), share(one.base_rate)]
         for name, one in found.sensitive.items()
@@ -225,33 +215,6 @@ def _attributes_table(found: Attributes, smallest: int) -> Table:
     return Table("The file under review", head, rows, notes)
 
 
-def _released_table(found: ReleasedAttributes, smallest: int) -> Table:
-    head = ["an intruder knows", "sensitive", "records that tell", "share", "in the original"]
-    rows = []
-    for one in found.rows:
-        if one.judged is None:
-            rows.append([one.knows, one.column, "not released", "", ""])
-        else:
-            told = _hidden(round(one.judged * one.records), one.judged, smallest)
-            before = one.original or 0.0
-            rows.append(
-                [one.knows, one.column, *told,
-                 _hidden(round(before * one.records), one.original, smallest)[1]]
-            )  # fmt: skip
-    notes = []
-    if any(one.right is not None for one in found.rows):
-        notes.append(
-            "Counted are people whose cell has one value in an implicate, and it is their own."
-        )
-    return Table("What is released", head, rows, notes)
-
-
-def _hidden(count: int, part: float | None, smallest: int) -> list[str]:
-    """Return a count with its share, neither of them if it is small."""
-    few = 0 < count < smallest
-    return [count_alone(count, smallest), "" if few else share(part)]
-
-
 def scenario_chapter(
     review: Review, records: Mapping[str, Mapping[str, Any]], results: Mapping[str, Any]
 ) -> dict[str, Any] | None:
@@ -259,15 +222,8 @@ def scenario_chapter(
     if "scenarios" not in results or review.scenarios is None:
         return None
     found: ScenarioStories = results["scenarios"]
-    worst = found.comparison.worst
-    glance = None
-    if worst is not None and worst.exposure is not None and worst.identification is not None:
-        bounds = worst.identification.probability
-        ends = [] if bounds is None else list(dict.fromkeys(map(percentage, bounds)))
-        probability = " to ".join(ends) or "not estimable"
-        glance = {"name": worst.name, "rp": worst.exposure.rp, "probability": probability}
     return {
-        "glance": glance,
+        "worst": found.comparison.worst,
         "tables": [Table.from_plain(table) for table in records["scenarios"]["tables"]],
         "stories": found.stories,
         "chosen": review.scenarios.chosen,

@@ -30,9 +30,9 @@ from keyhole.reviews.files import (
     LINKED,
     Files,
     ReviewFile,
+    allowed,
     hash_or_none,
     read_steadily,
-    require_confined,
     scenario_key_of,
 )
 from keyhole.reviews.scenario_checks import check_scenarios
@@ -192,8 +192,7 @@ def _located(derive: Mapping[str, str], folder: Path) -> tuple[dict[str, str], d
     for name, text in derive.items():
         tree = parse_expression(text)
         for file in coding_files(tree):
-            require_confined(folder / file)
-            codings[file] = hash_or_none(folder / file) or ""
+            codings[file] = hash_or_none(allowed(folder / file)) or ""
         found[name] = str(map_files(tree, lambda file: os.fspath(folder / file)))
     return found, codings
 

@@ -1,4 +1,4 @@
-"""The chapters for the board: what is to go out, what remains if it does, and the decision."""
+"""Chapters for the board: what goes out at a glance, what remains of the risk, the decision."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
-from keyhole.core.tables import Table
-from keyhole.results import share
+from keyhole.reidentification.rates import Rates
+from keyhole.reidentification.result import Study
+from keyhole.reviews.chapters import Chapter
 from keyhole.reviews.count_sheets import count_alone, smallest_shown
 from keyhole.reviews.settings import Review
+from keyhole.reviews.stages import study_stage
+from keyhole.reviews.stages.attributes import RELEASED_ATTRIBUTES, ReleasedAttributes
+from keyhole.reviews.stages.outgoing import OUTGOING, ReleasedFiles, scenario_words
 from keyhole.reviews.stages.protection import plan_of_release, released_product
 from keyhole.reviews.stages.remaining import (
     AS_IT_IS,
@@ -19,6 +23,95 @@ from keyhole.reviews.stages.remaining import (
     KeyOnProduct,
     Remaining,
 )
+from keyhole.reviews.verdict import released_rates, shown_share
+
+
+@dataclass(frozen=True, slots=True)
+class GlanceFigure:
+    """A main figure of what is released, and that of the original beside it."""
+
+    term: str
+    figure: str
+    beside: str
+    over: bool = False
+
+
+def released_glance(review: Review, results: Mapping[str, Any]) -> list[GlanceFigure]:
+    """Return what a board reads first: all of it measured on what is released."""
+    if OUTGOING not in results:
+        return []
+    found: ReleasedFiles = results[OUTGOING]
+    before, smallest = results["data"].records, smallest_shown(found.cutoff)
+    gone, many, beside = before - found.records, f"{found.records:,}", "all of the original"
+    if gone:
+        beside = f"of {before:,} in the original"
+    if 0 < gone < smallest:
+        many, beside = f"<{before:,}", f"fewer than {smallest} were removed"
+    left_out = f"{len(found.left_out)} of the original are left out"
+    figures = [
+        GlanceFigure("Records", many, beside),
+        GlanceFigure("Columns", f"{len(found.columns)}", left_out),
+        *_on_keys(review, found),
+    ]
+    if RELEASED_ATTRIBUTES in results and review.attributes is not None:
+        figures += _learnt(results[RELEASED_ATTRIBUTES], review.attributes.limit)
+    for metric in () if review.study is None else review.study.metrics[:1]:
+        rates = released_rates(review, results, metric)
+        if not isinstance(rates, str):
+            figures.append(_attacked(review, rates, results[study_stage(metric)]))
+    return figures
+
+
+def _on_keys(review: Review, found: ReleasedFiles) -> list[GlanceFigure]:
+    """Return RP on the keys, on all that is selected, and on the key of the worst scenario."""
+    told = {scenario_words(n) for n in (review.scenarios.names if review.scenarios else ())}
+    stories = [one for one in found.keys if one.knows in told]
+    worst = max(stories, key=lambda one: one.judged or 0.0, default=None)
+    keys = [(f"on {one.knows}", "", one) for one in found.keys if one.knows not in told]
+    if worst is not None:
+        keys.append(("worst scenario", f"on the key of {worst.knows}; ", worst))
+    limit = review.exposure.limit
+    return [
+        GlanceFigure(
+            f"RP({found.cutoff}) {words}",
+            _short(one.judged or 0.0, one.records, found.cutoff, limit),
+            whose + ("" if one.original is None else f"{percentage(one.original)} in the original"),
+            limit is not None and (one.judged or 0.0) > limit,
+        )
+        for words, whose, one in keys
+    ]
+
+
+def _learnt(found: ReleasedAttributes, limit: float | None) -> list[GlanceFigure]:
+    """Return the sensitive column of which the release tells most."""
+    rows = [one for one in found.rows if one.judged is not None]
+    if not rows:
+        return []
+    worst = max(rows, key=lambda one: one.judged or 0.0)
+    share_told = worst.judged or 0.0
+    beside = "of the records are in cells with one value of it"
+    if worst.original is not None:
+        original = _short(worst.original, worst.records, found.cutoff)
+        beside += f"; {original} in the original"
+    figure = _short(share_told, worst.records, found.cutoff, limit)
+    over = limit is not None and share_told > limit
+    return [GlanceFigure(f"Attribute disclosure: {worst.column}", figure, beside, over)]
+
+
+def _attacked(review: Review, rates: Rates, original: Study) -> GlanceFigure:
+    figures = (rates.conditional_rate, original.rates.conditional_rate)
+    now, before = ("none" if x is None else percentage(x) for x in figures)
+    what = "no match is suspected"
+    if rates.conditional_rate is not None:
+        what = "of the suspected matches are correct"
+    limit = None if review.study is None else review.study.limit
+    over = limit is not None and (rates.conditional_rate or 0.0) > limit
+    beside = f"{what}, by {original.metric}; {before} in the original"
+    return GlanceFigure("Conditional rate", now, beside, over)
+
+
+def _short(part: float, records: int, cutoff: int, limit: float | None = None) -> str:
+    return shown_share(part, records, cutoff, limit).replace("fewer than ", "<")
 
 
 def release_terms(review: Review, results: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -50,56 +143,17 @@ def product_in_words(review: Review, results: Mapping[str, Any]) -> str:
     return f"{file}{protected}" if protected else f"{file} as it is"
 
 
-@dataclass(frozen=True, slots=True)
-class RemainingChapter:
-    """What remains: in words, and each key on each product."""
-
-    said: Sequence[str]
-    table: Table
-    warnings: Sequence[str]
-
-
-def remaining_chapter(review: Review, results: Mapping[str, Any]) -> RemainingChapter | None:
+def remaining_chapter(review: Review, results: Mapping[str, Any]) -> Chapter | None:
     """Return the chapter, if anything was done to the file."""
     if REMAINING not in results:
         return None
-    found = results[REMAINING]
+    found: Remaining = results[REMAINING]
     smallest = smallest_shown(review.exposure.cutoff)
-    return RemainingChapter(
-        _said(review, results, smallest), _table(found, smallest), _warnings(review, found, results)
+    return Chapter(
+        said=_said(review, results, smallest),
+        wide=found.tables(),
+        warnings=_warnings(review, found, results),
     )
-
-
-def _table(found: Remaining, smallest: int) -> Table:
-    counted = any(row.still is not None for row in found.rows)
-    columns = ["an intruder knows", "of", "variables", "uniques", f"RP({found.cutoff})", "CR"]
-    columns += ["unique as before"] * counted
-    rows = [_row(row, smallest)[: len(columns)] for row in found.rows]
-    notes = []
-    if any(row.detail == "at most" for row in found.rows):
-        notes.append(
-            "≤: the file has values that the scenario’s coding does not know, so that the "
-            "intruder is taken to match it at its own detail, finer than he may have."
-        )
-    if counted:
-        notes.append(
-            "Unique as before: records that were unique and still are, with the values they had. "
-            "A unique of a synthesis with another key is nobody."
-        )
-    return Table("Each key on each file that could go out", columns, rows, notes)
-
-
-def _row(row: KeyOnProduct, smallest: int) -> list[str]:
-    if row.rp is None:
-        return [row.knows, row.product, "none is left", "", "", "", ""]
-    all_of_it = len(row.columns) + len(row.left_out)
-    few = f" of {all_of_it}" if row.left_out else ""
-    most = "≤" if row.detail == "at most" else ""
-    still = "" if row.still is None else count_alone(row.still, smallest)
-    return [
-        row.knows, row.product, f"{len(row.columns)}{few}", f"{most}{row.uniques:,}",
-        f"{most}{share(row.rp)}", f"{most}{share(row.cr)}", still,
-    ]  # fmt: skip
 
 
 def _said(review: Review, results: Mapping[str, Any], smallest: int) -> list[str]:

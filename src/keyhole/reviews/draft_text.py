@@ -206,10 +206,8 @@ def _protection(guess: Guess, proposed: _Proposals) -> str:
         steps.append(
             f'[[protection.step]]\nmethod = "top-code"\ncolumn = {quote(name)}\nvalue = {value}'
         )
-    steps.append(
-        f'[[protection.step]]\nmethod = "suppress"\nkeys = {toml_value(guess.keys)}\n'
-        f"limit = {LIMIT}"
-    )
+    keys = toml_value(guess.keys)
+    steps.append(f'[[protection.step]]\nmethod = "suppress"\nkeys = {keys}\nlimit = {LIMIT}')
     text = "\n\n".join(["[protection]", *steps])
     return _commented("A plan of protections, and what each step of it costs the analyst.", text)
 

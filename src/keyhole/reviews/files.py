@@ -85,8 +85,8 @@ def confined(root: Path) -> Iterator[None]:
         _root.reset(token)
 
 
-def require_confined(path: Path) -> None:
-    """Refuse a path that is none, and one outside the folder that reading is confined to."""
+def allowed(path: Path) -> Path:
+    """Return a path; refuse one that is none, or outside the folder that reading is confined to."""
     if "\0" in str(path):
         raise FileError("a path must not hold a zero byte. Correct it in the review file.")
     root = _root.get()
@@ -95,11 +95,6 @@ def require_confined(path: Path) -> None:
             f"{path.name!r} is not below the folder the workbench was started in. Copy it there, "
             f"or start the workbench in a folder above both."
         )
-
-
-def allowed(path: Path) -> Path:
-    """Return a path that may be read, or refuse it."""
-    require_confined(path)
     return path
 
 
@@ -125,8 +120,7 @@ def remembered(name: str, state: Any, make: Callable[[], Read], how: str = "") -
 
 def read_again(path: Path, read: Callable[[Path], Read]) -> Read:
     """Read a file that tells its own hash, unless it is remembered and is as it was."""
-    require_confined(path)
-    return remembered(str(path), _state(path), lambda: read(path), _how(read))
+    return remembered(str(allowed(path)), _state(path), lambda: read(path), _how(read))
 
 
 def seen_from(folder: Path, file: Path) -> str:
@@ -145,8 +139,7 @@ def hash_file(path: Path) -> str:
 
 def read_steadily(path: Path, read: Callable[[Path], Read]) -> tuple[Read, str]:
     """Read a file and return its hash, sure that both are of the same bytes."""
-    require_confined(path)
-    return remembered(str(path), _state(path), lambda: _read(path, read), _how(read))
+    return remembered(str(allowed(path)), _state(path), lambda: _read(path, read), _how(read))
 
 
 def _state(path: Path) -> Any:

@@ -38,24 +38,10 @@ _METHODS = _read_methods()
 def methods_used(results: Mapping[str, Any]) -> list[CitedMethod]:
     """Return the methods behind the results of a review, in the order of the work."""
     population = results["exposure"].population
-    used = {
-        "screen": "screen" in results,
-        "exposure": True,
-        "population": population is not None,
-        "household": population is not None and population.of_households,
-        "scenarios": "scenarios" in results,
-        "uniques": "uniques" in results,
-        "drivers": "drivers" in results,
-        "attributes": "attributes" in results,
-        "fix": "fix" in results,
-        "selection": any(name.startswith("selection") for name in results),
-        "frontier": "frontier" in results,
-        "study": any(name.startswith("study") for name in results),
-        "protection": "protection" in results,
-        "synthesis": "synthesis" in results,
-        "table": "table" in results,
-    }
-    return [method for name, method in _METHODS.items() if used[name]]
+    stages = {name.partition("-")[0] for name in results}
+    used = stages | ({"population"} if population is not None else set())
+    used |= {"household"} if population is not None and population.of_households else set()
+    return [method for name, method in _METHODS.items() if name in used]
 
 
 def sources(*names: str) -> list[str]:

@@ -23,6 +23,7 @@ from keyhole.protection.results import (
     utility_figure,
 )
 from keyhole.results import share
+from keyhole.reviews.chapters import Chapter
 from keyhole.reviews.count_sheets import count_alone, hide_counts, smallest_shown
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.tables import AuditedTable, PublishedTables, Tabulations
@@ -44,18 +45,11 @@ def screen_said(screening: Screening) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ProtectionChapter:
-    """What the report shows of a protection."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtectionChapter(Chapter):
+    """What the report shows of a protection, and what could be added to it."""
 
-    said: str
-    within: bool | None
-    ledger: Sequence[Table]
-    variables: Table
-    compared: Table | None
     next_steps: Table | None
-    warnings: Sequence[str]
-    notes: Sequence[str]
 
 
 def protection_chapter(review: Review, results: Mapping[str, Any]) -> ProtectionChapter | None:
@@ -70,11 +64,9 @@ def protection_chapter(review: Review, results: Mapping[str, Any]) -> Protection
         for note in hide_counts(step.notes, smallest)
     ]
     return ProtectionChapter(
-        said=_said(found, kept),
-        within=kept.meets,
-        ledger=_ledger(kept, smallest),
-        variables=_variables(kept),
-        compared=_compared(found),
+        said=[_said(found, kept)],
+        wide=_ledger(kept, smallest),
+        narrow=[*_compared(found), _variables(kept)],
         next_steps=_next_steps(kept, smallest) if kept.next_steps else None,
         warnings=[f"{text[:1].upper()}{text[1:]}." for text in kept.warnings],
         notes=[*notes, *hide_counts(found.notes, smallest)],
@@ -183,15 +175,15 @@ def _variables(kept: Ledger) -> Table:
     return Table("Information lost by the whole plan", columns, rows)
 
 
-def _compared(found: Protection) -> Table | None:
+def _compared(found: Protection) -> list[Table]:
     if found.before is None or found.after is None:
-        return None
+        return []
     reading = {
         "wildcard": ["A missing key matches every value, both ways: the less cautious reading."],
         "drop": ["Records with a missing key are not counted."],
     }
     notes = reading.get(found.before.missing, [])
-    return Table("Before and after", *exposure_rows(found), notes)
+    return [Table("Before and after", *exposure_rows(found), notes)]
 
 
 def _next_steps(kept: Ledger, smallest: int) -> Table:

@@ -58,6 +58,7 @@ def page_environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environm
         lstrip_blocks=True,
     )
     environment.filters["percentage"] = percentage
+    environment.filters["picture_label"] = picture_label
     environment.filters["count"] = lambda number: f"{number:,}"
     return environment
 
@@ -104,6 +105,32 @@ _COLOURS = {
 }
 
 _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
+
+
+_LABELS = {
+    "exposure": "Records by the size of their cell, and RP by cutoff",
+    "proposal": "Records by the size of their cell if the variables proposed go out",
+    "uniques": "Each variable’s share of the scores",
+    "drivers": "Odds ratios of levels of lying in a small cell, with their intervals",
+    "attributes": "Right guesses of sensitive columns from the cell, and without the file",
+    "scenarios": "RP and p(identification) by scenario",
+    "protection": "The risk-utility map: RP and information lost after each step of the plan",
+    "screen": "Columns found under the items of Safe Harbor, and dependences",
+    "solve": "Releases in the plane of RP and utility, and simpler plans beside them",
+    "paths": "The paths of the selections in the plane of CR and RP",
+    "synthesis-distributions": "Distributions of the targets, before and after",
+    "synthesis-coefficients": "Coefficients of the regression, before and after",
+    "table": "The cells of the table above",
+    "tabulate": "The cells of the table above",
+}
+
+
+def picture_label(name: str) -> str:
+    """Say what a stage's picture shows, for a reader who listens."""
+    stage, _, part = name.partition("-")
+    if stage == "study":
+        return f"Rates of the study by {part} beside chance, and the scores of its pairs"
+    return _LABELS.get(name) or _LABELS.get(stage, name)
 
 
 def inline_drawing(svg: str, name: str, label: str) -> str:

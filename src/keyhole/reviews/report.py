@@ -18,8 +18,7 @@ from keyhole.reviews.asked import asked_terms
 from keyhole.reviews.count_sheets import CountSheet, hide_counts, rule, smallest_shown
 from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
-from keyhole.reviews.rendering import inline_drawing, markup, render_page
-from keyhole.reviews.verdict import released_glance
+from keyhole.reviews.rendering import inline_drawing, markup, picture_label, render_page
 
 if TYPE_CHECKING:
     from keyhole.reviews.result import ReviewResult
@@ -31,7 +30,7 @@ SIGNATURES = 4
 
 def write_report(found: ReviewResult, charts: Mapping[str, str]) -> str:
     """Return the report as a page."""
-    drawings = {name: _drawing(name, svg) for name, svg in charts.items()}
+    drawings = {n: markup(inline_drawing(svg, n, picture_label(n))) for n, svg in charts.items()}
     return render_page("report.html", ("report.css",), drawings=drawings, **_context(found))
 
 
@@ -45,8 +44,9 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "uniques": chapters.uniques_tables,
         "drivers": partial(chapters.driver_tables, review),
         "fix": chapters.fix_table,
-        "solve": selection_chapters.solve_tables,
-        "frontier": selection_chapters.frontier_table,
+        # The best release beside simpler plans, and some of the releases to choose from.
+        "solve": lambda found: found.tables()[:3],
+        "frontier": lambda found: found.tables()[-1],
     }
     made = {n: chapter(results[n]) if n in results else None for n, chapter in of_stages.items()}
     return {
@@ -54,12 +54,11 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "review": review,
         "results": results,
         "limits": found.limits,
-        "met": found.met,
         "verdict": found.verdict,
-        "glance": released_glance(review, results),
+        "glance": dossier_chapters.released_glance(review, results),
         "release": dossier_chapters.release_terms(review, results),
         "asked": asked_terms(review),
-        "data": chapters.data_table(review, results["data"]),
+        "data": results["data"].tables(smallest)[0],
         "exposure": chapters.exposure_tables(review, results["exposure"], sheet),
         "exposure_notes": hide_counts(results["exposure"].notes, smallest),
         "paths": selection_chapters.selection_paths(review, results, sheet),
@@ -93,24 +92,3 @@ def _hashes(found: ReviewResult) -> dict[str, str]:
     drawn = (found.review.synthesis, found.review.protection)
     name += " (without its seed)" if any(one is not None for one in drawn) else ""
     return {name: found.review.sha256, **files}
-
-
-def _drawing(name: str, svg: str) -> Any:
-    labels = {
-        "exposure": "Records by the size of their cell, and RP by cutoff",
-        "proposal": "Records by the size of their cell if the variables proposed go out",
-        "uniques": "Each variable’s share of the scores",
-        "drivers": "Odds ratios of levels of lying in a small cell, with their intervals",
-        "attributes": "Right guesses of sensitive columns from the cell, and without the file",
-        "scenarios": "RP and p(identification) by scenario",
-        "protection": "The risk-utility map: RP and information lost after each step of the plan",
-        "screen": "Columns found under the items of Safe Harbor, and dependences",
-        "solve": "Releases in the plane of RP and utility, and simpler plans beside them",
-        "paths": "The paths of the selections in the plane of CR and RP",
-    }
-    if name.startswith("study-"):
-        metric = name.removeprefix("study-")
-        labels[name] = f"Rates of the study by {metric} beside chance, and the scores of its pairs"
-    if name.startswith(("table-", "tabulate-")):
-        labels[name] = "The cells of the table above"
-    return markup(inline_drawing(svg, name, labels.get(name, name)))

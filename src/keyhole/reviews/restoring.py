@@ -7,14 +7,13 @@ has one in the record, and results.json has one of all it holds.
 from __future__ import annotations
 
 import dataclasses
-import types
-import typing
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from keyhole.core.options import Problem, Question
+from keyhole.core.codec import from_plain
+from keyhole.core.options import Problem
 from keyhole.errors import FileError, KeyholeError
 from keyhole.reviews.dossier_format import (
     CONTENT,
@@ -29,8 +28,8 @@ from keyhole.reviews.files import hash_or_none
 from keyhole.reviews.folders import require_no_link
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
-from keyhole.reviews.schema import question_of
-from keyhole.reviews.settings import Review
+from keyhole.reviews.schema import SECTIONS, question_of
+from keyhole.reviews.settings import DataSettings, ReleaseSettings, Review, ScenarioSettings
 from keyhole.reviews.stages import restored
 from keyhole.reviews.store import ResultStore, digest, is_unaltered, keyhole_version, version_parts
 from keyhole.reviews.verification import short_name
@@ -158,40 +157,17 @@ def _record(store: ResultStore, name: str, figures: Any) -> tuple[dict[str, Any]
 
 def restore_review(content: Content) -> Review:
     """Build a review from the settings that results.json holds; the secrets are not in it."""
-    settings = {**content["settings"], "sha256": content["review"]["sha256"]}
-    settings["path"] = content["review"]["file"]
-    restored: Review = _restored(Review, settings)
-    return restored
-
-
-def _restored(kind: Any, value: Any) -> Any:
-    """Turn plain values back into what a field of the settings holds."""
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = typing.get_type_hints(kind)
-        # A seed that is needed was left out: no page tells it.
-        given = {"seed": 0, **value} if "seed" in hints else value
-        known = {name: given[name] for name in hints if name in given}
-        return kind(
-            **{
-                name: _question(name, one) if _asks(hints[name]) else _restored(hints[name], one)
-                for name, one in known.items()
-            }
-        )
-    origin, parts = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (types.UnionType, typing.Union):
-        inner = [part for part in parts if part is not type(None)]
-        return None if value is None else _restored(inner[0], value)
-    if origin is tuple:
-        return tuple(_restored(parts[0], one) for one in _of(list, value))
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {name: _restored(parts[1], one) for name, one in _of(dict, value).items()}
-    if kind is Path:
-        return Path(value)
-    return value if kind is Any else _of((int, float) if kind is float else kind, value)
-
-
-def _asks(kind: Any) -> bool:
-    return kind is Question or Question in typing.get_args(kind)
+    given = content["settings"]
+    kinds = {"data": DataSettings, "scenarios": ScenarioSettings, "release": ReleaseSettings}
+    settings = {n: from_plain(k, given[n]) for n, k in kinds.items() if given.get(n) is not None}
+    fields = {one.name for one in dataclasses.fields(Review)}.intersection(given, SECTIONS)
+    asked = {name: _question(name, given[name]) for name in fields - {*kinds, "keys"}}
+    return Review(
+        title=str(given["title"]),
+        path=Path(content["review"]["file"]),
+        sha256=content["review"]["sha256"],
+        **{**asked, **settings, "keys": tuple(_of(list, given["keys"]))},
+    )
 
 
 def _question(section: str, value: Any) -> Any:

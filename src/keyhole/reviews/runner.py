@@ -24,6 +24,7 @@ from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import STAGES, Asked, Stage, restored
 from keyhole.reviews.stages.stage import NothingToDoError
 from keyhole.reviews.store import Draw, ResultStore, digest, open_results, to_json, versions
+from keyhole.synthesis.release import require_free
 
 Progress = Callable[[str], None]
 
@@ -175,7 +176,7 @@ class _Run:
         problems: list[str] = []
         for stage in STAGES:
             if stage.outputs and getattr(self.review, stage.name) is not None:
-                problems += stage.outputs.problems(self.store.outputs(stage.name))
+                problems += require_free(self.store.outputs(stage.name), force=True)
         if problems:
             raise OptionError(problems)
 
@@ -183,15 +184,15 @@ class _Run:
         """Find a stage's stored result, or compute and keep it; drop it if nothing is asked."""
         inputs, asked = self._asked(stage)
         if asked is None:
-            self.store.drop([stage.name])
+            self.store.drop(stage.name)
         elif self._found(stage, asked) is not None:
             self.reused.append(stage.name)
-        else:
+        elif not self.store.is_idle(stage.name, self._key(stage, asked)):
             self.store.drop_report()
             try:
                 self._keep(stage, self._computed(stage, asked, inputs))
             except NothingToDoError:
-                self.store.drop([stage.name])
+                self.store.keep_idle(stage.name, self._key(stage, asked))
 
     def standing(self, stage: Stage, unsure: set[str]) -> Standing:
         """Tell how the stored result of a stage stands, and compute nothing.
@@ -200,7 +201,7 @@ class _Run:
         """
         if not unsure & set(stage.inputs):
             _, asked = self._asked(stage)
-            if asked is None:
+            if asked is None or self.store.is_idle(stage.name, self._key(stage, asked)):
                 return Standing("unasked")
             record = self._found(stage, asked)
             if record is not None:

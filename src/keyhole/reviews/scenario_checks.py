@@ -59,7 +59,9 @@ def check_scenarios(
         return None, {}
     environment = None
     with source.telling(("environment", "store")):
-        environment = _environment(source, given["store"])
+        store = given["store"]
+        at_home = None if "://" in store else source.path.parent / store
+        environment = read_place(store) if at_home is None else read_again(at_home, read_place)
     if environment is None:
         return None, {}
     scenarios = _scenarios(source, environment, given, stories)
@@ -77,12 +79,6 @@ def check_scenarios(
     chosen = wanted[KEYED][0] if KEYED in wanted else None
     settings = ScenarioSettings(given["store"], given.get("target"), tuple(scenarios), chosen)
     return settings, files
-
-
-def _environment(source: ReviewSource, store: str) -> Environment:
-    if "://" in store:
-        return read_place(store)
-    return read_again(source.path.parent / store, read_place)
 
 
 def _scenarios(

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from keyhole.charts import percentage
 from keyhole.core.tables import Table
 from keyhole.results import share
 from keyhole.reviews.count_sheets import CountSheet
@@ -17,13 +16,10 @@ from keyhole.reviews.stages import selection_stage
 if TYPE_CHECKING:
     from keyhole.exposure.cells import Exposure
     from keyhole.reviews.stages.selection import Paths
-    from keyhole.selection.frontier import Frontier
     from keyhole.selection.result import CandidateRow, Selection, Step
-    from keyhole.selection.solution import Solution
 
 
 Results = Mapping[str, Any]
-SHOWN = 15
 
 
 def selection_paths(review: Review, results: Results, sheet: CountSheet) -> list[dict[str, Any]]:
@@ -83,19 +79,6 @@ def ends_table(found: Paths) -> Table:
     return replace(found.tables()[0], title=title, columns=columns)
 
 
-def frontier_table(found: Frontier) -> Table:
-    """Return the maximal sets with the largest CR."""
-    sets = found.sets
-    rows = [
-        [str(place), share(s.rp), share(s.cr), str(s.size), " ".join(s.variables)]
-        for place, s in enumerate(sets[:SHOWN], 1)
-    ]
-    notes = [f"And {len(sets) - SHOWN:,} more, in results.json."] if len(sets) > SHOWN else []
-    title = f"Maximal sets with RP({found.cutoff}) within {percentage(found.limit)}"
-    columns = ["", "RP", "CR", "variables", "which"]
-    return Table(f"{title}, the largest CR first", columns, rows, notes)
-
-
 def before_after(results: Results) -> Table | None:
     """Set exposure on the keys beside that on the variables proposed, and on the better set."""
     on_keys: Exposure = results["exposure"]
@@ -122,8 +105,3 @@ def before_after(results: Results) -> Table | None:
     if on_keys.missing != "own":
         notes.append("The sets count a missing value as a category of its own.")
     return Table("Exposure, side by side", ["", *chosen], rows, notes)
-
-
-def solve_tables(found: Solution) -> list[Table]:
-    """Return the best release beside simpler plans, and some of the releases to choose from."""
-    return found.tables()[:3]

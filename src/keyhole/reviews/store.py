@@ -128,14 +128,26 @@ class ResultStore:
         self.write(f"stages/{stage}.json", to_json(record))
         return record
 
-    def drop(self, stages: Iterable[str]) -> None:
-        """Remove what is left of stages that are no longer asked for."""
-        for stage in stages:
-            record = self.record(stage)
-            if record is not None and isinstance(record.get("files"), dict):
-                _remove(self.outputs(stage))
-            self._drop_charts(stage)
-            self._file(stage).unlink(missing_ok=True)
+    def drop(self, stage: str) -> None:
+        """Remove what is left of a stage that is no longer asked for."""
+        record = self.record(stage)
+        if record is not None and isinstance(record.get("files"), dict):
+            for part in _PARTS:
+                shutil.rmtree(self.outputs(stage) / part, ignore_errors=True)
+            with suppress(OSError):
+                self.outputs(stage).rmdir()
+        self._drop_charts(stage)
+        self._file(stage).unlink(missing_ok=True)
+        (self.folder / _idle(stage)).unlink(missing_ok=True)
+
+    def keep_idle(self, stage: str, key: str) -> None:
+        """Keep that a stage has nothing to do for a question, and no result."""
+        self.drop(stage)
+        self.write(_idle(stage), f"{key}\n")
+
+    def is_idle(self, stage: str, key: str) -> bool:
+        """Tell whether a stage has nothing to do for a question."""
+        return self.holds(_idle(stage), f"{key}\n")
 
     def _drop_charts(self, stage: str, but: Iterable[str] = ()) -> None:
         """Remove the pictures of a stage's record, but for those that are drawn again."""
@@ -150,11 +162,8 @@ class ResultStore:
             (self.folder / name).unlink(missing_ok=True)
 
 
-def _remove(folder: Path) -> None:
-    for part in _PARTS:
-        shutil.rmtree(folder / part, ignore_errors=True)
-    with suppress(OSError):
-        folder.rmdir()
+def _idle(stage: str) -> str:
+    return f"stages/{stage}.idle"
 
 
 def is_unaltered(record: Mapping[str, Any]) -> bool:

@@ -17,6 +17,7 @@ from keyhole.environment.scenarios.identification import interval_shown
 from keyhole.reidentification.rates import Interval, Part, Rates
 from keyhole.reidentification.result import Study
 from keyhole.results import share
+from keyhole.reviews.chapters import Chapter
 from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, count_alone
 from keyhole.reviews.group_tables import enter_groups
 from keyhole.reviews.settings import Review
@@ -34,16 +35,13 @@ RATES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AttackChapter:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackChapter(Chapter):
     """A study by one metric as the report shows it."""
 
     stage: str
     study: Study
     suspected: str
-    said: Sequence[str]
-    wide: Sequence[Table]
-    narrow: Sequence[Table]
 
 
 def attacks(review: Review, results: Results, sheet: CountSheet) -> list[AttackChapter]:
@@ -240,16 +238,7 @@ def _cells(rates: Rates) -> list[str]:
     return [*map(share, shares), _bounds(rates.intervals["conditional_rate"])]
 
 
-@dataclass(frozen=True, slots=True)
-class ReleasesChapter:
-    """The rates of each release, what the synthesis did against the attack, and warnings."""
-
-    table: Table
-    said: Sequence[str]
-    warnings: Sequence[str]
-
-
-def releases_chapter(review: Review, results: Results) -> ReleasesChapter | None:
+def releases_chapter(review: Review, results: Results) -> Chapter | None:
     """Return what the attack achieves on the releases, if there are others than the file."""
     if review.study is None or RELEASES not in results:
         return None
@@ -265,10 +254,11 @@ def releases_chapter(review: Review, results: Results) -> ReleasesChapter | None
     for release, metric, rates in [*own, *others]:
         within = [] if limit is None else [_within(rates.conditional_rate, limit, judged)]
         cells.append([release, metric, *_cells(rates), *within])
-    return ReleasesChapter(
-        Table("The same attack on each release", columns, cells),
-        [*_of_protection(review, results), *_of_synthesis(review, results)],
-        list(dict.fromkeys(f"{row.release}: {text}." for row in rows for text in row.warnings)),
+    warnings = dict.fromkeys(f"{row.release}: {text}." for row in rows for text in row.warnings)
+    return Chapter(
+        said=[*_of_protection(review, results), *_of_synthesis(review, results)],
+        wide=[Table("The same attack on each release", columns, cells)],
+        warnings=[*warnings],
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +47,7 @@ def check_study(
             scores, _ = read_steadily(source.path.parent / given.scores_file, load_scores)
             given = given.replace(scores=scores, metrics=metrics)
     files: dict[str, ReviewFile] = {}
-    derived = _Derived.of(reviewed)
+    derived = _derived(reviewed)
     for part in PARTS:
         name = given.values[part]  # what must be there and is missing has been told
         found = reviewed if part == "puf" else None
@@ -73,7 +72,11 @@ def check_study(
         if found is not None:
             files[f"candidate:{name}"] = found
             with source.telling(at, f"[study] candidate {name!r}: "):
-                _candidate(given, fit, found.data, key)
+                puf = found.data
+                if fit and given.scenario is not None and key is not None:
+                    puf = key.recode(puf, partial=True)
+                if fit and (texts := _content(given, {**fit, "puf": puf}, candidate=True)):
+                    raise InputError(texts)
     return given, files
 
 
@@ -96,16 +99,6 @@ def _keyed(
     return given, {}
 
 
-def _candidate(
-    given: Question, data: Mapping[str, Microdata], puf: Microdata, key: ScenarioKey | None
-) -> None:
-    if data and given.scenario is not None and key is not None:
-        puf = key.recode(puf, partial=True)
-    problems = _content(given, {**data, "puf": puf}, candidate=True) if data else ()
-    if problems:
-        raise InputError(problems)
-
-
 def _together(source: ReviewSource, given: Question) -> None:
     written = source.values["study"]
     lead = "metrics" if "metrics" in written else "metric"
@@ -124,37 +117,30 @@ def _together(source: ReviewSource, given: Question) -> None:
         source.say(("study", at), f"[study] {text}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Derived:
-    """The derived columns of the file under review, for the files that can have them.
+Derived = tuple[Mapping[str, str], Mapping[str, Any]]
+"""The derived columns of the file under review, and what they depend on, wherever it lies."""
 
-    `read` says what they depend on, wherever the review lies.
-    """
 
-    lines: Mapping[str, str] = field(default_factory=dict)
-    read: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, reviewed: ReviewFile | None) -> _Derived:
-        lines: dict[str, str] = {}
-        if reviewed is not None and isinstance(reviewed.data, Microdata):
-            lines = fit_derivations(reviewed.data)
-        if reviewed is None or not lines:
-            return cls()
-        read = {name: reviewed.read[name] for name in ("derive", "codings")}
-        return cls(lines, {**read, "counted in": reviewed.sha256})
+def _derived(reviewed: ReviewFile | None) -> Derived:
+    lines: dict[str, str] = {}
+    if reviewed is not None and isinstance(reviewed.data, Microdata):
+        lines = fit_derivations(reviewed.data)
+    if reviewed is None or not lines:
+        return {}, {}
+    read = {name: reviewed.read[name] for name in ("derive", "codings")}
+    return lines, {**read, "counted in": reviewed.sha256}
 
 
 def _read(
-    source: ReviewSource, given: Question, name: str, at: tuple[str, ...], derived: _Derived
+    source: ReviewSource, given: Question, name: str, at: tuple[str, ...], derived: Derived
 ) -> ReviewFile | None:
     how = {name: given.values[name] for name in HOW}
     codes = given.missing_codes
     with source.telling(at):
-        read_it = partial(_load, how=how, codes=codes or {}, derived=derived.lines)
+        read_it = partial(_load, how=how, codes=codes or {}, derived=derived[0])
         data, digest = read_steadily(source.path.parent / name, read_it)
         data.require_records()
-        return ReviewFile(name, data, digest, {**how, "missing_codes": codes, **derived.read})
+        return ReviewFile(name, data, digest, {**how, "missing_codes": codes, **derived[1]})
     return None
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from keyhole.charts import percentage
 from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.results import share
+from keyhole.reviews.chapters import Chapter
 from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, ShownRate, hide_counts
 from keyhole.reviews.limits import VERDICTS
 from keyhole.reviews.settings import Review
@@ -27,41 +28,39 @@ from keyhole.synthesis.evaluation import Evaluation
 from keyhole.synthesis.goals import Goal
 from keyhole.synthesis.remaining_risk import FileExposure, SelfMatch, TrueExposure, VisibleChanges
 from keyhole.synthesis.result import Synthesis
-from keyhole.utility import Coefficients, Distributions, Moments
+from keyhole.utility import Coefficients, Distributions
 from keyhole.utility.distributions import VariableTest
 from keyhole.utility.figures import amount, probability
-from keyhole.utility.moments import Correlation
 
 # The shades of a heat map.
 SHADES = 10
-KINDS = {"pearson": "correlation", "cramers_v": "Cramér’s V"}
 
 
 @dataclass(frozen=True, slots=True)
 class GoalShown:
     """A goal as the report shows it."""
 
-    name: str
+    what: str
     measured: object
     wanted: str
     state: str
     verdict: str
-    advice: object
+    remedy: object
+
+    @property
+    def said(self) -> str:
+        """What was measured beside what is wanted."""
+        return f"{self.measured}; wanted: {self.wanted}"
 
 
-@dataclass(frozen=True, slots=True)
-class SynthesisChapter:
-    """What the report shows of a synthesis; `met` and `missed` count the goals judged."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisChapter(Chapter):
+    """What the report shows of a synthesis; `missed` counts the goals that are not met."""
 
-    done: str
     goals: Sequence[GoalShown]
-    met: int
     missed: int
     heats: Sequence[Heat]
     protection: Sequence[Table]
-    utility: Sequence[Table]
-    wide: Sequence[Table]
-    notes: Sequence[str]
 
 
 def synthesis_chapter(
@@ -82,9 +81,8 @@ def synthesis_chapter(
     goals += _attack_goals(review, results)
     narrow, wide = utility_tables(found)
     return SynthesisChapter(
-        done=_done(made),
+        said=[_done(made)],
         goals=goals,
-        met=sum(goal.state == "met" for goal in goals),
         missed=sum(goal.state == "unmet" for goal in goals),
         heats=heats,
         protection=[
@@ -92,7 +90,7 @@ def synthesis_chapter(
             _matches(found.self_match, sheet),
             _visible(found.visible, sheet),
         ],
-        utility=narrow,
+        narrow=narrow,
         wide=wide,
         notes=_sentences(made.notes, sheet.smallest),
     )
@@ -344,10 +342,10 @@ def _exposed(one: FileExposure, designated: int | None, sheet: CountSheet) -> Ex
 
 def utility_tables(found: Evaluation) -> tuple[list[Table], list[Table]]:
     """Return the narrow and the wide tables on what the analyst gets."""
-    narrow = [_homogeneity(found.homogeneity)]
-    narrow += [_shares(found.moments)] if found.moments.shares else []
-    narrow.append(_relations(found))
-    wide = [_measures(found.moments)] if found.moments.measures else []
+    told = "Ratio: 1 or less where nobody can tell original and synthetic."
+    propensity = [replace(one, notes=[*one.notes, told]) for one in found.propensity.tables()]
+    narrow = [_homogeneity(found.homogeneity), *propensity]
+    wide = [*found.moments.tables(), *found.correlations.tables()]
     wide += [_coefficients(found.coefficients)] if found.coefficients else []
     return narrow, wide
 
@@ -386,49 +384,3 @@ def _homogeneity(found: Distributions) -> Table:
 
 def _least(found: Iterable[float]) -> str:
     return probability(min((p for p in found if not math.isnan(p)), default=None))
-
-
-def _shares(moments: Moments) -> Table:
-    rows = [
-        [one.variable, f"{one.categories:,}", share(one.largest), share(one.moved)]
-        for one in moments.shares
-    ]
-    columns = ["variable", "categories", "largest difference", "share moved"]
-    return Table("Shares of categories", columns, rows)
-
-
-def _measures(moments: Moments) -> Table:
-    # Figures in the variable's own units, and those that have none.
-    rows = [
-        [one.variable, amount(one.mean), amount(one.synthetic_mean),
-         share(one.relative_difference), amount(one.variance), amount(one.synthetic_variance),
-         share(one.variance_ratio)]
-        for one in moments.measures
-    ]  # fmt: skip
-    columns = ["variable", "mean", "synthetic", "relative difference", "variance", "synthetic",
-               "ratio"]  # fmt: skip
-    return Table("Means and variances", columns, rows)
-
-
-def _relations(found: Evaluation) -> Table:
-    rows = [_widest(found.correlations.pairs, kind) for kind in KINDS]
-    ratio = found.propensity.ratio
-    rows.append(["propensity score, ratio to the expected", "", share(ratio)])
-    fit = found.coefficients
-    if fit is not None:
-        overlaps = [one.overlap for one in fit.coefficients if one.overlap is not None]
-        least = min(overlaps, default=None)
-        rows.append(["smallest overlap of intervals", fit.formula, share(least)])
-        rows.append(["mean overlap of intervals", fit.formula, share(fit.mean_overlap)])
-    notes = ["Propensity: 1 or less where nobody can tell original and synthetic."]
-    columns = ["figure", "of", "value"]
-    return Table("Relations", columns, [row for row in rows if row], notes)
-
-
-def _widest(pairs: Sequence[Correlation], kind: str) -> list[str]:
-    moves = [(one.difference, one) for one in pairs if one.kind == kind]
-    known = [(move, one) for move, one in moves if move is not None]
-    if not known:
-        return []
-    most, pair = max(known, key=lambda one: abs(one[0]))
-    return [f"largest move of a {KINDS[kind]}", f"{pair.first}, {pair.second}", f"{most:+.4f}"]

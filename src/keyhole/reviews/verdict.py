@@ -104,32 +104,6 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
     return Verdict(*_answer(reasons), tuple(reasons), _given_up(review, results, found))
 
 
-def released_glance(review: Review, results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the main figures of what is released: what, the figure, and the original's beside."""
-    if OUTGOING not in results:
-        return []
-    found: ReleasedFiles = results[OUTGOING]
-    left_out = f"{len(found.left_out)} of the original are left out"
-    rows = [("Columns", f"{len(found.columns)}", left_out)]
-    worst = max(found.keys[1:], key=lambda one: one.judged or 0, default=None)
-    for one in (*found.keys[:1], *([] if worst is None else [worst])):
-        figure = shown_share(one.judged or 0, one.records, found.cutoff)
-        before = "" if one.original is None else f"{percentage(one.original)} in the original"
-        short = figure.replace("fewer than ", "<")
-        rows.append((f"RP({found.cutoff}) on {one.knows}", short, before))
-    for metric in () if review.study is None else review.study.metrics[:1]:
-        rates, original = released_rates(review, results, metric), results[study_stage(metric)]
-        if not isinstance(rates, str):
-            figures = (rates.conditional_rate, original.rates.conditional_rate)
-            now, before = ("none" if x is None else percentage(x) for x in figures)
-            what = "no match is suspected"
-            if rates.conditional_rate is not None:
-                what = "of the suspected matches are correct"
-            beside = f"{what}, by {metric}; {before} in the original"
-            rows.append(("Conditional rate", now, beside))
-    return rows
-
-
 def _answer(reasons: list[Reason]) -> tuple[Answer, str]:
     unmet = [one.what for one in reasons if one.answer == "not_met"]
     unjudged = [one.what for one in reasons if one.answer == "not_judged"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from datetime import MAXYEAR, MINYEAR
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,29 +17,15 @@ from keyhole.core.options import Option, bind, documented
 from keyhole.core.shared import DossierFolder
 from keyhole.errors import FileError
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.dossier_format import RESULTS
 from keyhole.reviews.files import Files, hash_or_none
 from keyhole.reviews.restoring import is_older, read_content, review_file, strange
-from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import read_source
 from keyhole.reviews.store import ResultStore
-from keyhole.reviews.verification import (
-    PAGE_TITLES,
-    Compared,
-    Input,
-    Part,
-    Verification,
-    compare_charts,
-    compare_outputs,
-    compare_values,
-    short_name,
-)
+from keyhole.reviews.verification import Compared, Input, Part, Verification, short_name
 
 Progress = Callable[[str], None]
 Content = Mapping[str, Any]
-# What results.json holds besides the stages; the versions are told apart from figures.
-_REST = ("title", "review", "data", "files", "settings", "verdict", "pages", "sha256")
 _TIMED = (
     "The frontier’s search ran out of time. What it finds then depends on the machine: a "
     "difference there, in the limits or in the paths need not be a fault."
@@ -110,8 +96,7 @@ def verify(
     inputs += _read_inputs(stored, settings, files)
     if not all(part.same for part in inputs):
         return Verification(place, path, tuple(inputs), ())
-    compute = _recounted if is_older(stored) else _computed
-    parts = tuple(compute(place, stored, settings, files, tell))
+    parts = tuple(_computed(place, stored, settings, files, tell))
     return Verification(place, path, tuple(inputs), parts, tuple(_notes(stored)))
 
 
@@ -179,20 +164,23 @@ def _computed(
     place: Path, stored: Content, settings: Review, files: Files, tell: Progress
 ) -> Iterator[Part]:
     """Compute the review anew in a folder of its own, and compare all that it writes."""
+    from keyhole.reviews.dossier_comparison import compare_dossier, stored_options
     from keyhole.reviews.pages import make_pages, page_hashes
     from keyhole.reviews.runner import run_review
 
-    with scratch_folder() as temporary:
+    older, pages = is_older(stored), None
+    with scratch_folder() as temporary, strange(place) if older else nullcontext():
+        asked = _year(settings, place)
+        if older:
+            asked = stored_options(place, stored, read_source(settings.path).values)
         anew = temporary / "anew"
-        kept = _year(settings, place)
-        found = run_review(settings, files, out=anew, progress=tell, stored=kept)
-        found = dataclasses.replace(found, versions=stored["versions"])  # told as it was made
-        pages = make_pages(ResultStore(anew), found)
-        found = dataclasses.replace(found, pages=page_hashes(pages))
+        found = run_review(settings, files, out=anew, progress=tell, stored=asked)
+        if not older:
+            found = dataclasses.replace(found, versions=stored["versions"])  # told as it was made
+            pages = make_pages(ResultStore(anew), found)
+            found = dataclasses.replace(found, pages=page_hashes(pages))
         tell("comparing the figures")
-        yield from _stages(place, stored, found)
-        yield from _rest(stored, found)
-        yield from _pages(place, pages)
+        yield from compare_dossier(place, stored, found, pages)
 
 
 def _year(settings: Review, place: Path) -> dict[str, dict[str, Any]]:
@@ -203,63 +191,6 @@ def _year(settings: Review, place: Path) -> dict[str, dict[str, Any]]:
     year = record["asked"].get("year") if record else None
     fit = type(year) is int and MINYEAR <= year <= MAXYEAR
     return {"screen": {"year": year}} if fit else {}
-
-
-def _recounted(
-    place: Path, stored: Content, settings: Review, files: Files, tell: Progress
-) -> Iterator[Part]:
-    from keyhole.reviews.older_dossiers import compare_older, stored_options
-    from keyhole.reviews.runner import run_review
-
-    with scratch_folder() as temporary, strange(place):
-        asked = stored_options(place, stored, read_source(settings.path).values)
-        anew = temporary / "anew"
-        found = run_review(settings, files, out=anew, progress=tell, stored=asked)
-        tell("comparing the figures")
-        yield from compare_older(place, stored, found)
-
-
-def _stages(place: Path, stored: Content, found: ReviewResult) -> Iterator[Part]:
-    old, new = ResultStore(place), ResultStore(found.folder)
-    for name, record in found.records.items():
-        file = plain_values(record)
-        figures = stored["stages"].get(name, {})
-        compared = compare_values(figures, file["result"], f"{RESULTS}: stages.{name}")
-        compared += _kept(old, new, name, file)
-        yield Part(name, record["title"], compared)
-    there = {path.stem for path in (place / "stages").glob("*.json")} | set(stored["stages"])
-    for name in map(short_name, sorted(there.difference(found.records))):
-        told = f"stages/{name}.json (should not be there)"
-        yield Part(name, name, Compared(1, (told,)))
-    charts = compare_charts(old, new)
-    if charts.differences:
-        yield Part("charts", "Pictures of no stage", charts)
-
-
-def _kept(old: ResultStore, new: ResultStore, name: str, record: Mapping[str, Any]) -> Compared:
-    kept = old.record(name)
-    if kept is None:
-        return Compared(1, (f"stages/{name}.json is not there, or cannot be read",))
-    apart = ("files", "charts")
-    one, other = ({k: v for k, v in side.items() if k not in apart} for side in (kept, record))
-    compared = compare_values(one, other, f"stages/{name}.json: ")
-    return compared + compare_outputs(old, new, name, kept, record)
-
-
-def _rest(stored: Content, found: ReviewResult) -> Iterator[Part]:
-    content = json.loads(json.dumps(found.content()))
-    limits = compare_values(stored["limits"], content["limits"], f"{RESULTS}: limits")
-    yield Part("limits", "Limits", limits)
-    rest = {name: content[name] for name in _REST}
-    there = {k: v for k, v in stored.items() if k not in ("stages", "limits", "versions")}
-    yield Part("settings", "Settings and hashes", compare_values(there, rest, f"{RESULTS}: "))
-
-
-def _pages(place: Path, pages: Mapping[str, str]) -> Iterator[Part]:
-    for name, text in pages.items():
-        same = ResultStore(place).holds(name, text)
-        told = f"{name} is not what the figures give"
-        yield Part(name, PAGE_TITLES[name], Compared(1, () if same else (told,)))
 
 
 def _notes(stored: Content) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
@@ -20,7 +20,7 @@ from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.projects import Project, Projects, plain_problem
 from keyhole.workbench.release_now import gauges, release_results, verdict_bar
-from keyhole.workbench.rendering import STATIC, render
+from keyhole.workbench.responses import STATIC, render
 from keyhole.workbench.safety import UPLOAD_LIMIT, Guard, TooLargeError, own_hosts, too_large
 from keyhole.workbench.start_folder import files_below, open_example, open_named, path_below
 from keyhole.workbench.state import WorkbenchState
@@ -63,7 +63,17 @@ async def _read_form(request: Request) -> SentForm:
     return SentForm(values, files)
 
 
+def _found(number: int, request: Request) -> Project:
+    """Return the review that an address names; there may be none."""
+    bench: Bench = request.app.state.bench
+    project = bench.projects.find(number)
+    if project is None:
+        raise HTTPException(404)
+    return project
+
+
 Sent = Annotated[SentForm, Depends(_read_form)]
+Found = Annotated[Project, Depends(_found)]
 
 
 def create_app(folder: Path, *, token: str, port: int, upload_limit: int = UPLOAD_LIMIT) -> Guard:
@@ -122,29 +132,23 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
         return _to(f"/project/{number}/data")
 
     @app.post("/project/{number}/do/{what}")
-    def do(number: int, what: str, form: Sent) -> Response:
-        project = bench.projects.find(number)
-        if project is None:
-            return _missing()
+    def do(project: Found, what: str, form: Sent) -> Response:
         page = _BY_NAME.get(form.text("page") or "data", PAGES[0])
         with suppress(KeyholeError):  # the page says what is wrong with the review
             return _done(bench, project, page, what)
-        return _to(f"/project/{number}/{page.name}")
+        return _to(f"/project/{project.number}/{page.name}")
 
     @app.get("/project/{number}/events")
-    async def listen(number: int, request: Request) -> Response:
-        project = bench.projects.find(number)
-        return _missing() if project is None else responses.progress(request, project, bench.jobs)
+    async def listen(project: Found, request: Request) -> Response:
+        return responses.progress(request, project, bench.jobs)
 
     @app.get("/project/{number}/chart/{name}")
-    def chart(number: int, name: str) -> Response:
-        project = bench.projects.find(number)
-        return (project and responses.chart(project, name)) or _missing()
+    def chart(project: Found, name: str) -> Response:
+        return responses.chart(project, name) or _missing()
 
     @app.get("/project/{number}/file/{name:path}")
-    def file(number: int, name: str) -> Response:
-        project = bench.projects.find(number)
-        return (project and responses.result_file(project, name)) or _missing()
+    def file(project: Found, name: str) -> Response:
+        return responses.result_file(project, name) or _missing()
 
 
 def _done(bench: Bench, project: Project, page: Page, what: str) -> Response:
@@ -167,25 +171,23 @@ def _done(bench: Bench, project: Project, page: Page, what: str) -> Response:
 
 def _add_pages(app: FastAPI, bench: Bench) -> None:
     @app.get("/project/{number}/{name}")
-    def show(number: int, name: str, request: Request) -> Response:
-        project = bench.projects.find(number)
+    def show(project: Found, name: str, request: Request) -> Response:
         page = _BY_NAME.get(name)
-        if project is None or page is None or not project.path.is_file():
+        if page is None or not project.path.is_file():
             return _missing()
         return _page(request, bench, project, page)
 
     @app.post("/project/{number}/{name}/{action}")
-    def act(number: int, name: str, action: str, request: Request, form: Sent) -> Response:
-        project = bench.projects.find(number)
+    def act(project: Found, name: str, action: str, request: Request, form: Sent) -> Response:
         page = _BY_NAME.get(name)
-        if project is None or page is None or action not in page.actions:
+        if page is None or action not in page.actions:
             return _missing()
         try:
             to = _acted(bench, project, page, action, request, form)
         except (ConflictError, InputError) as error:
             status = 409 if isinstance(error, ConflictError) else 422
             return _page(request, bench, project, page, _problems(error), status)
-        return _to(f"/project/{number}/{to}")
+        return _to(f"/project/{project.number}/{to}")
 
 
 def _acted(

@@ -8,7 +8,6 @@ for a decision the proposals are made again.
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 import shutil
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from keyhole.core.codec import Figures
-from keyhole.core.files import write_whole
 from keyhole.core.marks import HIDDEN
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.environment.adding.adding import OWNERS, captured_again, find_owner, waiting_fields
@@ -27,15 +25,16 @@ from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of
 from keyhole.environment.adding.placing import Placer
-from keyhole.environment.adding.proposals import FieldProposals, Proposals, ties_of
+from keyhole.environment.adding.proposals import FieldProposals, Proposals, propose, ties_of
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import CapturedField, CapturedForm, Environment
 from keyhole.errors import ConflictError, FileError, InputError
 from keyhole.workbench import editing
 from keyhole.workbench.environments import EnvironmentPlace, environment_place, review_environment
 from keyhole.workbench.page import Go, ReviewChange, Run, SentForm, View
-from keyhole.workbench.projects import Project
+from keyhole.workbench.projects import Project, require_version
 from keyhole.workbench.start_folder import inside
+from keyhole.workbench.state import keep_figures, kept_figures
 
 What = Literal["form", "source", "target"]
 SOURCE_ATTRIBUTES = ("mode", "scope", "cost", "origin", "formality", "compulsion", "coverage")
@@ -96,8 +95,7 @@ class FormDraft(Figures):
 
     def keep(self) -> None:
         """Write the draft down."""
-        with write_whole(self.folder / NOTE, force=True) as temporary:
-            temporary.write_text(json.dumps(self.to_dict()), encoding="utf-8")
+        keep_figures(self.folder / NOTE, self)
 
     def discard(self) -> None:
         """Forget the draft."""
@@ -138,18 +136,8 @@ def draft_named(project: Project, name: str | None) -> FormDraft | None:
     if name is None or not _NAME.fullmatch(name):
         return None
     folder = _drafts_folder(project) / name
-    try:
-        said = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-        return replace(FormDraft.from_dict(said), folder=folder)
-    except (OSError, ValueError, TypeError, AttributeError):
-        return None
-
-
-def proposals_of(draft: FormDraft, form: CapturedForm, environment: Environment) -> Proposals:
-    """Propose for each field of a form what to do with it."""
-    from keyhole.environment.adding.proposals import propose
-
-    return propose(environment, form, exact_codes=draft.what == "target")
+    found = kept_figures(folder / NOTE, FormDraft)
+    return None if found is None else replace(found, folder=folder)
 
 
 def looked_at(
@@ -160,7 +148,7 @@ def looked_at(
     if draft.number == number and str(place) in draft.shown:
         return draft
     form = form_at(draft.captured(view), place)
-    shown = _shown(form, proposals_of(draft, form, environment))
+    shown = _shown(form, propose(environment, form, exact_codes=draft.what == "target"))
     before = draft.shown if draft.number == number else {}
     found = replace(draft, number=number, shown={**before, str(place): shown})
     found.keep()
@@ -321,11 +309,7 @@ def confirm_form(view: View, form: SentForm) -> ReviewChange | Run | Go:
 
     A new target becomes the review's; with scenarios to compare, these are computed anew.
     """
-    if form.text("version") != view.look.version:
-        raise ConflictError(
-            "the review was changed in another tab or program since this page was shown. Look at "
-            "it again; nothing was written to the environment."
-        )
+    require_version(view.look.version, form.text("version"))
     place, draft = _store(view), _draft(view)
     at, snapshot = _place(view, draft), place.snapshot()
     if str(snapshot.number) != form.text("number"):
@@ -334,8 +318,9 @@ def confirm_form(view: View, form: SentForm) -> ReviewChange | Run | Go:
             "below: look at them again."
         )
     captured = form_at(draft.captured(view), at)
-    found = proposals_of(draft, captured, snapshot.environment)
-    decided = _decisions(found, form, captured, snapshot.environment, draft.what == "target")
+    exact = draft.what == "target"
+    found = propose(snapshot.environment, captured, exact_codes=exact)
+    decided = _decisions(found, form, captured, snapshot.environment, exact)
     added = _added(draft, captured, snapshot.environment, decided)
     name = captured.form.name
     place.write(snapshot, added, f"{draft.what} {name}, decided in the workbench")

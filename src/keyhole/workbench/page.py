@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +16,7 @@ from keyhole.data import Microdata
 from keyhole.reviews.runner import Standing
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored
+from keyhole.workbench import editing
 from keyhole.workbench.jobs import Job
 from keyhole.workbench.projects import Look, Project
 
@@ -85,6 +88,11 @@ class View:
         """The review, checked; a page is only made of one that can be run."""
         assert self.look.review is not None
         return self.look.review
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What the review file says itself, without defaults."""
+        return tomllib.loads(self.look.text)
 
     @property
     def data(self) -> Microdata:
@@ -161,6 +169,25 @@ class Go:
 
 
 Action = Callable[[View, SentForm], ReviewChange | Run | Go]
+
+
+def secret_seed() -> int:
+    """Draw a seed that nobody finds by trying, as large as every program reads exactly."""
+    return secrets.randbelow(2**53)
+
+
+def leaving(label: str, *sections: str) -> Action:
+    """Return the action that removes a section and those that need it, also from the release."""
+
+    def leave(_: View, __: SentForm) -> ReviewChange:
+        def edit(document: TOMLDocument) -> None:
+            editing.leave_release(document, sections[0])
+            for section in sections:
+                editing.remove_setting(document, section)
+
+        return ReviewChange(label, edit)
+
+    return leave
 
 
 @dataclass(frozen=True, slots=True)

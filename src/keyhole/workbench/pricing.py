@@ -8,16 +8,13 @@ accepted.
 from __future__ import annotations
 
 import dataclasses
-import json
-import secrets
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from keyhole.core.codec import Figures
-from keyhole.core.files import write_whole
 from keyhole.core.names import shown
 from keyhole.core.options import Question
 from keyhole.core.tables import Table
@@ -39,11 +36,9 @@ from keyhole.reviews.stages.protection import (
     dropped_by,
     release_steps,
 )
-from keyhole.workbench.page import SentForm, View
+from keyhole.workbench.page import SentForm, View, secret_seed
 from keyhole.workbench.projects import Project
-
-MOST_SEED = 2**53
-Stored = TypeVar("Stored", bound=Figures)
+from keyhole.workbench.state import keep_figures, kept_figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,35 +96,23 @@ def price_path(project: Project) -> Path:
 
 def keep_draft(project: Project, draft: StepDraft) -> None:
     """Keep what was typed, so that nothing is lost if it is refused."""
-    _write(_path(project, "draft"), draft)
+    keep_figures(_path(project, "draft"), draft)
 
 
 def draft_of(project: Project) -> StepDraft | None:
     """Return what was typed last."""
-    return _read(_path(project, "draft"), StepDraft)
+    return kept_figures(_path(project, "draft"), StepDraft)
 
 
 def price_of(project: Project) -> StepPrice | None:
     """Return the price that was computed last."""
-    return _read(price_path(project), StepPrice)
+    return kept_figures(price_path(project), StepPrice)
 
 
 def discard_step(project: Project) -> None:
     """Forget the step and its price."""
     for what in ("draft", "price"):
         _path(project, what).unlink(missing_ok=True)
-
-
-def _write(path: Path, content: Figures) -> None:
-    with write_whole(path, force=True) as temporary:
-        temporary.write_text(json.dumps(content.to_dict()), encoding="utf-8")
-
-
-def _read(path: Path, shape: type[Stored]) -> Stored | None:
-    try:
-        return shape.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, AttributeError):  # none, or of another version
-        return None
 
 
 def protection_of(review: Review) -> Question:
@@ -196,7 +179,7 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
     tell(f"pricing {step['method']}")
     plan = with_step(review, step)
     seed = protection_of(review).seed
-    drawn = secrets.randbelow(MOST_SEED) if draws(plan) and seed is None else None
+    drawn = secret_seed() if draws(plan) and seed is None else None
     seed = seed if drawn is None else drawn
     found = _ledger(review, data, [*planned_steps(review), step], seed, earlier)
     before = _ledger(review, data, planned_steps(review), seed, earlier)
@@ -220,7 +203,7 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
         targets=found.targets,
         seed=drawn,
     )
-    _write(Path(asked["into"]), price)
+    keep_figures(Path(asked["into"]), price)
 
 
 def _ledger(

@@ -42,6 +42,15 @@ def _version_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def require_version(now: str, shown: str | None) -> None:
+    """Refuse what a page asks for that showed another version of the review."""
+    if now != shown:
+        raise ConflictError(
+            "the review was changed in another tab or program since this page was shown. This "
+            "page now shows it as it is; make your change again if it is still wanted."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """A review file as it is now: what it asks, or why it cannot be run."""
@@ -97,7 +106,7 @@ class Project:
         text = ""
         try:
             text = self.text()
-            with self._reading():
+            with self.reading():
                 review, files = read_review(self.path)
         except KeyholeError as error:
             problems = getattr(error, "problems", ()) or (str(error),)
@@ -105,7 +114,7 @@ class Project:
         return Look(text, review, files, (), standings(review, files, self.results))
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
         """Remember what is read, and read nothing outside the start folder."""
         with remembering(self.memory), confined(self.state.folder):
             yield
@@ -117,13 +126,9 @@ class Project:
         that would be wrong with it.
         """
         text = self.text()
-        if _version_of(text) != version:
-            raise ConflictError(
-                "the review was changed in another tab or program since this page was shown. "
-                "This page now shows it as it is; make your change again if it is still wanted."
-            )
+        require_version(_version_of(text), version)
         changed = editing.changed_text(text, edit)
-        with self._reading():
+        with self.reading():
             read_review(self.path, changed.encode())
         self._note(text, "as it was")
         self._write(changed)

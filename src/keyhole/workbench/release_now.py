@@ -69,7 +69,7 @@ def _rests_on(view: View) -> list[str]:
 
 def verdict_bar(view: View, results: Results) -> VerdictBar:
     """Judge what goes out by what is stored; nothing is judged by halves."""
-    # A plan or a synthesis may have nothing to do; the others say what the release is made of.
+    # What goes out may be of before a plan or a synthesis; the others say what it is made of.
     needed = {OUTGOING, *OUTGOING_STAGE.inputs} - {PROTECTION, SYNTHESIS}
     if any(view.standing(name).state == "absent" for name in needed):
         running = view.job is not None and view.job.running

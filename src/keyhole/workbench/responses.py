@@ -1,4 +1,4 @@
-"""Responses that are not pages: pictures, report files, and progress as server-sent events."""
+"""Responses: pages made of templates, pictures, report files, progress as server-sent events."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import jinja2
 from fastapi import Request
 from fastapi.responses import FileResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from keyhole.charts import browser_bundle
+from keyhole.reviews.digits import limit_percentage, rate
 from keyhole.reviews.dossier_format import read_json
+from keyhole.reviews.rendering import page_environment
 from keyhole.workbench.jobs import Jobs
 from keyhole.workbench.projects import Project
 
@@ -34,6 +37,30 @@ _REPORT = {
     "X-Frame-Options": "SAMEORIGIN",
 }
 REPORTS = ("report.html", "public-note.html")
+_HERE = Path(__file__).parent
+STATIC = _HERE / "static"
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = page_environment(jinja2.FileSystemLoader(_HERE / "templates"))
+    environment.filters["percent"] = _percent
+    environment.filters["rate"] = rate
+    environment.filters["limit"] = limit_percentage
+    environment.filters["zip_same"] = lambda names: [(name, name) for name in names]
+    return environment
+
+
+def _percent(value: Any) -> str:
+    """Write a share as the number of percent that a form's field holds."""
+    if not isinstance(value, int | float):
+        return value or ""  # what was typed instead
+    return f"{100 * value:.10g}"
+
+
+def render(template: str, **context: Any) -> str:
+    """Return a page."""
+    return _environment().get_template(template).render(**context)
 
 
 @functools.cache

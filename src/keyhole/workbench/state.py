@@ -6,14 +6,17 @@ hashes). Nothing of a record is in it but what a review file itself says.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from keyhole.core.codec import Figures
+from keyhole.core.files import write_whole
 from keyhole.errors import FileError
 
 FOLDER = ".keyhole"
@@ -66,6 +69,23 @@ def _lay_out(database: sqlite3.Connection, path: Path) -> None:
         )
     for statement in (*_LAYOUT.split(";"), *_TABLES, f"PRAGMA user_version = {_VERSION}"):
         database.execute(statement)
+
+
+Stored = TypeVar("Stored", bound=Figures)
+
+
+def keep_figures(path: Path, content: Figures) -> None:
+    """Keep something small in a file of the workbench's own."""
+    with write_whole(path, force=True) as temporary:
+        temporary.write_text(json.dumps(content.to_dict()), encoding="utf-8")
+
+
+def kept_figures(path: Path, shape: type[Stored]) -> Stored | None:
+    """Return what was kept; None if there is none, or one of another version."""
+    try:
+        return shape.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.core.files import ending_cleanly, lock_file
+from keyhole.core.verbs import imported
 from keyhole.errors import KeyholeError
 from keyhole.reviews.files import confined
 from keyhole.workbench.jobs import Job, Jobs, lock_path
@@ -23,33 +24,26 @@ Progress = Callable[[str], None]
 JobKind = Callable[[Path, Mapping[str, Any], Progress], None]
 
 
-def _run_stages(path: Path, asked: Mapping[str, Any], progress: Progress) -> None:
-    from keyhole.reviews.runner import run_stages
-
-    run_stages(path, asked["stages"], out=path.with_suffix(""), progress=progress)
-
-
-def _run_review(path: Path, asked: Mapping[str, Any], progress: Progress) -> None:  # noqa: ARG001
-    from keyhole.reviews.runner import review
-
-    review(path, out=path.with_suffix(""), progress=progress)
+def _stages(path: Path, asked: Mapping[str, Any], tell: Progress) -> None:
+    run = imported("keyhole.reviews.runner.run_stages")
+    run(path, asked["stages"], out=path.with_suffix(""), progress=tell)
 
 
-def _verify(path: Path, asked: Mapping[str, Any], progress: Progress) -> None:  # noqa: ARG001
-    from keyhole.workbench.stored_results import verify_and_keep
-
-    verify_and_keep(path.with_suffix(""), progress)
+def _review(path: Path, _: Mapping[str, Any], tell: Progress) -> None:
+    imported("keyhole.reviews.runner.review")(path, out=path.with_suffix(""), progress=tell)
 
 
-def _price(path: Path, asked: Mapping[str, Any], progress: Progress) -> None:
-    from keyhole.workbench.pricing import price_step
+def _verify(path: Path, _: Mapping[str, Any], tell: Progress) -> None:
+    imported("keyhole.workbench.stored_results.verify_and_keep")(path.with_suffix(""), tell)
 
-    price_step(path, asked, progress)
+
+def _price(path: Path, asked: Mapping[str, Any], tell: Progress) -> None:
+    imported("keyhole.workbench.pricing.price_step")(path, asked, tell)
 
 
 JOB_KINDS: Mapping[str, JobKind] = {
-    "stages": _run_stages,
-    "review": _run_review,
+    "stages": _stages,
+    "review": _review,
     "verify": _verify,
     "price": _price,
 }

@@ -15,7 +15,7 @@ from keyhole.core.marks import COUNT, Share
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.results import Result, share
-from keyhole.reviews.count_sheets import smallest_shown
+from keyhole.reviews.count_sheets import count_alone, smallest_shown
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.exposure import tellable
@@ -28,7 +28,7 @@ from keyhole.reviews.stages.protection import (
 )
 from keyhole.reviews.stages.remaining import Intruder, seen_by
 from keyhole.reviews.stages.selection import SELECTIONS
-from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, measured, own_picture
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture, runs
 from keyhole.reviews.stages.synthesis import RELEASE
 
 if TYPE_CHECKING:
@@ -75,18 +75,33 @@ class ReleasedAttributes(Result):
     rows: tuple[AttributeOnKey, ...]
 
     def tables(self) -> list[Table]:
-        """Return one row a key and sensitive column."""
-        head = ["an intruder knows", "sensitive", "homogeneous", "original", "CAP", "base rate"]
-        rows = [
-            [one.knows, one.column, *map(share, (one.judged, one.original, one.cap, one.base_rate))]
-            for one in self.rows
-        ]
-        return [Table("What the keys tell of the release", head, rows)]
+        """Return one row a key and sensitive column; small counts are not told."""
+        smallest, rows = smallest_shown(self.cutoff), []
+        for one in self.rows:
+            told, before = ["not released", ""], ""
+            if one.judged is not None:
+                told = hidden_share(round(one.judged * one.records), one.judged, smallest)
+                original = one.original or 0.0
+                before = hidden_share(round(original * one.records), one.original, smallest)[1]
+            rows.append([one.knows, one.column, *told, before])
+        notes = []
+        if any(one.right is not None for one in self.rows):
+            notes.append(
+                "Counted are people whose cell has one value in an implicate, and it is their own."
+            )
+        head = ["an intruder knows", "sensitive", "records that tell", "share", "in the original"]
+        return [Table("What is released", head, rows, notes)]
 
     def worst(self, column: str) -> AttributeOnKey | None:
         """Return the key that tells most of a column, if any tells something of it."""
         told = [one for one in self.rows if one.column == column and one.judged is not None]
         return max(told, key=lambda one: one.judged or 0.0, default=None)
+
+
+def hidden_share(count: int, part: float | None, smallest: int) -> list[str]:
+    """Return a count with its share, neither of them if it is small."""
+    few = 0 < count < smallest
+    return [count_alone(count, smallest), "" if few else share(part)]
 
 
 def ask_attributes(review: Review, _: Earlier) -> Asked | None:
@@ -101,12 +116,6 @@ def ask_attributes(review: Review, _: Earlier) -> Asked | None:
         "sensitive": list(given.sensitive),
         "cutoff": review.exposure.cutoff,
     }
-
-
-def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    from keyhole.exposure.attributes import attributes
-
-    return _without_small_levels(attributes(measured(files), **asked))
 
 
 def _without_small_levels(found: Attributes) -> Attributes:
@@ -220,7 +229,7 @@ ATTRIBUTES_STAGE = Stage(
     ATTRIBUTES,
     "What the key tells",
     ask_attributes,
-    _run,
+    runs("keyhole.exposure.attributes.attributes", then=_without_small_levels),
     draw=own_picture,
     returns="keyhole.exposure.attributes.Attributes",
 )

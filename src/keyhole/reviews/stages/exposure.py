@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.marks import COUNT
 from keyhole.core.tables import Table
-from keyhole.data import Microdata
 from keyhole.results import Result
-from keyhole.reviews.count_sheets import CountSheet, smallest_shown
+from keyhole.reviews.count_sheets import CountSheet, count_alone, smallest_shown
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.stage import (
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from keyhole.exposure.cells import Exposure
     from keyhole.exposure.drivers import Drivers
+    from keyhole.exposure.uniques import MinimalUniques
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +54,21 @@ class Description(Result):
     columns: int
     described: tuple[ColumnDescription, ...]
 
-    def tables(self) -> list[Table]:
-        """Return the columns described."""
+    def tables(self, smallest: int = 0) -> list[Table]:
+        """Return the columns described; counts below the smallest shown are not told."""
         rows = [
-            [c.name, c.kind, c.role or "", f"{c.categories:,}", f"{c.missing:,}", c.label]
+            [c.name, c.label, c.kind, c.role or "", f"{c.categories:,}",
+             count_alone(c.missing, smallest)]
             for c in self.described
-        ]
-        title = f"{self.name}: {self.records:,} records, {self.columns:,} columns"
-        heads = ["column", "kind", "role", "categories", "missing", "label"]
-        return [Table(title, heads, rows)]
+        ]  # fmt: skip
+        heads = ["column", "meaning", "kind", "role", "categories", "missing"]
+        return [Table("The columns this review is about", heads, rows)]
 
 
-def describe_columns(data: Microdata, names: tuple[str, ...]) -> Description:
+def _run_data(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     """Describe the columns named, without showing a value."""
-    described = []
-    for name in names:
+    data, described = files["data"].data, []
+    for name in asked["columns"]:
         variable, codes = data.variable(name), data.codes(name)
         missing = int((codes.values == len(codes.levels)).sum()) if codes.has_missing else 0
         described.append(
@@ -93,10 +93,6 @@ def _ask_data(review: Review, _: Earlier) -> Asked:
     named = (exposure.weight, exposure.household, exposure.by, chosen.by if chosen else None)
     names += [name for name in named if name is not None]
     return {"columns": list(dict.fromkeys(names)), "labels": dict(review.data.labels)}
-
-
-def _run_data(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    return describe_columns(files["data"].data, tuple(asked["columns"]))
 
 
 def ask_exposure(review: Review, _: Earlier) -> Asked:
@@ -134,11 +130,8 @@ def ask_uniques(review: Review, earlier: Earlier) -> Asked | None:
     return asked
 
 
-def _run_uniques(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
-    from keyhole.exposure.uniques import uniques
-
-    found = uniques(measured(files), **asked, progress=counted(progress))
-    # A category that flags few records only is as good as their value.
+def _without_rare_category(found: MinimalUniques) -> MinimalUniques:
+    """Leave out a category that flags few records only: it is as good as their value."""
     summary = found.level_summary
     if (summary.worst_category_flags or 0) >= smallest_shown(found.cutoff):
         return found
@@ -239,7 +232,9 @@ EXPOSURE_STAGES: tuple[Stage, ...] = (
         returns="keyhole.exposure.fix.Fixes",
     ),
     Stage(
-        "uniques", "Minimal uniques", ask_uniques, _run_uniques, ("exposure",), draw=own_picture,
+        "uniques", "Minimal uniques", ask_uniques,
+        runs("keyhole.exposure.uniques.uniques", progress=counted, then=_without_rare_category),
+        ("exposure",), draw=own_picture,
         returns="keyhole.exposure.uniques.MinimalUniques",
     ),
 )  # fmt: skip

@@ -134,18 +134,11 @@ def ask_outgoing(review: Review, earlier: Earlier) -> Asked | None:
 
 def derived_columns(review: Review, plan: Plan | None) -> dict[str, list[str]]:
     """Return the columns that a review and its plan add, each with those it is made from."""
-    return {
-        **{n: list(Derivation.of(n, t).columns) for n, t in review.data.derive.items()},
-        **_added_by(plan),
-    }
-
-
-def _added_by(plan: Plan | None) -> dict[str, list[str]]:
-    return {
-        step.options["name"]: list(step.definition.columns(step.options))
-        for step in (() if plan is None else plan.steps)
-        if step.definition.effect == "derives"
-    }
+    added = {n: list(Derivation.of(n, t).columns) for n, t in review.data.derive.items()}
+    for step in () if plan is None else plan.steps:
+        if step.definition.effect == "derives":
+            added[step.options["name"]] = list(step.definition.columns(step.options))
+    return added
 
 
 def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:

@@ -38,7 +38,7 @@ from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stag
 from keyhole.selection.releasing import taken_into_memory
 from keyhole.selection.solution import Solution
 from keyhole.synthesis.associations import NEVER_RELEASED
-from keyhole.synthesis.release import dropped_columns, new_release, require_free
+from keyhole.synthesis.release import dropped_columns, new_release
 from keyhole.utility.formulas import formula_columns
 
 PROTECTION = "protection"
@@ -193,14 +193,6 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Ledger:
     return ledger(data, **asked)
 
 
-def _figures(found: Any) -> Asked:
-    return {**found.protection.to_dict(), "ledger": found.to_dict()}
-
-
-def _save(found: Any, folder: Path) -> None:
-    write_protected(found.protection, found.seed, folder, found.plan)
-
-
 def hash_files(folder: Path, part: str = "") -> dict[str, str]:
     """Hash what was written, or a part of it; none of the file with the seed, to guess it by."""
     found = sorted(path for path in (folder / part).rglob("*") if path.is_file())
@@ -273,10 +265,9 @@ PROTECTION_STAGE = Stage(
     ("solve", *SELECTIONS),
     reads=("data",),
     draw=own_picture,
-    figures=_figures,
+    figures=lambda found: {**found.protection.to_dict(), "ledger": found.to_dict()},
     outputs=Outputs(
-        partial(require_free, force=True),
-        _save,
+        lambda made, folder: write_protected(made.protection, made.seed, folder, made.plan),
         hash_release,
         _answers,
         secrets=("seed", "plan"),

@@ -29,7 +29,7 @@ from keyhole.reviews.files import LINKED, Files, ReviewFile, scenario_key_of
 from keyhole.reviews.schema import METRICS
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, SYNTHESIS, ProtectedFile
-from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture
+from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, counted, own_picture
 from keyhole.reviews.stages.synthesis import IMPLICATE
 
 RELEASES = "releases"
@@ -44,9 +44,11 @@ def study_stage(metric: str) -> str:
     return f"study-{metric}"
 
 
-def asked_scenario(given: Question) -> Asked:
-    """Name the scenario whose key is linked on, if it is one's."""
-    return {} if given.scenario is None else {"scenario": given.scenario}
+def _linked(given: Question) -> Asked:
+    """Return what is linked on: ids and variables, and the scenario whose key it is, if one's."""
+    lists = ("puf_id", "eif_id", "link", "numeric", "strata")
+    scenario = {} if given.scenario is None else {"scenario": given.scenario}
+    return {**{name: list(given.values[name]) for name in lists}, **scenario}
 
 
 def _ask_study(metric: str) -> Callable[[Review, Earlier], Asked | None]:
@@ -54,16 +56,9 @@ def _ask_study(metric: str) -> Callable[[Review, Earlier], Asked | None]:
         given = review.study
         if given is None or metric not in given.metrics:
             return None
-        lists = ("puf_id", "eif_id", "link", "numeric", "strata")
         chosen = {name: given.values[name] for name in OPTIONS_OF_METRIC[metric]}
-        return {
-            "metric": metric,
-            **{name: list(given.values[name]) for name in lists},
-            **chosen,
-            "permutations": given.permutations,
-            "seed": given.seed,
-            **asked_scenario(given),
-        }
+        drawn = {"permutations": given.permutations, "seed": given.seed}
+        return {"metric": metric, **_linked(given), **chosen, **drawn}
 
     return ask
 
@@ -73,22 +68,7 @@ def _run_study(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Re
 
     puf, eif, iuf = (files[part].data for part in ("puf", "eif", "iuf"))
     options = {**asked, "scenario": scenario_key_of(files, LINKED)}
-    return study(puf=puf, eif=eif, iuf=iuf, **options, progress=_told(progress))
-
-
-def _told(progress: Progress) -> Callable[..., None]:
-    """Pass on what is being done, and its share in whole percents, each told once."""
-    last: list[Any] = ["", -1]
-
-    def tell(done: Any, most: float | None = None) -> None:
-        if isinstance(done, str):
-            last[:] = [done, -1]
-            progress(done)
-        elif most and (percent := int(100 * done // most)) > last[1]:
-            last[1] = percent
-            progress(f"{last[0]}: {percent}%")
-
-    return tell
+    return study(puf=puf, eif=eif, iuf=iuf, **options, progress=counted(progress))
 
 
 STUDY_STAGES: tuple[Stage, ...] = tuple(
@@ -112,18 +92,17 @@ def _ask(review: Review, earlier: Earlier) -> Asked | None:
         return None
     from keyhole.reidentification.study import study
 
-    lists = ("puf_id", "eif_id", "link", "numeric", "strata", "metrics")
+    linked = _linked(given)
+    apart = (*linked, "puf", "eif", "iuf", "scenario", "metrics")
     return {
         "candidates": sorted(given.candidates),
         "protected": protected,
         "implicate": implicate,
-        **{name: list(given.values[name]) for name in lists},
+        "metrics": list(given.metrics),
+        **linked,
         **{
-            name: given.values[name]
-            for name in parameters_of(study)
-            if name in given.values and name not in (*lists, "puf", "eif", "iuf", "scenario")
+            n: given.values[n] for n in parameters_of(study) if n in given.values and n not in apart
         },
-        **asked_scenario(given),
     }
 
 

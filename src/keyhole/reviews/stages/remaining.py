@@ -19,6 +19,7 @@ from keyhole.errors import InputError
 from keyhole.exposure.cells import risk
 from keyhole.kernels.arrays import Flags, Ints
 from keyhole.results import Result, share
+from keyhole.reviews.count_sheets import count_alone, smallest_shown
 from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
@@ -158,15 +159,35 @@ class Remaining(Result):
     rows: tuple[KeyOnProduct, ...]
 
     def tables(self) -> list[Table]:
-        """Return one row a key and product."""
-        columns = ["an intruder knows", "product", "variables", "uniques", f"RP({self.cutoff})",
-                   "CR"]  # fmt: skip
-        rows = [
-            [row.knows, row.product, str(len(row.columns)),
-             "" if row.uniques is None else f"{row.uniques:,}", share(row.rp), share(row.cr)]
-            for row in self.rows
-        ]  # fmt: skip
-        return [Table("What remains", columns, rows)]
+        """Return one row a key and product; how many are unique as before is told if not small."""
+        smallest, rows = smallest_shown(self.cutoff), list[list[str]]()
+        counted = any(row.still is not None for row in self.rows)
+        columns = ["an intruder knows", "of", "variables", "uniques", f"RP({self.cutoff})", "CR"]
+        columns += ["unique as before"] * counted
+        for row in self.rows:
+            told = ["none is left", "", "", "", ""]
+            if row.rp is not None:
+                many = len(row.columns) + len(row.left_out)
+                most = "≤" if row.detail == "at most" else ""
+                figures = (f"{row.uniques:,}", share(row.rp), share(row.cr))
+                told = [
+                    f"{len(row.columns)}{f' of {many}' if row.left_out else ''}",
+                    *(f"{most}{figure}" for figure in figures),
+                    "" if row.still is None else count_alone(row.still, smallest),
+                ]
+            rows.append([row.knows, row.product, *told][: len(columns)])
+        notes = []
+        if any(row.detail == "at most" for row in self.rows):
+            notes.append(
+                "≤: the file has values that the scenario’s coding does not know, so that the "
+                "intruder is taken to match it at its own detail, finer than he may have."
+            )
+        if counted:
+            notes.append(
+                "Unique as before: records that were unique and still are, with the values they "
+                "had. A unique of a synthesis with another key is nobody."
+            )
+        return [Table("Each key on each file that could go out", columns, rows, notes)]
 
 
 def find_remaining(

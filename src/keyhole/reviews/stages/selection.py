@@ -155,14 +155,6 @@ def _ask_frontier(review: Review, earlier: Earlier) -> Asked | None:
     return {**asked, "limit": found.limit, "seconds": found.seconds}
 
 
-def _run_frontier(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
-    from keyhole.selection.frontier import frontier
-
-    found = frontier(measured(files), **asked, progress=counted(progress))
-    # Of a search that ran out of time it would be another number in the next run.
-    return dataclasses.replace(found, evaluated=None)
-
-
 def proposed_set(review: Review, earlier: Earlier) -> list[str] | None:
     """Return the set within the limit that the first method found, or None."""
     if review.selection is None:
@@ -176,10 +168,6 @@ def _ask_set(review: Review, earlier: Earlier, keys: Sequence[str] | None) -> As
         return None
     # Selection counts a missing value as a category of its own, and its limit holds for that.
     return {**ask_exposure(review, earlier), "keys": list(keys), "missing": "own", "by": None}
-
-
-def _ask_proposal(review: Review, earlier: Earlier) -> Asked | None:
-    return _ask_set(review, earlier, proposed_set(review, earlier))
 
 
 def better_set(review: Review, earlier: Earlier) -> FrontierSet | None:
@@ -267,11 +255,17 @@ SELECTION_STAGES: tuple[Stage, ...] = (
         returns="keyhole.selection.select.SelectionComparison",
     ),
     Stage(
-        "frontier", "Frontier", _ask_frontier, _run_frontier, SELECTIONS,
+        "frontier", "Frontier", _ask_frontier,
+        # Of a search that ran out of time it would be another number in the next run.
+        runs("keyhole.selection.frontier.frontier", progress=counted,
+             then=lambda found: dataclasses.replace(found, evaluated=None)),
+        SELECTIONS,
         returns="keyhole.selection.frontier.Frontier",
     ),
     Stage(
-        "proposal", "The set proposed", _ask_proposal, run_exposure, SELECTIONS,
+        "proposal", "The set proposed",
+        lambda review, earlier: _ask_set(review, earlier, proposed_set(review, earlier)),
+        run_exposure, SELECTIONS,
         draw=draw_exposure, returns=EXPOSURE,
     ),
     Stage(

@@ -43,14 +43,12 @@ own_picture = methodcaller("plot")
 class Outputs:
     """Files that a stage writes besides its record, into a folder of its name.
 
-    `problems` says what stands in the way before the work; `save` writes the files of a result,
-    whole or not at all; `hashes` are kept in the record, none from which a secret is guessed;
-    `answers` tells whether the folder was made with the secrets asked. `secrets` are kept nowhere
-    but in the folder: whoever has the hash of a number can try numbers until it fits. `parts` are
-    the files that later stages read.
+    `save` writes the files of a result, whole or not at all; `hashes` are kept in the record, none
+    from which a secret is guessed; `answers` tells whether the folder was made with the secrets
+    asked. `secrets` are kept nowhere but in the folder: whoever has the hash of a number can try
+    numbers until it fits. `parts` are the files that later stages read.
     """
 
-    problems: Callable[[Path], list[str]]
     save: Callable[[Any, Path], object]
     hashes: Callable[[Path], dict[str, str]]
     answers: Callable[[Path, Asked], bool]
@@ -106,30 +104,38 @@ def measured(files: Files) -> Microdata:
     return files[KEYED if KEYED in files else "data"].data
 
 
-def counted(progress: Progress) -> Callable[[int, int], None]:
-    """Turn a count of what is done into whole percents, each told once."""
-    told = -1
+def counted(progress: Progress) -> Callable[..., None]:
+    """Pass on what is being done, and its share in whole percents, each told once."""
+    what, told = "", -1
 
-    def tell(done: int, most: int) -> None:
-        nonlocal told
-        percent = 100 * done // max(most, 1)
-        if percent > told:
+    def tell(done: Any, most: float | None = None) -> None:
+        nonlocal what, told
+        if isinstance(done, str):
+            what, told = f"{done}: ", -1
+            progress(done)
+        elif most and (percent := int(100 * done // most)) > told:
             told = percent
-            progress(f"{percent}%")
+            progress(f"{what}{percent}%")
 
     return tell
 
 
 def runs(
-    verb: str, *, whole: bool = False, progress: Callable[[Progress], Any] | None = None
+    verb: str,
+    *,
+    whole: bool = False,
+    progress: Callable[[Progress], Any] | None = None,
+    then: Callable[[Any], Any] = lambda found: found,
 ) -> Callable[[Files, Asked, Earlier, Progress], Result]:
-    """Return how to ask a verb of the file under review: as a `whole`, or as its key sees it."""
+    """Return how to ask a verb of the file under review: as a `whole`, or as its key sees it.
+
+    `then` makes of its result what the stage keeps.
+    """
 
     def run(files: Files, asked: Asked, _: Earlier, tell: Progress) -> Result:
         data = files["data"].data if whole else measured(files)
-        found: Result = imported(verb)(
-            data, **asked, **({} if progress is None else {"progress": progress(tell)})
-        )
+        telling = {} if progress is None else {"progress": progress(tell)}
+        found: Result = then(imported(verb)(data, **asked, **telling))
         return found
 
     return run

@@ -42,7 +42,6 @@ from keyhole.reviews.stages.stage import (
     counted,
 )
 from keyhole.synthesis.planning import data_problems
-from keyhole.synthesis.release import require_free
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import synthesise_problems
 from keyhole.utility.formulas import formula_columns
@@ -101,10 +100,6 @@ def _left(asked: Asked, names: Sequence[str], data: Microdata) -> Asked:
     return found
 
 
-def _save(made: Any, folder: Path) -> None:
-    made.save(folder, force=True)
-
-
 def _parts(folder: Path, review: Review, files: Files) -> Files:
     """Return the first implicate, for the stages that look at what would go out.
 
@@ -132,10 +127,6 @@ def release_reading(review: Review, release: Path) -> dict[str, Any]:
     book = json.loads((release / "codebook.json").read_text(encoding="utf-8"))
     declared = {k: v for k, v in review.data.declared().items() if k != "name"}
     return told_of(declared, (variable["name"] for variable in book["variables"]))
-
-
-def _answers(folder: Path, asked: Asked) -> bool:
-    return bool(read_parameters(folder).get("seed", -1) == asked["seed"])
 
 
 def _draw(made: Any) -> Pictures:
@@ -196,10 +187,9 @@ SYNTHESIS_STAGE = Stage(
     draw=_draw,
     returns="keyhole.synthesis.result.Synthesis",
     outputs=Outputs(
-        partial(require_free, force=True),
-        _save,
+        lambda made, folder: made.save(folder, force=True),
         hash_files,
-        _answers,
+        lambda folder, asked: read_parameters(folder).get("seed", -1) == asked["seed"],
         secrets=("seed",),
         parts=_parts,
     ),

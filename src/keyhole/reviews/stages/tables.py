@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +21,7 @@ from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.protection import PARAMETERS, SYNTHESIS, hash_release, read_parameters
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage
 from keyhole.reviews.stages.synthesis import RELEASE, ReleaseFolder
-from keyhole.synthesis.release import new_release, require_free
+from keyhole.synthesis.release import new_release
 from keyhole.utility.tabulation import Tabulation
 
 if TYPE_CHECKING:
@@ -86,10 +85,6 @@ def _save(found: Any, folder: Path) -> None:
         (temporary / PARAMETERS).write_text(f"{seeds}\n", encoding="utf-8")
 
 
-def _answers(folder: Path, asked: Asked) -> bool:
-    return bool(read_parameters(folder).get("seeds") == asked["seeds"])
-
-
 def _draw_tables(found: Any) -> dict[str, altair.TopLevelMixin]:
     return {
         f"{number}": one.published.plot()
@@ -113,10 +108,6 @@ def _run_tabulations(files: Files, asked: Asked, _: Earlier, __: Progress) -> Re
     return Tabulations(tuple(made))
 
 
-def _draw_tabulations(found: Any) -> dict[str, altair.TopLevelMixin]:
-    return {f"{number}": one.plot() for number, one in enumerate(found.made, 1)}
-
-
 TABLE_STAGES: tuple[Stage, ...] = (
     Stage(
         "table",
@@ -126,7 +117,10 @@ TABLE_STAGES: tuple[Stage, ...] = (
         reads=("data",),
         draw=_draw_tables,
         outputs=Outputs(
-            partial(require_free, force=True), _save, hash_release, _answers, secrets=("seeds",)
+            _save,
+            hash_release,
+            lambda folder, asked: read_parameters(folder).get("seeds") == asked["seeds"],
+            secrets=("seeds",),
         ),
         returns="keyhole.reviews.stages.tables.PublishedTables",
     ),
@@ -137,7 +131,7 @@ TABLE_STAGES: tuple[Stage, ...] = (
         _run_tabulations,
         inputs=(SYNTHESIS,),
         reads=(RELEASE,),
-        draw=_draw_tabulations,
+        draw=lambda found: {f"{n}": one.plot() for n, one in enumerate(found.made, 1)},
         returns="keyhole.reviews.stages.tables.Tabulations",
     ),
 )

@@ -80,8 +80,7 @@ def _role(view: View, variable: Variable) -> str | None:
 
 def _names_keys(view: View) -> bool:
     """Tell whether the review lists its keys: they may be given by roles or by a scenario."""
-    given = tomllib.loads(view.look.text).get("keys")
-    return isinstance(given, list | dict)
+    return isinstance(view.said.get("keys"), list | dict)
 
 
 def _common_values(view: View, variable: Variable) -> tuple[tuple[str, int], ...]:
@@ -113,8 +112,7 @@ def _remedies(view: View) -> list[tuple[str, str]]:
     screening: Screening | None = view.result("screen")
     found = [] if screening is None else [f for c in screening.safe_harbor for f in c.findings]
     lines = {one.line: one.column for one in found if one.line is not None}
-    given = tomllib.loads(view.look.text)
-    planned = given.get("protection", {}).get("step", [])
+    planned = view.said.get("protection", {}).get("step", [])
     derived = dict(view.review.data.derive).items()
 
     def is_done(line: str) -> bool:

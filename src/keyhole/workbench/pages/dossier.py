@@ -11,7 +11,7 @@ from typing import Any
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import equivalent
-from keyhole.errors import ConflictError, InputError, OptionError
+from keyhole.errors import InputError, OptionError
 from keyhole.reviews.dossier_format import NOTE, REPORT, RESULTS
 from keyhole.reviews.restoring import changed, read_content
 from keyhole.reviews.schema import PRODUCTS
@@ -20,6 +20,7 @@ from keyhole.reviews.stages import STAGES
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines, put_changed
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View
+from keyhole.workbench.projects import require_version
 from keyhole.workbench.stored_results import last_verification, stored_limits
 
 SECTION = "release"
@@ -38,7 +39,9 @@ _STATES = {"current": "up to date", "stale": "of before a change", "absent": "no
 
 
 def _context(view: View) -> dict[str, Any]:
-    work = _work(view)
+    states = [(stage.title, view.standing(stage.name).state) for stage in STAGES]
+    work = [{"title": t, "state": s, "words": _STATES[s]} for t, s in states if s != "unasked"]
+    said = view.said.get(SECTION, {})
     to_do = [one for one in work if one["state"] != "current"]
     written, verified, unread = _written(view.project.results)
     return {
@@ -63,8 +66,9 @@ def _context(view: View) -> dict[str, Any]:
                 if name == "file" or getattr(view.review, name) is not None
             ),
         ],
-        "product": _said_product(view),
-        "made_by": None if _names_product(view) else _made_by(view),
+        "product": said.get("product", ""),
+        # One product by itself may be named where no setting of a release by steps is.
+        "made_by": _made_by(view) if {"steps", "take", "drop"} & set(said) else None,
         "lines": masked(view.look.text).splitlines(),
         "history": view.project.history(),
         "equivalents": [
@@ -72,12 +76,6 @@ def _context(view: View) -> dict[str, Any]:
             equivalent("verify", {"folder": view.project.results.name}),
         ],
     }
-
-
-def _work(view: View) -> list[dict[str, str]]:
-    """Return the stages that the review asks for, and how their results stand."""
-    states = [(stage.title, view.standing(stage.name).state) for stage in STAGES]
-    return [{"title": t, "state": s, "words": _STATES[s]} for t, s in states if s != "unasked"]
 
 
 def _written(results: Path) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, list[str]]:
@@ -106,18 +104,6 @@ def _hashes(written: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     ]
 
 
-def _said_product(view: View) -> str:
-    """Return the product that the review file names itself."""
-    section: Any = editing.parse_review(view.look.text).get(SECTION, {})
-    return str(section.get("product", ""))
-
-
-def _names_product(view: View) -> bool:
-    """Tell whether one product by itself may be named: no setting of a release by steps is."""
-    section: Any = editing.parse_review(view.look.text).get(SECTION, {})
-    return not {"steps", "take", "drop"} & set(section)
-
-
 def _made_by(view: View) -> str:
     """Say by which steps the release is made of the file."""
     words = {"solve": "Solve", "selection": "Select", "protection": "Protect"}
@@ -132,7 +118,7 @@ def _release(view: View, form: SentForm) -> ReviewChange:
     sent: dict[str, Any] = {name: form.text(f"release-{name}") for name in _TEXTS}
     sent |= {name: tuple(line for _, line in numbered_lines(form.text(name))) for name in _LINES}
     now = {name: getattr(given, name) for name in (*_TEXTS, *_LINES)}
-    product, said = form.text("product"), _said_product(view)
+    product, said = form.text("product"), view.said.get(SECTION, {}).get("product", "")
 
     def edit(document: TOMLDocument) -> None:
         put_changed(document, SECTION, sent, now)
@@ -150,11 +136,7 @@ def _verify(view: View, form: SentForm) -> Run:  # noqa: ARG001
 
 def _back(view: View, form: SentForm) -> Go:
     """Go to another version of the review file."""
-    if form.text("version") != view.look.version:
-        raise ConflictError(
-            "the review was changed in another tab or program since this page was shown. Choose "
-            "again."
-        )
+    require_version(view.look.version, form.text("version"))
     number = form.number("number")
     if not isinstance(number, int):
         raise OptionError("that version is not kept. Choose one of the list.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import tomllib
 from typing import Any
 from urllib.parse import urlencode
 
@@ -43,7 +42,7 @@ EXAMPLES = tuple(PRESETS.values())
 
 
 def _own(view: View) -> tuple[str, ...]:
-    return stories_of(tomllib.loads(view.look.text))
+    return stories_of(view.said)
 
 
 def _context(view: View) -> dict[str, Any]:

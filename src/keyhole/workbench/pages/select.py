@@ -22,7 +22,7 @@ from keyhole.selection.search import METHODS
 from keyhole.workbench import editing
 from keyhole.workbench.editing import in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
-from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
+from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View, leaving
 
 Groups = tuple[tuple[str, ...], ...]
 KIND = Candidates()
@@ -109,15 +109,6 @@ def _groups(form: SentForm, before: Groups) -> Groups:
     order = {name: place for place, group in enumerate(before) for name in group}
     places = {group: min(order.get(name, len(order)) for name in group) for group in groups}
     return tuple(sorted(groups, key=lambda group: places[group]))
-
-
-def _leave(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
-    def edit(document: TOMLDocument) -> None:
-        editing.leave_release(document, "selection")
-        editing.remove_setting(document, "selection")
-        editing.remove_setting(document, "frontier")
-
-    return ReviewChange("no search for variables", edit)
 
 
 def _equivalents(view: View) -> list[Equivalent]:
@@ -237,5 +228,9 @@ def _found(view: View, token: str | None, place: str | None) -> FoundSet:
     return next((one for one in fit if one.place == place), fit[0])
 
 
-_ACTIONS: dict[str, Action] = {"search": _search, "take": take, "leave": _leave}
+_ACTIONS: dict[str, Action] = {
+    "search": _search,
+    "take": take,
+    "leave": leaving("no search for variables", "selection", "frontier"),
+}
 SELECT = Page("select", "Select", STAGES, _context, _ACTIONS)

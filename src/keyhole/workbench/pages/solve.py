@@ -11,7 +11,7 @@ from keyhole.errors import OptionError
 from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.workbench import editing
 from keyhole.workbench.fields import form_fields, take_fields
-from keyhole.workbench.page import Page, ReviewChange, SentForm, View
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View, leaving
 
 MAIN = ("limit", "suppress", "remove", "must")
 """The options that are always in sight, in this order."""
@@ -71,18 +71,10 @@ def _take(view: View, form: SentForm) -> ReviewChange:
     return ReviewChange("take another release", edit)
 
 
-def _leave(_: View, __: SentForm) -> ReviewChange:
-    def edit(document: TOMLDocument) -> None:
-        editing.leave_release(document, "solve")
-        editing.remove_setting(document, "solve")
-
-    return ReviewChange("no search for the best release", edit)
-
-
 SOLVE = Page(
     "solve",
     "Solve",
     ("solve", "protection", "outgoing"),
     _context,
-    {"search": _search, "take": _take, "leave": _leave},
+    {"search": _search, "take": _take, "leave": leaving("no search for the best release", "solve")},
 )

@@ -18,6 +18,7 @@ from keyhole.core.options import Question
 from keyhole.data import Variable, load
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.question import OPTIONS_OF_METRIC
+from keyhole.reviews.files import read_again
 from keyhole.reviews.schema import METRICS, SECTIONS, question_of
 from keyhole.reviews.stages import restored
 from keyhole.reviews.stages.releases import RELEASES, study_stage
@@ -25,7 +26,7 @@ from keyhole.reviews.study_chapters import metrics_table, releases_chapter
 from keyhole.workbench import editing
 from keyhole.workbench.editing import in_former_order, put_changed
 from keyhole.workbench.fields import form_fields, take_fields
-from keyhole.workbench.page import Page, ReviewChange, SentForm, View
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View, leaving
 from keyhole.workbench.start_folder import files_below, inside
 from keyhole.workbench.stored_results import stored_attacks, stored_limits, stored_records
 
@@ -147,10 +148,6 @@ def _read_scores(text: str | None) -> dict[str, Any]:
         ) from None
 
 
-def _stop(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
-    return ReviewChange("no study", lambda document: editing.remove_setting(document, SECTION))
-
-
 def _equivalents(view: View) -> list[Equivalent]:
     """Write the verb, once a metric, where it can say all that the review does."""
     given, data, whole = view.review.study, view.review.data, view.review_lines()
@@ -236,26 +233,15 @@ def _columns(view: View, part: str, name: str) -> Columns:
     read = view.look.files.get(part)
     if read is not None and read.file == name:
         return read.data.variables
-    path = inside(view.project.path.parent, name)
-    how = view.review.study or question_of("study", {})
-    try:
-        now = path.stat()
-    except OSError:
-        raise OptionError(f"{name!r} cannot be read. Choose another file.") from None
-    read_as = (how.encoding, how.delimiter, how.sheet)
-    return _read_columns(path, (now.st_mtime_ns, now.st_size), *read_as)
+    how = view.review.study or question_of(SECTION, {})
+    read_as = {name: how.values[name] for name in ("encoding", "delimiter", "sheet")}
+    with view.project.reading():
+        path = inside(view.project.path.parent, name)
+        return read_again(path, functools.partial(_read_columns, **read_as))
 
 
-@functools.lru_cache(maxsize=16)
-def _read_columns(
-    path: Path,
-    state: tuple[int, int],  # noqa: ARG001
-    encoding: str | None,
-    delimiter: str | None,
-    sheet: str | None,
-) -> Columns:
-    """Read the columns of a file, once as long as the file stays as it is."""
-    return load(path, encoding=encoding, delimiter=delimiter, sheet=sheet).variables
+def _read_columns(path: Path, **how: Any) -> Columns:
+    return load(path, **how).variables
 
 
 def _of(columns: Iterable[Variable], others: Iterable[Variable]) -> Columns:
@@ -264,4 +250,6 @@ def _of(columns: Iterable[Variable], others: Iterable[Variable]) -> Columns:
 
 
 _STAGES = (*map(study_stage, METRICS), RELEASES)
-STUDY = Page("study", "Study", _STAGES, _context, {"attack": _attack, "stop": _stop})
+STUDY = Page(
+    "study", "Study", _STAGES, _context, {"attack": _attack, "stop": leaving("no study", SECTION)}
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,20 +15,14 @@ from keyhole.reviews.stages.protection import SYNTHESIS
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines
 from keyhole.workbench.fields import form_fields, take_fields
-from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
+from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View, leaving, secret_seed
 from keyhole.workbench.stored_results import stored_synthesis
 
-# As large as the numbers that every program reads exactly.
-SEEDS = 2**53
 MAIN = ("targets", "keys", "strata", "drop", "implicates", "decoys", "cutoff", "targeted", "graded",
         "formula")  # fmt: skip
 """The options that are always in sight."""
 APART = ("seed", "rules", "rules_file")
 """The options that have no field, or one of their own."""
-_PICTURES = {
-    "synthesis-distributions": "Distributions of the targets, before and after",
-    "synthesis-coefficients": "Coefficients of the regression, before and after",
-}
 
 
 def _context(view: View) -> dict[str, Any]:
@@ -45,7 +38,6 @@ def _context(view: View) -> dict[str, Any]:
         "other_fields": form_fields(given, but=(*MAIN, *APART)),
         "rules": _written(given.rules),
         "found": stored_synthesis(view),
-        "pictures": [(name, _PICTURES.get(name, name)) for name in view.charts(SYNTHESIS)],
         "released": [f"{place}/{name}" for name in sorted(files) if name.startswith("release/")],
         "equivalents": _equivalents(view),
     }
@@ -111,17 +103,7 @@ def _reseed(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
 
 
 def _put_seed(document: TOMLDocument) -> None:
-    editing.put_setting(document, SYNTHESIS, "seed", secrets.randbelow(SEEDS))
-
-
-def _stop(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
-    """Leave the synthesis out, and no longer call it what goes out."""
-
-    def edit(document: TOMLDocument) -> None:
-        editing.leave_release(document, SYNTHESIS)
-        editing.remove_setting(document, SYNTHESIS)
-
-    return ReviewChange("no synthesis", edit)
+    editing.put_setting(document, SYNTHESIS, "seed", secret_seed())
 
 
 def _equivalents(view: View) -> list[Equivalent]:
@@ -133,7 +115,11 @@ def _equivalents(view: View) -> list[Equivalent]:
     return [view.verb_lines("synthesise", asked, "synthesised"), whole]
 
 
-_ACTIONS: dict[str, Action] = {"synthesise": _synthesise, "reseed": _reseed, "stop": _stop}
+_ACTIONS: dict[str, Action] = {
+    "synthesise": _synthesise,
+    "reseed": _reseed,
+    "stop": leaving("no synthesis", SYNTHESIS),
+}
 SYNTHESISE = Page(
     "synthesise", "Synthesise", ("synthesis", "releases", "outgoing"), _context, _ACTIONS
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -18,10 +17,8 @@ from keyhole.reviews.schema import REPEATED, SECTIONS, question_of
 from keyhole.reviews.stages.protection import SYNTHESIS
 from keyhole.reviews.stages.synthesis import release_reading
 from keyhole.workbench.fields import form_fields, read_fields
-from keyhole.workbench.page import Page, ReviewChange, SentForm, View
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View, secret_seed
 
-# As large as the numbers that every program reads exactly.
-SEEDS = 2**53
 MAIN = ("rows", "cols", "magnitude", "mean", "share", "protect")
 """The options that are always in sight."""
 HEADS = {"table": "A table of the file", "tabulate": "A table of the synthetic release"}
@@ -76,7 +73,7 @@ def _add(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     given = {n: v for n, v in sent.items() if v not in (None, [], "")}
     given = {n: v for n, v in given.items() if new[n] != v or known[n].required}
     if given.get("rounding") == "random":
-        given["seed"] = secrets.randbelow(SEEDS)
+        given["seed"] = secret_seed()
 
     def edit(document: TOMLDocument) -> None:
         _listed(document, section).append(tomlkit.item(given))
