@@ -51,6 +51,7 @@ def methods_used(results: Mapping[str, Any]) -> list[CitedMethod]:
         "selection": any(name.startswith("selection") for name in results),
         "frontier": "frontier" in results,
         "study": any(name.startswith("study") for name in results),
+        "attacks": "attacks" in results,
         "protection": "protection" in results,
         "synthesis": "synthesis" in results,
         "table": "table" in results,
