@@ -228,7 +228,8 @@ def check_attacks(
             text = "control and [synthesis] hold_out both give people outside. Leave one out."
             source.say((ATTACKS, CONTROL), f"[attacks] {text}")
         with source.telling((ATTACKS, CONTROL), "[attacks] "):
-            read_it = partial(_load, declared=review.data.declared(), reviewed=reviewed.data)
+            derived = fit_derivations(reviewed.data)
+            read_it = partial(_load, declared=review.data.declared(), derived=derived)
             data, digest = read_steadily(source.path.parent / given.control, read_it)
             found = ReviewFile(given.control, data, digest, reviewed.read)
     own = reviewed.data
@@ -241,12 +242,11 @@ def check_attacks(
     return {} if found is None else {CONTROL: found}
 
 
-def _load(path: Path, declared: Mapping[str, Any], reviewed: Microdata) -> Microdata:
+def _load(path: Path, declared: Mapping[str, Any], derived: Mapping[str, str]) -> Microdata:
     """Read a file like the one under review, with the columns that are derived there."""
     how = {name: declared[name] for name in ("encoding", "delimiter", "sheet")}
     data = load(path, **how)
     data = load(data, **told_of({**declared, "name": path.stem}, data.names))
-    derived = fit_derivations(reviewed)
     data = load(data, derive=derived, partial=True) if derived else data
     data.require_records()
     return data
