@@ -16,7 +16,7 @@ from benchmarks.clock import best_of, say, timed
 from benchmarks.targets import Target
 from keyhole.data.examples import veterans_sample
 from keyhole.kernels.arrays import Floats
-from keyhole.reidentification.attacks import Patterns, closest_patterns
+from keyhole.reidentification.attacks import ReleasePatterns, closest_patterns
 from keyhole.reidentification.people import People, encode_people
 from keyhole.reidentification.study import linking_question
 
@@ -45,7 +45,7 @@ def _measure(size: int, rounds: int) -> dict[str, Any]:
     asked = {"puf": release, "original": people, **ASKED}
     encoded = encode_people(release, people, control, linking_question(**asked))
     say(f"attacks, {size:,} x {size:,}")
-    find = lambda: closest_patterns(Patterns.of(encoded.release).rows, encoded.original)[1]  # noqa: E731
+    find = lambda: closest_patterns(ReleasePatterns.of(encoded.release).rows, encoded.original)[1]  # noqa: E731
     find()
     seconds, distances = best_of(rounds, find)
     whole, _ = timed(lambda: keyhole.study(**asked, control=control, attacks=ATTACKS))

@@ -356,6 +356,40 @@ def test_closest_records_with_numbers_equal_all_comparisons(old, new):
     assert found.nearer * len(new) <= len(new) - sum(d > r for d, r in clear) + 1e-9
 
 
+NUMBERS = st.one_of(st.none(), st.integers(0, 4).map(float))
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS), min_size=2, max_size=25))
+def test_masked_numbers_are_linked_as_by_comparing_all(rows):
+    frame = pl.DataFrame(rows, ["x", "y", "x2", "y2"], orient="row").cast(pl.Float64)
+    old = frame.select("x", "y").with_columns(k=pl.lit("k"), s=pl.lit("s"))
+    new = frame.select(x="x2", y="y2").with_columns(k=pl.lit("k"), s=pl.lit("s"))
+    found = keyhole.attributes(
+        new, keys=["k"], sensitive=["s"], original=old, masked=["x", "y"], tolerance=0.5
+    )
+    spans = {}
+    for name in ("x", "y"):
+        known = [x for x in old[name] if x is not None]
+        middle = sum(known) / len(known) if known else 0
+        spread = math.sqrt(sum((x - middle) ** 2 for x in known) / max(1, len(known) - 1))
+        spans[name] = (middle, spread or 1)
+
+    def place(row):
+        points = []
+        for name, (middle, spread) in spans.items():
+            gone = row[name] is None
+            points += [0 if gone else (row[name] - middle) / spread, float(gone)]
+        return points
+
+    before, after = ([place(row) for row in side.to_dicts()] for side in (old, new))
+    chance = 0
+    for i, one in enumerate(after):
+        far = [math.dist(one, other) for other in before]
+        least = min(far) + 1e-7
+        chance += (far[i] <= least) / sum(x <= least for x in far)
+    assert found.linked == pytest.approx(chance / len(after))
+
+
 def test_a_copy_is_as_near_as_can_be_and_far_numbers_are_far():
     draw = random.Random(5)
     people = {"sex": [draw.choice("fm") for _ in range(80)], "ill": ["n", "y"] * 40}
@@ -364,6 +398,7 @@ def test_a_copy_is_as_near_as_can_be_and_far_numbers_are_far():
     asked = {"keys": ["sex", "pay"], "sensitive": ["ill"], "original": frame, "closest": True}
     copy = keyhole.attributes(frame, **asked, masked=["pay"])
     assert (copy.closest.identical, copy.closest.nearer, copy.d_risk) == (1, 1, 1)
+    assert copy.linked == 1
     assert copy.closest.median_real > 0
     noisy = pl.DataFrame(people).with_columns(pl.col("pay") + pl.Series([0, 400] * 40))
     told = keyhole.attributes(noisy, **asked, masked=["pay"])

@@ -204,7 +204,7 @@ def test_what_remains_is_counted_as_by_hand(people, data):
     frames = [pl.DataFrame(one, schema=["x", "y", "z"], orient="row") for one in (people, after)]
     products = [
         Product("before", keyhole.load(frames[0])),
-        Product("after", keyhole.load(frames[1]), start="before"),
+        Product("after", keyhole.load(frames[1]), start=keyhole.load(frames[0])),
         Product("less", keyhole.load(frames[0].select("x"))),
     ]
     found = find_remaining(products, [Intruder("all", ("x", "y", "z"))], cutoff=3)

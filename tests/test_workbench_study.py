@@ -239,3 +239,22 @@ def test_the_lines_of_the_page_work(bench: Workbench, monkeypatch: pytest.Monkey
         theirs = plain_values(run_python(lines[2 * place + 1]).to_dict())
         assert theirs == ours[f"study-{metric}"]["result"]
         assert theirs["suspected"] > 0
+
+
+def test_attacks_with_a_control_are_asked_for_shown_and_left_out(bench: Workbench) -> None:
+    page = bench.get("study").text
+    assert "Attacks with a control" in page
+    fields = {"people_link": ["sex", "age"], "people_second_link": ["state"],
+              "people_control": "outside.csv", "people_limit": "10"}  # fmt: skip
+    bench.post("study/people", fields)
+    assert written(bench)["attacks"] == {
+        "link": ["sex", "age"], "second_link": ["state"], "control": "outside.csv", "limit": 0.1,
+    }  # fmt: skip
+    run_stages(bench.folder / "review.toml", ["attacks"], out=bench.folder / "review")
+    page = html.unescape(bench.get("study").text)
+    assert "Linking two sources: one record of the release is closest" in page
+    assert "By file and attack" in page
+    bench.post("study/people", {**fields, "people_control": "../secrets.csv"})
+    assert written(bench)["attacks"]["control"] == "outside.csv"
+    bench.post("study/spare", {})
+    assert "attacks" not in written(bench)

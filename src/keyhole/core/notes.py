@@ -16,6 +16,8 @@ WORDS: dict[str, str] = {
     "matched.",
     "exposure.left-out": "{left:count} records have a missing key and were not counted as at risk "
     "or as a cell; RP and CR are of all {records:,} records",
+    "attacks.counted": "counted among {counted:,} of {people:,} people, as many as there are "
+    "controls; among all of them {hits:count} of {total:,} predicates single somebody out",
     "study.caveat.time": "One point in time: the study links this PUF with this EIF as they are "
     "now. Other external data, or later data, may succeed where this did not.",
     "study.caveat.knowledge": "No intimate knowledge: it does not tell whether somebody who knows "

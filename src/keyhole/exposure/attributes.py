@@ -243,8 +243,9 @@ def attributes(
     masked: Annotated[
         Names | None,
         Option(
-            "With an original in the same order: numbers that were masked, and the share of "
-            "records all of whose original ones lie within the tolerance (dRisk).",
+            "With an original in the same order: numbers that were masked. Given are the share of "
+            "records all of whose original ones lie within the tolerance (dRisk), and of those "
+            "linked to their own original by distance.",
             kind=Columns("masked number"),
         ),
     ] = None,

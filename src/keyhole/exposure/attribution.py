@@ -2,7 +2,8 @@
 
 Attribution as Raab, Nowok & Dibben (synthpop) and Taub, Elliot et al. (2018) have it, for one file
 or for several implicates; how near records of the release come to those of the original; and how
-many masked numbers give their original away (Templ, Kowarik & Meindl 2015: dRisk of sdcMicro).
+many masked numbers give their original away, by an interval (Templ, Kowarik & Meindl 2015: dRisk of
+sdcMicro) and by linking each to the closest original (Pagliuca & Seri 1999).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from keyhole.kernels.arrays import Floats, Ints
 from keyhole.kernels.closest import box, closest_row
 from keyhole.results import Result, share
 
+NEARLY = 1e-8
+"""Distances that differ by less are equal."""
 MOST_PAIRS = 10**10
 """More pairs of records than this are not compared."""
 
@@ -85,7 +88,8 @@ class ReleaseAttribution(Result):
     """What a release tells of the people of the original, by sensitive column.
 
     Of several implicates `sensitive` has the means, and `implicates` each. `d_risk` is the share of
-    records whose every masked number lies near the original one, the largest over the implicates.
+    records whose every masked number lies near the original one, and `linked` the share whose own
+    original is the closest to them, both the largest over the implicates.
     """
 
     keys: tuple[str, ...]
@@ -95,6 +99,7 @@ class ReleaseAttribution(Result):
     implicates: Annotated[tuple[Mapping[str, Attribution], ...], WHEN_SET] = ()
     closest: Annotated[Closeness | None, WHEN_SET] = None
     d_risk: Annotated[float | None, WHEN_SET] = None
+    linked: Annotated[float | None, WHEN_SET] = None
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pl.DataFrame:
@@ -112,7 +117,8 @@ class ReleaseAttribution(Result):
             notes.append(f"Means of {len(self.implicates)} implicates.")
         if self.d_risk is not None:
             notes.append(
-                f"dRisk: {share(self.d_risk)} of the records have every masked number near."
+                f"dRisk: {share(self.d_risk)} of the records have every masked number near; of "
+                f"{share(self.linked)} the own original is the closest."
             )
         title = "What the release tells of the original"
         found = [Table(title, ["figure", *self.sensitive], rows, [*notes, *self.notes])]
@@ -158,6 +164,9 @@ def against(
         implicates=tuple(found) if len(found) > 1 else (),
         closest=None if near is None else max(near, key=lambda one: one.nearer),
         d_risk=max(_d_risk(source, one, question) for one in releases) if question.masked else None,
+        linked=max(_linked(source, one, question.masked) for one in releases)
+        if question.masked
+        else None,
         notes=engine_notes(releases[0]),
     )
 
@@ -208,6 +217,31 @@ def _d_risk(source: Records, release: Records, question: Question) -> float:
         width = question.tolerance * spread_of(new)
         near &= ~(np.abs(old - new) > width)  # a missing value counts as near
     return float(near.mean())
+
+
+def _linked(source: Records, release: Records, names: Sequence[str]) -> float:
+    """Return the share of masked records whose own original is the closest; of ties, its chance.
+
+    Distances are Euclidean, on numbers in standard deviations of the original. A missing number is
+    taken for the mean, and one deviation apart from all numbers besides.
+    """
+    from scipy.spatial import cKDTree
+
+    columns: tuple[list[Floats], list[Floats]] = ([], [])
+    for name in names:
+        both = [_numbers(one, name) for one in (source, release)]
+        known = both[0][np.isfinite(both[0])]
+        middle, width = known.mean() if len(known) else 0.0, spread_of(known) or 1.0
+        for side, values in zip(columns, both, strict=True):
+            gone = ~np.isfinite(values)
+            side += [np.where(gone, 0.0, (values - middle) / width), gone.astype(np.float64)]
+    old, new = (np.round(np.column_stack(side), 9) for side in columns)
+    patterns, counts = np.unique(old, axis=0, return_counts=True)
+    tree = cKDTree(patterns)
+    reach = tree.query(new)[0] + NEARLY
+    own = np.sqrt(((new - old) ** 2).sum(axis=1)) <= reach
+    tied = tree.query_ball_point(new[own], reach[own])
+    return float(sum(1 / counts[places].sum() for places in tied)) / len(new)
 
 
 def spread_of(values: Floats) -> float:

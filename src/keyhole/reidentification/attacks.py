@@ -173,8 +173,9 @@ def _find_present(people: People, _: Question, rng: np.random.Generator) -> Atta
     if people.control is None:
         return Attack.measured(None, None, None, (f"all figures are null: {people.why}",))
     release = ReleasePatterns.of(people.release).rows
-    inside = closest_patterns(release, people.original)[1]
-    outside = closest_patterns(release, people.control)[1]
+    # To nine decimals: sums of fractions that should be equal differ in their last digits.
+    both = (people.original, people.control)
+    inside, outside = (np.round(closest_patterns(release, rows)[1], 9) for rows in both)
     size = min(len(inside), len(outside))
     drawn = [rng.choice(one, size, replace=False) for one in (inside, outside)]
     order = np.lexsort([rng.random(2 * size), np.concatenate(drawn)])

@@ -15,6 +15,7 @@ import numpy as np
 from keyhole.charts import (
     ACCENT,
     INK,
+    PALETTE,
     QUIET,
     house_style,
     inline,
@@ -281,16 +282,20 @@ def comparison_chart(comparison: StudyComparison) -> alt.TopLevelMixin:
 # What is drawn of an attack: its words and colour.
 BARS = {
     "success": ("people of the file", ACCENT),
-    "control": ("people outside it", INK),
-    "baseline": ("guess without the release", "#c3ccd4"),
+    "control": ("people outside it", PALETTE[0]),
+    "baseline": ("guess without the release", QUIET),
 }
 
 
 def attacks_chart(attacks: Mapping[str, Attack]) -> alt.TopLevelMixin:
-    """Draw each attack as bars for success, control and baseline, with intervals and risk."""
-    from keyhole.reidentification.residual_risk import listed_attacks
+    """Draw each attack as bars for success, control and baseline, with intervals and risk.
 
-    listing = listed_attacks(attacks)
+    Parts of an attack that were hardly tried are not drawn.
+    """
+    from keyhole.reidentification.residual_risk import LEAST_CONTROLS, listed_attacks
+
+    every = listed_attacks(attacks)
+    listing = [row for row in every if row[1].attempts >= LEAST_CONTROLS] or every
     rows = [_bar(place, key, one) for place, (_, one) in enumerate(listing) for key in BARS]
     shown = [row for row in rows if row["value"] is not None]
     kinds = [words for words, _ in BARS.values()]
@@ -305,13 +310,15 @@ def attacks_chart(attacks: Mapping[str, Attack]) -> alt.TopLevelMixin:
     colours = alt.Scale(domain=kinds, range=[colour for _, colour in BARS.values()])
     colour = alt.Color("kind:N", scale=colours, legend=legend(kinds, width=620, symbol="square"))
     bars = base.mark_bar(height=11).encode(x=_share("value"), color=colour, tooltip=tips)
-    whiskers = base.mark_rule(color=QUIET, strokeWidth=1.5).encode(x=_share("low"), x2="high:Q")
+    whiskers = base.mark_rule(color=INK, strokeWidth=1.2).encode(x=_share("low"), x2="high:Q")
     names = [
-        {"place": place, "name": plain(name), "risk": _risk_in_words(one)}
+        {"place": place, "name": plain(name).replace(": ", ":\n"), "risk": _risk_in_words(one)}
         for place, (name, one) in enumerate(listing)
     ]
     labels = alt.Chart(inline(names)).encode(y=y)
-    left = labels.mark_text(align="right", fontSize=13, fontWeight="bold", dx=-14)
+    left = labels.mark_text(
+        align="right", fontSize=12, fontWeight="bold", dx=-14, lineBreak="\n", baseline="middle"
+    )
     right = labels.mark_text(align="left", dx=14, color=INK, lineBreak="\n", dy=-7)
     chart = alt.layer(
         bars,

@@ -14,10 +14,11 @@ from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.files import StudyFiles, blank_variables
+from keyhole.reidentification.linkage import Progress, attack_release
 from keyhole.reidentification.question import Linkage, Metric
 from keyhole.reidentification.rates import Rates
 from keyhole.reidentification.result import Study
-from keyhole.reidentification.study import Progress, attack_release, study
+from keyhole.reidentification.study import study
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:

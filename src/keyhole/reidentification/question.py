@@ -35,6 +35,11 @@ OPTIONS_OF_METRIC = {
 """The options that matter to a metric; another one is no reason to run it again."""
 
 
+def by_one_metric(question: Question) -> Question:
+    """Return the question with the first of its metrics, which says what else matters."""
+    return question.replace(metric=question.metric[0])
+
+
 def with_scores(question: Question) -> Question:
     """Return the question with its scores read, if they are in a file; only adhoc has any."""
     if question.metric != "adhoc":

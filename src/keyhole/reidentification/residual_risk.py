@@ -9,11 +9,12 @@ baseline, a guess without the release, measures nothing; its risk is not estimab
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from keyhole.core.marks import COUNT, WHEN_SET, Share, figure
+from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline
@@ -93,7 +94,7 @@ class Attack:
     """An attack on the people of the file, on people outside it, and without the release.
 
     Where there are several parts, such as univariate and multivariate predicates, the figures are
-    those of the part with the largest risk.
+    those of the worst.
     """
 
     success: Annotated[float | None, Share("attempts"), "On people of the file."]
@@ -108,6 +109,12 @@ class Attack:
     ] = None
     notes: Annotated[tuple[str, ...], "Why figures are null."] = ()
     parts: Annotated[Mapping[str, Attack], WHEN_SET] = field(default_factory=dict)
+
+    @property
+    def of_all(self) -> float:
+        """The share of the people of the file among whom the attack was counted."""
+        notes = [n for n in self.notes if isinstance(n, Note) and n.code == "attacks.counted"]
+        return notes[0].values["counted"] / notes[0].values["people"] if notes else 1.0
 
     @classmethod
     def measured(
@@ -137,13 +144,22 @@ class Attack:
 
     @classmethod
     def worst_of(cls, parts: Mapping[str, Attack]) -> Attack:
-        """Return the part with the largest risk, or success if no risk is known, with all parts."""
-
-        def size(one: Attack) -> tuple[bool, float]:
-            return one.risk is not None, (one.success if one.risk is None else one.risk) or 0.0
-
-        worst = max(parts.values(), key=size)
+        """Return the figures of the worst part, with all parts."""
+        worst = worst_attack(parts.values())
         return replace(worst, parts=dict(parts)) if len(parts) > 1 else worst
+
+
+def worst_attack(attacks: Iterable[Attack]) -> Attack:
+    """Return the attack with the largest risk, or success if no risk is known.
+
+    One that was hardly tried comes last: a handful of attempts says next to nothing.
+    """
+
+    def size(one: Attack) -> tuple[bool, bool, float]:
+        figure = one.success if one.risk is None else one.risk
+        return one.attempts >= LEAST_CONTROLS, one.risk is not None, figure or 0.0
+
+    return max(attacks, key=size)
 
 
 def found_attack(rates: Rates, chance: Baseline | None) -> Attack:

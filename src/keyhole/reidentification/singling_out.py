@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from keyhole.core.notes import Note
 from keyhole.core.options import Question
 from keyhole.kernels import closest as kernel
 from keyhole.kernels.arrays import Flags, Floats, Ints
@@ -66,9 +67,9 @@ def single_out(people: People, _: Question, rng: np.random.Generator) -> Attack:
         why = notes
         if len(original) < len(people.original):
             everybody = Trials.of(guesses.isolate(people.original))
-            why = (*notes, f"counted among {len(original):,} of {len(people.original):,} people, "
-                   f"as many as there are controls; among all of them {everybody.hits:,} of "
-                   f"{everybody.total:,} predicates single somebody out")  # fmt: skip
+            sizes = {"counted": len(original), "people": len(people.original)}
+            every = {"hits": everybody.hits, "total": everybody.total}
+            why = (*notes, Note("attacks.counted", **sizes, **every))
         naive = at_random(people, width, len(guesses.starts) - 1, rng)
         against = None if control is None else Trials.of(guesses.isolate(control))
         parts[kind] = Attack.measured(

@@ -50,6 +50,8 @@ def asked_terms(review: Review) -> Terms:
         ]
     if review.study is not None:
         rows += _asked_of_study(review.study)
+    if review.attacks is not None:
+        rows += _asked_of_attacks(review.attacks)
     if review.protection is not None:
         rows += _asked_of_protection(review.protection, review.keys)
     if review.synthesis is not None:
@@ -98,6 +100,18 @@ def _asked_of_study(study: Question) -> Terms:
         rows.append(("Other releases attacked", ", ".join(named)))
     if study.limit is not None:
         rows.append(("Highest conditional rate", limit_percentage(study.limit)))
+    return rows
+
+
+def _asked_of_attacks(given: Question) -> Terms:
+    sets = {"known": given.link, "held by a second source": given.second_link,
+            "to be learnt": given.secret}  # fmt: skip
+    columns = "; ".join(f"{words}: {', '.join(names)}" for words, names in sets.items() if names)
+    rows = [("Attacks with a control", f"{', '.join(given.attacks)} ({columns})")]
+    if given.control is not None:
+        rows.append(("People outside the file", given.control))
+    if given.limit is not None:
+        rows.append(("Highest residual risk", limit_percentage(given.limit)))
     return rows
 
 
@@ -177,6 +191,9 @@ def _asked_of_synthesis(given: Question, keys: Sequence[str]) -> Terms:
         ("Implicates", f"{given.implicates:,}"),
         ("Donors", f"{DONORS[given.donors]}{within}"),
     ]
+    if given.hold_out is not None:
+        words = f"{percentage(given.hold_out)} of the records, as the control of attacks"
+        rows.append(("Held out before the synthesis", words))
     if given.targeted:
         rows.append(("In each record", "only what breaks its minimal uniques"))
     if given.rules:

@@ -41,11 +41,13 @@ from keyhole.reviews.settings import (
     DataSettings,
     Review,
     resolve,
+    resolve_attacks,
     resolve_protection,
     resolve_study,
     resolve_synthesis,
 )
 from keyhole.reviews.source import ReviewSource, ValuePath, named_scenario, read_source
+from keyhole.reviews.stages.attacks import check_attacks
 from keyhole.reviews.stages.protection import check_protection
 from keyhole.reviews.stages.selection import ladder_problems, located_ladders
 from keyhole.reviews.stages.synthesis import check_synthesis
@@ -53,7 +55,8 @@ from keyhole.reviews.study_checks import check_study
 from keyhole.selection.solve import unmet_limits
 
 Values = dict[str, Any]
-IN_MEMORY = ("environment", "scenario", "protection", "synthesis", "study", "table", "tabulate")
+IN_MEMORY = ("environment", "scenario", "protection", "synthesis", "study", "attacks", "table",
+             "tabulate")  # fmt: skip
 """The sections that need the values of the whole file in memory."""
 VERB_OF = {"exposure": "risk", "uniques": "uniques", "drivers": "drivers", "screen": "screen"}
 """The verbs of sections whose settings are checked against one another by the verb itself."""
@@ -97,6 +100,10 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
             given = resolve_synthesis(sections["synthesis"], review)
             synthesis = check_synthesis(source, given, _started(review, reviewed.data))
             review = dataclasses.replace(review, synthesis=synthesis)
+        if "attacks" in sections:
+            attacks = resolve_attacks(sections["attacks"], review, reviewed.data)
+            files |= check_attacks(source, attacks, review, reviewed)
+            review = dataclasses.replace(review, attacks=attacks)
     if source.problems or reviewed is None:
         raise InputError(dict.fromkeys(text for _, text in sorted(source.problems)))
     return review, files

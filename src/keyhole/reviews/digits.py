@@ -58,6 +58,17 @@ def percentage_beside(found: float, limit: float) -> str:
     return f"{_beside(100 * found, 100 * limit, 1)}%"
 
 
+def signed_beside(found: float, limit: float) -> str:
+    """Write a share that may be below nothing so that it shows whether it is above the limit.
+
+    Examples
+    --------
+    >>> [signed_beside(f, 0.1) for f in (-0.0312, 0.10003)]
+    ['−3.1%', '10.003%']
+    """
+    return f"−{percentage(-found)}" if found < 0 else percentage_beside(found, limit)
+
+
 def share_beside(found: float, limit: float) -> str:
     """Write a share as a fraction so that it shows whether it is above the limit.
 

@@ -69,6 +69,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "attacks": study_chapters.attacks(review, results, sheet),
         "metrics": study_chapters.metrics_table(review, results),
         "releases": study_chapters.releases_chapter(review, results),
+        "controlled": study_chapters.controlled_chapter(review, results),
         "attributes": chapters.attributes_chapter(review, results),
         "scenarios": chapters.scenario_chapter(review, records, results),
         "protection": protection_chapters.protection_chapter(review, results),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,8 @@ DERIVE = "derive"
 """The section whose settings have the names of the columns that it makes."""
 METRICS = ("unicity", "taxicab", "euclidean", "adhoc")
 PRODUCTS = ("file", "selection", "protection", "synthesis")
+CONTROLLED = ("singled-out", "linked", "inferred", "present")
+"""The attacks with a control."""
 STEPS = ("solve", "selection", "protection", "synthesis")
 """The sections that make a release of the file, in the order of the work."""
 
@@ -304,6 +307,37 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
         ),
         **{name: p for name, p in parameters_of(load).items() if name in _READ_SO},
     },
+    "attacks": _own(
+        attacks=(
+            Several(Choice(CONTROLLED)), (),
+            "Which attacks are made: `singled-out`, `linked`, `inferred`, `present`. By default "
+            "all for which columns are named.",
+        ),
+        link=(
+            ColumnNames("known column"), None,
+            "The columns that the intruder knows; the keys if left out.",
+        ),
+        second_link=(
+            ColumnNames("second linking variable", least=0), (),
+            "The columns that a second source of the intruder holds, for `linked`.",
+        ),
+        secret=(
+            ColumnNames("secret", least=0), (),
+            "The columns that the intruder wants to learn, for `inferred`; the sensitive ones if "
+            "left out.",
+        ),
+        numeric=(
+            ColumnNames("numeric", least=0), (),
+            "Which of all these are numbers; measures if left out.",
+        ),
+        control=(
+            File(), None,
+            "A file of people who are like those of the file under review and not in it. Without "
+            "one, records that `[synthesis]` holds out are the control.",
+        ),
+        limit=(_SHARE, None, "The highest acceptable residual risk."),
+        seed=(Whole(low=0, high=math.inf), 1, "The seed of everything drawn at random."),
+    ),
     "protection": section_of(
         "protect",
         _own(

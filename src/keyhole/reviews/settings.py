@@ -11,7 +11,7 @@ from typing import Any
 from keyhole.core.options import Question
 from keyhole.data import Microdata
 from keyhole.protection.plan import Plan
-from keyhole.reviews.schema import DERIVE, REPEATED, STEPS, question_of
+from keyhole.reviews.schema import CONTROLLED, DERIVE, REPEATED, STEPS, question_of
 from keyhole.reviews.source import ReviewSource, named_scenario
 from keyhole.synthesis.synthesise import DRAWING
 
@@ -112,6 +112,7 @@ class Review:
     selection: Question | None = None
     frontier: Question | None = None
     study: Question | None = None
+    attacks: Question | None = None
     synthesis: Question | None = None
     scenarios: ScenarioSettings | None = None
     screen: Question | None = None
@@ -127,6 +128,8 @@ class Review:
             # Stored reviews have how implicates are drawn apart.
             apart = {name: found["synthesis"].pop(name) for name in DRAWING}
             found["synthesis"]["options"] = apart
+            if found["synthesis"]["hold_out"] is None:
+                del found["synthesis"]["hold_out"]  # older reviews have none
         if self.protection is not None and self.protection.plan:
             found["protection"]["plan"] = Plan.parse(self.protection.plan).told()
         if found["scenarios"] is not None and "://" in found["scenarios"]["store"]:
@@ -137,7 +140,7 @@ class Review:
                 del release[name]
         if not self.data.derive:
             del found["data"][DERIVE]  # older reviews have none
-        for name in ("solve", "attributes"):
+        for name in ("solve", "attributes", "attacks"):
             if found[name] is None:
                 del found[name]
         for name in REPEATED:
@@ -254,6 +257,27 @@ def resolve_study(given: Values) -> Question:
     question = question_of("study", found)
     empty = {name: question.values[name] or () for name in ("puf_id", "eif_id", "link")}
     return question.replace(**empty)
+
+
+def resolve_attacks(given: Values, review: Review, data: Microdata) -> Question:
+    """Build the question of attacks with a control.
+
+    The intruder knows the keys and wants to learn the sensitive columns, if nothing else is said;
+    made are all attacks for which there are columns, and measures are numbers.
+    """
+    found = question_of("attacks", {"link": list(review.keys), **given})
+    known = (*found.link, *found.second_link)
+    if "secret" not in given and review.attributes is not None:
+        wanted = (name for name in review.attributes.sensitive if name not in known)
+        found = found.replace(secret=tuple(wanted))
+    if "numeric" not in given:
+        there = [name for name in (*known, *found.secret) if name in data.names]
+        measures = (n for n in there if data.variable(n).kind == "measure")
+        numeric = tuple(n for n in measures if data.column(n).dtype.is_numeric())
+        found = found.replace(numeric=numeric)
+    lacks = {"linked": not found.second_link, "inferred": not found.secret}
+    made = found.attacks or tuple(name for name in CONTROLLED if not lacks.get(name))
+    return found.replace(attacks=made)
 
 
 def resolve_protection(given: Values, review: Review) -> Question:

@@ -6,7 +6,8 @@ Ids are in no stored result, and strata are shown like other groups: small ones 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,23 @@ from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.environment.scenarios.identification import interval_shown
 from keyhole.reidentification.rates import Interval, Part, Rates
+from keyhole.reidentification.residual_risk import Attack, listed_attacks
 from keyhole.reidentification.result import Study
 from keyhole.results import share
 from keyhole.reviews.chapters import Chapter
-from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, count_alone
+from keyhole.reviews.count_sheets import (
+    Count,
+    CountSheet,
+    IfExact,
+    count_alone,
+    hide_counts,
+    smallest_shown,
+)
+from keyhole.reviews.digits import percentage_beside, signed_beside
 from keyhole.reviews.group_tables import enter_groups
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
+from keyhole.reviews.stages.attacks import ATTACKS, ReleasedAttacks, few_of, without_small
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 
 Results = Mapping[str, Any]
@@ -218,6 +229,107 @@ def _pairs(
     labels = [int(part.label) for part in parts]
     counts = tuple([*zip(column, labels, strict=True)] for column in (pairs, true))
     return Table(title, [head, "pairs", "true pairs", "share true"], rows), (counts[0], counts[1])
+
+
+ATTACK_TITLES = {
+    "singled-out": "Singling out",
+    "linked": "Linking two sources",
+    "inferred": "Inferring a secret",
+    "present": "Telling who is in the file",
+}
+_NULL = r"^.* (is|are) null"
+_STORIES = {
+    "singled-out": "predicates that fit one record of the release fit exactly one person",
+    "linked": "one record of the release is closest to what both sources know of a person",
+    "inferred": "the records closest to what is known of a person tell {secret}",
+    "present": "of as many people of the file as outside it, the half nearer to the release is "
+    "said to be in it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledChapter:
+    """Attacks with a control as the report shows them: a sentence each, and the figures."""
+
+    said: Sequence[str]
+    table: Table | None
+    notes: Sequence[str]
+
+
+def controlled_chapter(review: Review, results: Results) -> ControlledChapter | None:
+    """Return the chapter on attacks with a control, if they were made."""
+    if review.attacks is None or ATTACKS not in results:
+        return None
+    found: ReleasedAttacks = results[ATTACKS]
+    smallest, secret = smallest_shown(found.cutoff), ", ".join(review.attacks.secret)
+    said = []
+    for name, one in found.worst.items():
+        shown, story = without_small(one, smallest), _STORIES[name].format(secret=secret)
+        ends = shown.intervals["risk"]
+        words = f"{ATTACK_TITLES[name]}: {story}; {rates_said(one, smallest)}."
+        if shown.risk is not None and ends is not None:
+            risk, low, high = (signed_beside(x, 1) for x in (shown.risk, *ends))
+            words += f" The residual risk is {risk} (95% interval {low} to {high})."
+        if one.roc_area is not None:
+            words += f" The ROC area is {share(one.roc_area)}; that of a coin is 0.5."
+        said.append(words)
+    said += [f"{ATTACK_TITLES[name]}: not tried, {why}." for name, why in found.not_made.items()]
+    said += [f"The attacks could not be made: {found.unfit}"] if found.unfit else []
+    several = len(found.files) > 1
+    rows = [
+        [*[one.file.rpartition("/")[2]] * several, *row]
+        for one in found.files
+        for row in _attack_rows(one.found.attacks, smallest)
+    ]
+    head = ["attack", "attempts", "controls", "success", "control", "baseline", "residual risk",
+            "95% interval"]  # fmt: skip
+    table = Table("By file and attack", ["file"] * several + head, rows) if rows else None
+    return ControlledChapter(said, table, _attack_remarks(found, smallest))
+
+
+def rates_said(one: Attack, smallest: int, limit: float | None = None) -> str:
+    """Say how often an attack succeeds, on whom, and how often a guess does; few are not told."""
+    few, parts = few_of(one, smallest), []
+    for name, whom in (("success", "people of the file"), ("control", "people outside it")):
+        rate = getattr(one, name)
+        if rate is not None:
+            shown = percentage(rate) if limit is None else percentage_beside(rate, limit)
+            shown = f"fewer than {smallest}" if name in few else shown
+            parts.append(f"{shown} of the attempts on {whom}")
+    told = f"it succeeds in {' and '.join(parts)}" if parts else "it could not be tried"
+    if one.baseline is None or "baseline" in few:
+        return told
+    return f"{told}, a guess without the release in {percentage(one.baseline)}"
+
+
+def _attack_rows(attacks: Mapping[str, Attack], smallest: int) -> Iterator[list[str]]:
+    for name, one in listed_attacks(attacks):
+        few, shown = few_of(one, smallest), without_small(one, smallest)
+        rates = [
+            f"<{smallest} people" if n in few else share(getattr(one, n))
+            for n in ("success", "control", "baseline")
+        ]
+        ends = shown.intervals["risk"]
+        risk = "withheld" if shown.risk is None and one.risk is not None else share(shown.risk)
+        counts = (count_alone(n, smallest) for n in (one.attempts, one.controls))
+        yield [name, *counts, *rates, risk, _bounds(ends)]
+
+
+def _attack_remarks(found: ReleasedAttacks, smallest: int) -> list[str]:
+    """Say what the figures rest on, and why some are absent, each once."""
+    remarks = [
+        "Success: on people of the file. Control: on people who were not in it. Baseline: a guess "
+        "without the release. Residual risk: (success - control) / (1 - control)."
+    ]
+    if found.control == "held out":
+        remarks.append("The control was held out at random before the synthesis.")
+    if found.left_out:
+        left = ", ".join(found.left_out)
+        remarks.append(f"Not released, or not to be coded as the release is: {left}.")
+    for name, one in listed_attacks(found.worst):
+        for text in hide_counts(one.notes, smallest):
+            remarks.append(f"{name}: {re.sub(_NULL, 'not estimable', text)}.")
+    return remarks
 
 
 def metrics_table(review: Review, results: Results) -> Table | None:

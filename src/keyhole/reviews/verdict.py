@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from keyhole.charts import percentage
 from keyhole.core.codec import Figures
 from keyhole.core.names import quoted
 from keyhole.reidentification.rates import Rates
+from keyhole.reidentification.residual_risk import LEAST_CONTROLS, Attack
 from keyhole.reviews.count_sheets import smallest_shown
-from keyhole.reviews.digits import limit_percentage, percentage_beside
+from keyhole.reviews.digits import limit_percentage, percentage_beside, signed_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
+from keyhole.reviews.stages.attacks import ATTACKS, ReleasedAttacks, few_of
 from keyhole.reviews.stages.attributes import (
     RELEASED_ATTRIBUTES,
     AttributeOnKey,
@@ -33,6 +36,7 @@ from keyhole.reviews.stages.outgoing import (
 )
 from keyhole.reviews.stages.protection import plan_of_release, released_product
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
+from keyhole.reviews.study_chapters import ATTACK_TITLES, rates_said
 from keyhole.synthesis.associations import NEVER_RELEASED
 
 Answer = Literal["met", "not_met", "not_judged"]
@@ -101,6 +105,7 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
         reasons += _not_counted(found, limit)
     reasons += _attributes(review, results)
     reasons += _attacks(review, results)
+    reasons += _controlled(review, results)
     return Verdict(*_answer(reasons), tuple(reasons), _given_up(review, results, found))
 
 
@@ -303,6 +308,76 @@ def _attribute(what: str, worst: AttributeOnKey, cutoff: int, limit: float) -> R
         f"[solve] or [selection]."
     )
     return Reason(what, "not_met", said, figure, limit, remedy)
+
+
+def _controlled(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
+    """Judge each attack with a control by its residual risk, and by how sure that is."""
+    given, found = review.attacks, results.get(ATTACKS)
+    if given is None:
+        return
+    if found is None or given.limit is None or found.unfit:
+        said, remedy = "the attacks were not made yet", None
+        if found is not None:
+            said, remedy = found.unfit.rstrip("."), "Name other columns in [attacks]."
+        if given.limit is None:
+            said, remedy = (
+                "no limit is set",
+                ("Set limit in [attacks]: the highest acceptable residual risk."),
+            )
+        yield Reason("Attacks with a control", "not_judged", said, None, given.limit, remedy)
+        return
+    for name in given.attacks:
+        what = ATTACK_TITLES[name]
+        if name in found.not_made:
+            yield Reason(what, "met", found.not_made[name], 0.0, given.limit)
+        elif name in found.worst:
+            yield _residual(what, found.worst[name], found, given.limit)
+
+
+def _residual(what: str, one: Attack, found: ReleasedAttacks, limit: float) -> Reason:
+    """Judge by the risk, and only where its whole interval agrees call the limit met."""
+    smallest, ends = smallest_shown(found.cutoff), one.intervals["risk"]
+    said, few = rates_said(one, smallest, limit), few_of(one, smallest)
+    judged = partial(Reason, what, found=one.risk, limit=limit)
+    other = "Name other columns in [attacks]."
+    more = "Hold out more records, up to one half, or give a larger control."
+    if one.success is None and found.control != "none":
+        return judged("met", "no predicate fits exactly one record of the release")
+    if one.success is None or one.control is None:
+        why = f"fewer than {LEAST_CONTROLS} people of the control could be attacked"
+        if found.control == "none":
+            why = "there is no control of people outside the file"
+        return judged("not_judged", f"{said}; {why}", remedy=(
+            "Set hold_out in [synthesis], or name a file of people who are not in the file as "
+            f"control in [attacks]: at least {LEAST_CONTROLS} of them."
+        ))  # fmt: skip
+    if one.attempts < LEAST_CONTROLS:
+        why = f"fewer than {LEAST_CONTROLS} attempts could be made"
+        return judged("not_judged", why, remedy=other)
+    if one.control == 1:
+        return judged("not_judged", f"{said}: there is nothing left to be risked", remedy=other)
+    if ends is None or one.risk is None:
+        # It may yet succeed more often on people of the file than on others.
+        within = (one.success - one.control) / (1 - one.control) <= limit and one.of_all >= 0.5
+        words = f"{said}: it is no better than the guess"
+        return judged("met" if within else "not_judged", words, remedy=None if within else more)
+    against = f"the limit of {limit_percentage(limit)}"
+    figures = f"the residual risk is {'above' if one.risk > limit else 'within'} {against}"
+    if not few & {"success", "control"}:
+        risk, low, high = (signed_beside(x, limit) for x in (one.risk, *ends))
+        figures = f"residual risk {risk} (95% interval {low} to {high}) against {against}"
+    if one.risk > limit:
+        return judged("not_met", f"{figures}; {said}", remedy=(
+            "Release coarser or fewer columns, or change more of them: more targets, more records "
+            "at risk, more perturbation."
+        ))  # fmt: skip
+    # Counted among some of the people, an attack succeeds on no more than them.
+    if ends[1] > limit * one.of_all:
+        doubt = "which the interval exceeds" if ends[1] > limit else (
+            f"but only {percentage(one.of_all)} of the people were counted, as many as controls"
+        )  # fmt: skip
+        return judged("not_judged", f"{figures}, {doubt}; {said}", remedy=more)
+    return judged("met", f"{figures}; {said}")
 
 
 _RELEASE_OF = {"protection": PROTECTED, "synthesis": IMPLICATE_1}

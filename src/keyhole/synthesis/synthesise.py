@@ -39,6 +39,7 @@ from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.exposure.uniques import NAMED_FROM
+from keyhole.kernels.arrays import Flags
 from keyhole.synthesis.chains import Match
 from keyhole.synthesis.designate import MOST_DECOYS, Designation, designate
 from keyhole.synthesis.evaluation import evaluate
@@ -265,10 +266,9 @@ def synthesise(
         float | None,
         Option(
             "The share of records held out at random before anything is drawn: the control of "
-            "`keyhole study --attacks`. They are written to internal, never released.",
+            "attacks. They are written to internal, never released.",
             above=0,
             below=1,
-            surfaces="c",
         ),
     ] = None,
     engine: TaskEngine = "auto",
@@ -411,11 +411,16 @@ def _held_out(data: Microdata, question: Question) -> tuple[Microdata, Microdata
                 data.records,
             )
         )
-    # Apart from the seed's other uses, so that the same records are drawn whatever else is asked.
-    chosen = np.random.default_rng([question.seed, HELD_OUT]).permutation(data.records)[:count]
-    out = np.zeros(data.records, dtype=np.bool_)
-    out[chosen] = True
+    out = held_out_records(data.records, question)
     return data.filter(~out), data.filter(out)
+
+
+def held_out_records(records: int, question: Question) -> Flags:
+    """Tell which records are held out: the same ones whatever else is asked of the seed."""
+    order = np.random.default_rng([question.seed, HELD_OUT]).permutation(records)
+    out = np.zeros(records, dtype=np.bool_)
+    out[order[: round(question.hold_out * records)]] = True
+    return out
 
 
 def _designate(question: Question, data: Microdata, decoys: float) -> Designation:

@@ -12,6 +12,8 @@ from typing import Any
 from keyhole.core.names import plural
 from keyhole.reviews.digits import rate
 from keyhole.reviews.stages import restored, study_stage
+from keyhole.reviews.stages.attacks import ATTACKS
+from keyhole.reviews.stages.attributes import RELEASED_ATTRIBUTES
 from keyhole.reviews.stages.outgoing import (
     OUTGOING,
     OUTGOING_STAGE,
@@ -64,7 +66,8 @@ def release_results(view: View) -> dict[str, Any]:
 def _rests_on(view: View) -> list[str]:
     study = view.review.study
     attacks = [study_stage(metric) for metric in (study.metrics if study else ())]
-    return [OUTGOING, *OUTGOING_STAGE.inputs, "scenarios", RELEASES, *attacks]
+    return [OUTGOING, *OUTGOING_STAGE.inputs, "scenarios", RELEASES, RELEASED_ATTRIBUTES, ATTACKS,
+            *attacks]  # fmt: skip
 
 
 def verdict_bar(view: View, results: Results) -> VerdictBar:

@@ -7,6 +7,7 @@ chapter in the report.
 from collections.abc import Mapping
 from typing import Any
 
+from keyhole.reviews.stages.attacks import ATTACKS_STAGE
 from keyhole.reviews.stages.attributes import ATTRIBUTES_STAGE, RELEASED_ATTRIBUTES_STAGE
 from keyhole.reviews.stages.exposure import DRIVERS_STAGE, EXPOSURE_STAGES, SCREEN_STAGE
 from keyhole.reviews.stages.outgoing import OUTGOING_STAGE
@@ -51,6 +52,7 @@ STAGES: tuple[Stage, ...] = (
     REMAINING_STAGE,
     OUTGOING_STAGE,
     RELEASED_ATTRIBUTES_STAGE,
+    ATTACKS_STAGE,
     *TABLE_STAGES,
 )
 

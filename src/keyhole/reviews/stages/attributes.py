@@ -29,7 +29,7 @@ from keyhole.reviews.stages.protection import (
 from keyhole.reviews.stages.remaining import Intruder, seen_by
 from keyhole.reviews.stages.selection import SELECTIONS
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture, runs
-from keyhole.reviews.stages.synthesis import RELEASE
+from keyhole.reviews.stages.synthesis import MADE_FROM, RELEASE, synthesised_from
 
 if TYPE_CHECKING:
     from keyhole.exposure.attributes import Attributes, LearntColumn
@@ -153,7 +153,7 @@ def _ask_released(review: Review, earlier: Earlier) -> Asked | None:
 def _run_released(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     made = released_files(files, asked)[1]
     source = files["data"].data
-    start = files.get(STARTED, files["data"]).data if asked["product"] == SYNTHESIS else None
+    start = synthesised_from(files) if asked["product"] == SYNTHESIS else None
     released = made[0].names
     rows = [
         one
@@ -239,6 +239,6 @@ RELEASED_ATTRIBUTES_STAGE = Stage(
     _ask_released,
     _run_released,
     (PROTECTION, SYNTHESIS, "solve", *SELECTIONS),
-    reads=("data", "scenario", PROTECTED_FILE, STARTED, RELEASE),
+    reads=("data", "scenario", PROTECTED_FILE, STARTED, MADE_FROM, RELEASE),
     returns="keyhole.reviews.stages.attributes.ReleasedAttributes",
 )

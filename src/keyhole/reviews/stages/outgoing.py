@@ -32,7 +32,12 @@ from keyhole.reviews.stages.protection import (
 from keyhole.reviews.stages.remaining import KEYS, Intruder, cell_sizes, same_values, seen_by
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
-from keyhole.reviews.stages.synthesis import RELEASE, ReleaseFolder
+from keyhole.reviews.stages.synthesis import (
+    MADE_FROM,
+    RELEASE,
+    ReleaseFolder,
+    synthesised_from,
+)
 from keyhole.screening.screen import identifying
 from keyhole.synthesis.associations import NEVER_RELEASED
 
@@ -144,7 +149,7 @@ def derived_columns(review: Review, plan: Plan | None) -> dict[str, list[str]]:
 def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     source = files["data"].data
     named, made = released_files(files, asked)
-    start = files.get(STARTED, files["data"]).data if asked["product"] == SYNTHESIS else None
+    start = synthesised_from(files) if asked["product"] == SYNTHESIS else None
     first, cutoff = made[0], asked["cutoff"]
     keys = [
         _on_key(who, source, made, start, cutoff) for who in intruders_on(files, asked, first.names)
@@ -256,7 +261,7 @@ OUTGOING_STAGE = Stage(
     ask_outgoing,
     _run,
     (PROTECTION, SYNTHESIS, "solve", *SELECTIONS),
-    reads=("data", "scenario", PROTECTED_FILE, STARTED, RELEASE),
+    reads=("data", "scenario", PROTECTED_FILE, STARTED, MADE_FROM, RELEASE),
     since="0.2",
     returns="keyhole.reviews.stages.outgoing.ReleasedFiles",
 )

@@ -23,10 +23,10 @@ from keyhole.reviews.count_sheets import count_alone, smallest_shown
 from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import SCENARIO
-from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, SYNTHESIS, ProtectedFile
+from keyhole.reviews.stages.protection import PROTECTED_FILE, PROTECTION, STARTED, SYNTHESIS
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
-from keyhole.reviews.stages.synthesis import IMPLICATE
+from keyhole.reviews.stages.synthesis import IMPLICATE, MADE_FROM, synthesised_from
 
 if TYPE_CHECKING:
     from keyhole.engines import Missing
@@ -85,7 +85,7 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
         products.append(Product(PRODUCT_NAMES[PROTECTION], protected, asked["protected"]))
     if asked["implicate"]:
         made = files[IMPLICATE]
-        start = PRODUCT_NAMES[PROTECTION] if isinstance(made, ProtectedFile) else AS_IT_IS
+        start = synthesised_from(files)
         products.append(Product(PRODUCT_NAMES[SYNTHESIS], made.data, missing, start=start))
     intruders = [Intruder(name, tuple(keys)) for name, keys in asked["intruders"].items()]
     for name in asked["scenarios"]:
@@ -101,7 +101,7 @@ REMAINING_STAGE = Stage(
     _ask,
     _run,
     (PROTECTION, SYNTHESIS, *SELECTIONS),
-    reads=("data", "scenario", PROTECTED_FILE, IMPLICATE),
+    reads=("data", "scenario", PROTECTED_FILE, STARTED, MADE_FROM, IMPLICATE),
     returns="keyhole.reviews.stages.remaining.Remaining",
 )
 
@@ -119,14 +119,14 @@ class Intruder:
 class Product:
     """A file that could go out.
 
-    `missing` is what a missing key means in it. `start` names the product whose records it has, in
-    their order and with values as that has them, if there is one.
+    `missing` is what a missing key means in it. `start` has the same records in their order, with
+    the values before the synthesis, if there was one.
     """
 
     name: str
     data: Microdata
     missing: Missing = "own"
-    start: str | None = None
+    start: Microdata | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +196,7 @@ def find_remaining(
     """Measure every product on the key of every intruder; the first is the file as it is."""
     rows: list[KeyOnProduct] = []
     for who in intruders:
-        seen = {product.name: seen_by(product.data, who) for product in products}
-        rows += [_row(product, who, seen, cutoff) for product in products]
+        rows += [_row(product, who, cutoff) for product in products]
     return Remaining(cutoff, tuple(rows))
 
 
@@ -229,8 +228,8 @@ def seen_by(data: Microdata, who: Intruder) -> _Seen:
     return _Seen(recoded, columns, detail)
 
 
-def _row(product: Product, who: Intruder, every: Mapping[str, _Seen], cutoff: int) -> KeyOnProduct:
-    seen = every[product.name]
+def _row(product: Product, who: Intruder, cutoff: int) -> KeyOnProduct:
+    seen = seen_by(product.data, who)
     left_out = tuple(name for name in who.columns if name not in seen.columns)
     records = seen.data.records
     row = partial(
@@ -244,7 +243,7 @@ def _row(product: Product, who: Intruder, every: Mapping[str, _Seen], cutoff: in
         at_risk=round(found.rp * records),
         rp=found.rp,
         cr=found.cr,
-        still=None if product.start is None else _still(seen, every[product.start]),
+        still=None if product.start is None else _still(seen, seen_by(product.start, who)),
     )
 
 

@@ -18,6 +18,7 @@ from keyhole.core.options import Question, parameters_of, without_columns, worde
 from keyhole.data import Microdata, load
 from keyhole.exposure.cells import risk
 from keyhole.kernels.arrays import Floats
+from keyhole.protection.plan import Plan
 from keyhole.results import Result
 from keyhole.reviews.files import KEYED, Files, ReviewFile, read_steadily
 from keyhole.reviews.settings import Review
@@ -43,7 +44,7 @@ from keyhole.reviews.stages.stage import (
 )
 from keyhole.synthesis.planning import data_problems
 from keyhole.synthesis.rules import EditRules
-from keyhole.synthesis.synthesise import synthesise_problems
+from keyhole.synthesis.synthesise import held_out_records, synthesise_problems
 from keyhole.utility.formulas import formula_columns
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 # The parts of the review that its first implicate is, and all of them.
 IMPLICATE, RELEASE = "implicate", "release"
+# Where records are held out: those that the implicates are made from, and the others.
+MADE_FROM, HELD_OUT = "made-from", "held-out"
 # The least records of a bar: more than any count that a report hides, for the usual cutoffs.
 LEAST = 10
 SIDES = ("original", "synthetic", "lowest", "highest")
@@ -70,7 +73,10 @@ def _ask(review: Review, _: Earlier) -> Asked | None:
     given = review.synthesis
     if given is None:
         return None
-    return {name: value for name, value in given.values.items() if name != "rules_file"}
+    asked = {name: value for name, value in given.values.items() if name != "rules_file"}
+    if given.hold_out is None:
+        del asked["hold_out"]  # older reviews have none
+    return asked
 
 
 def _run(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
@@ -103,23 +109,36 @@ def _left(asked: Asked, names: Sequence[str], data: Microdata) -> Asked:
 def _parts(folder: Path, review: Review, files: Files) -> Files:
     """Return the first implicate, for the stages that look at what would go out.
 
-    Its records are those of the file that the synthesis started from, in the same order.
+    Its records are those of the file that the synthesis started from, in the same order; without
+    those that were held out, which are a part of their own then.
     """
     from keyhole.data.implicates import find_implicates
 
     started: Any = files.get(STARTED)
-    plan = None if started is None else started.plan
+    plan, rows = (None, None) if started is None else (started.plan, started.rows)
     paths = tuple(find_implicates(folder / "release"))
     how = partial(read_release, review, plan)
     data, digest = read_steadily(paths[0], how)
     name, place = paths[0].relative_to(folder.parent).as_posix(), paths[0].parent
     first = ReviewFile(name, data, digest)
-    if started is not None:
-        first = ProtectedFile(name, data, digest, plan=plan, rows=started.rows)
     whole = hashlib.sha256(str(sorted(hash_files(folder).items())).encode()).hexdigest()
     reading = release_reading(review, place)
     every = ReleaseFolder(name, data, whole, folder=place, reading=reading, paths=paths, load=how)
-    return {IMPLICATE: first, RELEASE: every}
+    parts: dict[str, ReviewFile] = {RELEASE: every}
+    if review.synthesis is not None and review.synthesis.hold_out is not None:
+        source = files.get(STARTED, files["data"]).data
+        out = held_out_records(source.records, review.synthesis)
+        plan, rows = plan or Plan(()), (np.arange(len(out)) if rows is None else rows)[~out]
+        for part, held in ((MADE_FROM, ~out), (HELD_OUT, out)):
+            parts[part] = ReviewFile(f"{SYNTHESIS}/internal", source.filter(held), whole)
+    if rows is not None:
+        first = ProtectedFile(name, data, digest, plan=plan, rows=rows)
+    return {IMPLICATE: first, **parts}
+
+
+def synthesised_from(files: Files) -> Microdata:
+    """Return the records that the implicates were made from, in the same order."""
+    return files.get(MADE_FROM, files.get(STARTED, files["data"])).data
 
 
 def release_reading(review: Review, release: Path) -> dict[str, Any]:

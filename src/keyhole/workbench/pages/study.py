@@ -20,9 +20,11 @@ from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.question import OPTIONS_OF_METRIC
 from keyhole.reviews.files import read_again
 from keyhole.reviews.schema import METRICS, SECTIONS, question_of
+from keyhole.reviews.settings import resolve_attacks
 from keyhole.reviews.stages import restored
+from keyhole.reviews.stages.attacks import ATTACKS
 from keyhole.reviews.stages.releases import RELEASES, study_stage
-from keyhole.reviews.study_chapters import metrics_table, releases_chapter
+from keyhole.reviews.study_chapters import controlled_chapter, metrics_table, releases_chapter
 from keyhole.workbench import editing
 from keyhole.workbench.editing import in_former_order, put_changed
 from keyhole.workbench.fields import form_fields, take_fields
@@ -42,6 +44,7 @@ MAIN = ("limit", "permutations")
 OTHERS = (*dict.fromkeys(
     name for names in OPTIONS_OF_METRIC.values() for name in names if name != "scores"
 ), "seed")  # fmt: skip
+PEOPLE_MAIN, PREFIX = ("link", "second_link", "secret", "limit"), "people_"
 _LISTS = ("puf_id", "eif_id", "numeric", "strata")
 
 
@@ -62,6 +65,7 @@ def _context(view: View) -> dict[str, Any]:
         "attacks": stored_attacks(view),
         "limits": [one for one in stored_limits(view) if one.what.startswith("Conditional")],
         **_side_by_side(view, stages),
+        **_controlled(view),
         "equivalents": _equivalents(view),
     }
 
@@ -90,6 +94,38 @@ def _side_by_side(view: View, stages: list[str]) -> dict[str, Any]:
     review, results = view.review, restored(stored_records(view))
     found = releases_chapter(review, results) if view.is_current(RELEASES) else None
     return {"metrics_table": metrics_table(review, results), "releases": found}
+
+
+def _controlled(view: View) -> dict[str, Any]:
+    """Return the form of attacks with a control, and what they gave."""
+    asked = _asked_of_people(view)
+    stored = restored(stored_records(view))
+    return {
+        "people_main": form_fields(asked, PEOPLE_MAIN, PREFIX),
+        "people_more": form_fields(asked, None, PREFIX, (*PEOPLE_MAIN, "control")),
+        "people": asked,
+        "columns": view.data.variables,
+        "is_controlled": view.review.attacks is not None,
+        "controlled": controlled_chapter(view.review, stored),
+    }
+
+
+def _asked_of_people(view: View) -> Question:
+    """Return the question of attacks with a control, or what one would begin with."""
+    return view.review.attacks or resolve_attacks({}, view.review, view.data)
+
+
+def _attack_people(view: View, form: SentForm) -> ReviewChange:
+    """Take the attacks with a control that the form describes."""
+    now, known = _asked_of_people(view).values, SECTIONS[ATTACKS]
+    control = form.text(f"{PREFIX}control")
+    if control:
+        allowed_file(view, control, "the control")
+
+    def edit(document: TOMLDocument) -> None:
+        take_fields(document, ATTACKS, known, form, PREFIX, now)
+
+    return ReviewChange("attacks with a control", edit)
 
 
 def _written_scores(given: Question | None) -> str:
@@ -249,7 +285,11 @@ def _of(columns: Iterable[Variable], others: Iterable[Variable]) -> Columns:
     return tuple(one for one in columns if one.name in names)
 
 
-_STAGES = (*map(study_stage, METRICS), RELEASES)
-STUDY = Page(
-    "study", "Study", _STAGES, _context, {"attack": _attack, "stop": leaving("no study", SECTION)}
-)
+_STAGES = (*map(study_stage, METRICS), RELEASES, ATTACKS)
+_ACTIONS = {
+    "attack": _attack,
+    "stop": leaving("no study", SECTION),
+    "people": _attack_people,
+    "spare": leaving("no attacks with a control", ATTACKS),
+}
+STUDY = Page("study", "Study", _STAGES, _context, _ACTIONS)
