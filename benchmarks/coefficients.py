@@ -23,7 +23,9 @@ MODELS = Path(__file__).with_name("coefficients.toml")
 def estimates(frame: pl.DataFrame) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Return the names, the coefficients and their variances, without intercepts."""
     asked = tomllib.loads(MODELS.read_text("utf-8"))
-    terms = [pl.sql_expr(text).cast(pl.Float64).alias(name) for name, text in asked["terms"].items()]
+    terms = [
+        pl.sql_expr(text).cast(pl.Float64).alias(name) for name, text in asked["terms"].items()
+    ]
     names, found, variances = [], [], []
     for name, model in asked["models"].items():
         some = frame.filter(pl.sql_expr(model["where"])) if "where" in model else frame
