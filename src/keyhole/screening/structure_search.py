@@ -253,7 +253,7 @@ def _route(
             rows = np.bincount(view.codes[left], minlength=len(view.counts))
             covered = int(rows[codes].sum())
             # Chance may pick any set of categories, or either end of a number.
-            choices = 1 if view.is_number else np.count_nonzero(rows)
+            choices = 1 if view.is_number else int(np.count_nonzero(rows))
             surprise = -covered * math.log(share) - choices * math.log(2)
             if covered and surprise >= _enough(2 * len(others) ** 2, ERROR):
                 rank = (covered, -choices)
@@ -401,7 +401,10 @@ def _ranges(
     ]
     looks = in_threads(lambda task: _empty_ranges(views[task[0]], views[task[1]]), tasks)
     # A gap may begin at any record.
-    enough = {gap: _enough(sum(look[1 + gap] for look in looks), ERROR) for gap in (False, True)}
+    enough = {
+        is_gap: _enough(sum(look[2] if is_gap else look[1] for look in looks), ERROR)
+        for is_gap in (False, True)
+    }
     found: dict[tuple[int, int, int], Structure] = {}
     edges: dict[int, set[int]] = {}
     for (number, by), (groups, _, _, empty) in zip(tasks, looks, strict=True):
