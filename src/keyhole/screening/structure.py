@@ -116,9 +116,9 @@ def find_structure(
     ...     print(one.sentence)
     births is blank exactly where age >= 51 or sex == 'm': no exception in 800 records, where ...
     """
-    from keyhole.screening.structure_search import search
+    from keyhole.screening.structure_search import search_structure
 
-    found = search(data, columns, None if about is None else frozenset(about))
+    found = search_structure(data, columns, None if about is None else frozenset(about))
     order = ("routing", "determined", "order", "sum", "range", "impossible")
     return tuple(sorted(found, key=lambda one: (order.index(one.kind), -one.expected, one.rule)))
 
@@ -176,9 +176,9 @@ def _intervals(column: str, levels: pl.Series, known: Sequence[int]) -> list[str
     for run in runs:
         ends = []
         if run[0] > 0:
-            ends.append(f"{column} >= {bound(levels, run[0], up=False)}")
+            ends.append(f"{column} >= {rule_bound(levels, run[0], up=False)}")
         if run[-1] < len(levels) - 1:
-            ends.append(f"{column} <= {bound(levels, run[-1], up=True)}")
+            ends.append(f"{column} <= {rule_bound(levels, run[-1], up=True)}")
         text = " and ".join(ends)
         if len(run) == 1 and len(ends) == 2:
             text = f"{column} == {value_in_rule(levels[run[0]])}"
@@ -186,7 +186,7 @@ def _intervals(column: str, levels: pl.Series, known: Sequence[int]) -> list[str
     return parts
 
 
-def bound(levels: pl.Series, code: int, *, up: bool) -> str:
+def rule_bound(levels: pl.Series, code: int, *, up: bool) -> str:
     """Write the roundest number between a level and the next one beyond it."""
     value, beyond = levels[code], levels[code + 1 if up else code - 1]
     if not levels.dtype.is_numeric():

@@ -22,9 +22,9 @@ from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Array, Flags, Floats, Ints
 from keyhole.screening.structure import (
     Structure,
-    bound,
     condition,
     name_in_rule,
+    rule_bound,
 )
 
 # The chance of any structure in a file without: for three columns, and for everything else.
@@ -79,7 +79,7 @@ class _Cell(NamedTuple):
     expected: float
 
 
-def search(
+def search_structure(
     data: Microdata, columns: Iterable[str] | None, about: frozenset[str] | None
 ) -> list[Structure]:
     """Return all structures that the file shows."""
@@ -415,9 +415,11 @@ def _ranges(
                 continue
             edges.setdefault(number, set()).update({start, stop + 1} - {0, last})
             above = (
-                f"{column} >= {bound(view.levels, stop + 1, up=False)}" if stop < last - 1 else ""
+                f"{column} >= {rule_bound(view.levels, stop + 1, up=False)}"
+                if stop < last - 1
+                else ""
             )
-            below = f"{column} <= {bound(view.levels, start - 1, up=True)}" if start else ""
+            below = f"{column} <= {rule_bound(view.levels, start - 1, up=True)}" if start else ""
             limit = f"({below} or {above})" if is_gap else below or above
             key, chance = (number, by, group), expected
             if key in found:

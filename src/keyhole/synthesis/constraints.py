@@ -212,7 +212,7 @@ def tabulate_rules(data: Coded, rules: EditRules) -> list[RuleTable]:
     return tables
 
 
-class Gap(NamedTuple):
+class OrderGap(NamedTuple):
     """An order of a target and another number: by codes, their values.
 
     What is drawn is how far they are apart, so that the order is kept without refusing anything.
@@ -223,7 +223,7 @@ class Gap(NamedTuple):
     others: Floats
 
 
-class Tie(NamedTuple):
+class DonorTie(NamedTuple):
     """What the columns that rules tie to a target say of its donors.
 
     `values` has an entry for each combination of the codes of `columns`. Where `is_number`, it is
@@ -324,7 +324,7 @@ class Acceptance:
             fine &= self._keeps_constraint(constraint, rows, given, done=len(self.targets))
         return fine
 
-    def ties(self, target: int, rows: Ints) -> list[Tie]:
+    def ties(self, target: int, rows: Ints) -> list[DonorTie]:
         """Return what ties a target to other columns, as far as it matters to these donors."""
         codes = np.unique(self._data.codes(self.targets[target]).values[rows])
         return [
@@ -333,7 +333,7 @@ class Acceptance:
             if tie.is_number or (tie.forbidden[:, codes] != tie.forbidden[:1, codes]).any()
         ]
 
-    def tied(self, tie: Tie, rows: Ints, given: Ints) -> Ints | Floats:
+    def tied(self, tie: DonorTie, rows: Ints, given: Ints) -> Ints | Floats:
         """Return what a tie says of records, with what they were given."""
         cells = np.zeros(len(rows), dtype=np.int64)
         for name, size in zip(tie.columns, tie.sizes, strict=True):
@@ -348,7 +348,7 @@ class Acceptance:
         own = self._codes(self.targets[target], rows, given)
         return found.values[own], found.others[self._codes(found.column, rows, given)]
 
-    def _gap(self, target: int) -> Gap | None:
+    def _gap(self, target: int) -> OrderGap | None:
         name = self.targets[target]
         for rule in () if self.rules is None else self.rules.rules:
             sides = [part.value for part in rule.tree.parts if part.sign == "column"]
@@ -359,10 +359,10 @@ class Acceptance:
             plain = all(one.levels.dtype.is_numeric() for one in codes)
             if plain and self._at.get(other, -1) < target:
                 levels = [one.levels.cast(pl.Float64).to_numpy() for one in codes]
-                return Gap(other, *(np.append(one, np.nan) for one in levels))
+                return OrderGap(other, *(np.append(one, np.nan) for one in levels))
         return None
 
-    def _tied(self, target: int) -> list[Tie]:
+    def _tied(self, target: int) -> list[DonorTie]:
         """Find what rules leave of a target's values by the other columns known by then."""
         found, name = [], self.targets[target]
         for table in self._tables:
@@ -378,10 +378,10 @@ class Acceptance:
             sizes = tuple(size for i, size in enumerate(table.sizes) if i != at)
             if 1 < len(kinds) <= MOST_CHOICES:
                 choice = kind.ravel().astype(np.int64)
-                found.append(Tie(others, sizes, choice, forbidden[first], False))
+                found.append(DonorTie(others, sizes, choice, forbidden[first], False))
             elif len(kinds) > MOST_CHOICES and len(others) == 1:
                 scores = normal_scores(self._data, others[0])
-                found.append(Tie(others, sizes, scores, forbidden[:0], True))
+                found.append(DonorTie(others, sizes, scores, forbidden[:0], True))
         return found
 
     def _codes(self, name: str, rows: Ints, given: Ints) -> Ints:

@@ -123,7 +123,7 @@ class Evaluation(Result):
         alike = (self.homogeneity, self.relations, self.moments, self.correlations)
         parts = (*protected, *alike, self.propensity, self.coefficients)
         told = [*tables_of(self.constancy), *([rule_table(self.rules)] if self.rules else [])]
-        return [goals.goal_table(self.goals, sentences(self.notes)), *told, *tables_of(*parts)]
+        return [goals.goal_table(self.goals, sentences(self.notes)), *tables_of(*parts), *told]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the tables of changes by level as heat maps; `plots` returns all pictures."""
