@@ -286,7 +286,7 @@ def test_a_part_can_be_held_out_before_the_synthesis(csv, tmp_path):
 
 def test_nothing_more_is_written_without_a_hold_out(released):
     assert sorted(p.name for p in (released / "internal").iterdir()) == [
-        "evaluation.json", "evaluation.txt", "parameters.json", "records.parquet",
+        "evaluation.json", "evaluation.txt", "parameters.json", "records.parquet", "rules.toml",
     ]  # fmt: skip
     assert "hold_out" not in json.loads((released / "internal" / "parameters.json").read_text())
 

@@ -46,10 +46,15 @@ WORDS: dict[str, str] = {
     "{uniques:,}, records that have such: {records:count}",
     "synthesis.alone": "{values:count} values over all implicates stayed as they were, because no "
     "donor of the record's own subgroup could give one",
+    "synthesis.repaired": "{records:count} records over all implicates were given all their "
+    "targets by one donor, because a rule was broken otherwise",
     "synthesis.broken": "{records:count} records broke a rule before",
     "synthesis.contradicted": "{column} tells {target} almost exactly, and {records:count} records "
     "contradict it: drop it, or make it a target or a stratum",
     "goal.homogeneity": "homogeneity (smallest adjusted p)",
+    "goal.rules": "rules (records that break one more than before, worst rule and implicate)",
+    "goal.constant": "constancy (unique links by constant values that are right)",
+    "goal.constant.values": "constancy (targets whose constant values are true beyond the placebo)",
     "goal.relations": "relations (largest change of Cramér's V)",
     "goal.changed": "mean number changed (low, medium, high)",
     "goal.exposure": "true exposure (worst implicate)",

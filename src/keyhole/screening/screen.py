@@ -43,6 +43,7 @@ from keyhole.screening.dependence_screening import (
 from keyhole.screening.identifiers import Identifier
 from keyhole.screening.inspection import Inspection, RecordNumber, inspect, is_unreadable
 from keyhole.screening.safe_harbor import REMEDIES, Check, Finding, checklist
+from keyhole.screening.structure import Structure, find_structure, structure_table
 
 if TYPE_CHECKING:
     import altair
@@ -81,7 +82,8 @@ class Screening(Result):
     `columns` is their number, `inspections` what was found in each, in the order of the file;
     `constants` have one value, or none, in the whole file, and by `record_numbers` a person's
     records can be linked over releases. With `keys` the dependences are those in which a key is
-    part; `sets` says whether pairs that determine a third column were looked for.
+    part; `sets` says whether pairs that determine a third column were looked for. `structure` are
+    the rules that the records keep; they are looked for in a file that is held in memory.
     """
 
     records: Annotated[int, COUNT]
@@ -100,12 +102,16 @@ class Screening(Result):
     near_dependencies: tuple[Dependence, ...]
     warnings: tuple[str, ...]
     inspections: Annotated[tuple[Inspection, ...], HIDDEN]
+    structure: Annotated[
+        tuple[Structure, ...] | None, "Rules that the records keep; null where not looked for."
+    ] = None
 
     @property
     @figure()
     def looked_at(self) -> tuple[str, ...]:
         """What was looked for."""
-        return ("identifiers", "safe_harbor", "columns", "dependences")
+        more = () if self.structure is None else ("structure",)
+        return ("identifiers", "safe_harbor", "columns", "dependences", *more)
 
     @property
     @figure()
@@ -150,7 +156,8 @@ class Screening(Result):
         """
         none = "No variable determines another, or nearly so."
         depend = dependence_tables(self.dependencies, self.near_dependencies, none)
-        return [*self._people(), *self._columns(counts), *depend]
+        rules = [] if self.structure is None else [structure_table(self.structure, counts=counts)]
+        return [*self._people(), *self._columns(counts), *depend, *rules]
 
     def _people(self) -> Iterator[Table]:
         size = f"{plural(self.records, 'record')} and {plural(self.columns, 'column')}"
@@ -282,8 +289,9 @@ def screen(
 
     Columns are recognised by name, label and contents: direct identifiers, the items of HIPAA's
     Safe Harbor, record numbers that link releases, constants and nearly unique columns, and
-    dependences among columns. No value is ever shown. What is not found may still be there: look
-    at the file yourself as well.
+    dependences among columns, and the rules that all records keep (`keyhole.screening.structure`).
+    No record is ever shown. What is not found may still be there: look at the file yourself as
+    well.
 
     Examples
     --------
@@ -385,7 +393,21 @@ def _screened(data: Records, question: Question) -> Screening:
             *engine_notes(data),
         ),
         inspections=tuple(seen),
+        structure=_structure(
+            data,
+            [n.variable.name for n in seen if n.variable.name in telling and not n.identifiers],
+            keys,
+        ),
     )
+
+
+def _structure(
+    data: Records, columns: Sequence[str], keys: Sequence[str]
+) -> tuple[Structure, ...] | None:
+    """Find the rules that the records keep, with keys those in which a key has part."""
+    if not isinstance(data, Microdata):
+        return None
+    return find_structure(data, columns=columns, about=keys or None)
 
 
 def identifying(data: Records, names: Sequence[str], *, sure: float = 0.5) -> dict[str, str]:

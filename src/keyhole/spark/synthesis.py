@@ -25,9 +25,10 @@ from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Ints
 from keyhole.spark.tasks import without_words
 from keyhole.synthesis.chains import DrawingPlan
-from keyhole.synthesis.constraints import Acceptance, Constraint, RuleSet
+from keyhole.synthesis.constraints import Acceptance, Constraint
 from keyhole.synthesis.design import LevelScores
 from keyhole.synthesis.implicates import Progress, Task, draw_pool, model_columns
+from keyhole.synthesis.rules import EditRules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,7 +100,7 @@ class _Recipe:
     first: frozenset[str]
     level_scores: Mapping[str, LevelScores]
     columns: Mapping[str, tuple[Variable, pl.Series, bool]]
-    rules: RuleSet | None
+    rules: EditRules | None
     constraints: tuple[Constraint, ...]
 
     def plan(self, part: _Part, held: Arrays) -> DrawingPlan:
@@ -109,7 +110,7 @@ class _Recipe:
             replace(constraint, groups=held[f"constraint{i}"].astype(np.int64))
             for i, constraint in enumerate(self.constraints)
         )
-        change = held.get("must_change")
+        change = self._flags("must_change", held) if "must_change0" in held else None
         acceptance = Acceptance(part, self.targets, self.rules, change, constraints, blank)
         alike = self._flags("alike", held) if "alike0" in held else None
         return DrawingPlan(
@@ -161,10 +162,10 @@ def _table(task: Task) -> Any:
         columns[f"replace{t}"] = plan.replace[rows, t]
         if plan.alike is not None:
             columns[f"alike{t}"] = plan.alike[rows, t]
+        if acceptance.must_change is not None:
+            columns[f"must_change{t}"] = acceptance.must_change[rows, t]
     for i, constraint in enumerate(acceptance.constraints):
         columns[f"constraint{i}"] = constraint.groups[rows].astype(np.int32)
-    if acceptance.must_change is not None:
-        columns["must_change"] = acceptance.must_change[rows]
     return pa.table(columns)
 
 

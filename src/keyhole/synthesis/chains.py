@@ -16,7 +16,7 @@ import numpy.typing as npt
 from keyhole.core.options import Question
 from keyhole.kernels import nearest_donors
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.synthesis.constraints import Acceptance
+from keyhole.synthesis.constraints import MOST_CHOICES, Acceptance
 from keyhole.synthesis.design import Design
 from keyhole.synthesis.models import Fitted, centred, fit_quantiles, fit_target, refit, strongest
 
@@ -35,6 +35,10 @@ Places = npt.NDArray[np.int32]
 OFFERS = (8, 64, 512, 4096)
 # Where fewer records than this are alike, all others may give too.
 LEAST_ALIKE = 15
+# Donors with the same choice of values under the rules are a pool if there are so many.
+LEAST_POOL = 30
+# How far another pool is, and a standard deviation of a tied number, in those of a prediction.
+ANOTHER_POOL, TIED = 100.0, 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +109,7 @@ class _Source(NamedTuple):
     model: Fitted
     donors: Donors
     places: Places
+    pools: _DonorPools
 
 
 class _Fold:
@@ -124,6 +129,10 @@ class _Fold:
         """Return for each recipient the donor of each target, by its number in the file."""
         gram = self._gram("drawn")
         for t in range(len(self._plan.targets)):
+            leader = self._plan.acceptance.leader(t)
+            if leader != t:  # parts of a sum come from one donor
+                self._give(t, np.flatnonzero(self._replace[:, t]), leader)
+                continue
             for who, predictors in self._known(t):
                 for some, alike in self._kinds(t, who):
                     self._update(t, some, self._fit(t, predictors, gram, alike))
@@ -199,18 +208,27 @@ class _Fold:
         if alike and self._plan.alike is not None:
             marked = places[self._plan.alike[self._chain.rows[places], t]]
             places = marked if len(marked) >= LEAST_ALIKE else places
-        predicted = donor_model.predict(design.codes, places)
+        pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
+        predicted = np.column_stack([donor_model.predict(design.codes, places), pools.donors])
         donors = Donors(predicted, match=question.match, neighbours=question.neighbours)
-        return _Source(model, donors, places)
+        return _Source(model, donors, places, pools)
 
     def _update(self, t: int, who: Ints, source: _Source) -> None:
         """Give recipients a new donor for one target."""
-        predicted = source.model.predict(self._codes, who)
-        chosen = source.donors.draw(predicted, self._random, 1)[:, 0]
+        rows = self._chain.rows
+        tied = source.pools.place(rows[self._recipients[who]], rows[self._given[who]])
+        predicted = np.column_stack([source.model.predict(self._codes, who), tied])
+        chosen = source.donors.draw(predicted, self._random, 1)
+        chosen = self._shifted(t, who, source, chosen)[:, 0]
         if self._plan.acceptance.concerns(self._plan.targets[t]):
             chosen = self._acceptable(t, who, predicted, source, chosen)
         found = chosen >= 0
-        who, giver = who[found], source.places[chosen[found]]
+        self._given[who[found], t] = source.places[chosen[found]]
+        self._give(t, who[found], t)
+
+    def _give(self, t: int, who: Ints, leader: int) -> None:
+        """Let recipients have a target of the donor of another one, and predict by it."""
+        giver = self._given[who, leader]
         self._given[who, t] = giver
         at = self._design.names.index(self._plan.targets[t])
         self._codes[who, at] = self._design.codes[giver, at]
@@ -226,12 +244,41 @@ class _Fold:
             if not len(left) or count // 8 >= len(donors):
                 break
             offered = donors.draw(predicted[left], self._random, count)
+            offered = self._shifted(t, who[left], source, offered)
             askers = np.repeat(who[left], offered.shape[1])
             fine = self._allows(t, askers, source.places, offered.ravel()).reshape(offered.shape)
             first = fine.argmax(axis=1)
             taken = np.take_along_axis(offered, first[:, None], axis=1)[:, 0]
             chosen[left] = np.where(fine.any(axis=1), taken, -1)
         return chosen
+
+    def _shifted(self, t: int, who: Ints, source: _Source, chosen: Ints) -> Ints:
+        """Where a target is ordered with another number, take how far a donor's are apart.
+
+        The value given is that of the donor nearest to the record's own number so far apart.
+        """
+        rows, acceptance, width = self._chain.rows, self._plan.acceptance, len(self._plan.targets)
+        givers = rows[source.places]
+        own = np.repeat(givers[:, None], width, axis=1)
+        of_donors = acceptance.gap(t, givers, own)
+        mine = acceptance.gap(t, rows[self._recipients[who]], rows[self._given[who]])
+        if of_donors is None or mine is None:
+            return chosen
+        values, others = of_donors
+        order = np.argsort(values)[: int((~np.isnan(values)).sum())]
+        if not len(order):
+            return chosen
+        ordered, apart, base = values[order], (values - others)[chosen], mine[1][:, None]
+        wanted = base + apart
+        after = np.clip(np.searchsorted(ordered, wanted), 0, len(order) - 1)
+        before = np.maximum(after - 1, 0)
+        place = np.where(wanted - ordered[before] < ordered[after] - wanted, before, after)
+        # The nearest may be on the other side of the record's own number.
+        least, most = (np.searchsorted(ordered, base, side=side) for side in ("left", "right"))
+        place = np.where(apart >= 0, np.maximum(place, least), np.minimum(place, most - 1))
+        place = np.clip(place, 0, len(order) - 1)
+        known = ~np.isnan(wanted) & (chosen >= 0)
+        return np.where(known, order[place], chosen)
 
     def _allows(self, t: int, who: Ints, places: Places, chosen: Ints) -> Flags:
         rows = self._chain.rows
@@ -255,6 +302,38 @@ class _Fold:
             self._given[broken[fine]] = tried[fine]
             broken = broken[~fine]
         self._given[broken] = self._recipients[broken, None]
+
+
+class _DonorPools:
+    """Donors of a target apart by the choice of values that the rules leave them.
+
+    A pool that is too small is not split from its neighbours. `donors` has columns to match on
+    beside the prediction: the pool, if there are several, and tied numbers.
+    """
+
+    def __init__(self, acceptance: Acceptance, target: int, rows: Ints) -> None:
+        self._acceptance, self._ties = acceptance, acceptance.ties(target, rows)
+        self._steps: list[Ints] = []
+        self.donors = self.place(rows, np.repeat(rows[:, None], len(acceptance.targets), axis=1))
+
+    def place(self, rows: Ints, given: Ints) -> Floats:
+        """Return the columns of records, with what they were given so far; of donors at first."""
+        pool, pools, numbers, step = np.zeros(len(rows), dtype=np.int64), 1, [], 0
+        for tie in self._ties:
+            value = self._acceptance.tied(tie, rows, given)
+            if tie.is_number:
+                numbers.append(TIED * value)
+                continue
+            keys = pool * MOST_CHOICES + value.astype(np.int64)
+            if step == len(self._steps):
+                found, counts = np.unique(keys, return_counts=True)
+                self._steps.append(found[counts >= LEAST_POOL])
+            kept = self._steps[step]
+            places = np.searchsorted(kept, keys)
+            inside = np.append(kept, -1)[places] == keys
+            pool, pools, step = np.where(inside, pools + places, pool), pools + len(kept), step + 1
+        apart = [pool * ANOTHER_POOL] if step else []
+        return np.array([*apart, *numbers], dtype=np.float64).reshape(-1, len(pool)).T
 
 
 class Donors:

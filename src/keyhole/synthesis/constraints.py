@@ -5,21 +5,28 @@ that contradicts another column: an age of 52 beside an age group of 60 to 69 sh
 them was replaced, and which record was at risk. So where a column nearly follows from a target,
 or is closely associated with it, a record only receives values that the original has together
 with the record's own value of that column.
+
+Rules are worked out for every combination of their columns' values, so that asking is a look into
+a table. The same tables say which donors can give at all: a target tied by a rule to other columns
+is taken from a record that the rule leaves the same choice (`Acceptance.ties`), so that nothing
+need be refused afterwards, which would shift what is drawn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from keyhole.data import Microdata
-from keyhole.kernels.arrays import Flags, Ints
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.synthesis.associations import KIN, associate, evenly, grouped
 from keyhole.synthesis.design import Coded, is_numeric
+from keyhole.synthesis.rule_syntax import RuleNode
+from keyhole.synthesis.rules import EditRules
 
 # How sure one of two columns is if the other is known, from 0 for not at all to 1.
 FOLLOWS = 0.95
@@ -32,7 +39,9 @@ LEAST_FILE = 200
 RECORDS = 20_000
 # Numbers of more values than this are cut into bins, and wider categories bind nothing.
 MOST_GROUPS = 60
-MOST_CELLS = 1 << 24
+MOST_CELLS, CELLS_AT_ONCE = 1 << 24, 1 << 20
+# A tie with more different choices than this is one of numbers.
+MOST_CHOICES = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,17 +167,75 @@ def _constraint(data: Microdata, target: str, name: str, groups: Ints) -> Constr
     return Constraint(target, name, groups, seen)
 
 
-class RuleSet(Protocol):
-    """What this module needs to know of rules."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleTable:
+    """Rules on the same columns: which combinations of codes break which of them.
 
-    @property
-    def columns(self) -> frozenset[str]:
-        """The columns that the rules name."""
-        ...
+    `numbers` are the rules' places among all; `broken` has a row a combination, the last column's
+    code changing fastest, and a column a rule.
+    """
 
-    def broken(self, frame: pl.DataFrame) -> Flags:
-        """Tell for each record which rules it breaks."""
-        ...
+    columns: tuple[str, ...]
+    sizes: tuple[int, ...]
+    numbers: Ints
+    broken: Flags
+
+    def cells(self, codes: Sequence[Ints]) -> Ints:
+        """Return the rows of combinations, given by a list of codes for each column."""
+        found = np.zeros(len(codes[0]), dtype=np.int64)
+        for size, one in zip(self.sizes, codes, strict=True):
+            found = found * size + one
+        return found
+
+
+def tabulate_rules(data: Coded, rules: EditRules) -> list[RuleTable]:
+    """Work out the rules whose columns have few enough combinations of values."""
+    together: dict[tuple[str, ...], list[int]] = {}
+    for number, rule in enumerate(rules.rules):
+        together.setdefault(tuple(sorted(rule.columns)), []).append(number)
+    tables = []
+    for columns, numbers in together.items():
+        codes = [data.codes(name) for name in columns]
+        sizes = tuple(one.size for one in codes)
+        cells = int(np.prod(sizes, dtype=object))
+        if cells * len(numbers) > MOST_CELLS:
+            continue
+        some, found = EditRules(rules.rules[number] for number in numbers), []
+        values = [one.decoded(np.arange(one.size)) for one in codes]
+        for start in range(0, cells, CELLS_AT_ONCE):
+            part = np.arange(start, min(start + CELLS_AT_ONCE, cells))
+            places = np.unravel_index(part, sizes)
+            frame = [one.gather(place) for one, place in zip(values, places, strict=True)]
+            named = [one.alias(name) for one, name in zip(frame, columns, strict=True)]
+            found.append(some.broken(pl.DataFrame(named)))
+        tables.append(RuleTable(columns, sizes, np.array(numbers), np.concatenate(found)))
+    return tables
+
+
+class OrderGap(NamedTuple):
+    """An order of a target and another number: by codes, their values.
+
+    What is drawn is how far they are apart, so that the order is kept without refusing anything.
+    """
+
+    column: str
+    values: Floats
+    others: Floats
+
+
+class DonorTie(NamedTuple):
+    """What the columns that rules tie to a target say of its donors.
+
+    `values` has an entry for each combination of the codes of `columns`. Where `is_number`, it is
+    a number that a donor should have about the same of; else records with the same entry have the
+    same choice of values, and `forbidden` has a row an entry and a column a code of the target.
+    """
+
+    columns: tuple[str, ...]
+    sizes: tuple[int, ...]
+    values: Ints | Floats
+    forbidden: Flags
+    is_number: bool
 
 
 class Acceptance:
@@ -176,39 +243,60 @@ class Acceptance:
 
     `data`: the file. `targets`: the variables that are replaced, in the order of the columns of
     `given`. `rules`: rules that a record must go on keeping if it kept them. `must_change`: records
-    that may not receive an equal value. `constraints`: what a target and another column may say
-    together. `replace`: which targets of which records are replaced: a value that is still to be
-    replaced constrains nothing.
+    that may not receive an equal value, of any target or of each. `constraints`: what a target and
+    another column may say together. `replace`: which targets of which records are replaced: a
+    value that is still to be replaced constrains nothing.
     """
 
     def __init__(
         self,
         data: Coded,
         targets: Sequence[str],
-        rules: RuleSet | None,
+        rules: EditRules | None,
         must_change: Flags | None,
         constraints: Sequence[Constraint] = (),
         replace: Flags | None = None,
     ) -> None:
         rules = rules if rules is not None and rules.columns else None  # a file without rules
-        self._data, self._targets, self._replace = data, tuple(targets), replace
+        self._data, self.targets, self._replace = data, tuple(targets), replace
         self._at = {name: t for t, name in enumerate(targets)}
+        if must_change is not None and must_change.ndim == 1:
+            must_change = np.repeat(must_change[:, None], len(targets), axis=1)
         self.rules, self.must_change, self.constraints = rules, must_change, tuple(constraints)
-        self._columns: dict[str, pl.Series] = {}
         self._exempt: Flags | None = None
+        self._tables: list[RuleTable] = []
+        self._slow: tuple[EditRules, Ints, dict[str, pl.Series]] | None = None
         if rules is not None:
-            self._columns = {name: data.column(name) for name in sorted(rules.columns)}
-            self._exempt = rules.broken(pl.DataFrame(list(self._columns.values())))
+            self._tables = tabulate_rules(data, rules)
+            done = {int(number) for table in self._tables for number in table.numbers}
+            left = [number for number in range(len(rules)) if number not in done]
+            slow = EditRules(rules.rules[number] for number in left)
+            columns = {name: data.column(name) for name in sorted(slow.columns)}
+            self._slow = (slow, np.array(left), columns) if left else None
+            self._exempt = rules.broken(
+                pl.DataFrame([data.column(name) for name in sorted(rules.columns)])
+            )
+        self._ties = [self._tied(t) for t in range(len(self.targets))]
+        self._gaps = [self._gap(t) for t in range(len(self.targets))]
 
     @property
     def broken_before(self) -> Flags | None:
         """Tell for each record which rules it broke already."""
         return self._exempt
 
+    def leader(self, target: int) -> int:
+        """Return the target whose donor gives this one too: the first of those in the same sum."""
+        for rule in () if self.rules is None else self.rules.rules:
+            among = sorted(self._at[name] for name in rule.columns if name in self._at)
+            if is_sum(rule.tree) and target in among and len(among) == len(rule.columns):
+                return among[0]
+        return target
+
     def concerns(self, target: str) -> bool:
         """Tell whether anything can forbid a value of the target."""
         tied = any(target in (one.target, one.column) for one in self.constraints)
-        return self.must_change is not None or target in self._columns or tied
+        ruled = self.rules is not None and target in self.rules.columns
+        return self.must_change is not None or ruled or tied
 
     def allows(self, rows: Ints, given: Ints, target: int, donors: Ints) -> Flags:
         """Tell for each record whether it may receive the target's value of a donor.
@@ -216,14 +304,14 @@ class Acceptance:
         `given` has for each record the donor of each target (itself where nothing is replaced).
         """
         fine = np.ones(len(rows), dtype=np.bool_)
-        name = self._targets[target]
+        name = self.targets[target]
         if self.must_change is not None:
             values = self._data.codes(name).values
-            fine &= ~self.must_change[rows] | (values[donors] != values[rows])
+            fine &= ~self.must_change[rows, target] | (values[donors] != values[rows])
         changed = given.copy()
         changed[:, target] = donors
-        if name in self._columns:
-            fine &= self._keeps_rules(rows, changed)
+        if self.rules is not None and name in self.rules.columns:
+            fine &= self._keeps_rules(rows, changed, done=target, about=name)
         for constraint in self.constraints:
             if name in (constraint.target, constraint.column):
                 fine &= self._keeps_constraint(constraint, rows, changed, done=target)
@@ -231,10 +319,84 @@ class Acceptance:
 
     def keeps(self, rows: Ints, given: Ints) -> Flags:
         """Tell for each record whether it keeps rules and constraints, with what it was given."""
-        fine = self._keeps_rules(rows, given)
+        fine = self._keeps_rules(rows, given, done=len(self.targets))
         for constraint in self.constraints:
-            fine &= self._keeps_constraint(constraint, rows, given, done=len(self._targets))
+            fine &= self._keeps_constraint(constraint, rows, given, done=len(self.targets))
         return fine
+
+    def ties(self, target: int, rows: Ints) -> list[DonorTie]:
+        """Return what ties a target to other columns, as far as it matters to these donors."""
+        codes = np.unique(self._data.codes(self.targets[target]).values[rows])
+        return [
+            tie
+            for tie in self._ties[target]
+            if tie.is_number or (tie.forbidden[:, codes] != tie.forbidden[:1, codes]).any()
+        ]
+
+    def tied(self, tie: DonorTie, rows: Ints, given: Ints) -> Ints | Floats:
+        """Return what a tie says of records, with what they were given."""
+        cells = np.zeros(len(rows), dtype=np.int64)
+        for name, size in zip(tie.columns, tie.sizes, strict=True):
+            cells = cells * size + self._codes(name, rows, given)
+        return tie.values[cells]
+
+    def gap(self, target: int, rows: Ints, given: Ints) -> tuple[Floats, Floats] | None:
+        """Return the target's values and those of the number that it is ordered with, if any."""
+        found = self._gaps[target]
+        if found is None:
+            return None
+        own = self._codes(self.targets[target], rows, given)
+        return found.values[own], found.others[self._codes(found.column, rows, given)]
+
+    def _gap(self, target: int) -> OrderGap | None:
+        name = self.targets[target]
+        for rule in () if self.rules is None else self.rules.rules:
+            sides = [part.value for part in rule.tree.parts if part.sign == "column"]
+            if rule.tree.sign not in ("<=", ">=") or len(sides) != 2 or name not in sides:
+                continue
+            other = sides[0] if sides[1] == name else sides[1]
+            codes = [self._data.codes(one) for one in (name, other)]
+            plain = all(one.levels.dtype.is_numeric() for one in codes)
+            if plain and self._at.get(other, -1) < target:
+                levels = [one.levels.cast(pl.Float64).to_numpy() for one in codes]
+                return OrderGap(other, *(np.append(one, np.nan) for one in levels))
+        return None
+
+    def _tied(self, target: int) -> list[DonorTie]:
+        """Find what rules leave of a target's values by the other columns known by then."""
+        found, name = [], self.targets[target]
+        for table in self._tables:
+            others = tuple(one for one in table.columns if one != name)
+            known = all(self._at.get(one, -1) < target for one in others)
+            if name not in table.columns or not others or not known:
+                continue
+            at = table.columns.index(name)
+            any_: Flags = np.asarray(table.broken.any(axis=1))
+            forbidden = np.moveaxis(any_.reshape(table.sizes), at, -1).reshape(-1, table.sizes[at])
+            packed = np.packbits(forbidden, axis=1)
+            kinds, first, kind = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+            sizes = tuple(size for i, size in enumerate(table.sizes) if i != at)
+            if 1 < len(kinds) <= MOST_CHOICES:
+                choice = kind.ravel().astype(np.int64)
+                found.append(DonorTie(others, sizes, choice, forbidden[first], False))
+            elif len(kinds) > MOST_CHOICES and len(others) == 1:
+                scores = normal_scores(self._data, others[0])
+                found.append(DonorTie(others, sizes, scores, forbidden[:0], True))
+        return found
+
+    def _codes(self, name: str, rows: Ints, given: Ints) -> Ints:
+        """Return the codes of a column with what records were given."""
+        at = self._at.get(name)
+        codes: Ints = self._data.codes(name).values[rows if at is None else given[:, at]]
+        return codes
+
+    def _pending(self, names: Iterable[str], rows: Ints, *, done: int) -> Flags:
+        """Tell for which records one of these columns is a target after `done`, still to come."""
+        pending = np.zeros(len(rows), dtype=np.bool_)
+        for name in names:
+            if self._at.get(name, -1) > done and self._replace is not None:
+                pending |= self._replace[rows, self._at[name]]
+        return pending
 
     def _keeps_constraint(
         self, constraint: Constraint, rows: Ints, given: Ints, *, done: int
@@ -246,21 +408,48 @@ class Acceptance:
             given[:, at[constraint.column]] if constraint.column in at else rows
         ]
         fine: Flags = constraint.allowed[codes[given[:, at[constraint.target]]], groups]
-        for name in (constraint.target, constraint.column):
-            if at.get(name, -1) > done and self._replace is not None:
-                fine |= self._replace[rows, at[name]]
+        return fine | self._pending((constraint.target, constraint.column), rows, done=done)
+
+    def _keeps_rules(
+        self, rows: Ints, given: Ints, *, done: int, about: str | None = None
+    ) -> Flags:
+        """Tell for each record whether it keeps the rules it kept, with what it was given."""
+        fine = np.ones(len(rows), dtype=np.bool_)
+        if self._exempt is None:
+            return fine
+        for table in self._tables:
+            if about is None or about in table.columns:
+                codes = [self._codes(name, rows, given) for name in table.columns]
+                broken = table.broken[table.cells(codes)]
+                broken &= ~self._exempt[rows][:, table.numbers]
+                fine &= ~broken.any(axis=1) | self._pending(table.columns, rows, done=done)
+        if self._slow is not None:
+            rules, numbers, columns = self._slow
+            frame = pl.DataFrame(
+                [
+                    column.gather(given[:, self._at[name]] if name in self._at else rows)
+                    for name, column in columns.items()
+                ]
+            )
+            broken = rules.broken(frame) & ~self._exempt[rows][:, numbers]
+            for place, rule in enumerate(rules.rules):
+                if about is not None and about not in rule.columns:
+                    continue
+                fine &= ~broken[:, place] | self._pending(rule.columns, rows, done=done)
         return fine
 
-    def _keeps_rules(self, rows: Ints, given: Ints) -> Flags:
-        """Tell for each record whether it keeps the rules it kept, with what it was given."""
-        if self.rules is None or self._exempt is None:
-            return np.ones(len(rows), dtype=np.bool_)
-        at = self._at
-        frame = pl.DataFrame(
-            [
-                column.gather(given[:, at[name]] if name in at else rows)
-                for name, column in self._columns.items()
-            ]
-        )
-        broken = self.rules.broken(frame) & ~self._exempt[rows]
-        return ~np.asarray(broken.any(axis=1))
+
+def is_sum(tree: RuleNode) -> bool:
+    """Tell whether a rule says that a column is the sum of others."""
+    return tree.sign == "==" and any(part.sign == "+" for part in tree.parts)
+
+
+def normal_scores(data: Coded, name: str) -> Floats:
+    """Return for each code of a number its rank in the file as a normal deviate."""
+    from scipy.special import ndtri
+
+    codes = data.codes(name)
+    counts = np.bincount(codes.values, minlength=codes.size)
+    middle = (np.cumsum(counts) - counts / 2) / max(counts.sum(), 1)
+    scores: Floats = ndtri(np.clip(middle, 1e-6, 1 - 1e-6))
+    return scores

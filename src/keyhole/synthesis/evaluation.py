@@ -22,6 +22,7 @@ from keyhole.synthesis.changes import (
     reconstruct,
 )
 from keyhole.synthesis.comparisons import TargetBars, compare_with_original, target_bars
+from keyhole.synthesis.constancy import Constancy, constancy
 from keyhole.synthesis.constraints import find_constraints
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.goals import Goal, GoalLimits
@@ -35,6 +36,8 @@ from keyhole.synthesis.remaining_risk import (
     true_exposure,
     visibly_changed,
 )
+from keyhole.synthesis.rule_counts import RuleCount, count_broken, rule_table
+from keyhole.synthesis.rules import EditRules
 from keyhole.utility import Coefficients, Correlations, Distributions, Moments, Propensity
 from keyhole.utility.figures import sentences
 from keyhole.utility.formulas import formula_columns
@@ -65,6 +68,10 @@ class Evaluation(Result):
         The distributions of the targets before and after, to be drawn.
     notes
         What was left out, and why.
+    rules
+        The records that break each rule, before and in each implicate.
+    constancy
+        What an intruder learns from values that are the same in all implicates.
     """
 
     implicates: int
@@ -86,6 +93,8 @@ class Evaluation(Result):
     goals: tuple[Goal, ...]
     bars: Annotated[tuple[TargetBars, ...], HIDDEN] = ()
     notes: tuple[str, ...] = ()
+    rules: tuple[RuleCount, ...] = ()
+    constancy: Annotated[Constancy | None, "Null with a single implicate."] = None
 
     @property
     @figure(Named("goals_met"), "Those not judged do not count.")
@@ -112,7 +121,8 @@ class Evaluation(Result):
         protected = (self.changed, *attacked, self.exposure, self.visible, self.self_match)
         alike = (self.homogeneity, self.relations, self.moments, self.correlations)
         parts = (*protected, *alike, self.propensity, self.coefficients)
-        return [goals.goal_table(self.goals, sentences(self.notes)), *tables_of(*parts)]
+        told = [*tables_of(self.constancy), *([rule_table(self.rules)] if self.rules else [])]
+        return [goals.goal_table(self.goals, sentences(self.notes)), *tables_of(*parts), *told]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the tables of changes by level as heat maps; `plots` returns all pictures."""
@@ -135,6 +145,7 @@ def evaluate(
     formula: str | None = None,
     self_match: int = 2_000,
     limits: GoalLimits | None = None,
+    rules: EditRules | None = None,
     asked: Mapping[str, Any] | None = None,
     seed: int,
     progress: Progress | None = None,
@@ -153,6 +164,8 @@ def evaluate(
         How many protected records are linked with the original, at most; 0 for none.
     limits
         What the goals ask for.
+    rules
+        The rules that every implicate is to keep.
     asked
         The options of the run: what it had already is not advised.
     seed
@@ -209,6 +222,7 @@ def evaluate(
     if exposure.designated_only:
         notes += ("true exposure is judged on the uniques that were designated as at risk",)
     limits, asked = limits or GoalLimits(), asked or {}
+    kept, constant = count_broken(implicates, rules), constancy(implicates, designation)
     return Evaluation(
         implicates=len(implicates),
         changed=changed,
@@ -219,6 +233,8 @@ def evaluate(
         **utility,
         notes=notes,
         goals=(
+            goals.rules_goal(kept),
+            *goals.constancy_goals(constant, asked),
             goals.homogeneity_goal(utility["homogeneity"], limits, asked),
             goals.relations_goal(utility["relations"], limits),
             goals.monotone_goal(changed.average),
@@ -226,5 +242,7 @@ def evaluate(
             goals.self_match_goal(matched, limits, targets, asked),
             goals.decoy_goal(visible, designation),
         ),
+        rules=kept,
+        constancy=constant,
         bars=tuple(target_bars(implicates, target) for target in targets),
     )

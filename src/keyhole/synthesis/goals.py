@@ -20,8 +20,10 @@ from keyhole.core.tables import Table
 from keyhole.errors import OptionError
 from keyhole.synthesis.associations import Relations
 from keyhole.synthesis.changes import LevelChanges
+from keyhole.synthesis.constancy import Constancy
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.remaining_risk import SelfMatch, TrueExposure, VisibleChanges
+from keyhole.synthesis.rule_counts import RuleCount
 from keyhole.utility import Distributions
 from keyhole.utility.distributions import VariableTest
 from keyhole.utility.figures import sentences
@@ -96,6 +98,39 @@ def _measured(value: float | tuple[float | None, ...] | None) -> str:
     return "not estimable" if value is None else f"{value:.4f}"
 
 
+def rules_goal(counts: Sequence[RuleCount]) -> Goal:
+    """Judge whether no implicate breaks a rule more often than the original."""
+    name, wanted = Note("goal.rules"), "at most 0"
+    if not counts:
+        return Goal(name, None, wanted, None, "There is no rule, given or found.")
+    worse = [one.rule for one in counts if one.worst > one.original]
+    advice = ""
+    if worse:
+        advice = f"{len(worse):,} of {len(counts):,} rules. Try coarser strata, or fewer targets."
+    return Goal(name, float(max(one.worst - one.original for one in counts)), wanted, not worse,
+                advice)  # fmt: skip
+
+
+def constancy_goals(found: Constancy | None, asked: Asked = NOTHING) -> list[Goal]:
+    """Judge whether what is constant is no more often true than for a placebo."""
+    names = Note("goal.constant"), Note("goal.constant.values")
+    if found is None:
+        alone = "With one implicate there is nothing to compare."
+        return [Goal(name, None, "at most the placebo's", None, alone) for name in names]
+    kept = "Targeted replacement keeps true values: all targets of a record (without targeted)."
+    advice = kept if asked.get("targeted") else "Allow more donors: coarser strata, fewer rules."
+    none = "No record is alone by its constant values."
+    rate, bound, excess = found.rate, found.bound, found.excess
+    linked = None if rate is None else rate <= (bound if bound is not None else 0.0) + ROUNDING
+    wanted = "at most the placebo's" if bound is None else f"at most {bound:.4f}, the placebo's"
+    said = none if linked is None else "" if linked else advice
+    more = f"{listed(excess)}. {advice}" if excess else ""
+    return [
+        Goal(names[0], rate, wanted, linked, said),
+        Goal(names[1], float(len(excess)), "at most 0", not excess, more),
+    ]
+
+
 def homogeneity_goal(found: Distributions, limits: GoalLimits, asked: Asked = NOTHING) -> Goal:
     """Judge whether all adjusted p are large enough."""
     failing = dict.fromkeys(one.name for one in found.tests if one.adjusted < limits.p)
@@ -159,8 +194,8 @@ def monotone_goal(levels: Sequence[LevelChanges]) -> Goal:
         met = all(after >= before - ROUNDING for before, after in pairwise(means))
     if met is False:
         said.append(
-            "Forbid high-risk records an equal value (change 3, or 2 for medium risk too), or "
-            "let those of lower risk keep a target (graded)."
+            "Forbid high-risk records an equal value (graded), and those of medium risk too "
+            "(change 2)."
         )
     measured = tuple(row.mean for row in levels)
     wanted = "rising with the level, or equal"
@@ -240,8 +275,6 @@ def _more_change(keys: Sequence[str], targets: Sequence[str], asked: Asked) -> l
     tried = []
     if asked.get("targeted"):
         tried.append("all targets of every record (without targeted)")
-    if asked.get("graded"):
-        tried.append("all targets at every level (not graded)")
     if asked.get("change", 4) > 1:
         tried.append("no equal values (change 1)")
     untouched = [key for key in keys if key not in targets]

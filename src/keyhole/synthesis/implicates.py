@@ -57,6 +57,8 @@ class Implicates:
         How many subgroups there are, and how many of them borrowed a model.
     borrowing
         Which ones these are.
+    placebo
+        The donors of one implicate more, which is never released: the truth of a placebo.
     """
 
     data: Microdata
@@ -66,6 +68,7 @@ class Implicates:
     subgroups: int
     borrowed: int
     borrowing: tuple[Subgroup, ...] = ()
+    placebo: npt.NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.donors)

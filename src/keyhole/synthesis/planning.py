@@ -15,6 +15,7 @@ from keyhole.core.options import Problem, Question
 from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.errors import ColumnError, InputError, OptionError
+from keyhole.kernels.arrays import Flags
 from keyhole.synthesis.associations import comparable_columns, compare_relations
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance, Constraint, find_constraints
@@ -28,7 +29,6 @@ from keyhole.synthesis.targets import (
     TargetChoice,
     choose_targets,
     default_predictors,
-    grade_targets,
     predicts,
 )
 from keyhole.utility.formulas import formula_columns
@@ -44,6 +44,10 @@ ALL_AT_RISK = Problem(
 
 Found = Iterator[tuple[Place, str]]
 """Where in the options a problem is, and what to say of it."""
+# The level of a high risk.
+HIGHEST = 3
+# A value that so many of the records at risk have may return to any of them.
+FREQUENT = 0.25
 # How often decoys are drawn anew, each time a little more than should do.
 ATTEMPTS, BEYOND = 5, 1.01
 # So much below the level asked for is near enough.
@@ -165,7 +169,11 @@ def _draw(
     else:
         plan = replace(plan, predictors=predictors)
     rest = part_of(progress, 0.2, 1.0)
-    drawn = drawing(plan, implicates=question.implicates, progress=rest)
+    # One more than is released is a placebo: see `keyhole.synthesis.constancy`.
+    wanted, more = question.implicates, int(question.implicates > 1)
+    drawn = drawing(plan, implicates=wanted + more, progress=rest)
+    if more:
+        drawn = replace(drawn, donors=drawn.donors[:wanted], placebo=drawn.donors[wanted])
     return Drawn(found, choice, plan, drawn)
 
 
@@ -176,23 +184,38 @@ def _plan(
     constraints: Sequence[Constraint],
 ) -> DrawingPlan:
     blank, question = choice.replace, asked.question
-    if question.graded and not choice.targeted:
-        random = np.random.default_rng(np.random.SeedSequence(question.seed, spawn_key=(3,)))
-        blank = grade_targets(blank, designation.level, random)
     alike = None
     if choice.targeted and question.donors == "folds":
         # A value is replaced because it stands out: only such values may take its place.
         alike = blank & designation.at_risk[:, None]
-    must_change = designation.level >= question.change if question.change < 4 else None
+    # All targets are drawn, so that no value is constant because it is true: the level decides
+    # what may return.
+    must_change = np.repeat((designation.level >= question.change)[:, None], len(blank[0]), axis=1)
+    if question.graded:
+        varied = [_is_varied(asked.data, name, designation.at_risk) for name in choice.targets]
+        must_change |= (designation.level >= HIGHEST)[:, None] & np.array(varied)
     return DrawingPlan(
         choice.targets,
         _predictors(asked, choice.targets),
         blank,
         question,
-        Acceptance(asked.data, choice.targets, asked.rules, must_change, constraints, blank),
+        Acceptance(
+            asked.data,
+            choice.targets,
+            asked.rules,
+            must_change if must_change.any() else None,
+            constraints,
+            blank,
+        ),
         frozenset([*question.keys, *choice.targets, *question.strata]),
         alike,
     )
+
+
+def _is_varied(data: Microdata, name: str, at_risk: Flags) -> bool:
+    """Tell whether no value of a target is so frequent that forbidding it would shift the rest."""
+    counts = np.bincount(data.codes(name).values[at_risk])
+    return bool(counts.max() <= FREQUENT * at_risk.sum())
 
 
 def _predictors(asked: SynthesisRequest, targets: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -186,6 +186,7 @@ def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
         folder = temporary / "internal"
         parameters = {"keyhole": version("keyhole"), **made.parameters}
         (folder / "parameters.json").write_text(_json(parameters))
+        (folder / "rules.toml").write_text(_rules_toml(made.parameters["rules"]), encoding="utf-8")
         (folder / "evaluation.json").write_text(_json(made.to_dict()))
         (folder / "evaluation.txt").write_text(made.summary() + "\n", encoding="utf-8")
         made.designation.to_frame().write_parquet(folder / "records.parquet")
@@ -195,6 +196,12 @@ def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
             people.save(folder / f"original{suffix}")
             made.control.save(folder / f"control{suffix}")
     return out
+
+
+def _rules_toml(rules: Mapping[str, str]) -> str:
+    """Write rules as a file that can be edited and given as `rules`."""
+    lines = [f"{json.dumps(name)} = {json.dumps(text)}" for name, text in rules.items()]
+    return "\n".join(["[rules]", *lines]) + "\n"
 
 
 @contextmanager

@@ -39,8 +39,10 @@ from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.exposure.uniques import NAMED_FROM
-from keyhole.kernels.arrays import Flags
-from keyhole.synthesis.chains import Match
+from keyhole.kernels.arrays import Array, Flags, Ints
+from keyhole.screening.structure import find_structure
+from keyhole.synthesis.associations import NEVER_RELEASED
+from keyhole.synthesis.chains import DrawingPlan, Match
 from keyhole.synthesis.designate import MOST_DECOYS, Designation, designate
 from keyhole.synthesis.evaluation import evaluate
 from keyhole.synthesis.goals import GoalLimits
@@ -57,7 +59,7 @@ from keyhole.synthesis.planning import (
 )
 from keyhole.synthesis.release import dropped_columns, require_free
 from keyhole.synthesis.result import Synthesis
-from keyhole.synthesis.rules import EditRules
+from keyhole.synthesis.rules import LONGEST_NAME, EditRules
 from keyhole.synthesis.targets import order_targets
 
 # So many subgroups that borrow a model are named.
@@ -123,6 +125,15 @@ def synthesise(
             metavar="RULES.toml",
         ),
     ] = None,
+    structure: Annotated[
+        int,
+        Option(
+            "Rules found in the file itself (routing, ranges, orders, sums, impossible "
+            "combinations) are kept too where chance alone would have at least this many records "
+            "break them; 0 looks for none.",
+            low=0,
+        ),
+    ] = 20,
     implicates: Annotated[
         int, Option("How many implicates to draw.", low=1, high=MOST_IMPLICATES)
     ] = 5,
@@ -130,7 +141,11 @@ def synthesise(
         bool, Option("In each record replace only what breaks its minimal uniques.")
     ] = False,
     graded: Annotated[
-        bool, Option("Let records of lower risk keep one of their targets; not with `targeted`.")
+        bool,
+        Option(
+            "Let the risk level decide what may return: records of high risk never receive an "
+            "equal value, those of lower risk may."
+        ),
     ] = True,
     decoys: Annotated[
         float,
@@ -306,7 +321,7 @@ def synthesise(
         question,
         opened,
         question.targets if keep_order else order_targets(opened, question.targets),
-        read_rules(question.rules),
+        _all_rules(question, opened),
         partial(_designate, question, opened),
         drawing,
     )
@@ -321,6 +336,7 @@ def synthesise(
         formula=question.formula,
         self_match=question.self_match,
         limits=GoalLimits(relation=question.relations),
+        rules=request.rules,
         asked=asked,
         seed=question.seed,
         progress=part_of(tell, 0.7, 1.0),
@@ -423,6 +439,36 @@ def held_out_records(records: int, question: Question) -> Flags:
     return out
 
 
+def _all_rules(question: Question, data: Microdata) -> EditRules:
+    """Return the rules given, and those that the file itself shows of its targets."""
+    given = read_rules(question.rules) or EditRules([])
+    if not question.structure:
+        return given
+    released = [v.name for v in data.variables if v.role not in NEVER_RELEASED]
+    found = find_structure(data, columns=released, about=question.targets)
+    found = tuple(one for one in found if one.expected >= question.structure)
+    problems = [
+        Problem(
+            "{0!r} is the sum of {1!r} and {2!r}, so that whoever has two of them knows the third: "
+            "make all of them {targets}, leave one out with {drop}, or say {structure} 0.",
+            *one.columns,
+        )
+        for one in found
+        if one.kind == "sum" and not set(one.columns) <= set(question.targets)
+    ]
+    if problems:
+        raise OptionError(problems)
+    names = [f"{one.kind}: {', '.join(one.columns)}"[:LONGEST_NAME] for one in found]
+    named: dict[str, str] = {}
+    for name, one in zip(names, found, strict=True):
+        same = sum(other.startswith(f"{name} ") or other == name for other in named)
+        named[f"{name[: LONGEST_NAME - 6]} {same + 1}" if same else name] = one.rule
+    taken = {rule.text for rule in given.rules}
+    own = EditRules.parse({k: text for k, text in named.items() if text not in taken})
+    clash = set(given.names)
+    return EditRules([*given.rules, *(rule for rule in own.rules if rule.name not in clash)])
+
+
 def _designate(question: Question, data: Microdata, decoys: float) -> Designation:
     names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
     return designate(data, decoys=decoys, **{name: question.values[name] for name in names})
@@ -434,17 +480,28 @@ def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
     values = {**question.values, "targets": request.targets, "models": question.models or {}}
     first = ("seed", "keys", "targets", "strata", "implicates", "targeted", "decoys")
     second = ("relations", "cutoff", "weight", "fraction", "least_probability")
-    rules = () if request.rules is None else request.rules.rules
     return {
         **{name: values[name] for name in first},
-        "graded": question.graded and not question.targeted,
+        "graded": question.graded,
+        "structure": question.structure,
         **{name: values[name] for name in second},
         "predictors": drawn.plan.predictors,
-        "rules": {rule.name: rule.text for rule in rules},
+        "rules": {rule.name: rule.text for rule in (request.rules or EditRules([])).rules},
         "withheld": dropped_columns(request.data),
         **{name: values[name] for name in DRAWING},
         **({} if question.hold_out is None else {"hold_out": question.hold_out}),
     }
+
+
+def _from_one_donor(plan: DrawingPlan, rows: Ints, donors: Array) -> Flags:
+    """Tell which records have all their targets of one other record: those that were repaired."""
+    blank = plan.replace[rows]
+    leads = [plan.acceptance.leader(t) == t for t in range(len(plan.targets))]
+    blank = blank & np.array(leads)
+    lowest = np.where(blank, donors, np.iinfo(donors.dtype).max).min(axis=1)
+    highest = np.where(blank, donors, -1).max(axis=1)
+    found: Flags = (blank.sum(axis=1) > 1) & (lowest == highest) & (lowest != rows)
+    return found
 
 
 def _notes(made: Drawn) -> tuple[str, ...]:
@@ -455,6 +512,9 @@ def _notes(made: Drawn) -> tuple[str, ...]:
     )
     if alone:
         notes.append(Note("synthesis.alone", values=alone))
+    repaired = sum(int(_from_one_donor(plan, drawn.rows, one).sum()) for one in drawn.donors)
+    if repaired:
+        notes.append(Note("synthesis.repaired", records=repaired))
     broken = plan.acceptance.broken_before
     if broken is not None and broken.any():
         notes.append(Note("synthesis.broken", records=int(broken.any(axis=1).sum())))

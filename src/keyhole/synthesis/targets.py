@@ -5,9 +5,8 @@ imputed for the exact variables that put each of these records at risk". Targete
 so: of each record the fewest variables that break all its minimal uniques, but at least two.
 
 They also found that their riskiest records were changed no more than the others. Graded
-replacement changes that: a record of high risk loses all its targets, one of medium risk keeps
-one of them every other time, and one of low risk always keeps one. Enough is replaced to break its
-fingerprint, and the analyst loses less.
+replacement changes that: all targets of every record are drawn, but one of high risk never draws
+an equal value. (To let others keep a value would show it: it would be the same in all implicates.)
 """
 
 from __future__ import annotations
@@ -34,8 +33,6 @@ from keyhole.synthesis.designate import Designation
 MOST_TARGETS = 16
 # Categories with more levels than this predict little and cost much.
 MOST_LEVELS = 100
-# The chance that a record of each level, 0 (a decoy) to 3, keeps one of its targets.
-KEPT = (1.0, 1.0, 0.5, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,26 +233,3 @@ def predicts(data: Microdata, name: str) -> bool:
     if variable.role in NEVER_RELEASED or variable.kind == "text" or levels < 2:
         return False
     return variable.kind != "category" or levels <= MOST_LEVELS
-
-
-def grade_targets(
-    replace: Flags, level: npt.NDArray[np.integer], random: np.random.Generator
-) -> Flags:
-    """Let records of lower levels keep one of their targets, drawn at random.
-
-    A record with a single target keeps none: it would not be protected at all.
-
-    Examples
-    --------
-    >>> replace = np.ones((4, 3), dtype=bool)
-    >>> graded = grade_targets(replace, np.array([1, 1, 3, 3]), np.random.default_rng(1))
-    >>> graded.sum(axis=1).tolist()
-    [2, 2, 3, 3]
-    """
-    chance = np.asarray(KEPT)[level]
-    keeps = (random.random(len(level)) < chance) & (replace.sum(axis=1) > 1)
-    lots = np.where(replace, random.random(replace.shape), -1.0)
-    out = replace.copy()
-    who = np.flatnonzero(keeps)
-    out[who, lots[who].argmax(axis=1)] = False
-    return out

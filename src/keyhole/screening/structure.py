@@ -1,0 +1,201 @@
+"""Structure of a file: what its records never say.
+
+Impossible combinations, ranges, routing (blank exactly when …), orders and sums of numbers, and
+columns that determine others. Every one is a rule in the language of the rules of a synthesis,
+which can be edited and must be kept by what is drawn: a man with a birth or an income below the
+wages shows which value was replaced (Hawala & Funk, section 2.2).
+
+A combination that nobody has may be an accident. It counts as impossible only if so many records
+are expected to have it under the best smaller model (independence for two columns, no three-way
+interaction for three) that in a file without structure the chance of reporting any at all is at
+most one in a hundred.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import polars as pl
+
+from keyhole.core.marks import COUNT, figure
+from keyhole.core.tables import Table
+from keyhole.data.microdata import Microdata
+
+Kind = Literal["determined", "routing", "order", "sum", "range", "impossible"]
+# The words of the rule language, which are no names of columns.
+_PLAIN = re.compile(r"[^\W\d][\w.]*")
+_WORDS = frozenset({"and", "or", "not", "in", "is", "missing", "implies", "true", "false"})
+# So many structures are shown.
+SHOWN = 30
+# A list of values longer than this is not printed whole.
+LONG = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """One structure: the rule that says it, and how well the file keeps it.
+
+    `support` are the records the rule is about, `exceptions` those that break it, and `expected`
+    how many would if the columns had nothing to do with each other (for three columns: nothing
+    beyond what each two have).
+    """
+
+    kind: Kind
+    columns: tuple[str, ...]
+    rule: str
+    support: Annotated[int, COUNT]
+    exceptions: Annotated[int, COUNT]
+    expected: float
+
+    @property
+    @figure()
+    def sentence(self) -> str:
+        """The structure in a sentence."""
+        said = self.rule if len(self.rule) <= LONG else f"{self.rule[: LONG - 1]}…"
+        first, *rest = self.columns
+        match self.kind:
+            case "determined":
+                said = f"{first} follows from {rest[0]}"
+            case "routing":
+                # The rule is "(blank => condition) and (condition => blank)".
+                when = self.rule.split(" => ", 1)[1].split(") and (", 1)[0]
+                when = when if len(when) <= LONG else f"{when[: LONG - 1]}…"
+                said = f"{first} is blank exactly where {when}"
+        kept = "no exception" if not self.exceptions else f"{self.exceptions:,} exceptions"
+        if self.exceptions == 1:
+            kept = "1 exception"
+        return (
+            f"{said}: {kept} in {self.support:,} records, where chance would make "
+            f"{math.floor(self.expected):,}."
+        )
+
+
+def structure_table(found: Sequence[Structure], *, counts: bool = True) -> Table:
+    """Lay structures out, the most surprising of each kind first."""
+    heads = ["kind", "rule", *(["records", "exceptions", "expected"] if counts else [])]
+    rows = []
+    for one in found[:SHOWN]:
+        rule = one.rule if len(one.rule) <= LONG else f"{one.rule[: LONG - 1]}…"
+        figures = [f"{one.support:,}", f"{one.exceptions:,}", f"{math.floor(one.expected):,}"]
+        rows.append([one.kind, rule, *(figures if counts else [])])
+    notes = ["Expected: exceptions that chance alone would make."] if counts and found else []
+    if len(found) > SHOWN:
+        notes.append(f"{SHOWN} of {len(found):,}; the JSON has all.")
+    if not found:
+        notes.append("No rule was found that all records keep.")
+    return Table("Structure", heads if found else [], rows, notes)
+
+
+def find_structure(
+    data: Microdata, *, columns: Iterable[str] | None = None, about: Iterable[str] | None = None
+) -> tuple[Structure, ...]:
+    """Find the structure of a file, the most surprising of each kind first.
+
+    Parameters
+    ----------
+    data
+        The file.
+    columns
+        The columns looked at; all but free text if left out.
+    about
+        Only structures that one of these columns has part in.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> rows = 400
+    >>> sex, age = [*"fm"] * rows, [*range(20, 70)] * (rows // 25)
+    >>> births = [a % 3 if s == "f" and a <= 50 else None for s, a in zip(sex, age)]
+    >>> from keyhole.data import load
+    >>> people = load(pl.DataFrame({"sex": sex, "age": age, "births": births}))
+    >>> for one in find_structure(people):
+    ...     print(one.sentence)
+    births is blank exactly where age >= 51 or sex == 'm': no exception in 800 records, where ...
+    """
+    from keyhole.screening.structure_search import search_structure
+
+    found = search_structure(data, columns, None if about is None else frozenset(about))
+    order = ("routing", "determined", "order", "sum", "range", "impossible")
+    return tuple(sorted(found, key=lambda one: (order.index(one.kind), -one.expected, one.rule)))
+
+
+def name_in_rule(name: str) -> str:
+    """Write a column's name as a rule does."""
+    if _PLAIN.fullmatch(name) and name.lower() not in _WORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def value_in_rule(value: Any) -> str:
+    """Write a value as a rule does."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"{value:.15g}"
+    return str(value) if not isinstance(value, str) else "'" + value.replace("'", "''") + "'"
+
+
+def condition(name: str, levels: pl.Series, codes: Sequence[int]) -> str:
+    """Write that a column has one of some codes; the code past the last level is missing.
+
+    Examples
+    --------
+    >>> condition("age", pl.Series([20, 30, 40, 50]), [2, 3, 4])
+    '(age >= 40 or age is missing)'
+    >>> condition("state", pl.Series(["AK", "AL", "AR"]), [0, 2])
+    "state in ('AK', 'AR')"
+    """
+    column, last = name_in_rule(name), len(levels)
+    known = sorted(code for code in codes if code < last)
+    blank = [f"{column} is missing"] if len(known) < len(codes) else []
+    if len(known) == last:
+        parts = [f"{column} is not missing"]
+    elif not known:
+        parts = []
+    elif len(known) == 1 and (known[0] not in (0, last - 1) or last <= 2):
+        parts = [f"{column} == {value_in_rule(levels[known[0]])}"]
+    elif levels.dtype.is_numeric() or levels.dtype.is_temporal():
+        parts = _intervals(column, levels, known)
+    else:
+        parts = [f"{column} in ({', '.join(value_in_rule(levels[code]) for code in known)})"]
+    every = [*parts, *blank]
+    return f"({' or '.join(every)})" if len(every) > 1 else every[0]
+
+
+def _intervals(column: str, levels: pl.Series, known: Sequence[int]) -> list[str]:
+    """Write the codes as intervals where that is shorter than a list."""
+    breaks = [i for i in range(1, len(known)) if known[i] != known[i - 1] + 1]
+    runs = [known[i:j] for i, j in zip([0, *breaks], [*breaks, len(known)], strict=True)]
+    if len(runs) > 2 and len(known) <= 60:
+        return [f"{column} in ({', '.join(value_in_rule(levels[code]) for code in known)})"]
+    parts = []
+    for run in runs:
+        ends = []
+        if run[0] > 0:
+            ends.append(f"{column} >= {rule_bound(levels, run[0], up=False)}")
+        if run[-1] < len(levels) - 1:
+            ends.append(f"{column} <= {rule_bound(levels, run[-1], up=True)}")
+        text = " and ".join(ends)
+        if len(run) == 1 and len(ends) == 2:
+            text = f"{column} == {value_in_rule(levels[run[0]])}"
+        parts.append(f"({text})" if len(runs) > 1 and len(ends) > 1 and len(run) > 1 else text)
+    return parts
+
+
+def rule_bound(levels: pl.Series, code: int, *, up: bool) -> str:
+    """Write the roundest number between a level and the next one beyond it."""
+    value, beyond = levels[code], levels[code + 1 if up else code - 1]
+    if not levels.dtype.is_numeric():
+        return str(value)
+    low, high = (value, beyond) if up else (beyond, value)
+    for power in range(18, -16, -1):
+        step = 10.0**power
+        tried = math.floor(high / step) * step if not up else math.ceil(low / step) * step
+        fits = low <= tried < high if up else low < tried <= high
+        if fits:
+            return value_in_rule(int(tried) if float(tried).is_integer() else round(tried, 15))
+    return value_in_rule(value)
