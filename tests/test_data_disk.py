@@ -47,7 +47,7 @@ print(json.dumps(told))
 
 def _save_where_files_stay_small(folder: Path, limit: int) -> dict[str, str]:
     command = [sys.executable, "-c", _SCRIPT, str(folder), str(limit), *KINDS]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.stderr == ""
     told: dict[str, str] = json.loads(done.stdout)
     return told
