@@ -68,7 +68,7 @@ def context(
     watched: Watched,
 ) -> Iterator[BrowserContext]:
     """A browser that came in by the link, and must not have asked for anything elsewhere."""
-    found = browser.new_context(viewport={"width": 1280, "height": 900})
+    found = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     found.set_default_timeout(SECONDS * 1000)
     watched.watch(found)
     yield found
@@ -194,7 +194,7 @@ def test_a_job_outlives_a_reload_and_the_server(
     server.stop()
     server.start()
     watched.errors.clear()  # the page did notice that nobody answered
-    page.goto(f"{server.origin}/project/1/data")
+    page.goto(f"{server.origin}/project/1/data", wait_until="domcontentloaded")
     assert settled(page) == "done"
     watched.errors.clear()
 
@@ -224,7 +224,7 @@ def test_two_tabs_see_each_others_changes(
 def test_no_page_has_a_serious_fault_for_those_who_see_or_move_otherwise(
     browser: Browser, server: Server, watched: Watched
 ) -> None:
-    found = browser.new_context(viewport={"width": 1280, "height": 900})
+    found = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     watched.watch(found)
     page = found.new_page()
     page.goto(server.link)
@@ -258,7 +258,7 @@ def _faults(page: Page, name: str) -> list[str]:
 
 
 def test_pages_work_as_plain_forms_without_scripts(browser: Browser, server: Server) -> None:
-    found = browser.new_context(java_script_enabled=False)
+    found = browser.new_context(java_script_enabled=False, reduced_motion="reduce")
     page = found.new_page()
     page.goto(server.link)
     page.get_by_role("button", name="review.toml").click()
