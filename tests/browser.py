@@ -13,9 +13,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from tests.forking import fork_server
 
 CHROMIUM = "/usr/bin/chromium"
+# What a page waits for comes at once; on a busy machine it may not.
+SECONDS = 240
+expect.set_options(timeout=SECONDS * 1000)
 
 
 @dataclass
@@ -23,17 +27,23 @@ class Server:
     """A `keyhole serve` of a folder, in a process of its own."""
 
     folder: Path
+    forked: bool = True
+    """Whether it and its jobs are forked off a process that has imported all; else new ones."""
     port: int = 0
-    process: subprocess.Popen[str] | None = None
+    process: Any = None
+    said: Any = None
     link: str = ""
 
     def start(self) -> None:
         """Start it, on the port it had before if there was one, and wait for its link."""
-        command = [sys.executable, "-m", "keyhole", "serve", str(self.folder), "--no-open",
-                   "--port", str(self.port)]  # fmt: skip
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        words = ["serve", str(self.folder), "--no-open", "--port", str(self.port)]
+        if self.forked:
+            self.process, self.said = fork_server(words)
+        else:
+            command = [sys.executable, "-m", "keyhole", *words]
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            self.said = self.process.stdout
+        for line in self.said:
             found = re.search(r"http://127\.0\.0\.1:(\d+)/enter\S+", line)
             if found:
                 self.link, self.port = found[0], int(found[1])
@@ -44,9 +54,8 @@ class Server:
         """Stop it at once, as a closed terminal would."""
         if self.process is not None:
             self.process.kill()
-            self.process.wait()
-            if self.process.stdout is not None:
-                self.process.stdout.close()
+            self.process.join() if self.forked else self.process.wait()
+            self.said.close()
 
     @property
     def origin(self) -> str:
@@ -80,9 +89,9 @@ class Watched:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Server]:
+def serving(folder: Path, *, forked: bool = True) -> Iterator[Server]:
     """Serve a folder for as long as it is needed."""
-    server = Server(folder)
+    server = Server(folder, forked)
     server.start()
     try:
         yield server
@@ -104,7 +113,7 @@ def chromium() -> Iterator[Browser]:
                 browser.close()
 
 
-def started(page: Page, click: Callable[[], object], seconds: float = 30) -> None:
+def started(page: Page, click: Callable[[], object], seconds: float = SECONDS) -> None:
     """Click what starts a job, and wait until the page shows that one."""
     before = page.locator("#job").get_attribute("data-job")
     click()
@@ -116,7 +125,7 @@ def started(page: Page, click: Callable[[], object], seconds: float = 30) -> Non
     raise AssertionError("no job was started")
 
 
-def settled(page: Page, seconds: float = 120) -> str:
+def settled(page: Page, seconds: float = SECONDS) -> str:
     """Wait until the page shows no job under way, and return how the last one ended."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -1,5 +1,6 @@
-"""Settings of the whole suite, and the databases that stores are tested on."""
+"""Settings of the whole suite, and what many of its files share."""
 
+import gc
 import os
 import shutil
 import sys
@@ -16,11 +17,58 @@ settings.register_profile(
 )
 settings.load_profile("keyhole")
 
+# Nothing of what is imported to be tested is ever let go of: there is nothing to collect in it.
+gc.disable()
+
+# The files that take longest are begun first, so that all workers are busy to the end.
+LONGEST = ["spark", "workbench_browser"]
+
 
 def pytest_addoption(parser):
     """Take the options of the goldens."""
     parser.addoption("--record-goldens", action="store_true", help="store each verb's JSON anew")
     parser.addoption("--golden-words", action="store_true", help="compare the wording of notes too")
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with what takes longest."""
+    ranks = {name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(work_unit(item.nodeid), len(ranks)))
+
+
+def pytest_collection_finish():
+    """Collect garbage from here on, of what tests make."""
+    gc.freeze()
+    gc.enable()
+
+
+def work_unit(nodeid):
+    """Return the file that a test is in; all that Spark is needed for counts as one."""
+    file = nodeid.split("::")[0]
+    return "spark" if "spark" in nodeid.lower() else file.removeprefix("tests/test_")[: -len(".py")]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each file to one worker, so that what its tests share is made once; and so Spark."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return work_unit(nodeid)
+
+    config.option.loadscopereorder = False  # they come in the order of our own
+    return ByFile(config, log) if config.option.dist == "load" else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _readers_are_forked():
+    """Fork the processes that files are read in, instead of starting an interpreter for each."""
+    from tests.forking import fork_readers
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("keyhole.core.apart.subprocess", fork_readers())
+        yield
 
 
 @pytest.fixture(scope="session")

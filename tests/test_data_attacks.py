@@ -55,6 +55,12 @@ for path in sys.argv[2:]:
 """
 
 
+@pytest.fixture(autouse=True)
+def _new_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read in new interpreters, as outside the tests."""
+    monkeypatch.setattr("keyhole.core.apart.subprocess", subprocess)
+
+
 def outcomes(paths: Sequence[Path], engine: str = "memory") -> list[tuple[str, object]]:
     """Load files in a process of limited memory, and return how each ended."""
     command = [sys.executable, "-c", CHILD, engine, *map(str, paths)]

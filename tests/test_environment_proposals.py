@@ -1,7 +1,5 @@
 """Proposals: what a field asks, of whom, and how its answers fall against stored codings."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -370,16 +368,15 @@ def test_hostile_labels(label):
     assert found.to_frame().height == sum(len(field.proposals) for field in found.fields)
 
 
-def test_many_categories_do_not_take_long():
+def test_many_categories_are_not_compared_pair_by_pair():
+    # Ten thousand million pairs would not be done before the suite's limit on a test.
     many = tuple(Category(str(i), f"answer {i}") for i in range(100_000))
     more = tuple(Category(str(i), f"reply {i}") for i in range(100_000))
     environment = Environment(
         (Construct("OC", "occupation"),), (Coding("OC100000.001", "OC", many),)
     )
-    begin = time.perf_counter()
     assert best(environment, CapturedField("occupation", "", many[::-1])).action == "assimilate"
     best(environment, CapturedField("occupation", "", more), preview=False)
-    assert time.perf_counter() - begin < 20
 
 
 def test_problems_of_a_form_are_told_at_once():

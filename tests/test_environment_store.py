@@ -365,7 +365,8 @@ def test_history_tells_who_changed_what_when(place):
     assert (form.before, form.after) == ({"name": "Empty"}, None)
     assert coding.note == "as in the new form"
     assert coding.when.tzinfo is datetime.UTC
-    assert abs(coding.when - start) < datetime.timedelta(minutes=1)
+    assert start - datetime.timedelta(seconds=1) <= coding.when
+    assert coding.when <= datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=1)
     assert [c.number for c in store.history("coding", "ES3.001")] == [1, 2]
     assert {c.kind for c in store.history("map")} == {"map"}
     assert [c.name for c in store.history(name="Claim")] == ["Claim"]
@@ -453,7 +454,7 @@ INCREMENT = """
     from keyhole.errors import ConflictError
 
     place, who = sys.argv[1:]
-    store = open_store(place, create=True, timeout=60)
+    store = open_store(place, create=True, timeout=500)
     done = 0
     while done < 8:
         snapshot = store.read()
@@ -472,7 +473,7 @@ def test_processes_that_write_at_once_lose_nothing(place):
     command = [sys.executable, "-c", textwrap.dedent(INCREMENT), place]
     running = [subprocess.Popen([*command, who], stderr=subprocess.PIPE) for who in ("a", "b")]
     for process in running:
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate()
         assert process.returncode == 0, said.decode()
     store = open_store(place)
     assert store.read().environment.constructs[0].name == "16"
@@ -481,7 +482,7 @@ def test_processes_that_write_at_once_lose_nothing(place):
 
 
 def test_threads_share_a_store(place):
-    store = open_store(place, create=True, timeout=60)
+    store = open_store(place, create=True, timeout=500)
     base, failures = store.read(), []
 
     def add(name):
@@ -514,7 +515,7 @@ CRASH = """
 def test_a_crash_in_the_middle_leaves_the_old_state(place):
     store, first = filled(place)
     script = textwrap.dedent(CRASH)
-    done = subprocess.run([sys.executable, "-c", script, place], timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", script, place], check=False)
     assert done.returncode == 9
     assert store.read() == first
     store.write(first, with_label(first.environment, "after"), who="ann")

@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -545,18 +546,25 @@ def test_a_drawing_is_only_shapes_and_text():
 # The demonstration
 
 
-@pytest.fixture
-def hurried(monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def hurried():
     """Have the demonstration's search for all sets end early."""
     hurried = demonstration._REVIEW.replace("seconds = 10", "seconds = 1")
-    monkeypatch.setattr(demonstration, "_REVIEW", hurried)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demonstration, "_REVIEW", hurried)
+        yield
 
 
-@pytest.mark.usefixtures("hurried")
-def test_the_demonstration_runs_from_nothing_to_its_report(tmp_path):
-    said = []
-    found = demo(tmp_path / "demo", people=6_000, progress=said.append)
-    assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == [
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """The folder of the demonstration, what it gave, and what it said."""
+    folder, said = tmp_path_factory.mktemp("shown") / "demo", []
+    return folder, demo(folder, people=6_000, progress=said.append), said
+
+
+def test_the_demonstration_runs_from_nothing_to_its_report(shown):
+    folder, found, said = shown
+    assert sorted(p.name for p in folder.iterdir()) == [
         *("environment.json", "external.csv", "regions.csv", "review", "review.toml"),
         *("truth.csv", "veterans.csv"),
     ]
@@ -568,22 +576,22 @@ def test_the_demonstration_runs_from_nothing_to_its_report(tmp_path):
     )
     assert said[0] == "making a population of veterans"
     assert found.results()["solve"]["complete"]
-    (path,) = (tmp_path / "demo" / "review" / "protection" / "release").glob("protected.*")
+    (path,) = (folder / "review" / "protection" / "release").glob("protected.*")
     key = found.results()["outgoing"]["keys"][0]["columns"]
     sizes = pl.read_csv(path).group_by(key).len()["len"]
     assert sizes.min() >= 3  # nobody is in a cell smaller than three, counted from outside
     assert found.verdict.given_up in html.unescape(found.report.read_text())
-    again = demo(tmp_path / "demo", people=6_000)
+    again = demo(folder, people=6_000)
     assert again.reused == tuple(again.records)
 
 
-@pytest.mark.usefixtures("plain_charts", "hurried")
-def test_the_demonstration_keeps_what_its_visitor_changed(tmp_path):
-    demo(tmp_path, people=3_000)
-    edit(tmp_path, "max_size = 4", "max_size = 2")
-    found = demo(tmp_path, people=3_000)
+@pytest.mark.usefixtures("plain_charts")
+def test_the_demonstration_keeps_what_its_visitor_changed(shown, tmp_path):
+    folder = shutil.copytree(shown[0], tmp_path / "demo")
+    edit(folder, "max_size = 4", "max_size = 2")
+    found = demo(folder, people=6_000)
     assert found.results()["uniques"]["max_size"] == 2
-    assert demo(tmp_path, people=3_000, force=True).results()["uniques"]["max_size"] == 4
+    assert demo(folder, people=6_000, force=True).results()["uniques"]["max_size"] == 4
 
 
 def test_the_demonstration_does_not_take_another_folder(tmp_path):

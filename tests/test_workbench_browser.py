@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from tests.browser import Server, Watched, chromium, serving, settled, started
+from tests.browser import SECONDS, Server, Watched, chromium, serving, settled, started
 
+from keyhole import review as review_file
 from keyhole.reviews.demo import write_world
 from keyhole.workbench.pages import PAGES
 
@@ -23,7 +24,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small example world, made once and copied for each test."""
     folder = tmp_path_factory.mktemp("world") / "made"
     folder.mkdir()
-    write_world(folder, 20_000)
+    write_world(folder, 6_000)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reviewed(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with its review, run once and copied for each test that looks at results."""
+    folder = tmp_path_factory.mktemp("reviewed") / "made"
+    shutil.copytree(world, folder)
+    review_file(folder / "review.toml", out=folder / "review")
     return folder
 
 
@@ -34,10 +44,16 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def server(world: Path, tmp_path: Path) -> Iterator[Server]:
-    shutil.copytree(world, tmp_path / "work")
-    with serving(tmp_path / "work") as found:
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
+    """A workbench on the world: `reviewed` where a test asks so, new processes `as_outside`."""
+    asked = getattr(request, "param", "world")
+    made: Path = request.getfixturevalue("reviewed" if asked == "reviewed" else "world")
+    shutil.copytree(made, tmp_path / "work")
+    with serving(tmp_path / "work", forked=asked != "as_outside") as found:
         yield found
+
+
+REVIEWED = pytest.mark.parametrize("server", ["reviewed"], indirect=True)
 
 
 @pytest.fixture
@@ -52,8 +68,8 @@ def context(
     watched: Watched,
 ) -> Iterator[BrowserContext]:
     """A browser that came in by the link, and must not have asked for anything elsewhere."""
-    found = browser.new_context(viewport={"width": 1280, "height": 900})
-    found.set_default_timeout(30_000)
+    found = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    found.set_default_timeout(SECONDS * 1000)
     watched.watch(found)
     yield found
     found.close()
@@ -108,10 +124,9 @@ def test_the_whole_journey_by_clicks(context: BrowserContext, server: Server) ->
     expect(page.frame_locator("iframe").first.locator("h1").first).to_be_visible()
 
 
+@REVIEWED
 def test_what_is_chosen_protected_and_looked_at_by_clicks(page: Page, server: Server) -> None:
     """A scenario's key looked at, a step of a selection taken, a step of protection priced."""
-    started(page, page.get_by_role("button", name="Run the whole review").click)
-    assert settled(page, 240) == "done"
     to(page, "Scenario")
     expect(page.get_by_text("nosy neighbour").first).to_be_visible()
     to(page, "Environment")
@@ -119,15 +134,15 @@ def test_what_is_chosen_protected_and_looked_at_by_clicks(page: Page, server: Se
     expect(page.locator("main svg").first).to_be_visible()
     to(page, "Select")
     started(page, page.get_by_role("button", name="Take").first.click)
-    settled(page, 240)
+    settled(page)
     assert review(server)["release"]["steps"] == ["selection"]  # type: ignore[index]
     expect(page.locator("#answer")).to_contain_text("This release should not go out")
     to(page, "Protect")
     page.locator('fieldset.picker input[name="columns"][value="weight"]').check()
     started(page, page.get_by_role("button", name="See its price").click)
-    assert settled(page, 240) == "done"
+    assert settled(page) == "done"
     started(page, page.get_by_role("button", name="Accept: add it to the plan").click)
-    settled(page, 240)
+    settled(page)
     step = {"method": "drop", "columns": ["weight"]}
     assert review(server)["protection"]["step"] == [step]  # type: ignore[index]
     assert review(server)["release"]["steps"] == ["selection", "protection"]  # type: ignore[index]
@@ -160,14 +175,6 @@ def test_the_journey_by_keyboard(page: Page, server: Server) -> None:
     assert review(server)["keys"] == before
 
 
-def test_a_reload_in_the_middle_of_a_job_loses_nothing(page: Page) -> None:
-    page.get_by_role("button", name="Run the whole review").click()
-    expect(page.get_by_role("button", name="Cancel")).to_be_visible()
-    page.reload()
-    expect(page.get_by_role("button", name="Cancel")).to_be_visible()
-    assert settled(page) == "done"
-
-
 def test_a_job_is_cancelled(page: Page, server: Server) -> None:
     page.get_by_role("button", name="Run the whole review").click()
     page.get_by_role("button", name="Cancel").click()
@@ -176,13 +183,18 @@ def test_a_job_is_cancelled(page: Page, server: Server) -> None:
     assert not (server.folder / "review" / "report.html").exists()
 
 
-def test_a_job_outlives_the_server(page: Page, server: Server, watched: Watched) -> None:
+@pytest.mark.parametrize("server", ["as_outside"], indirect=True)
+def test_a_job_outlives_a_reload_and_the_server(
+    page: Page, server: Server, watched: Watched
+) -> None:
     page.get_by_role("button", name="Run the whole review").click()
+    expect(page.get_by_role("button", name="Cancel")).to_be_visible()
+    page.reload()
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
     server.stop()
     server.start()
     watched.errors.clear()  # the page did notice that nobody answered
-    page.goto(f"{server.origin}/project/1/data")
+    page.goto(f"{server.origin}/project/1/data", wait_until="domcontentloaded")
     assert settled(page) == "done"
     watched.errors.clear()
 
@@ -208,17 +220,16 @@ def test_two_tabs_see_each_others_changes(
     expect(third.locator('input[name="cutoff"]')).to_have_value("3")
 
 
+@REVIEWED
 def test_no_page_has_a_serious_fault_for_those_who_see_or_move_otherwise(
     browser: Browser, server: Server, watched: Watched
 ) -> None:
-    found = browser.new_context(viewport={"width": 1280, "height": 900})
+    found = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     watched.watch(found)
     page = found.new_page()
     page.goto(server.link)
     faults = _faults(page, "start")
     page.get_by_role("button", name="review.toml").click()
-    started(page, page.get_by_role("button", name="Run the whole review").click)
-    assert settled(page, 240) == "done"
     for name in NAMES:
         page.goto(f"{server.origin}/project/1/{name}")
         page.wait_for_timeout(300)
@@ -247,7 +258,7 @@ def _faults(page: Page, name: str) -> list[str]:
 
 
 def test_pages_work_as_plain_forms_without_scripts(browser: Browser, server: Server) -> None:
-    found = browser.new_context(java_script_enabled=False)
+    found = browser.new_context(java_script_enabled=False, reduced_motion="reduce")
     page = found.new_page()
     page.goto(server.link)
     page.get_by_role("button", name="review.toml").click()

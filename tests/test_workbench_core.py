@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -99,7 +100,10 @@ def test_the_review_file_gives_the_same_on_the_command_line(bench: Workbench) ->
     assert ours == theirs
 
 
-def test_a_job_can_be_cancelled_and_goes_on_later(bench: Workbench) -> None:
+def test_a_job_can_be_cancelled_and_goes_on_later(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keyhole.workbench.jobs.subprocess", subprocess)  # as outside the tests
     bench.post("do/review", {"page": "data"})
     bench.post("do/cancel", {"page": "data"})
     assert bench.wait().state == "cancelled"

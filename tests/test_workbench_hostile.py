@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
-from tests.browser import Watched, chromium, serving
+from tests.browser import SECONDS, Watched, chromium, serving
 from tests.workbench import Workbench, start, write_people
 from tests.workbench_environment import small_environment
 
@@ -161,7 +161,7 @@ def _visit(page: Page, address: str, *, drawn: bool) -> None:
     page.goto(address)
     pictures = page.locator("figure[data-chart]").count()
     if drawn:
-        expect(page.locator("figure canvas")).to_have_count(pictures, timeout=30_000)
+        expect(page.locator("figure canvas")).to_have_count(pictures)
     elif pictures:
         page.wait_for_timeout(500)
     assert page.evaluate("window.ran") is None
@@ -201,7 +201,8 @@ def test_nothing_that_was_given_runs_or_leaves(tmp_path: Path) -> None:
     keyhole.review(tmp_path / "review.toml", out=results)
     watched = Watched()
     with serving(tmp_path) as server, chromium() as browser:
-        context = browser.new_context()
+        context = browser.new_context(reduced_motion="reduce")
+        context.set_default_timeout(SECONDS * 1000)
         watched.watch(context)
         context.new_page().goto(server.link)
         context.pages[0].click("text=review.toml")

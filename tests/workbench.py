@@ -11,10 +11,14 @@ import httpx2 as httpx
 import numpy as np
 import polars as pl
 from starlette.testclient import TestClient
+from tests.forking import fork_jobs, warm_up
 
+from keyhole.workbench import jobs
 from keyhole.workbench.app import Bench, create_app
 from keyhole.workbench.jobs import Job
 from keyhole.workbench.projects import Project
+
+jobs.subprocess = fork_jobs()  # type: ignore[attr-defined]
 
 PORT = 8123
 HOST = f"127.0.0.1:{PORT}"
@@ -71,7 +75,7 @@ class Workbench:
         data = {"version": version, **(fields or {})}
         return self.client.post(self.address(path), data=data, follow_redirects=False, **more)
 
-    def wait(self, seconds: float = 120) -> Job:
+    def wait(self, seconds: float = 300) -> Job:
         """Wait until the review's job has ended."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -88,9 +92,9 @@ _opened: list[Bench] = []
 def stop_jobs() -> None:
     """Stop what still runs of the workbenches opened so far: nobody waits for it any more."""
     while _opened:
-        jobs = _opened.pop().jobs
-        for number in list(jobs._children):
-            jobs.cancel(number)
+        opened = _opened.pop().jobs
+        for number in list(opened._children):
+            opened.cancel(number)
 
 
 def enter(client: httpx.Client) -> None:
@@ -102,6 +106,7 @@ def enter(client: httpx.Client) -> None:
 
 def start(folder: Path, review: str = REVIEW, **options: Any) -> Workbench:
     """Open a workbench on a folder with a small review in it."""
+    warm_up()
     if not (folder / "people.csv").exists():
         write_people(folder)
     (folder / "review.toml").write_text(review)
