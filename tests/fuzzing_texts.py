@@ -393,6 +393,7 @@ def _known() -> dict[str, list[str]]:
     """Return names of things in the store, by the options that name them."""
     held = read_place(_home() / "store.db")
     found = {
+        "coding": [one.name for one in held.codings],
         "left": [one.name for one in held.codings],
         "right": [one.name for one in held.codings],
         "form": [one.name for one in held.forms],

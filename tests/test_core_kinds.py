@@ -15,6 +15,7 @@ from keyhole.core.kinds import (
     Number,
     Releases,
     Several,
+    Text,
     Whole,
     WordsByColumn,
 )
@@ -102,6 +103,8 @@ def test_a_value_must_be_a_number():
         (Columns(), 3, "a list of column names"),
         (Columns(), ["a", "a"], "a list that names each column once ('a' is repeated)"),
         (Columns(), [], "a list of at least one column name"),
+        (Text(), "half of a character: \ud800", "text"),
+        (Text(), "a whole one: \U0001f511", None),
         (Several(Whole(low=1)), [3, 5], None),
         (Several(Whole(low=1)), [0], "a whole number of at least 1, or several"),
     ],

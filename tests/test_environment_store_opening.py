@@ -252,6 +252,13 @@ def test_a_damaged_store_says_so(place, statement):
         open_store(place).read()
 
 
+def test_a_damaged_history_says_so(place):
+    filled(place)
+    execute(place, "UPDATE history SET after = 'no json'")
+    with pytest.raises(FileError, match="is damaged"):
+        open_store(place).history()
+
+
 def test_pages_that_are_damaged_say_so(new_place):
     place = new_place("sqlite")
     filled(place)

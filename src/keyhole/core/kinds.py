@@ -197,14 +197,19 @@ class Text(Kind):
     metavar = "TEXT"
 
     def fits(self, value: Any) -> bool:
-        return isinstance(value, str) and bool(value.strip() or (self.blank and value))
+        return _is_text(value) and bool(value.strip() or (self.blank and value))
 
 
 class _AnyText(Text):
     """Text, which may be empty."""
 
     def fits(self, value: Any) -> bool:
-        return isinstance(value, str)
+        return _is_text(value)
+
+
+def _is_text(value: Any) -> bool:
+    """Tell whether a value is text that can be written: not half of a character."""
+    return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
 
 
 class File(Kind):

@@ -243,7 +243,10 @@ class Store:
             return []
         with self.reading() as connection:
             self._require_known(connection)
-            return _read_history(connection, kind, name)
+            try:
+                return _read_history(connection, kind, name)
+            except (ValueError, RecursionError):
+                raise FileError(DAMAGED.format(place=self._place)) from None
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
