@@ -102,6 +102,29 @@ def test_a_further_key_never_tells_less(frame, distance):
     assert fine.l.entropy <= coarse.l.entropy + 1e-9
 
 
+AGES = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([None, None, 1, 2, 4, 9])), min_size=2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(AGES.filter(lambda rows: any(x is not None for _, x in rows)))
+def test_an_ordered_distance_leaves_missing_values_out(rows):
+    frame = pl.DataFrame(rows, schema={"k": pl.Int64, "x": pl.Int64}, orient="row")
+    found = keyhole.attributes(frame, keys=["k"], sensitive=["x"], distance="ordered")
+    known = [x for _, x in rows if x is not None]
+    values = sorted(set(known))
+
+    def moved(cell):
+        gap = total = Fraction(0)
+        for v in values:
+            gap += Fraction(cell.count(v), len(cell)) - Fraction(known.count(v), len(known))
+            total += abs(gap)
+        return total / max(len(values) - 1, 1)
+
+    cells = [[x for x in cell if x is not None] for cell in by_cell(frame, ["k"], "x")]
+    furthest = max(moved(cell) for cell in cells if cell)
+    assert found.sensitive["x"].t_closeness == pytest.approx(float(furthest))
+
+
 @settings(max_examples=100, deadline=None)
 @given(frames)
 def test_ordered_distance_and_recursive_diversity_equal_their_slow_twins(frame):
