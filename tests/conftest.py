@@ -21,7 +21,12 @@ settings.load_profile("keyhole")
 gc.disable()
 
 # The files that take longest are begun first, so that all workers are busy to the end.
-LONGEST = ["spark", "workbench_browser"]
+LONGEST = [
+    "spark", "workbench_browser", "docs", "goldens", "shown_commands", "workbench_hostile",
+    "reviews", "reviews_release", "reviews_synthesis", "study_linking", "study_attacks",
+    "workbench_protect", "workbench_core", "workbench_safety", "reviews_attacking", "killed",
+    "synthesis_evaluation", "reviews_hidden_counts", "reviews_protection", "reviews_dossier",
+]  # fmt: skip
 
 
 def pytest_addoption(parser):

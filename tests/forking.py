@@ -44,7 +44,7 @@ def fork_readers() -> SimpleNamespace:
 
 def _run(_: Sequence[str], *, input: bytes, env: Mapping[str, str], **__: Any) -> SimpleNamespace:
     hear, tell = _CONTEXT.Pipe(duplex=False)
-    process = _CONTEXT.Process(target=_answer, args=(input, tell, dict(env)))
+    process = _CONTEXT.Process(target=_answer, args=(input, tell, dict(env), os.getcwd()))
     process.start()
     tell.close()
     with hear, open(hear.fileno(), "rb", closefd=False) as heard:
@@ -53,7 +53,8 @@ def _run(_: Sequence[str], *, input: bytes, env: Mapping[str, str], **__: Any) -
     return SimpleNamespace(returncode=process.exitcode, stdout=out)
 
 
-def _answer(asked: bytes, tell: Connection, environment: Mapping[str, str]) -> None:
+def _answer(asked: bytes, tell: Connection, environment: Mapping[str, str], folder: str) -> None:
+    os.chdir(folder)
     os.environ.update(environment)
     sys.stdin = io.TextIOWrapper(io.BytesIO(asked))
     sys.stdout = open(tell.fileno(), "w")  # noqa: SIM115

@@ -8,6 +8,7 @@ nothing but shapes and text can come in with it.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import re
 from importlib import resources
@@ -24,13 +25,17 @@ def render_page(template: str, styles: tuple[str, ...], **context: Any) -> str:
     """Return a page as text, with its style inside and a policy that allows nothing besides."""
     style = _compact("\n".join(map(read_template, styles)))
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = page_environment().from_string(read_template(template))
-    text = page.render(
+    text = _page(template).render(
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'",
         style=markup(style),
         **context,
     )
     return _compact(text) + "\n"
+
+
+@functools.cache
+def _page(template: str) -> jinja2.Template:
+    return page_environment().from_string(read_template(template))
 
 
 def markup(text: str) -> Any:
