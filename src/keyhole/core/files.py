@@ -166,7 +166,7 @@ def _make(place: Path) -> None:
         if os.fstat(lock).st_nlink:
             break
         _let_go(place)
-    (place / _NEW).mkdir()
+    (place / _NEW).mkdir(mode=0o700)
 
 
 _HELD: dict[Path, int | None] = {}
