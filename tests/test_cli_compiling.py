@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from keyhole.cli import progress
+from keyhole.cli import output
 from keyhole.cli.main import run
 from keyhole.kernels import caching
 
@@ -124,10 +124,10 @@ def test_the_first_run_tells_of_compiling_once(compiled, monkeypatch, capsys):
     monkeypatch.setattr("keyhole.kernels.caching.is_compiled", lambda: compiled)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setitem(sys.modules, "numba", sys.modules.get("numba"))
-    progress.tell_of_compiling.cache_clear()
+    output.tell_of_compiling.cache_clear()
     for _ in range(3):
-        progress.tell_of_compiling()
-    progress.tell_of_compiling.cache_clear()
+        output.tell_of_compiling()
+    output.tell_of_compiling.cache_clear()
     assert capsys.readouterr().err.count("Compiling") == (0 if compiled else 1)
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from keyhole.cli.progress import working
+from keyhole.cli.output import working
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a terminal of Unix")
 

@@ -24,9 +24,10 @@ from keyhole.cli.output import (
     check_data_file,
     file_problems,
     one_file_problems,
+    tell_of_compiling,
     tell_written,
+    working,
 )
-from keyhole.cli.progress import tell_of_compiling, working
 from keyhole.core.expressions import Derivations
 from keyhole.core.kinds import Data, File, Flag, TableOrFile
 from keyhole.core.options import (

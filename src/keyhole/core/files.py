@@ -143,7 +143,8 @@ def _clear(place: Path) -> None:
         _remove(place)
     finally:
         os.close(lock)
-    shutil.rmtree(place, ignore_errors=True)  # Windows removes no file that is open
+    if sys.platform == "win32":  # which removes no file that is open
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _new_place(parent: Path) -> Path:
@@ -153,12 +154,13 @@ def _new_place(parent: Path) -> Path:
 
 def _make(place: Path) -> None:
     """Make an unfinished folder and hold its lock until the folder is removed."""
+    _HELD[place] = None
+    place.mkdir(mode=0o700)
     while True:
-        _HELD[place] = None
-        place.mkdir(mode=0o700)
         try:
             lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except FileNotFoundError:  # swept away by another run before it was held
+            place.mkdir(mode=0o700)
             continue
         _HELD[place] = lock
         with suppress(OSError):  # a file system without locks; nothing is swept there
@@ -166,7 +168,7 @@ def _make(place: Path) -> None:
         if os.fstat(lock).st_nlink:
             break
         _let_go(place)
-    (place / _NEW).mkdir()
+    (place / _NEW).mkdir(mode=0o700)
 
 
 _HELD: dict[Path, int | None] = {}

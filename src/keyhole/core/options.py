@@ -165,8 +165,7 @@ def name_as_flag(name: str) -> str:
     return "--" + name.rstrip("_").replace("_", "-")
 
 
-@cache
-def parameters_of(function: Callable[..., Any]) -> Mapping[str, Parameter]:
+def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
     """Return the options of a verb by name, in the order of its signature.
 
     Parameters without an `Option` are not options: the data, a way to report progress.
@@ -177,6 +176,11 @@ def parameters_of(function: Callable[..., Any]) -> Mapping[str, Parameter]:
     >>> parameters_of(count)["cutoff"].fault(0)
     'a whole number of at least 1'
     """
+    return dict(_parameters(function))
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
     hints = get_type_hints(function, include_extras=True)
     found = {}
     for name, given in inspect.signature(function).parameters.items():

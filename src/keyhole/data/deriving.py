@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -48,16 +48,6 @@ from keyhole.kernels.arrays import Array, Ints
 ROWS_AT_ONCE = 1 << 20
 MOST_PAIRS = 1 << 22
 """So many combinations of values are counted in a table; more only where all is in memory."""
-
-
-class ColumnSource(Protocol):
-    """Data that knows its columns and their codes, wherever these are."""
-
-    def variable(self, name: str) -> Variable:
-        """Return what is known of a column."""
-
-    def codes(self, name: str) -> Codes:
-        """Return a column as small numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +99,12 @@ def evaluate_expression(tree: Expression, columns: Mapping[str, Derived]) -> Der
 
 
 def derive_codes(
-    data: ColumnSource, derivation: Derivation, empty: Callable[[int, Any], Array] = np.empty
+    data: Any, derivation: Derivation, empty: Callable[[int, Any], Array] = np.empty
 ) -> tuple[Variable, Codes]:
     """Return a derived column as codes, and what is known of it.
 
-    `empty` makes the array for the codes, given its length and type; on disk a mapped file.
+    The data has by column its `variable` and its `codes`, wherever these are. `empty`
+    makes the array for the codes, given its length and type; on disk a mapped file.
 
     Examples
     --------

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
@@ -299,7 +300,11 @@ class _Derived(DiskData):
         if name not in self.request.derived:
             return self.whole._column(name)
         if name not in self._encoded:
-            steps = _Steps(self)
+            # Also those derived on the way, for which nobody asks.
+            known = self._made
+            steps = SimpleNamespace(
+                variable=lambda one: known(one).variable, codes=lambda one: known(one).codes
+            )
             variable, codes = derive_codes(steps, self._derivation(name), self.folder.empty)
             self._encoded[name] = EncodedColumn(self.request.declared(variable), codes)
         return self._encoded[name]
@@ -316,19 +321,6 @@ class _Derived(DiskData):
 
     def _read(self, name: str, most: int) -> tuple[pl.Series, Variable]:
         return self.whole._read(name, most)
-
-
-class _Steps:
-    """The columns of a file on disk and those derived from them, also where none is asked for."""
-
-    def __init__(self, data: _Derived) -> None:
-        self._data = data
-
-    def variable(self, name: str) -> Variable:
-        return self._data._made(name).variable
-
-    def codes(self, name: str) -> Codes:
-        return self._data._made(name).codes
 
 
 class _Filtered(DiskData):
