@@ -106,7 +106,7 @@ def test_figures_changed_in_a_stage_and_everywhere_else_are_named(folder):
     record = json.loads((out / "stages/exposure.json").read_text())
     content = json.loads((out / "results.json").read_text())
     for figures in (record["result"], content["stages"]["exposure"]):
-        figures["uniques"] -= 1
+        figures["cells"] -= 1
     record["sha256"] = digest([record["result"], record["tables"]])
     content.pop("sha256")
     content["sha256"] = digest(content)
@@ -114,8 +114,8 @@ def test_figures_changed_in_a_stage_and_everywhere_else_are_named(folder):
     (out / "results.json").write_text(to_json(content))
     keyhole.report(out)  # the hashes fit, so that the page is written
     found = keyhole.verify(out)
-    assert "stages/exposure.json: .result.uniques" in found.differences
-    assert "results.json: stages.exposure.uniques" in found.differences
+    assert "stages/exposure.json: .result.cells" in found.differences
+    assert "results.json: stages.exposure.cells" in found.differences
     assert "report.html is not what the figures give" in found.differences
 
 
@@ -286,7 +286,7 @@ def test_the_verbs(folder, capsys):
     assert run_verb(["report", out, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["public_note"].endswith("public-note.html")
     page = folder / "out/report.html"
-    page.write_text(page.read_text().replace("Uniques", "uniques"))
+    page.write_text(page.read_text().replace("Exposure", "exposure"))
     assert run_verb(["verify", out]) == 1
     assert "report.html is not what the figures give" in capsys.readouterr().out
     assert run_verb(["verify", str(folder / "nowhere")]) == 2

@@ -121,7 +121,7 @@ def test_what_cannot_be_run_is_refused(
 
 
 def test_a_new_seed_is_drawn(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(synthesise.secrets, "randbelow", lambda _: 12345678901)
+    monkeypatch.setattr("secrets.randbelow", lambda _: 12345678901)
     assert bench.post("synthesise/reseed").status_code == 303
     assert written(bench)["synthesis"]["seed"] == 12345678901
     assert "12345678901" not in bench.get("synthesise").text
