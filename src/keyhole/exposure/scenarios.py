@@ -147,7 +147,11 @@ class ScenarioComparison(Result):
         figures = ["keys", "uniques", f"RP({self.cutoff})", "CR", "p(id | attempt)", "p(attempt)"]
         columns = ["scenario", *figures, "p(identification)"]
         keys = dict.fromkeys(c for part in self.parts for c in part.keys)
-        details = [[column, *(_detail(part, column) for part in self.parts)] for column in keys]
+        codings = {c: [part.key.mapping.variable(c) for part in self.parts] for c in keys}
+        details = [
+            [c, *("" if v is None else f"{len(v.labels):,} of {len(v.groups):,}" for v in ones)]
+            for c, ones in codings.items()
+        ]
         note = "Groups of the key, and categories of the file; empty: not in the key."
         names = [part.name for part in self.parts]
         return [
@@ -258,8 +262,3 @@ def _row(part: ScenarioExposure) -> list[str]:
         interval_shown(found.attempt),
         interval_shown(found.probability),
     ]
-
-
-def _detail(part: ScenarioExposure, column: str) -> str:
-    variable = part.key.mapping.variable(column)
-    return "" if variable is None else f"{len(variable.labels):,} of {len(variable.groups):,}"
