@@ -195,15 +195,10 @@ class Acceptance:
         self._at = {name: t for t, name in enumerate(targets)}
         self.rules, self.must_change, self.constraints = rules, must_change, tuple(constraints)
         self._columns: dict[str, pl.Series] = {}
-        self._exempt: Flags | None = None
+        self.broken_before: Flags | None = None  # by record, which rules it broke already
         if rules is not None:
             self._columns = {name: data.column(name) for name in sorted(rules.columns)}
-            self._exempt = rules.broken(pl.DataFrame(list(self._columns.values())))
-
-    @property
-    def broken_before(self) -> Flags | None:
-        """Tell for each record which rules it broke already."""
-        return self._exempt
+            self.broken_before = rules.broken(pl.DataFrame(list(self._columns.values())))
 
     def concerns(self, target: str) -> bool:
         """Tell whether anything can forbid a value of the target."""
@@ -253,7 +248,7 @@ class Acceptance:
 
     def _keeps_rules(self, rows: Ints, given: Ints) -> Flags:
         """Tell for each record whether it keeps the rules it kept, with what it was given."""
-        if self.rules is None or self._exempt is None:
+        if self.rules is None or self.broken_before is None:
             return np.ones(len(rows), dtype=np.bool_)
         at = self._at
         frame = pl.DataFrame(
@@ -262,5 +257,5 @@ class Acceptance:
                 for name, column in self._columns.items()
             ]
         )
-        broken = self.rules.broken(frame) & ~self._exempt[rows]
+        broken = self.rules.broken(frame) & ~self.broken_before[rows]
         return ~np.asarray(broken.any(axis=1))

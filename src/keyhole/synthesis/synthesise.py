@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -40,7 +39,7 @@ from keyhole.errors import InputError, OptionError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.synthesis.chains import Match
-from keyhole.synthesis.designate import MOST_DECOYS, Designation, designate
+from keyhole.synthesis.designate import MOST_DECOYS, designate
 from keyhole.synthesis.evaluation import evaluate
 from keyhole.synthesis.goals import GoalLimits
 from keyhole.synthesis.implicates import Drawing, draw_here
@@ -302,12 +301,14 @@ def synthesise(
         raise OptionError(dict.fromkeys(problems))
     opened, held_out = _held_out(opened, question)
     opened = opened.with_roles(dict.fromkeys(question.drop, "drop"))
+    names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
+    given = {name: question.values[name] for name in names}
     request = SynthesisRequest(
         question,
         opened,
         question.targets if keep_order else order_targets(opened, question.targets),
         read_rules(question.rules),
-        partial(_designate, question, opened),
+        lambda decoys: designate(opened, decoys=decoys, **given),
         drawing,
     )
     tell = None if progress is None else lambda share: progress(int(100 * share), 100)
@@ -416,11 +417,6 @@ def _held_out(data: Microdata, question: Question) -> tuple[Microdata, Microdata
     out = np.zeros(data.records, dtype=np.bool_)
     out[chosen] = True
     return data.filter(~out), data.filter(out)
-
-
-def _designate(question: Question, data: Microdata, decoys: float) -> Designation:
-    names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
-    return designate(data, decoys=decoys, **{name: question.values[name] for name in names})
 
 
 def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
