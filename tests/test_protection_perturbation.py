@@ -19,7 +19,7 @@ from keyhole.kernels.nearest_donors import rank_partners
 from keyhole.protection.methods.leaving_out import sample
 from keyhole.protection.methods.microaggregation import microaggregate
 from keyhole.protection.methods.noise import add_noise
-from keyhole.protection.methods.pram import invariant, pram
+from keyhole.protection.methods.pram import make_invariant, pram
 from keyhole.protection.methods.swapping import rank_swap, swap_records
 
 KEYS = ["sex", "ag8r", "race1", "ms"]
@@ -282,7 +282,7 @@ def test_the_invariant_matrix_keeps_expected_frequencies(counts, p, seed):
         len(counts)
     )
     matrix /= matrix.sum(axis=1, keepdims=True)
-    found = invariant(matrix, counts)
+    found = make_invariant(matrix, counts)
     assert found.sum(axis=1) == pytest.approx(1)
     assert (found >= 0).all()
     assert counts @ found == pytest.approx(counts)

@@ -246,11 +246,12 @@ def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
     levels = drivers.shown()
     chosen = levels[:DRAWN]
     rows = [
-        {"place": place, "name": _level_name(one), "sort": sort, "off": off, **_ends(odds)}
+        {"place": place, "name": f"{plain(one.variable, 20)}: {plain(one.level, 30)}",
+         "sort": sort, "off": off, **_ends(odds)}
         for place, one in enumerate(chosen)
         for sort, odds, off in ((CRUDE, one.crude, -0.18), (ADJUSTED, one.adjusted, 0.18))
         if odds is not None
-    ]
+    ]  # fmt: skip
     names = [
         {
             "place": place,
@@ -273,10 +274,6 @@ def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
     if any(_ends_cut(rows, domain, right=right) for right in (False, True)):
         below.append("An arrow: the interval goes on past the frame.")
     return house_style(chart, title=_driver_finding(drivers, chosen), subtitle=below, width=92)
-
-
-def _level_name(one: Driver) -> str:
-    return f"{plain(one.variable, 20)}: {plain(one.level, 30)}"
 
 
 def _driver_finding(drivers: Drivers, chosen: list[Driver]) -> str:

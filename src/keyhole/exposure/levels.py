@@ -85,16 +85,11 @@ def burdens(sets: UniqueSets, weights: npt.ArrayLike | None = None) -> Floats:
     given = np.ones(variables) if weights is None else np.asarray(weights, dtype=np.float64)
     fit = given.shape == (variables,) and bool((np.isfinite(given) & (given > 0)).all())
     require((not fit, "weights must be above 0, one for each key variable."))
-    # The cost of every set of eight neighbouring variables: one look-up a byte.
-    prices = np.zeros(-(-variables // 8) * 8)
-    prices[:variables] = 1 / given
-    bits = (np.arange(256)[:, None] >> np.arange(8)) & 1
-    cost = [bits @ eight for eight in prices.reshape(-1, 8)]
     least = np.full(sets.records, np.inf)
     for owner, mask in sets.parts():
         total = np.zeros(len(mask))
-        for place, table in enumerate(cost):
-            total += table[(mask >> np.uint64(8 * place)) & np.uint64(255)]
+        for variable, weight in enumerate(given):
+            total += contains(mask, variable) / weight
         np.minimum.at(least, owner, total)
     return least
 

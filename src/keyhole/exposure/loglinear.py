@@ -9,6 +9,7 @@ test chooses between models, from independence to all pairs of variables.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -260,14 +261,9 @@ def _choose(trials: Sequence[_Trial]) -> _Trial:
 def _largest(patterns: PatternCounts, tree: Sequence[Pair], paying: Sequence[Pair]) -> list[Pair]:
     """Add to the forest as many of the best other pairs as can be fitted."""
     more = [pair for pair in paying if pair not in tree]
-    low, high = 0, len(more)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if can_fit(patterns, [*tree, *more[:middle]]):
-            low = middle
-        else:
-            high = middle - 1
-    return [*tree, *more[:low]]
+    counts = range(1, len(more) + 1)
+    fit = bisect_left(counts, True, key=lambda count: not can_fit(patterns, [*tree, *more[:count]]))
+    return [*tree, *more[:fit]]
 
 
 def _notes(names: Sequence[str], chosen: _Trial, uniques: int) -> list[str]:

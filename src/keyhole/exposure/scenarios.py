@@ -156,7 +156,11 @@ class ScenarioComparison(Result):
         told = self._sensitive
         columns = ["scenario", *figures, "p(identification)", *(f"learnt: {name}" for name in told)]
         keys = dict.fromkeys(c for part in self.parts for c in part.keys)
-        details = [[column, *(_detail(part, column) for part in self.parts)] for column in keys]
+        codings = {c: [part.key.mapping.variable(c) for part in self.parts] for c in keys}
+        details = [
+            [c, *("" if v is None else f"{len(v.labels):,} of {len(v.groups):,}" for v in ones)]
+            for c, ones in codings.items()
+        ]
         note = "Groups of the key, and categories of the file; empty: not in the key."
         names = [part.name for part in self.parts]
         return [
@@ -278,8 +282,3 @@ def _row(part: ScenarioExposure, sensitive: Sequence[str]) -> list[str]:
         interval_shown(found.probability),
         *(share(told[name].disclosed) if name in told else "" for name in sensitive),
     ]
-
-
-def _detail(part: ScenarioExposure, column: str) -> str:
-    variable = part.key.mapping.variable(column)
-    return "" if variable is None else f"{len(variable.labels):,} of {len(variable.groups):,}"

@@ -248,22 +248,6 @@ def contains(mask: Words, variable: int) -> Flags:
     return held
 
 
-def contributions(sets: UniqueSets, variable: int, convention: Convention = "guide") -> Floats:
-    """Give the share of each record's score that a variable carries.
-
-    A record without a score has no share: not a number.
-
-    Notes
-    -----
-    A variable carries the score of the minimal uniques that contain it; as they may contain
-    several, a record's shares add to more than one (IHSN SDC Practice Guide). They are taken
-    from the minimal uniques and so hold also where two keys are perfectly correlated.
-    """
-    fit = 0 <= variable < sets.variables
-    require((not fit, f"variable must be 0 to {sets.variables - 1}. Got {variable} instead."))
-    return _share(_carried(sets, variable, convention), suda_scores(sets, convention))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Contribution:
     """What one variable carries of the scores of a file, and each of its levels.
@@ -286,6 +270,12 @@ def summarise_contributions(
     """Sum up for each variable, and each of its levels, what it carries of the scores.
 
     `codes` have for each variable the level of each record as a whole number from 0.
+
+    Notes
+    -----
+    A variable carries the score of the minimal uniques that contain it; as they may contain
+    several, a record's shares add to more than one (IHSN SDC Practice Guide). They are taken
+    from the minimal uniques and so hold also where two keys are perfectly correlated.
     """
     scores = suda_scores(sets, convention)
     scored, total = scores > 0, float(scores.sum())

@@ -201,10 +201,12 @@ class PlanDraft:
         """
         steps, problems = dict(self.steps), list(self.problems)
         for number, step in self.steps.items():
-            if step.definition.effect != "derives" or definition_problems(_derived(step)):
+            text = step.options.get("expression", "")
+            derives = step.definition.effect == "derives" and isinstance(text, str)
+            if not derives or definition_problems({"derived": text}):
                 continue  # what is no expression is told by the method
             try:
-                written = inline_codings(step.options["expression"], locate)
+                written = inline_codings(text, locate)
                 options = {**step.options, "expression": written}
                 steps[number] = dataclasses.replace(step, options=options)
             except InputError as error:
@@ -236,11 +238,6 @@ class PlanDraft:
         told = tuple(f"{where}{problem}" for problem in problems)
         keep_order = content.get("keep_order") is True
         return cls(steps, told, str(content.get("title", "")), keep_order, where)
-
-
-def _derived(step: PlanStep) -> dict[str, str]:
-    text = step.options.get("expression")
-    return {"derived": text if isinstance(text, str) else ""}
 
 
 def capped(problems: Iterable[str]) -> list[str]:

@@ -20,6 +20,7 @@ import polars as pl
 from keyhole.data import Microdata, Variable
 from keyhole.data.columns import Codes
 from keyhole.errors import InputError
+from keyhole.exposure.regrouping import round_widths
 from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.synthesis.associations import NEVER_RELEASED, compare_relations
@@ -191,9 +192,7 @@ def _edges(low: float, high: float, wanted: int, *, whole: bool) -> Floats:
     """Return round numbers between two others, at most so many."""
     if high <= low:
         return np.array([low])
-    rough = (high - low) / wanted
-    size = 10.0 ** math.floor(math.log10(rough))
-    step = next(size * by for by in (1, 2, 5, 10) if size * by >= rough)
+    step = next(round_widths((high - low) / wanted))
     step = max(step, 1.0) if whole else step
     return np.arange(math.ceil(low / step), math.floor(high / step) + 1).astype(np.float64) * step
 

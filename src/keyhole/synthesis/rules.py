@@ -143,11 +143,6 @@ class EditRules:
         """The columns that any of the rules mentions."""
         return frozenset().union(*(rule.columns for rule in self.rules))
 
-    def about(self, columns: Iterable[str]) -> EditRules:
-        """Return the rules that mention any of these columns."""
-        wanted = frozenset(columns)
-        return EditRules(rule for rule in self.rules if rule.columns & wanted)
-
     def bind(self, schema: Mapping[str, pl.DataType] | Microdata) -> BoundRules:
         """Bind the rules to columns, or say everything that makes no sense in any of them.
 

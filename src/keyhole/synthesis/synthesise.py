@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -43,7 +42,7 @@ from keyhole.kernels.arrays import Array, Flags, Ints
 from keyhole.screening.structure import find_structure
 from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.chains import DrawingPlan, Match
-from keyhole.synthesis.designate import MOST_DECOYS, Designation, designate
+from keyhole.synthesis.designate import MOST_DECOYS, designate
 from keyhole.synthesis.evaluation import evaluate
 from keyhole.synthesis.goals import GoalLimits
 from keyhole.synthesis.implicates import Drawing, draw_here
@@ -317,12 +316,14 @@ def synthesise(
         raise OptionError(dict.fromkeys(problems))
     opened, held_out = _held_out(opened, question)
     opened = opened.with_roles(dict.fromkeys(question.drop, "drop"))
+    names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
+    given = {name: question.values[name] for name in names}
     request = SynthesisRequest(
         question,
         opened,
         question.targets if keep_order else order_targets(opened, question.targets),
         _all_rules(question, opened),
-        partial(_designate, question, opened),
+        lambda decoys: designate(opened, decoys=decoys, **given),
         drawing,
     )
     tell = None if progress is None else lambda share: progress(int(100 * share), 100)
@@ -467,11 +468,6 @@ def _all_rules(question: Question, data: Microdata) -> EditRules:
     own = EditRules.parse({k: text for k, text in named.items() if text not in taken})
     clash = set(given.names)
     return EditRules([*given.rules, *(rule for rule in own.rules if rule.name not in clash)])
-
-
-def _designate(question: Question, data: Microdata, decoys: float) -> Designation:
-    names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
-    return designate(data, decoys=decoys, **{name: question.values[name] for name in names})
 
 
 def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:

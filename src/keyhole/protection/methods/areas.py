@@ -325,18 +325,15 @@ def _released_codes(data: Microdata, name: str) -> Ints:
     return np.where(values == len(codes.levels), -1, values)
 
 
-def _sizes(options: Options) -> Options:
-    by_records = options.get("population") is None and "areas" not in options
-    return {"threshold": options.get("threshold")} if by_records else {}
-
-
 @method(
     "geographic-threshold",
     "codes",
     note=PublicNote("Small areas were put together in {columns}.", AS_CODED),
     clashes=_clashes,
     unfit=_unfit,
-    sizes=_sizes,
+    sizes=lambda given: (  # where records are counted
+        {} if {"population", "areas"} & set(given) else {"threshold": given.get("threshold")}
+    ),
     makes_labels=lambda _: True,
     supersedes={"areas": ("adjacency", "hierarchy", "ordered", "within")},
     not_typed=("areas",),

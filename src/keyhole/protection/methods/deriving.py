@@ -13,7 +13,7 @@ from keyhole.data.deriving import Derivation, derivations_of
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
-from keyhole.protection.options import Options, raised
+from keyhole.protection.options import raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +27,14 @@ class _Expression(Text):
             yield (), name
 
 
-def _clashes(options: Options) -> list[str]:
-    return raised(lambda: derivations_of({options["name"]: options["expression"]}))
-
-
-def _unfit(data: Microdata, options: Options) -> list[str]:
-    return raised(lambda: load(data, derive={options["name"]: options["expression"]}))
-
-
 @method(
     "derive",
     "derives",
     note=PublicNote("Derived from finer values: {name}.", AS_CODED),
-    clashes=_clashes,
-    unfit=_unfit,
+    clashes=lambda given: raised(lambda: derivations_of({given["name"]: given["expression"]})),
+    unfit=lambda data, given: raised(
+        lambda: load(data, derive={given["name"]: given["expression"]})
+    ),
     repeats=True,
 )
 def derive(

@@ -62,15 +62,6 @@ def _new_year(value: date, *, top: bool) -> date:
     return datetime.max.replace(microsecond=0) if last else datetime(year.year, 1, 1)
 
 
-def _as_held(value: Any, series: pl.Series) -> Any:
-    """Return a date as a day or a point in time, whichever the column holds."""
-    if series.dtype == pl.Date and isinstance(value, datetime):
-        return value.date()
-    if series.dtype == pl.Datetime and not isinstance(value, datetime):
-        return datetime(value.year, value.month, value.day)
-    return value
-
-
 def beyond(series: pl.Series, limit: Any, *, top: bool) -> Flags:
     """Tell of each value whether it lies beyond a limit; what is missing does not."""
     if series.dtype.is_integer():
@@ -319,7 +310,12 @@ def _coded(data: Microdata, options: Options, *, top: bool) -> Protected:
 def _limit(series: pl.Series, options: Options, *, top: bool) -> Any:
     """Return the limit: as given, or a round one with no more than a share beyond it."""
     if "value" in options:
-        return _as_held(options["value"], series)
+        value = options["value"]
+        # A date is a day or a point in time, whichever the column holds.
+        if series.dtype == pl.Date and isinstance(value, datetime):
+            return value.date()
+        timed = series.dtype != pl.Datetime or isinstance(value, datetime)
+        return value if timed else datetime(value.year, value.month, value.day)
     known = series.drop_nulls().sort(descending=top)
     if not len(known):
         return 0

@@ -30,14 +30,12 @@ GroupTables = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | KeyVariable
 
 
 def _is_groups(value: Any) -> bool:
-    steps = value if is_list(value) and value else [value]
-    return isinstance(value, KeyVariable) or all(map(_is_group_table, steps))
-
-
-def _is_group_table(table: Any) -> bool:
-    held = table.values() if isinstance(table, Mapping) else ()
-    flat = [one for value in held for one in (value if is_list(value) else [value])]
-    return bool(flat) and all(isinstance(one, str | int | float) for one in flat)
+    for table in () if isinstance(value, KeyVariable) else value if is_list(value) else [value]:
+        held = table.values() if isinstance(table, Mapping) else ()
+        flat = [one for value in held for one in (value if is_list(value) else [value])]
+        if not flat or not all(isinstance(one, str | int | float) for one in flat):
+            return False
+    return not is_list(value) or bool(value)
 
 
 def _members(table: Mapping[Any, Any]) -> list[tuple[Any, Any]]:

@@ -14,7 +14,6 @@ from keyhole.core.notes import Note
 from keyhole.core.options import Option
 from keyhole.core.shared import Names
 from keyhole.data.microdata import Microdata
-from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.method import Protected, PublicNote, method
 from keyhole.protection.options import Options, Seed
@@ -28,12 +27,12 @@ def _drop_unfit(data: Microdata, options: Options) -> list[str]:
     return ["columns must leave at least one column in the file. Got all of them instead."]
 
 
-def _suggest(_: Microdata, fix: Fix) -> Options | None:
-    return {"columns": [fix.variable]} if fix.action == "drop" else None
-
-
 @method(
-    "drop", "drops", note=PublicNote("Left out: {columns}."), unfit=_drop_unfit, suggest=_suggest
+    "drop",
+    "drops",
+    note=PublicNote("Left out: {columns}."),
+    unfit=_drop_unfit,
+    suggest=lambda _, fix: {"columns": [fix.variable]} if fix.action == "drop" else None,
 )
 def drop(
     data: Microdata,

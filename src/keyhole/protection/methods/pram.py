@@ -149,7 +149,7 @@ def pram(
         stay = p or 0.0
         used = stay * np.eye(count) + (1 - stay) * off / off.sum(axis=1, keepdims=True)
     if invariant:
-        used = _invariant(used, _counts(codes))
+        used = make_invariant(used, _counts(codes))
     out, changed = _changed(data, column, used, np.random.default_rng(seed))
     notes = _kept_notes(codes, out.codes(column)) if invariant else ()
     return Protected(out, "pram", {column: changed}, notes, internal={"matrix": used})
@@ -177,15 +177,11 @@ def _counts(codes: Codes) -> Floats:
     return counts[: len(codes.levels)].astype(np.float64)
 
 
-def invariant(matrix: Floats, counts: Floats) -> Floats:
+def make_invariant(matrix: Floats, counts: Floats) -> Floats:
     """Return the two-stage matrix that keeps the expected frequencies."""
     joint = matrix * counts[:, None]
     back = (joint / joint.sum(axis=0)).T
     return np.asarray(matrix @ back)
-
-
-# The option of `pram` has the same name.
-_invariant = invariant
 
 
 def _changed(

@@ -84,12 +84,6 @@ def from_cuts(cuts: Sequence[float]) -> Bands:
     return Bands(edges[:-1], edges[1:], closed=False)
 
 
-def from_pairs(pairs: Sequence[Sequence[float]]) -> Bands:
-    """Return the bands from the first to the last number of each pair, both within."""
-    ordered = np.array(sorted(map(tuple, pairs)), dtype=np.float64)
-    return Bands(ordered[:, 0], ordered[:, 1], closed=True)
-
-
 _CUTS = TomlValue(
     "a list of numbers where bands begin",
     lambda value: is_list(value) and value and not any(map(FINITE.fault, value)),
@@ -228,7 +222,8 @@ def _unfit_bands(data: Microdata, options: Options) -> list[str]:
 
 def _bands(codes: Codes, options: Options) -> Bands:
     if "bands" in options:
-        return from_pairs(options["bands"])
+        ordered = np.array(sorted(map(tuple, options["bands"])), dtype=np.float64)
+        return Bands(ordered[:, 0], ordered[:, 1], closed=True)
     if "cuts" in options:
         return from_cuts(options["cuts"])
     levels = codes.levels.cast(pl.Float64).to_numpy()
