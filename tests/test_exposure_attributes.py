@@ -5,16 +5,20 @@ import math
 import random
 from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import pairwise
 from tempfile import TemporaryDirectory
 
 import hypothesis.strategies as st
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 
 import keyhole
 from keyhole.cli.main import run
+from keyhole.engines.choose import local_engine
 from keyhole.errors import OptionError
+from keyhole.kernels.cells import sort_words
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # no difference of whole numbers lies on this boundary
 ANSWERS = st.sampled_from([None, "a", "b", "c"])
@@ -84,6 +88,24 @@ def test_every_measure_equals_its_slow_twin(frame, keys):
     assert found.beta == pytest.approx(twin["beta"])
     assert found.cap == pytest.approx(twin["cap"])
     assert found.base_rate == pytest.approx(twin["base_rate"])
+
+
+@given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.integers(0, 8), st.integers(1, 12))
+def test_words_are_sorted_by_some_of_their_bits(words, low, bits):
+    given_words = np.array(words, dtype=np.uint64)
+    sort_words(given_words, np.empty_like(given_words), low, bits)
+    whole = -(-bits // 8) * 8  # digits are of eight bits
+    assert given_words.tolist() == sorted(words, key=lambda x: x >> low & (1 << whole) - 1)
+
+
+@given(frames)
+def test_records_lie_in_the_order_of_their_cells(frame):
+    data = keyhole.load(frame)
+    starts, rows = local_engine(data, ["k", "j"]).by_cell(["k", "j"])
+    cells = [frame.select("k", "j")[rows[a:b].tolist()].rows() for a, b in pairwise(starts)]
+    assert sorted(rows.tolist()) == list(range(frame.height))
+    assert all(len({*cell}) == 1 for cell in cells)
+    assert len({cell[0] for cell in cells}) == len(cells)
 
 
 @settings(max_examples=100, deadline=None)

@@ -147,7 +147,7 @@ def sort_cells(
 
 @njit(nogil=True, cache=True)
 def sort_words(words: Words, spare: Words, low: int, bits: int) -> None:
-    """Sort words by some of their bits, from `low` on; those equal there keep their order."""
+    """Sort words by `bits` bits from `low` on, in digits of eight; equal ones keep their order."""
     top, passes = np.uint64(255), (bits + 7) // 8
     source, target = words, spare
     for k in range(passes):
