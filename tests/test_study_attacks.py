@@ -549,6 +549,11 @@ def test_the_command_line_names_flags_and_writes_nothing(tmp_path, capsys):
     assert "--eif must be" in capsys.readouterr().err
     assert run([*asked, "--attacks", "present", "--original", str(path), "--pairs", "p.csv"]) == 2
     assert "--pairs needs --attacks found" in capsys.readouterr().err
+    strange = ["--attacks", "stolen", "--original", "no.csv", "--control", "nor.csv"]
+    assert run([*asked, *strange, "--secret", "ill", "--seed", "-1"]) == 2
+    said = capsys.readouterr().err
+    for words in ("--seed must be", "--attacks must be", "'no.csv' does not", "'nor.csv' does not"):
+        assert words in said
     assert not picture.exists()
     assert run([*asked, "--attacks", "present", "--original", str(path), "--json"]) == 0
     assert picture.exists()

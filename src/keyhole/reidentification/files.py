@@ -67,10 +67,10 @@ def read_files(question: Question, problems: Iterable[str] = ()) -> StudyFiles:
     else:
         iufs = dict.fromkeys(pufs, reader.read(question.iuf, "IUF"))
     ids = reader.read(question.ids_from, "file of ids", question.puf_id or ())
-    people = None
-    if set(question.attacks) - {"found"}:
-        source = question.ids_from if question.original is None else question.original
-        people = reader.read(source, "original", attacked)
+    source = question.original
+    if source is None and set(question.attacks) - {"found"}:
+        source = question.ids_from
+    people = reader.read(source, "original", attacked)
     control = reader.read(question.control, "control", attacked)
     given = [question.eif, question.iuf, question.ids_from, question.original, question.control]
     reader.require([*pufs.values(), *given], problems)
