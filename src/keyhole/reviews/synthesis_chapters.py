@@ -172,7 +172,11 @@ def _measured(
         return _share(worst.matched, worst.records, sheet)
     if code == "goal.unique" and seen is not None:
         return _share(round(value * seen), seen, sheet)
-    return share(value)
+    if code == "goal.constant" and found.constancy is not None:
+        return _share(found.constancy.right, found.constancy.claims, sheet)
+    if code == "goal.rules":  # how many records is told to the owner of the file alone
+        return "more than 0" if value else "0"
+    return f"{value:g}" if code == "goal.constant.values" else share(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,11 +152,14 @@ class Screening(Result):
     def findings(self, *, counts: bool = True) -> list[Table]:
         """Return what was found, without the warnings.
 
-        Without counts it is not told how many records one number has: they may be one person's.
+        Without counts it is not told how many records one number has: they may be one person's;
+        nor is the structure, whose limits may be.
         """
         none = "No variable determines another, or nearly so."
         depend = dependence_tables(self.dependencies, self.near_dependencies, none)
-        rules = [] if self.structure is None else [structure_table(self.structure, counts=counts)]
+        # A limit of a number may be close to somebody's: for the owner of the file alone.
+        shown = counts and self.structure is not None
+        rules = [structure_table(self.structure or ())] if shown else []
         return [*self._people(), *self._columns(counts), *depend, *rules]
 
     def _people(self) -> Iterator[Table]:

@@ -74,15 +74,15 @@ class Structure:
         )
 
 
-def structure_table(found: Sequence[Structure], *, counts: bool = True) -> Table:
+def structure_table(found: Sequence[Structure]) -> Table:
     """Lay structures out, the most surprising of each kind first."""
-    heads = ["kind", "rule", *(["records", "exceptions", "expected"] if counts else [])]
+    heads = ["kind", "rule", "records", "exceptions", "expected"]
     rows = []
     for one in found[:SHOWN]:
         rule = one.rule if len(one.rule) <= LONG else f"{one.rule[: LONG - 1]}…"
         figures = [f"{one.support:,}", f"{one.exceptions:,}", f"{math.floor(one.expected):,}"]
-        rows.append([one.kind, rule, *(figures if counts else [])])
-    notes = ["Expected: exceptions that chance alone would make."] if counts and found else []
+        rows.append([one.kind, rule, *figures])
+    notes = ["Expected: exceptions that chance alone would make."] if found else []
     if len(found) > SHOWN:
         notes.append(f"{SHOWN} of {len(found):,}; the JSON has all.")
     if not found:
@@ -156,7 +156,7 @@ def condition(name: str, levels: pl.Series, codes: Sequence[int]) -> str:
         parts = [f"{column} is not missing"]
     elif not known:
         parts = []
-    elif len(known) == 1 and (known[0] not in (0, last - 1) or last <= 2):
+    elif len(known) == 1:
         parts = [f"{column} == {value_in_rule(levels[known[0]])}"]
     elif levels.dtype.is_numeric() or levels.dtype.is_temporal():
         parts = _intervals(column, levels, known)

@@ -107,8 +107,8 @@ def rules_goal(counts: Sequence[RuleCount]) -> Goal:
     advice = ""
     if worse:
         advice = f"{len(worse):,} of {len(counts):,} rules. Try coarser strata, or fewer targets."
-    return Goal(name, float(max(one.worst - one.original for one in counts)), wanted, not worse,
-                advice)  # fmt: skip
+    most = max(0, *(one.worst - one.original for one in counts))
+    return Goal(name, float(most), wanted, not worse, advice)
 
 
 def constancy_goals(found: Constancy | None, asked: Asked = NOTHING) -> list[Goal]:
