@@ -111,7 +111,9 @@ def test_a_list_of_choices_becomes_yes_and_no_for_each() -> None:
     found = fields_of({"race": race})
     assert list(found) == ["race.white", "race.blackOrAfrican"]
     assert [one.label for one in found.values()] == ["Race: white", "Race: black or african"]
-    assert all(one.categories == YES_NO for one in found.values())
+    assert [one.option for one in found.values()] == ["white", "black or african"]
+    answers = [one.label for one in found["race.white"].categories]
+    assert answers == ["white", "Not white"]
 
 
 def test_a_list_of_objects_is_descended_once() -> None:
