@@ -95,6 +95,22 @@ def test_what_waits_is_decided_on_later_without_the_file(ask, form, tmp_path):
     assert "question" not in history
 
 
+def test_a_decision_from_the_queue_holds_for_the_same_text_everywhere(ask, form, tmp_path):
+    again = tmp_path / "again-schema.json"
+    again.write_text(form.read_text().replace("Work", "Again"))
+    ask("import", form, again)
+    found = ask("waiting", "--target", "veterans", "--json")
+    lines = {one["field"]: one for one in found["waiting"]}
+    assert (set(lines), found["fields"]) == ({"situation", "q7"}, 4)
+    assert lines["situation"]["forms"] == 2
+    assert lines["situation"]["proposals"][0]["construct"] == "ES"
+    edited = tmp_path / "work.toml"
+    edited.write_text('[[decision]]\nfield = "situation"\naction = "accommodate"\nconstruct = "ES"')
+    ask("import", "--form", "work", "--decisions", edited)
+    assert "situation" not in ask("waiting", "--target", "veterans")
+    assert coded(ask, "again")["situation"] == coded(ask, "work")["situation"]
+
+
 def test_what_waits_is_taken_at_a_lower_score(ask, form):
     ask("import", form)
     assert "Lower --accept" in ask("import", "--form", "work", "--accept", "0.99", code=2)
@@ -243,6 +259,7 @@ def test_an_exported_environment_is_read_but_not_written(ask, tmp_path, form):
         ("show", "AG"),
         ("enhance", "--target", "veterans", "--resources", "6", "--sector", "finance"),
         ("trend",),
+        ("waiting",),
     ]:
         assert ask(verb, *words, place=str(exported)) == ask(verb, *words)
     before = exported.read_bytes()

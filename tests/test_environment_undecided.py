@@ -14,6 +14,7 @@ from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.importers import capture_microdata
 from keyhole.environment.importers.microdata import ColumnLabels
 from keyhole.environment.mapping.mapping import map_class
+from keyhole.environment.mapping.waiting import waiting
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -168,6 +169,20 @@ def test_what_waits_counts_as_possibly_asked():
     assert settled.undecided == ()
     left = place(grown({"odd": odd}, steps), "odd", [Decision("q7", "leave")], kind="form")
     assert map_class(left.environment, "file").columns == ()
+
+
+def test_the_queue_puts_first_what_changes_the_key():
+    odd = CapturedField("q7", "", MARITAL)
+    dull = CapturedField("q1", "", listed("red", "green"))
+    forms = {name: CapturedForm(Form(name), (dull, odd)) for name in ("a", "b")}
+    world = grown(forms, [("target", "file"), ("form", "a"), ("form", "b")])
+    found = waiting(world, target="file")
+    assert [(one.field, one.forms, one.changes_key) for one in found.waiting] == [
+        ("q7", 2, ("MAR",)),
+        ("q1", 2, ()),
+    ]
+    assert found.waiting[0].bits > 0
+    assert found.waiting[0].proposals[0].name == "marital status"
 
 
 def test_same_text_is_decided_once_for_all_forms():
