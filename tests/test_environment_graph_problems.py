@@ -1,7 +1,5 @@
 """What is refused: maps that are not total, circles, paths that disagree, names taken twice."""
 
-import time
-
 import pytest
 
 from keyhole.environment.codings.graph import CodingGraph
@@ -182,7 +180,6 @@ def test_a_hundred_thousand_categories():
         CategoryMap(fine.name, "ES10.001", {f"f{i}": f"r{i % 10}" for i in range(many)}),
         CategoryMap(twin.name, "ES10.001", {f"t{i}": f"r{i // 10_000}" for i in range(many)}),
     ]
-    begin = time.perf_counter()
     graph = CodingGraph(Environment((ES,), (fine, twin, rough), tuple(maps)))
     join = graph.join(fine.name, "ES10.001")
     assert (join.coding, join.size) == ("ES10.001", 10)
@@ -193,4 +190,3 @@ def test_a_hundred_thousand_categories():
     stored = Overlap(fine.name, twin.name, frozenset((f"f{i}", f"t{i}") for i in range(many)))
     exact = CodingGraph(Environment((ES,), (fine, twin), (), (stored,)))
     assert exact.join(fine.name, twin.name).categories_lost == 0
-    assert time.perf_counter() - begin < 20
