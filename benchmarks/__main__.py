@@ -39,6 +39,7 @@ PARTS = (
     "attributes",
     "attacks",
     "environment",
+    "recognition",
     "screening",
     "protection",
     "disk",
@@ -65,6 +66,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         environment,
         memory,
         protection,
+        recognition,
         screening,
         selection,
         solving,
@@ -88,6 +90,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "synthesis": lambda: synthesis.measure_synthesis((10**4,)),
             "coverage": lambda: coverage.measure_coverage(20),
             "environment": lambda: environment.measure_environment((100, 200), (600, 1_200)),
+            "recognition": recognition.measure_recognition,
             "screening": lambda: screening.measure_screening((5_000, 10_000), (500, 1_000), 1),
             "protection": lambda: protection.measure_protection((2_000, 4_000), 1),
             "disk": lambda: disk.measure_disk(disk.QUICK, 20.0),
@@ -111,6 +114,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "environment": lambda: environment.measure_environment(
             (500, 1_000, 2_000), (6_000, 12_000, 24_000)
         ),
+        "recognition": recognition.measure_recognition,
         "screening": screening.measure_screening,
         "protection": protection.measure_protection,
         "disk": lambda: disk.measure_disk(disk.FULL),

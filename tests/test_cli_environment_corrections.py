@@ -11,7 +11,7 @@ WAITING = {
     "title": "Work",
     "properties": {
         "gender": {"enum": ["M", "F"]},
-        "workStatusNow": {"enum": ["Working", "Looking for work", "Retired"]},
+        "situation": {"enum": ["Working", "Looking for work", "Retired"]},
         "q7": {"type": "integer", "minimum": 0, "maximum": 9},
     },
 }
@@ -80,26 +80,42 @@ def test_only_init_makes_a_store(ask, form, tmp_path):
 def test_what_waits_is_decided_on_later_without_the_file(ask, form, tmp_path):
     ask("import", form)
     form.unlink()
-    assert coded(ask, "work")["workStatusNow"] is None
+    assert coded(ask, "work")["situation"] is None
     assert "(waits: 3 answers)" in ask("show", "work")
     edited = tmp_path / "work.toml"
     told = ask("import", "--form", "work", "--propose", edited)
-    assert "workStatusNow" in told
+    assert "situation" in told
     assert "gender" not in edited.read_text()
     assert '["Working", "W"]' in edited.read_text()
     ask("import", "--form", "work", "--decisions", edited)
-    assert coded(ask, "work")["workStatusNow"].startswith("ES")
+    assert coded(ask, "work")["situation"].startswith("ES")
     assert "no field that waits" in ask("import", "--form", "work", code=2)
     history = ask("history", "--name", "work")
-    assert "fields, workStatusNow, coding: nothing → ES3.001" in history
+    assert "fields, situation, coding: nothing → ES3.001" in history
     assert "question" not in history
+
+
+def test_a_decision_from_the_queue_holds_for_the_same_text_everywhere(ask, form, tmp_path):
+    again = tmp_path / "again-schema.json"
+    again.write_text(form.read_text().replace("Work", "Again"))
+    ask("import", form, again)
+    found = ask("waiting", "--target", "veterans", "--json")
+    lines = {one["field"]: one for one in found["waiting"]}
+    assert (set(lines), found["fields"]) == ({"situation", "q7"}, 4)
+    assert lines["situation"]["forms"] == 2
+    assert lines["situation"]["proposals"][0]["construct"] == "ES"
+    edited = tmp_path / "work.toml"
+    edited.write_text('[[decision]]\nfield = "situation"\naction = "accommodate"\nconstruct = "ES"')
+    ask("import", "--form", "work", "--decisions", edited)
+    assert "situation" not in ask("waiting", "--target", "veterans")
+    assert coded(ask, "again")["situation"] == coded(ask, "work")["situation"]
 
 
 def test_what_waits_is_taken_at_a_lower_score(ask, form):
     ask("import", form)
     assert "Lower --accept" in ask("import", "--form", "work", "--accept", "0.99", code=2)
     ask("import", "--form", "work", "--accept", "0.6")
-    assert coded(ask, "work")["workStatusNow"].startswith("ES")
+    assert coded(ask, "work")["situation"].startswith("ES")
 
 
 def test_decisions_on_a_form_that_is_there_place_its_fields(ask, form, tmp_path):
@@ -243,6 +259,7 @@ def test_an_exported_environment_is_read_but_not_written(ask, tmp_path, form):
         ("show", "AG"),
         ("enhance", "--target", "veterans", "--resources", "6", "--sector", "finance"),
         ("trend",),
+        ("waiting",),
     ]:
         assert ask(verb, *words, place=str(exported)) == ask(verb, *words)
     before = exported.read_bytes()

@@ -66,7 +66,9 @@ def test_it_shows_crossing_unresolved_and_unstated_codings():
     assert "join to one category" in absent["ag8r"].reason
     assert absent["ag8r"].ruled_out > 0.5
     tax = map_pair(GRAPH, "veterans", "Income tax return")
-    assert "unresolved" in next(p.reason for p in tax.absent if p.column == "ms")
+    assert "unresolved" in next(p.reason for p in tax.surely.absent if p.column == "ms")
+    assert "ms" in tax.upper.columns
+    assert "ms" not in tax.lower.columns
     kinds = {category.kind for coding in ENVIRONMENT.codings for category in coding.categories}
     assert {"value", "other", "not stated"} <= kinds
     assert any(coding.open for coding in ENVIRONMENT.codings)

@@ -70,6 +70,14 @@ def test_references_out_of_the_document_and_to_nothing_are_all_told() -> None:
     assert len(caught.value.problems) == 3
 
 
+def test_a_broken_reference_is_noted_and_the_rest_is_read() -> None:
+    broken = {"$ref": "#/none"}
+    document = {"properties": {"a": broken, "sex": {"enum": ["F", "M"]}}}
+    form = capture_schema(document)
+    assert [one.name for one in form.fields] == ["a", "sex"]
+    assert any("leads to nothing" in note for note in form.notes)
+
+
 def test_alternatives_are_joined() -> None:
     branches = [
         {"properties": {"country": {"enum": ["CAN"]}, "state": {"enum": ["AB", "BC"]}}},
@@ -111,7 +119,9 @@ def test_a_list_of_choices_becomes_yes_and_no_for_each() -> None:
     found = fields_of({"race": race})
     assert list(found) == ["race.white", "race.blackOrAfrican"]
     assert [one.label for one in found.values()] == ["Race: white", "Race: black or african"]
-    assert all(one.categories == YES_NO for one in found.values())
+    assert [one.option for one in found.values()] == ["white", "black or african"]
+    answers = [one.label for one in found["race.white"].categories]
+    assert answers == ["white", "Not white"]
 
 
 def test_a_list_of_objects_is_descended_once() -> None:

@@ -225,7 +225,10 @@ def test_unresolved_edges_are_told():
         CONSTRUCTS, codings, maps, forms=(form("f", "ES2.002"),), targets=(target,)
     )
     for mapping in (map_pair(environment, "t", "f"), map_class(environment, "t")):
-        assert mapping.absent[0].reason.startswith("unresolved: the map 'ES2.001 -> ES2.002'")
+        surely = mapping.surely.absent[0].reason
+        assert surely.startswith("unresolved: the map 'ES2.001 -> ES2.002'")
+        assert (mapping.lower.columns, mapping.upper.columns) == ((), ("status",))
+        assert mapping.undecided[0].reason.startswith("the map 'ES2.001 -> ES2.002'")
 
 
 def test_classes_by_purpose_and_further_classifications():

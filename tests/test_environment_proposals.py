@@ -246,7 +246,7 @@ def test_numbers_without_labels_are_never_the_same():
     bare = (Category("1"), Category("2"))
     environment = Environment((Construct("SX", "sex"),), (Coding("SX2.001", "SX", bare),))
     found = best(environment, CapturedField("sex", "", bare))
-    assert (found.action, found.score < 0.8) == ("assimilate", True)
+    assert (found.action, found.ties) == ("accommodate", ())
     labelled = best(environment, CapturedField("sex", "", listed("Male", "Female")))
     assert (labelled.action, labelled.ties) == ("accommodate", ())
 
@@ -417,3 +417,20 @@ def test_the_codes_of_a_proposal_exist():
 @pytest.mark.parametrize("label", ["Age band", "Age group", "Age range", "Age bracket (years)"])
 def test_a_construct_is_not_named_for_its_coding(label):
     assert construct_name(questions_of("q1", label)[0]) == "age"
+
+
+def test_a_box_of_several_answers_meets_a_list_of_single_ones():
+    box = answers_of((Category("yes", "White"), Category("no", "Not White")))
+    single = answers_of(listed("White", "Black", "Asian"))
+    found = match_answers(single, box)
+    assert (found.relation, found.sure) == ("finer", 1.0)
+    assert found.pairs == (("1", "yes"), ("2", "no"), ("3", "no"))
+    mixed = match_answers(answers_of(listed("White", "Black", "Two or more races")), box)
+    assert mixed.relation == "overlap"
+    assert {("3", "yes"), ("3", "no")} <= set(mixed.pairs)
+
+
+def test_both_of_two_answers_falls_into_neither():
+    fine = answers_of(listed("White", "Black", "White and Black"))
+    rough = answers_of(listed("White alone", "Black or African American"))
+    assert not {b for a, b in match_answers(fine, rough).pairs if a == "3"}

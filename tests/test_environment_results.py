@@ -17,6 +17,7 @@ from keyhole.environment import (
     scenario_key,
     show,
     trend,
+    waiting,
 )
 from keyhole.environment.adding.adding import add_forms
 from keyhole.environment.adding.decisions import Decision
@@ -45,6 +46,7 @@ RESULTS = {
     "joint keys": lambda: joint_keys(WORLD, "veterans", sector="finance"),
     "enhance": lambda: enhance(WORLD, "veterans", resources=7, sector="finance"),
     "trend": lambda: trend(WORLD),
+    "waiting": lambda: waiting(WORLD, target="veterans"),
     "join": lambda: WORLD.join("MS6.001", "MS3.001"),
     "unresolved join": lambda: WORLD.join("AG40177.001", "AG8.001"),
     "compatibility": lambda: compatibility(WORLD, "AG5.001", "AG7.001"),

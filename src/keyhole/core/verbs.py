@@ -119,6 +119,11 @@ _ENVIRONMENT = (
     ),
     _part("listing.history", "List who changed what, and when.", "history --store ENV.db"),
     _part(
+        "mapping.waiting.waiting",
+        "List the fields of all forms that wait for a decision, one line for the same text.",
+        "waiting --store ENV.db --target FILE",
+    ),
+    _part(
         "key_verbs.map_target",
         "Find the key variables of a target that forms or public sources hold.",
         "map --store ENV.db --target FILE --sector banking",

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from keyhole.environment.mapping.mapping import map_class, map_pair
     from keyhole.environment.mapping.public import combine_keys, enhance, map_public, resource_index
     from keyhole.environment.mapping.trends import trend
+    from keyhole.environment.mapping.waiting import waiting
     from keyhole.environment.model import Environment
     from keyhole.environment.pictures.charts import prevalence_chart
     from keyhole.environment.pictures.drawing import draw_graph
@@ -99,6 +100,7 @@ _HOMES = {
     "combine_keys": "mapping.public",
     "open_store": "store",
     "trend": "mapping.trends",
+    "waiting": "mapping.waiting",
     "init_store": "store_verbs",
     "export_environment": "store_verbs",
     "remove_thing": "store_verbs",
@@ -161,6 +163,7 @@ __all__ = [
     "tie",
     "tie_codings",
     "trend",
+    "waiting",
     "write_environment",
     "write_forms",
 ]

@@ -123,7 +123,7 @@ class CapturedQuestion:
     """What an importer found out about a field that nobody has placed yet.
 
     ``categories`` and ``intervals`` are as in `Coding`; neither means free text. ``path``,
-    ``universe`` and ``coding`` are as in `CapturedField`.
+    ``universe``, ``coding`` and ``option`` are as in `CapturedField`.
     """
 
     categories: tuple[Category, ...] = ()
@@ -131,6 +131,7 @@ class CapturedQuestion:
     path: str = ""
     universe: str = ""
     coding: str = ""
+    option: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,8 @@ class Field:
     ``coding`` names its coding; a direct identifier has ``identifier`` instead (its kind,
     as "name" or "ssn"); a field with neither has not been placed yet, and ``question`` keeps
     what was asked, so that somebody can decide later. ``use`` is what an intruder can do with
-    it: identify, match, or learn something sensitive.
+    it: identify, match, or learn something sensitive. ``decided`` says that a person, not a
+    rule, has said which coding it has; ``option`` is as in `CapturedField`.
     """
 
     name: str
@@ -149,6 +151,8 @@ class Field:
     identifier: str | None = None
     use: Literal["identifying", "matching", "sensitive"] = "matching"
     question: CapturedQuestion | None = None
+    decided: bool = False
+    option: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +220,7 @@ class CapturedField:
     ``categories`` and ``intervals`` are as in `Coding`; neither means free text. ``path``
     tells where it stands in its file ("veteran/address/state"), ``identifier`` which kind
     of direct identifier it is, if any, ``coding`` the name of its coding where the source
-    itself gives one.
+    itself gives one, ``option`` the answer of which it says whether it was among several chosen.
     """
 
     name: str
@@ -227,6 +231,7 @@ class CapturedField:
     path: str = ""
     universe: str = ""
     coding: str = ""
+    option: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from keyhole.data.reading import load
 from keyhole.environment.scenarios.identification import (
     Identification,
     interval_shown,
-    p_identification,
 )
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import OptionError
@@ -228,7 +227,7 @@ def compare_scenarios(
             )
             # The key and p(identification) stand apart.
             exposure = replace(exposure, key=None, identification=None)
-            found = p_identification(key.scenario, exposure, figure=figure)
+            found = key.identification(exposure, figure=figure)
             smallest = np.minimum(smallest, exposure.f)
         parts.append(
             ScenarioExposure(

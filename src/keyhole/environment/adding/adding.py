@@ -3,16 +3,16 @@
 One form is added by what a person decided (`add_form`); many by the proposals at or above a
 threshold (`add_forms`), the rest being listed for a person and placed later (`place`).
 
-Forms of one batch are taken in the order of their names, so that the order in which they are
-given does not matter. Two batches one after the other need not give what one batch of both
-gives: a construct has the name and letters of the field that first asked for it.
+Where a field goes depends on itself, the vocabulary and what people decided for the same text,
+never on what was imported before: forms in any order give the same groups of fields, up to the
+letters and serial numbers of constructs and codings.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +20,15 @@ from keyhole.core.marks import HIDDEN, Named, figure
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Problem
 from keyhole.core.tables import Table
-from keyhole.environment.adding.catalogue import captured_questions
+from keyhole.environment.adding.catalogue import (
+    Catalogue,
+    asked_text,
+    captured_questions,
+    options_of,
+    plain_text,
+    stored_questions,
+    text_key,
+)
 from keyhole.environment.adding.decisions import Decision, read_decisions
 from keyhole.environment.adding.placing import Placement, Placer, captured_problems, require_decided
 from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, proposal_rows, rank
@@ -94,7 +102,7 @@ def captured_again(
     else:
         day = owner.collected if isinstance(owner, Source) else owner.as_of
         form = Form(owner.name, collected=day)
-    return CapturedForm(form, tuple(_captured(f, codings) for f in fields))
+    return CapturedForm(form, tuple(captured_field(f, codings) for f in fields))
 
 
 def waiting_fields(owner: Owner) -> Sequence[Field]:
@@ -102,16 +110,17 @@ def waiting_fields(owner: Owner) -> Sequence[Field]:
     return [f for f in owner.fields if f.coding is None and f.identifier is None]
 
 
-def _captured(field: Field, codings: dict[str, Coding]) -> CapturedField:
+def captured_field(field: Field, codings: Mapping[str, Coding]) -> CapturedField:
+    """Return a field of the environment as it was captured."""
     coding, asked = codings.get(field.coding or ""), field.question
     if coding is not None:
-        return CapturedField(
-            field.name, field.label, coding.categories, coding.intervals, universe=coding.universe
-        )
+        found = CapturedField(field.name, field.label, coding.categories, coding.intervals)
+        return replace(found, universe=coding.universe, option=field.option)
     if asked is None:
         return CapturedField(field.name, field.label, identifier=field.identifier)
     given = asked.categories, asked.intervals, field.identifier
-    return CapturedField(field.name, field.label, *given, asked.path, asked.universe, asked.coding)
+    more = asked.path, asked.universe, asked.coding, asked.option
+    return CapturedField(field.name, field.label, *given, *more)
 
 
 _SHOWN = 60
@@ -312,13 +321,16 @@ def place(
     moved = {p.field: p for p in placements if p.field in chosen}
     known = {field.name: field for field in asked.fields}
     fields = tuple(
-        moved[f.name].placed(known[f.name]) if f.name in moved else f for f in owner.fields
+        moved[f.name].placed(known[f.name], decided=True) if f.name in moved else f
+        for f in owner.fields
     )
     parts = tuple(
         replace(one, fields=fields) if one.name == owner.name else one
         for one in KIND_OF[sort].of(environment)
     )
     changed = replace(placer.environment, **{KIND_OF[sort].attribute: parts})
+    only = replace(asked, fields=tuple(f for f in asked.fields if f.name in chosen))
+    changed = _spread(placer, changed, only)
     return Addition(changed, sort, owner.name, tuple(moved.values()))
 
 
@@ -368,13 +380,20 @@ def _add(
     require_none(captured_problems(captured))
     placer, kind = Placer(environment), type(owner).__name__.lower()
     waiting: tuple[FieldProposals, ...] = ()
+    chosen: set[str] = set()
     if decisions is not None:
-        placements = _decided(placer, captured, read_decisions(decisions))
+        read = read_decisions(decisions)
+        chosen = {one.field for one in read}
+        placements = _decided(placer, captured, read)
     else:
         exact = isinstance(owner, Target)
         placements, waiting = _proposed(placer, captured, threshold, exact_codes=exact)
     require_none(_named_before(environment, [owner.name], kind))
-    whole = _with_parts(placer, [replace(owner, fields=_fields(captured, placements))])
+    fields = _fields(captured, placements, chosen)
+    whole = _with_parts(placer, [replace(owner, fields=fields)])
+    if chosen:
+        only = replace(captured, fields=tuple(f for f in captured.fields if f.name in chosen))
+        whole = _spread(placer, whole, only)
     return Addition(whole, kind, owner.name, placements, waiting, captured.notes)
 
 
@@ -405,23 +424,58 @@ def _proposed(
 ) -> tuple[tuple[Placement, ...], tuple[FieldProposals, ...]]:
     """Follow what is sure enough, field by field, so that later fields find what earlier made."""
     placements, waiting = [], []
-    asked = captured_questions(captured.fields)
+    asked, options = captured_questions(captured.fields), options_of(captured.fields)
     for field, questions in zip(captured.fields, asked, strict=True):
-        ranked = rank(placer.catalogue, field, questions, exact_codes=exact_codes)
+        ranked = rank(placer.catalogue, field, questions, exact_codes=exact_codes, options=options)
         if ranked[0].score >= threshold:
             placement = placer.follow(field, ranked[0])
         else:
             placement = Placement(field.name, "leave")
             waiting.append(FieldProposals(field.name, field.label, ranked))
         placements.append(placement)
-        if placement.construct:
-            placer.catalogue.remember(questions, placement.construct)
     return tuple(placements), tuple(waiting)
 
 
-def _fields(captured: CapturedForm, placements: Sequence[Placement]) -> tuple[Field, ...]:
+def _fields(
+    captured: CapturedForm, placements: Sequence[Placement], decided: Collection[str] = ()
+) -> tuple[Field, ...]:
     pairs = zip(placements, captured.fields, strict=True)
-    return tuple(placement.placed(field) for placement, field in pairs)
+    return tuple(one.placed(field, decided=field.name in decided) for one, field in pairs)
+
+
+def _spread(placer: Placer, environment: Environment, decided: CapturedForm) -> Environment:
+    """Place the fields of other forms with the same text as what a person decided.
+
+    What a person decided of one form holds for all, whichever was there first; fields that a
+    person decided on themselves stay.
+    """
+    texts = {plain_text(*asked_text(field)) for field in decided.fields}
+    placer.catalogue = Catalogue(environment)
+    codings = placer.catalogue.names
+    changed: dict[str, tuple[Any, ...]] = {}
+    for kind in OWNERS:
+        owners = list(KIND_OF[kind].of(environment))
+        for place, owner in enumerate(owners):
+            if not any(plain_text(*asked_text(field)) in texts for field in owner.fields):
+                continue
+            fields = list(owner.fields)
+            asked = stored_questions(owner.fields)
+            for i, (field, questions) in enumerate(zip(owner.fields, asked, strict=True)):
+                chosen = placer.catalogue.decided(text_key(*asked_text(field), questions))
+                here = codings[field.coding].construct if field.coding else ""
+                if field.decided or field.identifier or not chosen or chosen == {here}:
+                    continue
+                again = captured_field(field, codings)
+                ranked = rank(placer.catalogue, again, questions, exact_codes=kind == "target")
+                if len(chosen) == 1:
+                    fields[i] = placer.follow(again, ranked[0]).placed(again)
+                else:  # two people said two things
+                    fields[i] = Placement(field.name, "leave").placed(again)
+            owners[place] = replace(owner, fields=tuple(fields))
+        changed[KIND_OF[kind].attribute] = tuple(owners)
+    new = placer.environment
+    parts = {name: getattr(new, name) for name in ("constructs", "codings", "maps", "overlaps")}
+    return replace(environment, **parts, **changed)
 
 
 def _with_parts(placer: Placer, parts: Sequence[Owner]) -> Environment:

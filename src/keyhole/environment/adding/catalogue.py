@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from itertools import count
 
 from keyhole.environment.adding.matching_categories import Answers, answers_of
@@ -19,26 +21,163 @@ from keyhole.environment.adding.questions import (
     questions_of,
     settle_roles,
 )
-from keyhole.environment.adding.vocabulary import CONCEPT_OF
+from keyhole.environment.adding.vocabulary import (
+    CONCEPT_OF,
+    CONCEPTS,
+    MEANT_BY_ANSWERS,
+    STATES,
+)
 from keyhole.environment.codings.naming import is_coding_name, parse_name
 from keyhole.environment.model import (
     CapturedField,
+    Category,
     Coding,
     Construct,
     Environment,
+    Field,
     Form,
     Source,
     Target,
 )
+from keyhole.screening.identifiers import words
 
-_MOST = 8  # constructs that are looked at more closely
 _FEWEST = 5  # categories that a list must have to say by itself what is asked
+_MOST = 8  # constructs of the store that are compared word by word
 _FAINT = 0.3
+_HINTED = 0.5  # this share of the answers must be in a concept's words
+_OTHER_SORT: Mapping[tuple[str, str], float] = {
+    **{("list", sort): 0.9 for sort in ("text",)},
+    ("list", "number"): 0.85,
+    ("list", "date"): 0.4,
+    ("measure", "text"): 0.95,
+    ("measure", "list"): 0.7,
+    ("measure", "yes or no"): 0.4,
+    ("date", "text"): 0.95,
+    ("date", "list"): 0.6,
+    ("date", "yes or no"): 0.4,
+    ("whether", "number"): 0.6,
+    ("whether", "date"): 0.4,
+}
+"""What the words are worth where the answers are of another sort than the concept's."""
 
 
 def captured_questions(fields: Sequence[CapturedField]) -> list[tuple[AskedQuestion, ...]]:
-    """Read what the fields of one form ask, and of whom."""
-    return settle_roles(questions_of(field.path or field.name, field.label) for field in fields)
+    """Read what the fields of one form ask, of whom and of when.
+
+    One of several boxes of a question asks what the question asks.
+    """
+    return settle_roles(questions_of(*asked_text(field)) for field in fields)
+
+
+def asked_text(field: CapturedField | Field) -> tuple[str, str]:
+    """Return the path and label of a field without the option that it is."""
+    path = field.path if isinstance(field, CapturedField) else ""
+    path, label = path or field.name, field.label
+    if field.option:
+        path = re.split(r"[/.](?=[^/.]*$)", path)[0]
+        label = label.removesuffix(f": {field.option}")
+    return path, label
+
+
+def stored_questions(fields: Sequence[Field]) -> list[tuple[AskedQuestion, ...]]:
+    """Read what the fields of a form of the environment ask."""
+    return settle_roles(questions_of(*asked_text(field)) for field in fields)
+
+
+def options_of(fields: Iterable[CapturedField]) -> dict[str, Answers]:
+    """Return the options of each question with several answers, by its path."""
+    found: dict[str, list[Category]] = {}
+    for field in fields:
+        if field.option:
+            found.setdefault(asked_text(field)[0], []).append(Category(field.option, field.option))
+    return {path: answers_of(tuple(dict.fromkeys(listed))) for path, listed in found.items()}
+
+
+def text_key(path: str, label: str, questions: Sequence[AskedQuestion]) -> Hashable:
+    """Return what tells whether two fields ask in the same text, of the same person and time."""
+    return questions[0].subject, questions[0].time, plain_text(path, label)
+
+
+def plain_text(path: str, label: str) -> str:
+    """Return the words of a label, or of a path without one."""
+    return " ".join(words(label or path))
+
+
+def concept_scores(
+    questions: Sequence[AskedQuestion], answers: Answers
+) -> dict[str, tuple[float, str]]:
+    """Return how surely a field asks each concept of the vocabulary, and why.
+
+    The words are compared with the concept's; answers of another sort make it less sure,
+    answers in the concept's own words surer. It depends on nothing but the field.
+    """
+    said: dict[str, float] = {}
+    for place, question in enumerate(questions):
+        for word, _ in question.weights:
+            if word.startswith("#"):
+                meant = replace(question, weights=((word, 1.5),))
+                likeness = questions_alike(question, meant)
+                # A label that asks something else knows better than the name of a column.
+                vague = place == 0 or not any(is_specific(w) for w, _ in questions[0].weights)
+                worth = likeness if vague or len(questions[0].weights) < 2 else likeness * 0.7
+                said[word[1:]] = max(said.get(word[1:], 0.0), worth)
+    hints = _hints(answers)
+    for letters, other in MEANT_BY_ANSWERS.items():
+        if letters in said and hints.get(other, 0.0) >= _HINTED:
+            said[other] = max(said.pop(letters), said.get(other, 0.0))
+    single = _option_concept(questions[0]) if answers.sort == "yes or no" else ""
+    if single:
+        return {single: (0.9, "asks for one of its answers")}
+    found = {}
+    for letters, words_ in said.items():
+        concept = CONCEPT_OF[letters]
+        factor = _OTHER_SORT.get((concept.sort, answers.sort), 1.0)
+        hint = hints.get(letters, 0.0)
+        more = any(is_specific(w) and w[0] != "#" for q in questions[:1] for w, _ in q.weights)
+        # "Retirement income" is not the income: of numbers a telling word more is another.
+        factor *= 0.75 if more and concept.sort in ("measure", "date") else 1.0
+        score, told = words_ * factor, "by its words"
+        if hint >= _HINTED and words_ >= 0.45:
+            score, told = max(score, 0.9), "by its words and answers"
+        elif hints and hint == 0.0 and max(hints.values()) > 0.6 and concept.answers:
+            score, told = score * 0.75, "by its words, though not by its answers"
+        found[letters] = score, told
+    for letters, hint in hints.items():
+        if hint >= _HINTED and found.get(letters, (0.0, ""))[0] < 0.7:
+            found[letters] = 0.7, "by its answers"
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _hints(answers: Answers) -> dict[str, float]:
+    """Return the share of a list's answers that have a word of each concept's answers."""
+    if answers.sort != "list" or answers.bare or not 2 <= answers.size <= _MOST_HINTING:
+        return {}
+    if len(set(answers.keys) & set(STATES.values())) >= _HINTED * answers.size:
+        return {"ST": 1.0}
+    told = [
+        (set(key.split(" ")), c) for key, c in zip(answers.keys, answers.categories, strict=True)
+    ]
+    told = [(parts, c) for parts, c in told if c.kind == "value"] or told
+    shares = {
+        concept.letters: sum(bool(parts & concept.answers) for parts, _ in told) / len(told)
+        for concept in CONCEPTS
+        if concept.answers
+    }
+    return {letters: share for letters, share in shares.items() if share > 0}
+
+
+_MOST_HINTING = 60
+_BOXED = ("RA", "HO")  # concepts that forms ask by a box for each answer
+
+
+def _option_concept(question: AskedQuestion) -> str:
+    """Return the concept of which a box is one answer: "isWhite" asks for the race."""
+    told = {word for word, _ in question.weights}
+    if not told or question.concept:
+        return ""
+    fits = (one for one in _BOXED if told - {"other"} <= CONCEPT_OF[one].answers | {"#HO"})
+    return next(fits, "") if told - {"other", "#HO"} else ""
 
 
 class Catalogue:
@@ -49,29 +188,33 @@ class Catalogue:
         self.families: dict[str, list[Coding]] = {}
         self.names: dict[str, Coding] = {}
         self.answers: dict[str, Answers] = {}
-        self.named: set[str] = set()
+        self.named: dict[str, str] = {}
         self._used: set[str] = set()
         self._same: dict[tuple[str, object], list[str]] = {}
         self._holders: dict[object, set[str]] = {}
         self.questions: dict[str, AskedQuestion] = {}
         self._index: dict[tuple[str, str], dict[str, None]] = {}
-        self._asked: dict[object, set[str]] = {}
+        self._decided: dict[Hashable, set[str]] = {}
         for construct in sorted(environment.constructs, key=lambda c: c.letters):
             self.add_construct(construct)
         for coding in sorted(environment.codings, key=lambda c: c.name):
             self.add_coding(coding)
         owners: list[Form | Source | Target] = [*environment.forms, *environment.sources]
         for owner in (*owners, *environment.targets):
-            asked = settle_roles(questions_of(field.name, field.label) for field in owner.fields)
+            decided = [f for f in owner.fields if f.decided and f.coding in self.names]
+            if not decided:
+                continue
+            asked = stored_questions(owner.fields)
             for field, questions in zip(owner.fields, asked, strict=True):
-                if field.coding in self.names:
-                    self.remember(questions, self.names[field.coding].construct)
+                if field in decided:
+                    letters = self.names[field.coding or ""].construct
+                    self.remember(text_key(*asked_text(field), questions), letters)
 
     def add_construct(self, construct: Construct) -> None:
         """Enter a construct under the words of its name."""
         letters, question = construct.letters, question_of_name(construct.name)
         self.constructs[letters] = construct
-        self.named.add(construct.name)
+        self.named.setdefault(construct.name, letters)
         self._used.add(letters.upper())
         self.families.setdefault(letters, [])
         self.questions[letters] = question
@@ -89,11 +232,13 @@ class Catalogue:
         if answers.sort == "list" and answers.size >= _FEWEST and not answers.bare:
             self._holders.setdefault(answers.signature, set()).add(coding.construct)
 
-    def remember(self, questions: Iterable[AskedQuestion], letters: str) -> None:
-        """Remember that a construct was asked in these words."""
-        for question in questions:
-            if any(is_specific(word) for word, _ in question.weights) or question.subject:
-                self._asked.setdefault(question.key, set()).add(letters)
+    def remember(self, text: Hashable, letters: str) -> None:
+        """Remember that a person said to which construct fields with this text belong."""
+        self._decided.setdefault(text, set()).add(letters)
+
+    def decided(self, text: Hashable) -> set[str]:
+        """Return the constructs that a person chose for fields with this text."""
+        return self._decided.get(text, set())
 
     def captured(self, letters: str) -> list[Coding]:
         """Return the codings of a construct that forms have; harmonised ones are left out."""
@@ -110,19 +255,10 @@ class Catalogue:
         found = self._holders.get(answers.signature, set())
         return next(iter(found)) if len(found) == 1 else ""
 
-    def knows(self, questions: Sequence[AskedQuestion], letters: str) -> bool:
-        """Tell whether a construct was asked in just these words before."""
-        return any(letters in self._asked.get(q.key, ()) for q in questions)
-
-    def candidates(self, questions: Sequence[AskedQuestion]) -> dict[str, float]:
-        """Return the constructs that may be asked, with how alike the words are."""
-        exact = {letters for q in questions for letters in self._asked.get(q.key, ())}
-        if exact:
-            # Who asked the same before in the same words was looked at then.
-            return dict.fromkeys(sorted(exact), 1.0 if len(exact) == 1 else 0.9)
+    def near(self, questions: Sequence[AskedQuestion]) -> dict[str, float]:
+        """Return the constructs of the store in words alike: to be proposed, never followed."""
         found: dict[str, float] = {}
         for question in questions:
-            # The constructs that share the most telling words.
             told = [word for word, _ in question.weights]
             hits: Counter[str] = Counter()
             for word in list(filter(is_specific, told)) or told:
@@ -134,12 +270,12 @@ class Catalogue:
         best = sorted(found, key=lambda letters: (-found[letters], letters))[:_MOST]
         return {letters: found[letters] for letters in best if found[letters] >= _FAINT}
 
-    def free_letters(self, name: str, question: AskedQuestion, taken: Collection[str] = ()) -> str:
+    def free_letters(self, name: str, taken: Collection[str] = ()) -> str:
         """Propose letters for a new construct: those in use for it, else its initials."""
         used = self._used if not taken else self._used | {one.upper() for one in taken}
-        concept = CONCEPT_OF.get(question.concept)
-        if concept is not None and name == concept.name and concept.letters not in used:
-            return concept.letters
+        concept = next((c.letters for c in CONCEPTS if c.name == name), "")
+        if concept and concept not in used:
+            return concept
         return next(o for o in _initials(name) if o not in used and o not in CONCEPT_OF)
 
 

@@ -161,6 +161,10 @@ def match_answers(new: Answers, old: Answers) -> Match:
 
 def _pairs(new: Answers, old: Answers) -> tuple[Rule, float]:
     """Pair categories by ever looser rules; what has been paired is not paired again."""
+    for turned, box, listed in ((False, new, old), (True, old, new)):
+        boxed = _by_box(box, listed)
+        if boxed:
+            return ({(b, a) for a, b in boxed} if turned else boxed), 1.0
     pairs: Rule = set()
     if new.bare == old.bare:
         there = _unique([(key,) for key in old.keys])
@@ -175,6 +179,38 @@ def _pairs(new: Answers, old: Answers) -> tuple[Rule, float]:
         if found:
             pairs, sure = pairs | found, min(sure, worth)
     return pairs, sure
+
+
+_SEVERAL = re.compile(r"\b(two or more|more than one|multiple|multiracial|mixed|several|both)\b")
+
+
+def _by_box(box: Answers, listed: Answers) -> Rule:
+    """Pair a box of a question with several answers with a list of single ones.
+
+    Who chose the box's answer alone has it; who chose another has not; who is "other" or has
+    several may have it or not.
+    """
+    if box.size != 2 or listed.sort != "list" or listed.bare:
+        return set()
+    keys = dict(zip(box.keys, range(box.size), strict=True))
+    chosen = next((key for key in keys if f"not {key}" in keys), None)
+    if chosen is None:
+        return set()
+    yes, no = keys[chosen], keys[f"not {chosen}"]
+    if f"not {chosen}" in listed.keys or chosen not in listed.keys:
+        return set()
+    found: Rule = set()
+    for j, (key, category) in enumerate(zip(listed.keys, listed.categories, strict=True)):
+        either = (
+            category.kind == "other"
+            or _SEVERAL.search(key)
+            or (key != chosen and set(chosen.split(" ")) <= set(key.split(" ")))
+        )
+        if key == chosen or either:
+            found.add((yes, j))
+        if key != chosen:
+            found.add((no, j))
+    return found
 
 
 def _lone(pairs: Rule, side: int, size: int) -> list[int]:
@@ -265,6 +301,7 @@ def _contained(narrow: Answers, lone: list[int], wide: Answers) -> Rule:
     if wide.size > _SMALL:
         return set()
     parted = [(j, set(key.split(" ")), _telling(key)) for j, key in enumerate(wide.keys)]
+    every = Counter(part for _, parts, _ in parted for part in parts if len(part) > 3)
     spelt = [one for one in parted if any(len(part) > 3 for part in one[1])]
     found: Rule = set()
     for i in lone:
@@ -275,6 +312,10 @@ def _contained(narrow: Answers, lone: list[int], wide: Answers) -> Rule:
             if w < parts and (not numbers or numbers == told[0]) and contraries == told[1]
         ]
         widest = [j for size, j in homes if size == max(homes)[0]]
+        # "White and Black" falls neither into "White" nor into "Black or African American".
+        rest = parts - set(wide.keys[widest[0]].split(" ")) if widest else set()
+        if any(every[part] for part in rest):
+            continue
         if len(widest) == 1 and wide.categories[widest[0]].kind == "value":
             found.add((i, widest[0]))
     return found

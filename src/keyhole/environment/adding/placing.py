@@ -55,20 +55,23 @@ class Placement:
     notes: tuple[str, ...] = ()
     ties: tuple[Tie, ...] = ()
 
-    def placed(self, captured: CapturedField) -> Field:
+    def placed(self, captured: CapturedField, *, decided: bool = False) -> Field:
         """Return the field as a form has it; what was asked is kept for whoever decides later."""
         if self.identifier:
-            return Field(captured.name, captured.label, None, self.identifier, "identifying")
+            found = Field(captured.name, captured.label, None, self.identifier, "identifying")
+            return replace(found, decided=decided)
         if self.coding:
-            return Field(captured.name, captured.label, self.coding)
+            found = Field(captured.name, captured.label, self.coding, decided=decided)
+            return replace(found, option=captured.option)
         asked = CapturedQuestion(
             captured.categories,
             captured.intervals,
             captured.path,
             captured.universe,
             captured.coding,
+            captured.option,
         )
-        return Field(captured.name, captured.label, question=asked)
+        return Field(captured.name, captured.label, question=asked, decided=decided)
 
 
 def captured_problems(captured: CapturedForm) -> Iterator[str]:
@@ -144,6 +147,13 @@ class Placer:
             coding = self.catalogue.names[decision.coding]
             return Placement(field.name, "assimilate", coding.construct, coding.name)
         if decision.action == "accommodate":
+            if not decision.ties:  # nobody said how the answers fall: by their spelling
+                answers = answers_of(field.categories, field.intervals)
+                same = self.catalogue.same_answers(decision.construct, answers)
+                if same and not answers.bare and not field.coding:
+                    return Placement(field.name, "assimilate", decision.construct, same[0].name)
+                ties = ties_of(self.catalogue, decision.construct, answers, known=True)
+                return self.accommodate(field, replace(decision, ties=ties))
             return self.accommodate(field, decision, strict=strict)
         if decision.construct in self.catalogue.constructs:  # just made, for another field
             return self._join(field, decision)

@@ -2,23 +2,31 @@
 
 Following Elliot, Mackey & Purdam (2011): a new form is *assimilated* (its codings are known),
 *accommodated* (a known construct, coded in a new way) or *creates* a construct. A score is how
-alike the questions are, times how well the answers go together.
+surely the field asks a concept of the vocabulary, or what a person decided for the same text;
+it does not depend on what else is stored, so that the order of imports does not matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from keyhole.core.marks import WHEN_SET
 from keyhole.core.names import shown
 from keyhole.core.tables import Table
-from keyhole.environment.adding.catalogue import Catalogue, captured_questions
+from keyhole.environment.adding.catalogue import (
+    Catalogue,
+    asked_text,
+    captured_questions,
+    concept_scores,
+    options_of,
+    text_key,
+)
 from keyhole.environment.adding.decisions import TEXTS, Action, Decision, Tie
 from keyhole.environment.adding.matching_categories import Answers, answers_of, match_answers
 from keyhole.environment.adding.questions import AskedQuestion, construct_name, is_specific
-from keyhole.environment.adding.vocabulary import PAGE
+from keyhole.environment.adding.vocabulary import CONCEPT_OF, CONCEPTS, PAGE
 from keyhole.environment.codings.naming import is_coding_name, parse_name
 from keyhole.environment.model import CapturedField, CapturedForm, Coding, Environment
 from keyhole.environment.wording import require_none, short
@@ -31,7 +39,8 @@ if TYPE_CHECKING:
 _MOST = 3  # constructs proposed for a field
 _FEWEST = 0.35  # a lower score is not worth a person's time
 _SAME_LIST = 0.55  # the same telling answers under other words
-_MOST_TIES = 30
+_MOST_TIES = 200
+_CONCEPT_NAMES = frozenset(concept.name for concept in CONCEPTS)
 _NARRATIVE = frozenset({"description", "explanation", "remark", "comment", "narrative", "detail"})
 _OPEN_END = frozenset({"other"})  # "other, please specify" belongs to the question before it
 
@@ -68,11 +77,13 @@ def rank(
     *,
     exact_codes: bool = False,
     letters: dict[str, str] | None = None,
+    options: Mapping[str, Answers] | None = None,
 ) -> tuple[Proposal, ...]:
     """Return the proposals for a field, the best first.
 
     With `exact_codes`, codings are the same only if their codes are, not just their labels.
     `letters` are those proposed for new constructs before, by name; new ones are entered.
+    `options` are the answers of questions with several, which are recognised as one.
     """
     if field.identifier:
         reason = f"a direct identifier ({field.identifier}): kept apart"
@@ -85,10 +96,13 @@ def rank(
         return (
             Proposal(field.name, "assimilate", 1.0, reason, coding.construct, name, coding.name),
         )
-    found = _known(catalogue, field, questions, answers, exact_codes)
-    best = max((p.score for p in found), default=0.0)
     named = letters if letters is not None else {}
-    found.append(_new(catalogue, field, questions, best, named))
+    whole = (options or {}).get(asked_text(field)[0], answers) if field.option else answers
+    found = _known(catalogue, field, questions, answers, exact_codes, named, whole)
+    best = max((p.score for p in found), default=0.0)
+    own = _own(catalogue, field, questions, answers, exact_codes, best, named)
+    if own.name not in {p.name for p in found}:
+        found.append(own)
     found += _page(field, questions, answers, best)
     return tuple(sorted(found, key=lambda p: (-p.score, p.construct, p.action)))
 
@@ -111,49 +125,78 @@ def _known(
     questions: Sequence[AskedQuestion],
     answers: Answers,
     exact_codes: bool,
+    named: dict[str, str],
+    whole: Answers,
 ) -> list[Proposal]:
-    """Propose the constructs that the words, or telling answers, point to."""
-    likeness = catalogue.candidates(questions)
+    """Propose what a person decided before, the vocabulary's concepts, then what is near."""
+    scores: dict[str, tuple[float, str]] = {}  # by the name of a construct
+    decided = catalogue.decided(text_key(*asked_text(field), questions))
+    for letters in decided:
+        sure = 1.0 if len(decided) == 1 else 0.75
+        scores[catalogue.constructs[letters].name] = sure, "decided before for the same text"
+    for letters, (score, told) in concept_scores(questions, whole).items() if not decided else ():
+        concept = CONCEPT_OF[letters]
+        plain = replace(questions[0], steps=((f"#{letters}",),))
+        name = construct_name(plain)
+        scores[name] = score, f"asks for {shown(concept.name)} {told}"
+    own = construct_name(questions[0])
+    for letters, likeness in catalogue.near(questions).items():
+        name = catalogue.constructs[letters].name
+        if name not in scores and name != own:
+            told = f"words alike {likeness:.2f} with {shown(name)}"
+            scores[name] = min(likeness, 0.7) * 0.7, told
     holder = catalogue.holder(answers)
-    subjects = {question.subject for question in questions}
-    if holder and catalogue.questions[holder].subject in subjects:
-        likeness.setdefault(holder, 0.0)
-    concept = questions[0].concept
-    found = []
-    for letters, words in likeness.items():
-        same = catalogue.same_answers(letters, answers)
-        fitting = [c.name for c in same if _fits(catalogue, c, field, answers, exact_codes)]
-        factor, told = 1.0, f"the answers are those of {fitting[0]}" if fitting else ""
-        if not fitting or answers.bare:
-            # How well the answers go with those of the construct: the best of its codings.
-            pairs = [(c.name, catalogue.answers[c.name]) for c in catalogue.captured(letters)]
-            each = (_pair_factor(answers, old, name, concept) for name, old in pairs)
-            factor, told = max(each, default=(0.95, "it has no coding yet"))
-        proposal = Proposal(
-            field.name,
-            "assimilate" if fitting else "accommodate",
-            round(max(words * factor, _SAME_LIST if letters == holder else 0.0), 3),
-            f"{_asked_words(catalogue, questions, letters, words)}; {told}",
-            letters,
-            catalogue.constructs[letters].name,
-            fitting[0] if fitting else "",
-            ties=() if fitting else ties_of(catalogue, letters, answers, known=bool(concept)),
-        )
-        if proposal.score >= _FEWEST:
-            found.append(proposal)
-    return sorted(found, key=lambda p: -p.score)[:_MOST]
+    if holder and catalogue.questions[holder].subject in {q.subject for q in questions}:
+        told = "the answers are those of it, asked in other words"
+        scores.setdefault(catalogue.constructs[holder].name, (_SAME_LIST, told))
+    best = sorted(scores, key=lambda name: (-scores[name][0], name))[:_MOST]
+    return [
+        _placed(catalogue, field, questions, answers, exact_codes, named, name, *scores[name])
+        for name in best
+        if scores[name][0] >= _FEWEST
+    ]
 
 
-def _asked_words(
-    catalogue: Catalogue, questions: Sequence[AskedQuestion], letters: str, words: float
+def _placed(
+    catalogue: Catalogue,
+    field: CapturedField,
+    questions: Sequence[AskedQuestion],
+    answers: Answers,
+    exact_codes: bool,
+    named: dict[str, str],
+    name: str,
+    score: float,
+    reason: str,
+) -> Proposal:
+    """Propose a construct by its name: a stored coding, a new coding, or the construct itself."""
+    letters = catalogue.named.get(name)
+    score = round(score, 3)
+    if letters is None:
+        given = _letters(catalogue, field, name, named)
+        return Proposal(field.name, "create", score, reason, given, name)
+    same = catalogue.same_answers(letters, answers) if not answers.bare else []
+    fitting = [c.name for c in same if _fits(catalogue, c, field, answers, exact_codes)]
+    if fitting:
+        told = f"{reason}; the answers are those of {fitting[0]}"
+        return Proposal(field.name, "assimilate", score, told, letters, name, fitting[0])
+    known = name in _CONCEPT_NAMES or bool(questions[0].concept)
+    ties = ties_of(catalogue, letters, answers, known=known)
+    return Proposal(field.name, "accommodate", score, reason, letters, name, ties=ties)
+
+
+def _letters(
+    catalogue: Catalogue,
+    field: CapturedField,
+    name: str,
+    named: dict[str, str],
 ) -> str:
-    name = catalogue.constructs[letters].name
-    if catalogue.knows(questions, letters):
-        return f"asked before in the same words as {shown(name)}"
-    if words == 0:
-        return f"asked in other words than {shown(name)}"
-    how = "asks for" if words > 0.9 else "may ask for" if words >= 0.6 else "is faintly like"
-    return f"{how} {shown(name)} (words alike {words:.2f})"
+    """Return letters for a new construct: those proposed before, the source's, or free ones."""
+    if name not in named:
+        given = parse_name(field.coding).letters if is_coding_name(field.coding) else ""
+        if not given or given in catalogue.constructs or given in named.values():
+            given = catalogue.free_letters(name, named.values())
+        named[name] = given
+    return named[name]
 
 
 def ties_of(
@@ -179,60 +222,27 @@ def ties_of(
     return tuple(ties)
 
 
-def _pair_factor(new: Answers, old: Answers, name: str, concept: str) -> tuple[float, str]:
-    if new.signature == old.signature:
-        if new.bare:
-            return 0.75, f"the codes are those of {name}, but nothing says what they mean"
-        return 0.95, f"the answers are those of {name}, but for their codes or whom is asked"
-    if "text" in (new.sort, old.sort):
-        if new.sort == old.sort or concept:
-            return 0.92, f"free text beside {name}"
-        return 0.75, f"free text on one side only ({name})"
-    if {new.sort, old.sort} == {"date", "number"}:
-        if concept == "AG":
-            return 1.0, f"an age beside dates of birth ({name})"
-        return 0.4, f"numbers and dates ({name})"
-    if new.sort in ("date", "number") or old.sort in ("date", "number"):
-        if new.sort == old.sort:
-            return 1.0, f"other intervals than {name}, on the same scale"
-        return 0.5, f"intervals on one side, a list on the other ({name})"
-    if new.bare or old.bare:
-        return 0.75, f"nothing says how the codes meet those of {name}"
-    match = match_answers(new, old)
-    if not match.pairs:
-        binary = (new.sort == "yes or no") != (old.sort == "yes or no")
-        return (0.45 if binary else 0.6), f"no answer is among those of {name}"
-    how = {"finer": "refine", "coarser": "are refined by", "overlap": "overlap"}[match.relation]
-    worth = (0.7 + 0.3 * match.share) * (0.7 + 0.3 * match.sure)
-    told = f"the answers {how} those of {name} ({match.share:.0%} have a counterpart)"
-    return round(worth, 3), told
-
-
-def _new(
+def _own(
     catalogue: Catalogue,
     field: CapturedField,
     questions: Sequence[AskedQuestion],
+    answers: Answers,
+    exact_codes: bool,
     best: float,
     named: dict[str, str],
 ) -> Proposal:
-    """Propose a new construct; the surer, the less any known one is alike."""
+    """Propose a construct in the field's own words; the surer, the less any concept is alike."""
     question = questions[0]
     name = construct_name(question)
-    if name not in named:
-        given = parse_name(field.coding).letters if is_coding_name(field.coding) else ""
-        if not given or given in catalogue.constructs or given in named.values():
-            given = catalogue.free_letters(name, question, named.values())
-        named[name] = given
+    if name in _CONCEPT_NAMES or (question.concept and len(question.steps) == 1):
+        name = f"whether {name}" if answers.sort == "yes or no" else f"{name} ({answers.sort})"
     score = 1.0 - max(0.0, best - 0.4) / 0.6
-    reason = "a new construct, if it is none of the above"
+    reason = "a construct in its own words, if it is none of the above"
     if best < 0.4:
         reason = "no known construct is asked in such words"
-    telling = question.subject or any(is_specific(word) for word, _ in question.weights)
-    if name in catalogue.named:
-        score, reason = min(score, 0.5), "a construct of that name is there, with other answers"
-    if not telling:
+    if not (question.subject or any(is_specific(word) for word, _ in question.weights)):
         score, reason = min(score, 0.5), "its name and label say too little"
-    return Proposal(field.name, "create", round(score, 3), reason, named[name], name)
+    return _placed(catalogue, field, questions, answers, exact_codes, named, name, score, reason)
 
 
 def _page(
@@ -352,9 +362,18 @@ def propose(
     catalogue = Catalogue(environment)
     letters: dict[str, str] = {}
     found = []
-    asked = captured_questions(captured.fields)
+    asked, options = captured_questions(captured.fields), options_of(captured.fields)
     for field, questions in zip(captured.fields, asked, strict=True):
-        ranked = list(rank(catalogue, field, questions, exact_codes=exact_codes, letters=letters))
+        ranked = [
+            *rank(
+                catalogue,
+                field,
+                questions,
+                exact_codes=exact_codes,
+                letters=letters,
+                options=options,
+            )
+        ]
         for i, one in enumerate(ranked):
             if one.action == "accommodate" and one.ties:
                 # Only ties that agree with what is stored are proposed.

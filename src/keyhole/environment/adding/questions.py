@@ -6,6 +6,7 @@ asked about is told apart from what is asked. Nothing is learned or downloaded.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from keyhole.environment.adding.vocabulary import (
     ADDRESS,
     BOILERPLATE,
     CODED,
+    COLUMNS,
     CONCEPT_OF,
     CONCEPTS,
     GENERIC,
@@ -28,6 +30,8 @@ from keyhole.environment.adding.vocabulary import (
     ROLES,
     STOP,
     SUBJECTS,
+    TIME_WORDS,
+    TIMES,
     TURNING,
 )
 from keyhole.screening.identifiers import words
@@ -37,17 +41,19 @@ _GENERIC = 0.4
 _TURNED = 0.8
 _OUTWARD = 0.5  # each step further out counts half
 _LONGEST = 300
-_MOST_WORDS = 10
+_MOST_WORDS = 24
+_LONGEST_NAME = 110
 _Words = tuple[str, ...]
 _ENDS: dict[_Words, _Words] = {("from",): ("start", "date"), ("to",): ("end", "date")}
 
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """What is asked (weighted words) and of whom; ``subject`` is empty for the person.
+    """What is asked (weighted words), of whom and of when.
 
-    ``role`` is the word for the person ("veteran", "claimant"), ``concept`` the letters of a
-    well-known construct if all that is asked is that. ``steps`` are the words in order.
+    ``subject`` is empty for the person, ``time`` for now. ``role`` is the word for the person
+    ("veteran", "claimant"), ``concept`` the letters of a well-known construct if all that is
+    asked is that. ``steps`` are the words in order.
     """
 
     subject: str
@@ -55,11 +61,12 @@ class AskedQuestion:
     weights: tuple[tuple[str, float], ...]
     concept: str
     steps: tuple[_Words, ...]
+    time: str = ""
 
     @property
-    def key(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+    def key(self) -> tuple[str, str, tuple[tuple[str, float], ...]]:
         """What tells whether two fields ask in the same words."""
-        return self.subject, self.weights
+        return self.subject, self.time, self.weights
 
 
 def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
@@ -71,6 +78,12 @@ def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
 def _questions(path: str, label: str) -> tuple[AskedQuestion, ...]:
     steps = (words(step) for step in re.split(r"[/.:]", path))
     by_path = _read(tuple(filter(None, steps)), natural=False)
+    letters = COLUMNS.get(path.rpartition("/")[2].rpartition(".")[2].lower(), "")
+    if letters:  # an abbreviation that is the whole name of a column
+        by_path = replace(by_path, weights=((f"#{letters}", _CONCEPT),), concept=letters)
+        by_path = replace(by_path, steps=((f"#{letters}",),))
+    time = _time((path, label))
+    by_path = replace(by_path, time=time)
     said = re.sub(BOILERPLATE, " ", label, flags=re.IGNORECASE)
     if set(words(said)) == set(words(path)):  # made from the path by an importer
         return (by_path,)
@@ -79,8 +92,15 @@ def _questions(path: str, label: str) -> tuple[AskedQuestion, ...]:
         return (by_path,)
     # A label knows better of whom is asked; a path may still say that it is somebody else.
     subject = by_label.subject or by_path.subject
-    both = replace(by_label, subject=subject), replace(by_path, subject=subject)
+    by_label = replace(by_label, subject=subject, time=time)
+    both = by_label, replace(by_path, subject=subject)
     return both if by_path.weights and both[0].key != both[1].key else both[:1]
+
+
+def _time(texts: Iterable[str]) -> str:
+    """Tell whether something former, or expected, is asked."""
+    said = " ".join(" ".join(words(text)) for text in texts)
+    return next((time for pattern, time in TIMES if re.search(pattern, said)), "")
 
 
 def _read(steps: Sequence[_Words], *, natural: bool) -> AskedQuestion:
@@ -94,7 +114,7 @@ def _read(steps: Sequence[_Words], *, natural: bool) -> AskedQuestion:
             subject, role = one, person or role
         elif person:
             rest = tuple(map(_singular, step))  # the spouse's "vetRelationship" stays the spouse's
-        kept.append(_rewritten(_ENDS.get(rest, rest)) if last else _container(rest))
+        kept.append(_leaf(_ENDS.get(rest, rest)) if last else _container(rest))
     leaf = kept[-1] if kept else ()
     if any(word[1:] in OF_THE_PERSON.get(subject, ()) for word in leaf):
         subject = ""
@@ -137,10 +157,10 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     own name only the first ("spouseIsVeteran"); in a sentence also "spouse's" and "of spouse".
     """
     singular, table = tuple(map(_singular, step)), _subject_table()
-    found, at = None, 0
+    found, at, phrases = None, 0, _spans(singular)
     while at < len(singular):
         size = _longest(singular, at, table, 5)
-        named = size and any(table[singular[at : at + size]])
+        named = size and any(table[singular[at : at + size]]) and at not in phrases
         if named and (not leaf or _tells(step, at, size, natural)):
             found = at, at + size
         at += size or 1
@@ -155,6 +175,17 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     if leaf and not any(word not in STOP for word in rest):
         return "", "", singular  # "isVeteran" asks just that
     return subject, role, rest
+
+
+def _spans(step: _Words) -> set[int]:
+    """Return the places of phrases that are a concept: "number of dependents" has no subject."""
+    table, at, found = _phrase_table(), 0, set[int]()
+    while at < len(step):
+        size = _longest(step, at, table, 7)
+        if size > 1 and table[step[at : at + size]][0].startswith("#"):
+            found |= set(range(at, at + size))
+        at += size or 1
+    return found
 
 
 def _longest(step: _Words, at: int, table: Mapping[_Words, object], most: int) -> int:
@@ -187,7 +218,33 @@ def _bridge_table() -> dict[_Words, _Words]:
 
 def _rewritten(step: _Words) -> _Words:
     """Rewrite the phrases of the field, twice since one may make room for another."""
-    return _once(tuple(w for w in _once(step) if w not in STOP))
+    kept = tuple(w for w in _once(step) if w not in STOP and w not in TIME_WORDS)
+    return _once(kept)
+
+
+@lru_cache(maxsize=1)
+def _cue_table() -> list[tuple[frozenset[str], str]]:
+    """Return the sets of words that mean a concept wherever they stand, the largest first."""
+    cues = [
+        (frozenset(map(_singular, cue.split())), f"#{concept.letters}")
+        for concept in CONCEPTS
+        for cue in concept.cues
+    ]
+    return sorted(cues, key=lambda one: -len(one[0]))
+
+
+def _leaf(step: _Words) -> _Words:
+    """Rewrite the field's own words; where no phrase is known, words in any order may tell."""
+    found = _rewritten(step)
+    known = [word for word in found if word.startswith("#")]
+    told = {*step, *found}
+    cue = next(((c, t) for c, t in _cue_table() if c <= told), None) if len(known) < 2 else None
+    if cue is not None and (not known or len(cue[0]) > 1):
+        kept = tuple(w for w in found if w not in cue[0] and not (w in known and w != cue[1]))
+        found = kept if cue[1] in kept else (*kept, cue[1])
+    letters = {word[1:] for word in found if word.startswith("#")}
+    absorbed = {w for one in letters for w in CONCEPT_OF[one].absorbs}
+    return tuple(dict.fromkeys(word for word in found if word not in absorbed))
 
 
 def _once(step: _Words, phrases: dict[_Words, _Words] | None = None) -> _Words:
@@ -212,6 +269,9 @@ def _weighed(subject: str, role: str, leaf: _Words, containers: list[_Words]) ->
     known = any(word.startswith("#") for word in leaf)
     if known:  # the last branch of service is a branch of service
         leaf = tuple(word for word in leaf if word not in QUALIFIERS and word not in CODED)
+        absorbed = {w for word in leaf if word[0] == "#" for w in CONCEPT_OF[word[1:]].absorbs}
+        kept = [tuple(w for w in step if w not in absorbed) for step in containers]
+        containers = [step for step in kept if step]
 
     def weight(word: str) -> float:
         return _TURNED if known and word in TURNING else _weight(word)
@@ -289,7 +349,11 @@ def construct_name(question: AskedQuestion) -> str:
         for step in question.steps
         if step
     ]
-    name = ": ".join(steps[-4:])[:120].strip() or "question"
+    name = ": ".join(steps[-4:]).strip() or "question"
+    if len(name) > _LONGEST_NAME:  # two long questions that begin alike stay two
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        name = f"{name[:_LONGEST_NAME].strip()} ({digest[:6]})"
+    name = f"{question.time} {name}" if question.time else name
     return f"{question.subject}'s {name}" if question.subject else name
 
 
@@ -299,9 +363,11 @@ def question_of_name(name: str) -> AskedQuestion:
     known = owner in set(SUBJECTS.values()) | set(ROLES)
     if not (mark and known and owner):
         return questions_of("", name)[0]
+    time = _time((rest,))
+    rest = rest.removeprefix(f"{time} ") if time else rest
     kept = [_container(tuple(map(_singular, words(step)))) for step in rest.split(": ")[:-1]]
-    leaf = _rewritten(tuple(map(_singular, words(rest.split(": ")[-1]))))
-    return _weighed(owner, "", leaf, [step for step in kept if step])
+    leaf = _leaf(tuple(map(_singular, words(rest.split(": ")[-1]))))
+    return replace(_weighed(owner, "", leaf, [step for step in kept if step]), time=time)
 
 
 _CONTRAST = 0.65  # "from Iraq" against "from Kuwait" are two questions
@@ -318,7 +384,7 @@ def questions_alike(one: AskedQuestion, other: AskedQuestion) -> float:
     Twice the weight of the common words over the weight of all; less where each has a word
     that tells and that the other lacks. Questions about different subjects are not alike.
     """
-    if one.subject != other.subject:
+    if (one.subject, one.time) != (other.subject, other.time):
         return 0.0
     left, right = dict(one.weights), dict(other.weights)
     total = sum(left.values()) + sum(right.values())

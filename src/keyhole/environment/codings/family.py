@@ -33,6 +33,8 @@ from keyhole.environment.codings.relations import (
 from keyhole.kernels.arrays import Flags, Ints
 
 NOTHING = np.zeros(0, dtype=np.int64)
+_COMPARED = 2_000  # codings of more categories are not compared by spelling
+_CERTAIN = 0.95  # answers paired by spelling, or by other words for the same
 
 
 def _product(one: Flags, other: Flags) -> Flags:
@@ -243,8 +245,31 @@ def relate(family: Family | None, left: Node, right: Node) -> CodingRelation:
         pairs, via = exact
         names = tuple(family.nodes[k].name for k in via)
         return CodingRelation(*with_kin(pairs, left, right), _basis(family, i, j, via), via=names)
+    matched = _matched(left, right)
+    if matched is not None:
+        return CodingRelation(*matched, "stored", exact=False)
     bridges = family.bridges(i, j)
     return _bridged(family, i, j, bridges) if bridges.size else _unknown(family, i, j)
+
+
+def _matched(left: Node, right: Node) -> Pairs | None:
+    """Return the overlap by the answers' spelling, where it leaves no answer of one side over.
+
+    It depends on nothing but the two codings, whichever was there first.
+    """
+    from keyhole.environment.adding.matching_categories import answers_of, match_answers
+
+    if max(left.size, right.size) > _COMPARED:
+        return None
+    sides = [answers_of(node.coding.categories, node.coding.intervals) for node in (left, right)]
+    found = match_answers(*sides)
+    if found.relation not in ("finer", "coarser") or found.sure < _CERTAIN:
+        return None
+    if any(answers.bare for answers in sides):
+        return None
+    pairs = sorted((left.positions[a], right.positions[b]) for a, b in found.pairs)
+    array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return with_kin((array[:, 0], array[:, 1]), left, right)
 
 
 def _missing(basis: Basis, reason: str) -> CodingRelation:

@@ -104,6 +104,7 @@ class CodingGraph:
 
     def _build(self, environment: Environment) -> None:
         self.environment = environment
+        self.settled = self.possible = False  # see `keyhole.environment.mapping.undecided`
         self._names = coding_names(environment)
         problems = structure_problems(environment)
         _refuse([*problems, *reference_problems(environment, self._names)])

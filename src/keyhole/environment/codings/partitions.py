@@ -134,18 +134,23 @@ def as_partition(node: Node, function: Ints) -> Ints:
     return canonical(out)
 
 
-def overlap_groups(left: Node, right: Node, pairs: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+def overlap_groups(
+    left: Node, right: Node, pairs: tuple[Ints, Ints], *, apart: bool = False
+) -> tuple[Ints, Ints]:
     """Return the groups of two overlapping codings: the connected components of their pairs.
 
     Answers of either side that have no counterpart on the other are one group: who records the
     other coding cannot tell them apart, and where both have such answers they may be each
-    other's.
+    other's. With `apart`, where both have such answers those of the left are kept apart: as far
+    as anybody knows the other coding may tell each of them.
     """
     both = np.concatenate(components(*pairs, left.size, right.size))
     paired = np.zeros(len(both), dtype=np.bool_)
     paired[pairs[0]] = True
     paired[left.size + pairs[1]] = True
     lone = ~paired & np.concatenate([left.substantive, right.substantive])
+    if apart and lone[: left.size].any() and lone[left.size :].any():
+        lone[: left.size] = False
     if lone.any():
         both[lone] = both[lone].min()
         both = canonical(both)

@@ -100,6 +100,7 @@ def capture(
     universe: str = "",
     identifier: str | None = None,
     recognised: bool = True,
+    option: str = "",
 ) -> CapturedField:
     """Build a field: its categories or intervals, and whether it is a direct identifier.
 
@@ -132,6 +133,7 @@ def capture(
         identifier=identifier,
         path="/".join(path),
         universe=clean(universe),
+        option=option,
     )
 
 
@@ -185,16 +187,17 @@ def split_choices(
     universe: str = "",
     name: str = "",
 ) -> list[CapturedField]:
-    """Split a question with several answers into one of yes and no for each."""
+    """Split a question with several answers: one field for each says whether it was chosen."""
     said = label or path_label(path)
     return [
         capture(
             [*path, one.code],
             f"{said}: {one.label}",
             name=f"{name}.{one.code}" if name else "",
-            categories=YES_NO,
+            categories=(Category("yes", one.label), Category("no", f"Not {one.label}")),
             universe=universe,
             recognised=False,
+            option=one.label,
         )
         for one in make_categories(options)
     ]

@@ -89,10 +89,13 @@ def capture_schema(document: Mapping[str, Any], *, name: str = "form") -> Captur
     """
     shapes = _Shapes(document)
     root = shapes.shape(document)
-    require_none(shapes.problems)
     if not root.properties and root.items is not None:
         root = root.items
     fields = distinct_fields(_fields(root, (), "", shapes.notes))
+    if len(shapes.broken) >= len(fields):
+        require_none(shapes.broken)
+    # A field whose reference is broken may ask anything: it stays, as free text.
+    shapes.notes.update(shapes.broken)
     if not fields:
         raise FileError("the schema must have fields under 'properties'. Got none instead.")
     title = document.get("title")
@@ -213,7 +216,7 @@ class _Shapes:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document = document
         self.notes: _Notes = {}
-        self.problems: dict[str, None] = {}
+        self.broken: dict[str, None] = {}
         self._nodes = 0
 
     def shape(self, node: Any, refs: tuple[str, ...] = (), depth: int = 0) -> _Shape:
@@ -255,12 +258,12 @@ class _Shapes:
         if ref in refs:
             self.notes[f"{shown(ref)} contains itself; it is read once."] = None
         elif not ref.startswith("#"):
-            self.problems[
+            self.broken[
                 f"$ref {shown(ref)} leads to another document, which is not fetched. Put what it "
                 f"leads to under 'definitions' of this one."
             ] = None
         elif (found := self._lookup(ref)) is None:
-            self.problems[f"$ref {shown(ref)} leads to nothing in the document."] = None
+            self.broken[f"$ref {shown(ref)} leads to nothing in the document."] = None
         return found, ref
 
     def _lookup(self, ref: str) -> Mapping[str, Any] | None:

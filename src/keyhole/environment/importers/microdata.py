@@ -46,6 +46,7 @@ from keyhole.screening.identifiers import recognise, words
 MOST = 1_000_000
 # Values without a label that fewer records have are not shown, unless they are short codes.
 FEWEST = 3
+_MOST_CODES = 1_000  # whole numbers further apart are not read as counts
 _SHORT_CODE = 3
 _FINEST = 6
 _ROUND = (1, 5)
@@ -241,6 +242,8 @@ def _field(
         intervals, categories = _dates(column.drop_nulls()), missing
     elif variable.kind == "measure":
         intervals, categories = _numbers(column.drop_nulls(), variable, notes), missing
+    elif variable.kind == "category" and not variable.value_labels and _is_count(column):
+        intervals, categories = _whole_numbers(column.drop_nulls()), missing
     elif variable.kind == "category" and (listed := _levels(column, variable, notes)):
         categories = (*listed, *missing)
     return capture(
@@ -250,6 +253,21 @@ def _field(
         intervals=intervals,
         recognised=False,
     )
+
+
+def _is_count(column: pl.Series) -> bool:
+    """Tell whole numbers close together: without labels they may be counts as well as codes."""
+    values = column.drop_nulls()
+    if not values.dtype.is_integer() or not len(values):
+        return False
+    low, high = int(values.min()), int(values.max())  # type: ignore[arg-type]
+    return high - low < _MOST_CODES
+
+
+def _whole_numbers(values: pl.Series) -> Intervals:
+    """Return an interval for each whole number from the lowest to the highest."""
+    low, high = int(values.min()), int(values.max())  # type: ignore[arg-type]
+    return Intervals("number", start=low, stop=high + 1, step=1)
 
 
 def _is_weight(variable: Variable) -> bool:

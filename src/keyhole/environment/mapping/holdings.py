@@ -147,13 +147,20 @@ def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
         found = {name: graph.remembered(_held, node, name, as_of).groups for name in names}
         known = {name: groups for name, groups in found.items() if groups is not None}
         if not known:
+            if graph.possible:
+                words = f"{other.name} is free text, taken at the detail of the file"
+                return Held(np.arange(node.size), False, (words,))
             return Held(None, False, (relation.reason,))
         told = reduce(meet, known.values())
         words = f"{other.name} is free text, taken as coded into {', '.join(known)}"
         return Held(told, is_discrete(told), (words,))
     if not relation.resolved:
+        if graph.possible:  # nobody has said how they go together: at most as the file has it
+            words = f"{relation.reason}; taken at the detail of the file until decided"
+            return Held(np.arange(node.size), False, (words,))
         return Held(None, False, (relation.reason,))
-    groups, _ = overlap_groups(node, other, (relation.left, relation.right))
+    pairs = relation.left, relation.right
+    groups, _ = overlap_groups(node, other, pairs, apart=graph.possible)
     because = [relation_words(node.name, coding, relation)]
     because += counterparts(node, other, relation.left)
     exact = relation.exact and all_matched(node, other, relation)

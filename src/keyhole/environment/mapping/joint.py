@@ -19,6 +19,7 @@ from keyhole.environment.codings.partitions import refines
 from keyhole.environment.mapping.holdings import ColumnWeights, columns_of
 from keyhole.environment.mapping.keys import KeyMapping
 from keyhole.environment.mapping.mapping import forms_in, holdings_of, map_class
+from keyhole.environment.mapping.undecided import upper_graph
 from keyhole.environment.model import Environment, Target
 from keyhole.errors import OptionError
 from keyhole.results import Result, share
@@ -146,7 +147,6 @@ def joint_keys(
         How many sets to return, those with the most bits.
     """
     graph = CodingGraph.of(environment)
-    forms, _ = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
     mapping = map_class(
         graph,
         target,
@@ -156,10 +156,12 @@ def joint_keys(
         threshold=threshold,
         weights=weights,
     )
+    graph, aim = upper_graph(graph, target)
+    forms, _ = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
     least = mapping.needed if minimum is None else minimum
     if least < 1 or limit < 1:
         raise OptionError("minimum and limit must be at least 1. Got less instead.")
-    columns = {c.name: c for c in columns_of(graph, graph.target(target), weights)[0]}
+    columns = {c.name: c for c in columns_of(graph, aim, weights)[0]}
     askings = graph.askings(forms)
     holders = []  # of each variable at its coding in the key, as bits
     for variable in mapping.key:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from keyhole.core.marks import HIDDEN
+from keyhole.core.names import plural
 from keyhole.core.tables import Table
 from keyhole.environment.wording import short
 from keyhole.results import Result, share
@@ -62,9 +64,42 @@ class Absent:
     codings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A field of a form, source or target, or a coding, on which somebody should decide.
+
+    `column` is the column of the target of which it may tell more.
+    """
+
+    form: str
+    field: str
+    column: str
+    reason: str
+    kind: str = "form"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBound:
+    """A bound of a key: its columns, how many categories each has, how many hold it, its bits."""
+
+    columns: tuple[str, ...] = ()
+    variables: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    bits: float = 0.0
+
+    @classmethod
+    def of(cls, mapping: KeyMapping) -> KeyBound:
+        """Return the bound that a mapping is."""
+        variables = {v.column: (len(v.labels), v.holders) for v in mapping.key}
+        return cls(mapping.columns, variables, sum(v.entropy for v in mapping.key))
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class KeyMapping(Result):
     """The key variables of a target, at the detail at which others hold them.
+
+    `key` is the upper answer, which counts what is undecided as asked; `lower` and `upper` are
+    both in short, and `undecided` the fields that make them differ. `surely` is the lower answer
+    whole, where it is another.
 
     `against` says in words who the others are and `forms` how many; `needed` is how many of
     them must hold a coding for the `threshold` asked for. `identifiers` are the direct
@@ -81,6 +116,15 @@ class KeyMapping(Result):
     absent: tuple[Absent, ...]
     identifiers: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    lower: KeyBound = field(default_factory=KeyBound)
+    upper: KeyBound = field(default_factory=KeyBound)
+    undecided: tuple[Undecided, ...] = ()
+    surely: Annotated[KeyMapping | None, HIDDEN] = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the lower and the upper answer are the same."""
+        return self.lower == self.upper
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -123,6 +167,13 @@ class KeyMapping(Result):
             for v in self.key
         ]
         notes = [*self.notes] if rows else ["The key is empty.", *self.notes]
+        if not self.settled:
+            sure = ", ".join(self.lower.columns) or "none"
+            notes.append(
+                f"Upper answer: undecided fields count as asked. Surely held: {sure} "
+                f"({self.lower.bits:.2f} of {self.upper.bits:.2f} bits). Pending: "
+                f"{plural(len(self.undecided), 'decision')} (environment waiting)."
+            )
         if self.identifiers:
             held = ", ".join(f"{kind} ({count:,})" for kind, count in self.identifiers.items())
             notes.append(f"Direct identifiers held: {held}.")

@@ -26,6 +26,7 @@ from keyhole.environment.mapping.holdings import (
 )
 from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable
 from keyhole.environment.mapping.prevalence import Finest, finest
+from keyhole.environment.mapping.undecided import bounded
 from keyhole.environment.model import Environment, Form, Target
 from keyhole.errors import InputError, OptionError
 from keyhole.kernels.arrays import Ints
@@ -140,7 +141,19 @@ def map_pair(
         For columns of the target, how many people are in each category (by code).
     """
     graph = CodingGraph.of(environment)
-    aim, other = graph.target(target), graph.form(form)
+    name = form if isinstance(form, str) else form.name
+    return bounded(graph, target, lambda g, aim: _map_pair(g, aim, name, form, weights))
+
+
+def _map_pair(
+    graph: CodingGraph,
+    target: str | Target,
+    name: str,
+    form: str | Form,
+    weights: ColumnWeights | None,
+) -> KeyMapping:
+    known = name if graph.possible and name in {f.name for f in graph.environment.forms} else form
+    aim, other = graph.target(target), graph.form(known)
     holder, asked = f"form {shown(other.name)}", graph.asked(other)
 
     def find(maker: VariableMaker, column: TargetColumn) -> KeyVariable | Absent:
@@ -217,10 +230,22 @@ def map_class(
     max(t * N, 1) of the N forms hold; a coding with one category is not in the key. The
     paper's sentence about a threshold of one says zero by mistake.
     """
-    graph = CodingGraph.of(environment)
-    forms, against = forms_in(
-        graph, sector=sector, purpose=purpose, classifications=classifications
+    named = {"sector": sector, "purpose": purpose, "classifications": classifications}
+    return bounded(
+        CodingGraph.of(environment),
+        target,
+        lambda graph, aim: _map_class(graph, aim, threshold, weights, named),
     )
+
+
+def _map_class(
+    graph: CodingGraph,
+    target: str | Target,
+    threshold: float,
+    weights: ColumnWeights | None,
+    named: Mapping[str, Any],
+) -> KeyMapping:
+    forms, against = forms_in(graph, **named)
     aim, askings, needed = (
         graph.target(target),
         graph.askings(forms),
@@ -298,15 +323,15 @@ def _chosen(
     answer: Finest,
     askings: Askings,
 ) -> KeyVariable:
-    """Take the finest of the antichain: most bits, most groups, stored, first by name."""
+    """Take the finest of the antichain: most bits, most groups, the first in their order.
+
+    Neither names nor what is stored decide: they depend on the order of imports.
+    """
     near = [c for holding in holdings[:NEAR] for c in holding.codings]
 
-    def rank(groups: Ints) -> tuple[float, int, bool, str, bytes]:
-        name, stored = ("", True)
-        if len(answer.partitions) > 1:
-            name, stored = maker.name(column, groups, near)
+    def rank(groups: Ints) -> tuple[float, int, bytes]:
         bits = round(partition_entropy(groups, column.weights), 9)
-        return -bits, -group_count(groups), not stored, name if stored else "", groups.tobytes()
+        return -bits, -group_count(groups), groups.tobytes()
 
     ordered = sorted(answer.partitions, key=rank)
     best = ordered[0]

@@ -31,6 +31,7 @@ from keyhole.environment.mapping.holdings import (
 )
 from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable, MappedResult
 from keyhole.environment.mapping.mapping import commonest, identifiers_of, map_restricted
+from keyhole.environment.mapping.undecided import bounded
 from keyhole.environment.model import Environment, Source, Target
 from keyhole.environment.options import (
     ClassOption,
@@ -119,7 +120,6 @@ def map_public(
     """
     require_none(resource_problems(resources), OptionError)
     graph = CodingGraph.of(environment)
-    aim = graph.target(target)
     ordered = sorted(graph.environment.sources, key=lambda s: (resource_index(s), s.name))
     sources = [s for s in ordered if resources > resource_index(s)]
     table = tuple(
@@ -127,18 +127,24 @@ def map_public(
         for s in ordered
     )
     note = "Sources are taken together: whoever can link them knows what any of them tells."
-    mapping = map_columns(
-        graph,
-        "public",
-        aim,
-        f"public sources below resources of {resources:g}",
-        weights,
-        lambda maker, column: _variable(maker, column, sources),
-        forms=len(sources),
-        identifiers=identifiers_of(sources),
-        notes=(note,) if len(sources) > 1 else (),
-    )
-    return PublicKey(resources, table, mapping)
+    names = {source.name for source in sources}
+
+    def find(graph: CodingGraph, aim: str | Target) -> KeyMapping:
+        """Map against the sources as this graph has them."""
+        reached = [one for one in graph.environment.sources if one.name in names]
+        return map_columns(
+            graph,
+            "public",
+            graph.target(aim),
+            f"public sources below resources of {resources:g}",
+            weights,
+            lambda maker, column: _variable(maker, column, reached),
+            forms=len(reached),
+            identifiers=identifiers_of(reached),
+            notes=(note,) if len(reached) > 1 else (),
+        )
+
+    return PublicKey(resources, table, bounded(graph, target, find))
 
 
 def _variable(
@@ -228,18 +234,23 @@ def combine_keys(
     identifiers: Counter[str] = Counter()
     for stage in stages:
         identifiers.update(stage.identifiers)
-    mapping = map_columns(
-        graph,
-        "stages",
-        aim,
-        "; then ".join(stage.against for stage in stages),
-        weights,
-        lambda maker, column: _together(maker, column, stages),
-        forms=sum(stage.forms for stage in stages),
-        identifiers=commonest(identifiers),
-        notes=("The worst case: whoever holds the sources of all stages can link them.",),
-    )
-    return StagedKey(tuple(stages), mapping)
+
+    def find(graph: CodingGraph, aim: str | Target) -> KeyMapping:
+        """Combine the upper or the lower answers of the stages."""
+        parts = stages if graph.possible else [stage.surely or stage for stage in stages]
+        return map_columns(
+            graph,
+            "stages",
+            graph.target(aim),
+            "; then ".join(stage.against for stage in stages),
+            weights,
+            lambda maker, column: _together(maker, column, parts),
+            forms=sum(stage.forms for stage in stages),
+            identifiers=commonest(identifiers),
+            notes=("The worst case: whoever holds the sources of all stages can link them.",),
+        )
+
+    return StagedKey(tuple(stages), bounded(graph, target, find))
 
 
 def _together(

@@ -74,7 +74,7 @@ class Identification(Result):
 
 
 def p_identification(
-    scenario: Scenario, conditional: Any, *, figure: str | None = None
+    scenario: Scenario, conditional: Any, *, figure: str | None = None, pending: int = 0
 ) -> Identification:
     """Return the probability of an identification under a scenario, as an interval.
 
@@ -89,6 +89,8 @@ def p_identification(
         Which figure of a result. Of an exposure: ``"guess"`` (default without a population),
         ``"at risk"`` or ``"population"`` (default with one); of a study: ``"confirmed"``
         (default) or ``"conditional"``.
+    pending
+        How many decisions are pending that would change the key; with any, it is not given.
 
     Notes
     -----
@@ -104,6 +106,10 @@ def p_identification(
     (0.05, 0.25)
     """
     interval, basis = _conditional(conditional, figure)
+    if pending:
+        decisions = "1 decision is" if pending == 1 else f"{pending:,} decisions are"
+        interval = None
+        basis = f"not given while {decisions} pending that would change the key"
     return Identification(scenario.name, interval, basis, scenario.p_attempt, scenario.reasons)
 
 

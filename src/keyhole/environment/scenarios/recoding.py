@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.marks import HIDDEN, Named
-from keyhole.core.names import nearest, quoted, shown
+from keyhole.core.names import nearest, plural, quoted, shown
 from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.data.columns import Variable
@@ -34,6 +34,7 @@ from keyhole.environment.mapping.holdings import (
 from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable, MappedResult
 from keyhole.environment.mapping.mapping import map_restricted
 from keyhole.environment.mapping.public import combine_keys, map_public
+from keyhole.environment.mapping.undecided import bounded, upper_graph
 from keyhole.environment.model import Environment, Target
 from keyhole.environment.scenarios.positions import UNKNOWN, column_positions, position_counts
 from keyhole.environment.scenarios.scenarios import Scenario
@@ -78,7 +79,7 @@ def _named(
     graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
 ) -> KeyMapping:
     """Take the columns that the scenario names, each as finely as it says."""
-    _require_columns(graph, scenario, target, weights)
+    _require_columns(*upper_graph(graph, target), scenario, weights)
 
     def find(maker: VariableMaker, column: TargetColumn) -> KeyVariable | Absent:
         coding = scenario.columns.get(column.name)
@@ -95,11 +96,15 @@ def _named(
             return column.absent(reason, None, codings)
         return found
 
-    return map_columns(graph, "stages", target, "what the scenario names", weights, find)
+    def mapped(graph: CodingGraph, aim: str | Target) -> KeyMapping:
+        words = "what the scenario names"
+        return map_columns(graph, "stages", graph.target(aim), words, weights, find)
+
+    return bounded(graph, target, mapped)
 
 
 def _require_columns(
-    graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
+    graph: CodingGraph, target: Target, scenario: Scenario, weights: ColumnWeights | None
 ) -> None:
     """Say which of the columns named cannot be in a key, and why."""
     columns, absent = columns_of(graph, target, weights)
@@ -156,11 +161,17 @@ class ScenarioKey(MappedResult):
         wanted = [v for v in self.mapping.key if not partial or v.column in data.names]
         return _recode(data, wanted, self._nodes)
 
-    def identification(self, conditional: Any, *, figure: str | None = None) -> Identification:
-        """Return p(identification); see `keyhole.environment.scenarios.identification`."""
+    def identification(
+        self, conditional: Any, *, figure: str | None = None, undecided: bool = False
+    ) -> Identification:
+        """Return p(identification); see `keyhole.environment.scenarios.identification`.
+
+        While the lower and upper key differ it is given only if asked for (`undecided`).
+        """
         from keyhole.environment.scenarios.identification import p_identification
 
-        return p_identification(self.scenario, conditional, figure=figure)
+        pending = 0 if undecided or self.mapping.settled else len(self.mapping.undecided) or 1
+        return p_identification(self.scenario, conditional, figure=figure, pending=pending)
 
     def tables(self) -> list[Table]:
         """Return the scenario's points, the key and how it was derived."""
@@ -207,7 +218,7 @@ def scenario_key(
     """
     graph = CodingGraph.of(environment)
     story, aim = _asked(graph, scenario, target)
-    nodes = _nodes(graph, aim)
+    nodes = _nodes(*upper_graph(graph, aim))
     weights = _weights(microdata, nodes)
     mapping, stages = map_scenario(graph, story, aim, weights)
     recoded = _recode(microdata, mapping.key, nodes)
@@ -270,7 +281,7 @@ def file_weights(
     500.0
     """
     graph = CodingGraph.of(environment)
-    return _weights(microdata, _nodes(graph, graph.target(target)))
+    return _weights(microdata, _nodes(*upper_graph(graph, target)))
 
 
 def _weights(data: Microdata, nodes: Mapping[str, Node]) -> dict[str, list[float]]:
@@ -338,6 +349,11 @@ def _notes(data: Microdata, mapping: KeyMapping, nodes: Mapping[str, Node]) -> I
     missing = [c for c in mapping.columns if data.codes(c).has_missing]
     if missing:
         yield f"Missing values stay missing in {quoted(missing)}."
+    if not mapping.settled:
+        yield (
+            f"{plural(len(mapping.undecided), 'decision')} pending: the key counts undecided "
+            f"fields as asked; surely held are {quoted(mapping.lower.columns) or 'none'}."
+        )
     rough = [variable.column for variable in mapping.key if not variable.exact]
     if rough:
         yield f"Perhaps known in more detail than the environment can tell: {quoted(rough)}."

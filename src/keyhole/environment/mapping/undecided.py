@@ -1,0 +1,186 @@
+"""Undecided fields: lower and upper answers of a mapping, and what would change them.
+
+What nobody has decided counts as possibly asked. The lower answer takes no undecided field for
+granted; the upper takes each for what it may ask of the target, and codings that nobody has
+compared at the detail of the file itself. The truth lies between them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
+
+from keyhole.environment.adding.adding import captured_field
+from keyhole.environment.adding.catalogue import asked_text, options_of, stored_questions
+from keyhole.environment.adding.placing import Placer
+from keyhole.environment.adding.proposals import Proposal, rank
+from keyhole.environment.adding.questions import question_of_name, questions_alike
+from keyhole.environment.adding.vocabulary import CONCEPT_OF
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.mapping.keys import KeyBound, KeyMapping, Undecided
+from keyhole.environment.model import Field, Form, Source, Target
+
+POSSIBLE = 0.45  # from this score on a proposal may be right
+FOLLOWED = 0.8
+NEAR = 0.6  # constructs in words as alike as this may be one
+Owner = Form | Source | Target
+Part = TypeVar("Part", Form, Source)
+
+
+class Possible(NamedTuple):
+    """The environment as it may be, and the fields that make the difference."""
+
+    graph: CodingGraph
+    target: Target
+    fields: tuple[Undecided, ...]
+
+
+def waits(field: Field) -> bool:
+    """Tell whether nobody, and no rule, has placed a field."""
+    return field.coding is None and field.identifier is None and not field.decided
+
+
+def possible(graph: CodingGraph, target: str | Target) -> Possible:
+    """Return the graph with every undecided field where it may belong."""
+    aim = graph.target(target)
+    return graph.remembered(_possible, aim.name, aim if isinstance(target, Target) else None)
+
+
+def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
+    environment, aim = graph.environment, given or graph.target(name)
+    owners: list[Owner] = [aim, *environment.forms, *environment.sources]
+    coded = {graph.node(f.coding).construct for f in aim.fields if f.coding is not None}
+    if not (any(waits(f) for one in owners for f in one.fields) or _alike(graph, coded)):
+        return Possible(_settled(graph, upper=True), aim, ())
+    placer = Placer(environment)
+    catalogue = placer.catalogue
+    ranked: dict[Any, tuple[Proposal, ...]] = {}
+    found: list[Undecided] = []
+
+    def candidates(owner: Owner) -> Iterable[tuple[int, Field, tuple[Proposal, ...]]]:
+        """Yield the fields of a form that wait, with what they may ask."""
+        pending = [i for i, field in enumerate(owner.fields) if waits(field)]
+        if not pending:
+            return
+        asked = stored_questions(owner.fields)
+        captured = {i: captured_field(owner.fields[i], catalogue.names) for i in pending}
+        options = options_of(captured.values())
+        for i in pending:
+            one = captured[i]
+            key = asked_text(one), asked[i][0].subject, one.categories, one.intervals, one.option
+            if key not in ranked:
+                proposals = rank(catalogue, one, asked[i], options=options)
+                left = proposals[0].action == "leave" and proposals[0].score >= FOLLOWED
+                kept = (p for p in proposals if p.construct and p.score >= POSSIBLE)
+                ranked[key] = () if left else tuple(kept)
+            yield i, owner.fields[i], ranked[key]
+
+    columns = list(aim.fields)
+    for i, field, proposals in candidates(aim):
+        if proposals:
+            given_field = captured_field(field, catalogue.names)
+            columns[i] = placer.follow(given_field, proposals[0]).placed(given_field)
+            reason = f"may be {proposals[0].name}"
+            found.append(Undecided(aim.name, field.name, field.name, reason, "target"))
+    upper = replace(aim, fields=tuple(columns))
+    wanted: dict[str, list[str]] = {}
+    for field in upper.fields:
+        if field.coding is not None:
+            wanted.setdefault(catalogue.names[field.coding].construct, []).append(field.name)
+    alike = _alike(graph, wanted)
+
+    def widened(owner: Part) -> Part:
+        """Add to a form what its undecided fields may ask of the target."""
+        more: list[Field] = []
+        for _, field, proposals in candidates(owner):
+            for proposal in proposals:
+                if proposal.construct in wanted:
+                    given_field = captured_field(field, catalogue.names)
+                    more.append(placer.follow(given_field, proposal).placed(given_field))
+                    note(owner, field, proposal.construct, f"may be {proposal.name}")
+        for field in owner.fields:
+            here = catalogue.names[field.coding].construct if field.coding else ""
+            for letters in alike.get(here, ()) if not field.decided else ():
+                given_field = captured_field(field, catalogue.names)
+                name = catalogue.constructs[letters].name
+                told = Proposal(field.name, "accommodate", NEAR, "", letters, name)
+                more.append(placer.follow(given_field, told).placed(given_field))
+                note(owner, field, letters, f"may be {name}, in other words")
+        return replace(owner, fields=(*owner.fields, *more)) if more else owner
+
+    def note(owner: Owner, field: Field, letters: str, reason: str) -> None:
+        kind = type(owner).__name__.lower()
+        for column in wanted[letters]:
+            found.append(Undecided(owner.name, field.name, column, reason, kind))
+
+    forms = tuple(widened(one) for one in environment.forms)
+    sources = tuple(widened(one) for one in environment.sources)
+    targets = tuple(upper if one.name == aim.name else one for one in environment.targets)
+    whole = replace(placer.environment, forms=forms, sources=sources, targets=targets)
+    made = graph if not found else CodingGraph(whole)
+    return Possible(_settled(made, upper=True), upper, tuple(dict.fromkeys(found)))
+
+
+def _alike(graph: CodingGraph, wanted: Collection[str]) -> dict[str, list[str]]:
+    """Return for constructs in words of their own those of the target that they may be."""
+    named = {one.letters: one for one in graph.environment.constructs}
+    concepts = {concept.name for concept in CONCEPT_OF.values()}
+    asked = {letters: question_of_name(one.name) for letters, one in named.items()}
+    own = [letters for letters, one in named.items() if one.name not in concepts]
+    found: dict[str, list[str]] = {}
+    for letters in own:
+        for other in wanted:
+            both = other != letters and other in own
+            if both and questions_alike(asked[letters], asked[other]) >= NEAR:
+                found.setdefault(letters, []).append(other)
+    return found
+
+
+def _settled(graph: CodingGraph, *, upper: bool) -> CodingGraph:
+    """Return a graph that answers by itself: once, as the lower or the upper bound."""
+    made = copy.copy(graph)
+    made.settled, made.possible = True, upper
+    made.memory = {} if upper else graph.memory
+    return made
+
+
+def bounded(
+    graph: CodingGraph, target: str | Target, find: Callable[[CodingGraph, Any], KeyMapping]
+) -> KeyMapping:
+    """Answer with what may be asked, and tell beside it what surely is."""
+    if graph.settled:
+        return find(graph, target)
+    lower = find(_settled(graph, upper=False), target)
+    may = possible(graph, target)
+    open_codings = [part for part in lower.absent if part.reason.startswith("unresolved")]
+    loose = any(not variable.exact for variable in lower.key)
+    if not (may.fields or open_codings or loose):
+        bound = KeyBound.of(lower)
+        return replace(lower, lower=bound, upper=bound)
+    named = target if isinstance(target, str) else may.target
+    upper = find(may.graph, named)
+    fields = _telling(may.fields, lower, upper)
+    fields += [
+        Undecided("", "", part.column, part.reason.removeprefix("unresolved: "), "coding")
+        for part in open_codings
+        if part.column in upper.columns
+    ]
+    below, above = KeyBound.of(lower), KeyBound.of(upper)
+    return replace(upper, lower=below, upper=above, undecided=tuple(fields), surely=lower)
+
+
+def _telling(fields: Sequence[Undecided], lower: KeyMapping, upper: KeyMapping) -> list[Undecided]:
+    """Keep the fields about columns at which the bounds differ."""
+    before, after = KeyBound.of(lower).variables, KeyBound.of(upper).variables
+    changed = {name for name in after if after[name] != before.get(name)}
+    return [one for one in fields if one.column in changed]
+
+
+def upper_graph(graph: CodingGraph, target: str | Target) -> tuple[CodingGraph, Target]:
+    """Return the graph of the upper answer, and the target as it is there."""
+    if graph.settled:
+        return graph, graph.target(target)
+    may = possible(graph, target)
+    return may.graph, may.target
