@@ -422,7 +422,7 @@ def _tables(source: ReviewSource, data: Microdata) -> Values:
 
 def _table(source: ReviewSource, at: ValuePath, question: Question, data: Microdata) -> None:
     """Say what is wrong with fit settings of a table, together and for the file."""
-    from keyhole.protection.tables.publication import table_data_problems
+    from keyhole.protection.tables.asked import table_data_problems
     from keyhole.utility.tabulation import figures_of
 
     section = question.verb

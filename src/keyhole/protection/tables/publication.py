@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from math import prod
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from keyhole.core.kinds import Columns, Kind, Number, Whole
+from keyhole.core.kinds import Columns
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import EngineInMemory, Names, Seed
-from keyhole.data import Microdata
 from keyhole.engines.opening import open_for
-from keyhole.errors import ColumnError, InputError, OptionError, RunError
+from keyhole.errors import ColumnError, OptionError, RunError
 from keyhole.kernels.arrays import Floats
-from keyhole.protection.options import raised
+from keyhole.protection.tables.asked import (
+    NOISE,
+    DominanceOption,
+    NoisePercent,
+    table_data_problems,
+    table_problems,  # noqa: F401
+)
 from keyhole.protection.tables.attackers import intervals, relations
 from keyhole.protection.tables.cell_keys import KEYS, PerturbationTable, record_keys
 from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe, cross, find_unsafe
@@ -25,183 +27,14 @@ from keyhole.protection.tables.result import ProtectedTable, TableAudit
 from keyhole.protection.tables.rounding import round_at_random, round_nearest
 from keyhole.protection.tables.suppression import Pattern, find_pattern
 from keyhole.utility.implicates import numbers
-from keyhole.utility.tabulation import crossing_problems
 
-# What a frame has besides the variables.
-RESERVED = ("value", "suppressed", "total_over", "count", "low", "high", "unsafe", "shown")
-# Programs over more cells than this do not end; a table that is only shown may be larger.
-LARGEST = {"suppress": 20_000, "round": 20_000, "cell-key": 500_000, "none": 500_000}
 # These change every cell, so that an empty one is no news.
 ALL_CELLS = ("round", "cell-key")
-# A variable with more values than this share of the records names them; few records say nothing.
-MOST_DISTINCT, FEWEST = 0.5, 50
 # What can be derived from noise is worked out for so many cells times unsafe cells.
 MOST_AUDITED = 2_000_000
 BASE = 5
-# The noise of cell keys unless it is asked for: the largest, and its variance.
-NOISE = (5, 2.0)
 # Fewer records than this are not counted in what may be published.
 FEW = 10
-
-
-@dataclass(frozen=True, slots=True)
-class _Dominance(Kind):
-    """The two numbers of a dominance rule."""
-
-    metavar: ClassVar[str] = "n,k"
-    size = Whole(low=1)
-    percent = Number(above=0, below=100)
-
-    def fault(self, value: Any) -> str | None:
-        fit = isinstance(value, tuple | list) and len(value) == 2
-        fit = fit and not self.size.fault(value[0]) and not self.percent.fault(value[1])
-        return None if fit else (
-            "n,k: a whole number of contributors and the percent of a cell they may have, above 0 "
-            "and below 100"
-        )  # fmt: skip
-
-    def settle(self, value: Any) -> tuple[int, float]:
-        return self.size.settle(value[0]), self.percent.settle(value[1])
-
-    def read(self, text: str) -> Any:
-        # What is no number is left for `fault` to refuse.
-        first, *rest = text.split(",")
-        return (self.size.read(first), *map(self.percent.read, rest))
-
-    def write(self, value: Any) -> str:
-        return f"{self.size.write(value[0])},{self.percent.write(value[1])}"
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "array", "prefixItems": [self.size.schema(), self.percent.schema()]}
-
-
-@dataclass(frozen=True, slots=True)
-class _Range(Kind):
-    """The least and the largest of a percentage."""
-
-    metavar: ClassVar[str] = "LEAST,LARGEST"
-    percent = Number(low=0, high=100)
-
-    def fault(self, value: Any) -> str | None:
-        fit = isinstance(value, tuple | list) and len(value) == 2
-        fit = fit and not any(map(self.percent.fault, value)) and value[0] <= value[1] > 0
-        return None if fit else "two percentages from 0 to 100, the smaller one first"
-
-    def settle(self, value: Any) -> tuple[float, float]:
-        return self.percent.settle(value[0]), self.percent.settle(value[1])
-
-    def read(self, text: str) -> Any:
-        return tuple(map(self.percent.read, text.split(",")))
-
-    def write(self, value: Any) -> str:
-        return ",".join(map(self.percent.write, value))
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "array", "prefixItems": [self.percent.schema()] * 2}
-
-
-def table_problems(question: Question) -> Iterator[Problem]:
-    """Say what is wrong with options of `table` that depend on each other."""
-    yield from crossing_problems(question, RESERVED)
-    rows, cols = question.rows or (), question.cols or ()
-    magnitude = question.magnitude
-    if magnitude is None and (question.dominance is not None or question.p_percent is not None):
-        yield Problem(
-            "{dominance} and {p_percent} need {magnitude}, whose contributors they compare. Got "
-            "none instead: name the variable to be added up, or leave the rules out."
-        )
-    if magnitude is not None and magnitude in (*rows, *cols):
-        yield Problem("{magnitude} must not be a variable of {rows} or {cols}. Got {0!r} instead.",
-                      magnitude)  # fmt: skip
-    if magnitude is not None and magnitude == question.weight:
-        yield Problem("{magnitude} must not be {weight} as well. Got {0!r} instead.", magnitude)
-    if question.base is not None and question.protect != "round":
-        yield Problem("{base} needs {protect} to be 'round'. Leave it out, or ask for rounding.")
-    yield from _cell_key_problems(question)
-    if question.rounding != "random":
-        return
-    if question.protect != "round":
-        yield Problem("{rounding} at random needs {protect} to be 'round'. Leave it out.")
-    if len(rows) + len(cols) > 2:
-        yield Problem(
-            "{rounding} at random must be of one or two variables. Got {0} instead: round to the "
-            "nearest, or make tables of fewer variables.",
-            len(rows) + len(cols),
-        )
-    if question.seed is None:
-        yield Problem("{rounding} at random needs {seed}. Give one, and keep it secret.")
-
-
-def _cell_key_problems(question: Question) -> Iterator[Problem]:
-    own = {"noise", "noise_variance", "smallest_published", "noise_percent", "record_id", "add_up"}
-    if question.protect != "cell-key":
-        for name in question.given().keys() & own:
-            yield Problem(f"{{{name}}} needs {{protect}} to be 'cell-key'. Leave it out.")
-        return
-    if question.seed is None:
-        yield Problem(
-            "{protect} 'cell-key' needs {seed}, which makes the record keys. Give one, keep it "
-            "secret, and use the same for all tables of a file."
-        )
-    largest, variance = question.noise or NOISE[0], question.noise_variance or NOISE[1]
-    if variance > largest**2:
-        yield Problem(
-            "{noise_variance} must be at most the square of {noise}, {0}. Got {1:g} instead.",
-            largest**2, variance,
-        )  # fmt: skip
-    if question.smallest_published > largest:
-        yield Problem(
-            "{noise} must be at least {smallest_published}, {0}, to hide single people. Got {1} "
-            "instead.",
-            question.smallest_published, largest,
-        )  # fmt: skip
-    if question.record_id in {*question.rows, *(question.cols or ()), question.magnitude} - {None}:
-        yield Problem("{record_id} must not be tabulated. Got {0!r} instead.", question.record_id)
-
-
-def table_data_problems(data: Microdata, question: Question) -> list[str]:
-    """Return what is wrong with the values of the columns of a table."""
-    names, problems = (*question.rows, *(question.cols or ())), []
-    # The labels of a table must not name people.
-    for name in names if data.records >= FEWEST else ():
-        if data.variable(name).role in ("identifier", "household"):
-            problems.append(f"variable {name!r} names people, by its role. Tabulate another.")
-        elif data.codes(name).size > MOST_DISTINCT * data.records:
-            problems.append(
-                f"variable {name!r} has a value of its own for nearly every record, which the "
-                f"table would print. Tabulate another, or group its values first."
-            )
-    if question.weight is not None:
-        problems += raised(lambda: data.weights(question.weight))
-    if question.magnitude is not None:
-        problems += _amount_problems(data, question.magnitude)
-    cells, most = prod(data.codes(name).size + 1 for name in names), LARGEST[question.protect]
-    if problems or cells <= most:
-        return problems
-    return [
-        f"a table with protect {question.protect} must have at most {most:,} cells, totals "
-        f"included. Got {cells:,} instead: group categories, or make several tables."
-    ]
-
-
-def _amount_problems(data: Microdata, magnitude: str) -> list[str]:
-    try:
-        amounts = numbers(data, magnitude)
-    except InputError as error:
-        return list(error.problems)
-    unfit = (
-        ("negative", amounts < 0, "tabulate its positive part, or another variable"),
-        ("infinite", np.isinf(amounts), "declare them as missing codes"),
-    )
-    problems = [
-        f"magnitude {magnitude!r} must have no {what} values. Got {found.sum():,} of "
-        f"{len(amounts):,} instead: {remedy}."
-        for what, found, remedy in unfit
-        if found.any()
-    ]
-    if not problems and np.isnan(amounts).all():
-        problems.append(f"magnitude {magnitude!r} must have values. Got missing for all instead.")
-    return problems
 
 
 def _require_total(made: CrossTable, unsafe: Unsafe, question: Question) -> None:
@@ -369,13 +202,7 @@ def table(
     threshold: Annotated[
         int, Option("Cells with fewer contributors (records) than this are unsafe.", low=1)
     ] = 3,
-    dominance: Annotated[
-        tuple[int, float] | None,
-        Option(
-            "Cells in which the n largest contributors have more than k percent are unsafe.",
-            kind=_Dominance(),
-        ),
-    ] = None,
+    dominance: DominanceOption = None,
     p_percent: Annotated[
         float | None,
         Option(
@@ -455,14 +282,7 @@ def table(
     smallest_published: Annotated[
         int, Option("Cell keys: counts between 0 and this are never published.", low=1, high=100)
     ] = 3,
-    noise_percent: Annotated[
-        tuple[float, float],
-        Option(
-            "Cell keys: the least and the largest noise of an amount, in percent of the largest "
-            "contribution to its cell.",
-            kind=_Range(),
-        ),
-    ] = (5.0, 15.0),
+    noise_percent: NoisePercent = (5.0, 15.0),
     record_id: Annotated[
         str | None,
         Option(
