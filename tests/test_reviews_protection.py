@@ -107,7 +107,7 @@ def test_the_chapters_tell_the_ledger_and_the_findings(folder):
                  " like a direct identifier.",
                  "Information lost by the whole plan", "Before and after", 'id="screen"',
                  "Safe Harbor, 45 CFR 164.514(b)(2)(i)", "Protection and its price",
-                 "RP(3) protected", "top-code age; pram race1; suppress sex"):  # fmt: skip
+                 "top-code age; pram race1; suppress sex"):  # fmt: skip
         assert text in page, text
 
 

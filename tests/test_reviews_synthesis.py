@@ -83,9 +83,9 @@ def test_the_release_is_that_of_the_verb(folder):
 def test_the_chapter_tells_goals_changes_and_costs(folder):
     edit(folder, "self_match = 50", 'self_match = 50\nformula = "income ~ age + sex"')
     page = run(folder).report.read_text()
-    for text in ("Synthesis goals", "Homogeneity (smallest adjusted p)", "heat-",
-                 "True exposure: unique on the key", "Self-match: protected", "Relations",
-                 "smallest overlap of intervals", "Means and variances"):  # fmt: skip
+    for text in ("Homogeneity (smallest adjusted p)", "heat-",
+                 "True exposure: unique on the key", "Self-match: protected", "Propensity score",
+                 "Overlap: the mean share", "Means and variances"):  # fmt: skip
         assert text in page, text
     assert page.count('<li class="met">') + page.count('<li class="unmet">') >= 3
 
