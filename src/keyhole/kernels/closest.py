@@ -5,7 +5,7 @@ numbers, so that two of them are 0 or 1 apart; numbers are scaled by whoever ask
 in a tree of boxes: a box is passed over if it is farther than the best row so far. Of rows equally
 near the first is taken.
 
-`kernels.nearest` ranks many pairs below a threshold and drops ties beyond a cap; here a tie of any
+`kernels.scanning` ranks many pairs below a threshold and drops ties beyond a cap; here a tie of any
 size has one answer, and no threshold bounds the search.
 """
 
