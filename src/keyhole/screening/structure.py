@@ -107,14 +107,13 @@ def find_structure(
     Examples
     --------
     >>> import polars as pl
-    >>> rows = 400
-    >>> sex, age = [*"fm"] * rows, [*range(20, 70)] * (rows // 25)
-    >>> births = [a % 3 if s == "f" and a <= 50 else None for s, a in zip(sex, age)]
+    >>> sex, age = [*"fm"] * 400, [20 + i // 2 % 50 for i in range(800)]
+    >>> births = [i * i // 9 % 3 if sex[i] == "f" and age[i] <= 50 else None for i in range(800)]
     >>> from keyhole.data import load
     >>> people = load(pl.DataFrame({"sex": sex, "age": age, "births": births}))
     >>> for one in find_structure(people):
     ...     print(one.sentence)
-    births is blank exactly where age >= 51 or sex == 'm': no exception in 800 records, where ...
+    births is blank exactly where sex == 'm' or age >= 51: no exception in 800 records, where ...
     """
     from keyhole.screening.structure_search import search_structure
 
