@@ -256,7 +256,8 @@ def told_figures(
     """Return what a key, perhaps without variables, tells of sensitive columns."""
     from keyhole.kernels.attributes import learn_by_cell
 
-    starts, rows = np.array([0, engine.records]), None
+    records = max((len(one.values) for one in sensitive.values()), default=0)
+    starts, rows = np.array([0, records]), None  # all of them, where nothing is released
     if keys:
         starts, rows = engine.by_cell(keys)
     sizes = np.diff(starts)
