@@ -60,7 +60,7 @@ class ToldColumn(Figures):
         return self.homogeneous if self.base_rate < 1 else 0.0
 
 
-class CellFigures(NamedTuple):
+class LearntCells(NamedTuple):
     """The records of each code of a column, and what each cell tells: see `learn_by_cell`."""
 
     total: Ints
@@ -135,14 +135,14 @@ class AttributeCells:
         codes: Numbers = self._codes(name)[self.rows].astype(np.int32)
         return codes
 
-    def learnt(self, name: str, level: int = 1, ordered: int = 0) -> CellFigures:
+    def learnt(self, name: str, level: int = 1, ordered: int = 0) -> LearntCells:
         """Return what each cell tells of a column."""
         from keyhole.kernels.attributes import learn_by_cell
 
         rows, kinds = (self.starts, self.codes(name), self.held), self.data.codes(name).size
-        return CellFigures(*learn_by_cell(*rows, kinds, level, ordered))
+        return LearntCells(*learn_by_cell(*rows, kinds, level, ordered))
 
-    def told(self, found: CellFigures, cutoff: int) -> dict[str, Any]:
+    def told(self, found: LearntCells, cutoff: int) -> dict[str, Any]:
         """Return the members of `ToldColumn`, given what each cell tells of a column."""
         total = found.total
         sizes, alone = self.sizes, found.distinct == 1
@@ -265,7 +265,7 @@ def told_figures(
     def told(one: SensitiveCodes) -> ToldFigures:
         codes = (one.values if rows is None else one.values[rows]).astype(np.int32)
         ones = np.ones(len(codes), dtype=np.int32)
-        found = CellFigures(*learn_by_cell(starts, codes, ones, one.size, 1, one.ordered))
+        found = LearntCells(*learn_by_cell(starts, codes, ones, one.size, 1, one.ordered))
         alone = 0 if one.tells_nothing else int(sizes[found.distinct == 1].sum())
         return ToldFigures(
             homogeneous=alone / len(codes),
