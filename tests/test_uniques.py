@@ -102,8 +102,16 @@ def test_counting_every_unique_subset_would_be_wrong(ten):
     assert len(found.sets.owner) == 9 < subsets
 
 
+def test_the_table_by_variable_has_each_one_s_mean_share(ten):
+    frame, keys = ten
+    table = uniques(frame, keys=keys, max_size=3).tables()[1]
+    # Four records have scores: 6 by education, 12 by residence (6) and three pairs, and so on.
+    assert [row[2] for row in table.rows] == ["0.1750", "0.1333", "0.7333", "0.1833"]
+
+
 def test_one_key_has_no_score_and_says_so():
     found = uniques(pl.DataFrame({"a": [1, 2, 2]}), keys=["a"])
+    assert found.tables()[1].rows == [["a", "1", "not estimable"]]
     assert found.to_dict()["score_sum"] is None
     assert any("one key" in note for note in found.notes)
     assert found.smallest.tolist() == [1, 0, 0]
