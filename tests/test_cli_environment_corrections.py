@@ -97,7 +97,7 @@ def test_what_waits_is_decided_on_later_without_the_file(ask, form, tmp_path):
 
 def test_a_decision_from_the_queue_holds_for_the_same_text_everywhere(ask, form, tmp_path):
     again = tmp_path / "again-schema.json"
-    again.write_text(form.read_text().replace("Work", "Again"))
+    again.write_text(json.dumps({**WAITING, "title": "Again"}))
     ask("import", form, again)
     found = ask("waiting", "--target", "veterans", "--json")
     lines = {one["field"]: one for one in found["waiting"]}

@@ -93,7 +93,7 @@ def test_examples_can_be_typed(example, capsys):
 
 def test_keyhole_alone_shows_help(capsys):
     assert run([]) == 0
-    assert "keyhole risk FILE --keys" in capsys.readouterr().out
+    assert "keyhole init FILE" in capsys.readouterr().out
 
 
 def test_the_version(capsys):

@@ -94,7 +94,7 @@ def test_cell_sizes_under_each_missing_policy(rows, missing):
 
 @given(tables())
 def test_cell_numbers_tell_cells_apart(rows):
-    _, numbers = engine_of(rows).cells(NAMES[: len(rows[0])])
+    numbers = engine_of(rows).measure(NAMES[: len(rows[0])]).numbers()
     pairs = set(zip(rows, numbers.tolist(), strict=True))
     assert len(pairs) == len(set(rows)) == len(set(numbers.tolist()))
 

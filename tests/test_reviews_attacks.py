@@ -174,8 +174,9 @@ def test_the_worst_implicate_is_judged_and_told_in_a_sentence_each(made):
     page = (folder / "out/report.html").read_text()
     for name, title in zip(names, TITLES, strict=True):
         risks = [one["attacks"][name]["risk"] for one in files]
-        assert told[title].found == max(risks)
-        assert (told[title].answer == "not_met") == (max(risks) > 0.1)
+        known = [risk for risk in risks if risk is not None]
+        assert told[title].found == max(known, default=None)
+        assert (told[title].answer == "not_met") == (max(known, default=0) > 0.1)
         assert f"<p>{title}: " in page
     assert '<section id="attacks">' in page
     assert "The control was held out at random before the synthesis." in page

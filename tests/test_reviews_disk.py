@@ -21,10 +21,12 @@ def at(engine, text=COUNTED):
 
 
 def figures(folder, sample, text):
-    """Run a review and return its figures, without what says where they were counted."""
+    """Return a review's figures, but for where they were counted and what only memory finds."""
     folder.mkdir()
     found = keyhole.review(review_in(folder, sample, text), out=folder / "out")
-    return {name: without_engine(one) for name, one in found.results().items()}
+    results = {name: without_engine(one) for name, one in found.results().items()}
+    results["screen"].pop("structure")
+    return results
 
 
 def without_engine(value):

@@ -242,7 +242,7 @@ def test_a_scenario_that_cannot_be_measured_is_not_judged(folder):
 def test_no_limit_no_verdict(folder):
     found = run(folder, REVIEW.replace("limit = 0.01", "cutoff = 3"))
     assert not any(limit.scenario for limit in found.limits)
-    assert "<dt>Worst scenario</dt>" in found.report.read_text()
+    assert "Worst case: " in found.report.read_text()
 
 
 def test_a_share_at_its_limit_is_the_limit():

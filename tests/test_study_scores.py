@@ -174,16 +174,19 @@ def test_scores_from_a_file(tmp_path):
     assert found.score.tolist() == [8.0, 6.0]
 
 
-@pytest.mark.parametrize("content", [b"sex = {exact", b"\xff\xfe"])
-def test_a_file_that_is_no_toml(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"sex = {exact", "must be a TOML file"), (b"\xff\xfe", "is not UTF-8 text")],
+)
+def test_a_file_that_is_no_toml(tmp_path, content, said):
     path = tmp_path / "scores.toml"
     path.write_bytes(content)
-    with pytest.raises(FileError, match="must be a TOML file"):
+    with pytest.raises(FileError, match=said):
         load_scores(path)
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="does not exist"):
         load_scores(tmp_path / "none.toml")
 
 

@@ -148,8 +148,8 @@ def test_an_option_of_many_verbs_is_declared_once():
     homes = {path.relative_to(root).as_posix() for path in homes}
     assert homes - own_bounds == {"core/shared.py"}
     handed_on = {f"reviews/stages/{name}.py" for name in (
-        "attributes", "exposure", "outgoing", "protection", "remaining", "scenarios", "selection",
-        "synthesis")}  # fmt: skip
+        "attacks", "attributes", "exposure", "outgoing", "protection", "remaining", "scenarios",
+        "selection", "synthesis")}  # fmt: skip
     handed_on |= {"reviews/schema.py", "reviews/checks.py", "reviews/settings.py"}
     handed_on |= {"protection/next_steps.py"}
     between_options = {"selection/select.py", "synthesis/designate.py", "synthesis/synthesise.py"}

@@ -109,9 +109,8 @@ class Screening(Result):
     @property
     @figure()
     def looked_at(self) -> tuple[str, ...]:
-        """What was looked for."""
-        more = () if self.structure is None else ("structure",)
-        return ("identifiers", "safe_harbor", "columns", "dependences", *more)
+        """What was looked for in every file; `structure` is null where it was not."""
+        return ("identifiers", "safe_harbor", "columns", "dependences")
 
     @property
     @figure()
