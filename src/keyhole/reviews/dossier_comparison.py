@@ -3,7 +3,8 @@
 A dossier of this version must be what is computed anew, letter by letter. Pages, tables and
 pictures of an older version have other words than those of now, so that they are compared with the
 hashes that the dossier stores of them. Figures do not change between versions, and are computed
-anew. Only a stage whose method is another since then (`Stage.since`) is left.
+anew. Only a stage whose method is another since then (`Stage.since`) is left, with those that
+build on it.
 """
 
 from __future__ import annotations
@@ -66,19 +67,24 @@ def compare_dossier(
     """
     made, older = stored["versions"]["keyhole"], pages is None
     remark = f"made by {short_name('.'.join(made.split('.')[:2]))}, not recomputed"
+    others = _otherwise(made, stored["stages"])
     for name in {**stored["stages"], **found.records}:
-        known = _STAGES.get(name)
-        fit = known is not None and version_parts(made) >= version_parts(known.since)
+        fit = name in _STAGES and name not in others
         if name in stored["stages"] or fit or not older:
             told = "" if fit or not older else remark
             yield _stage(place, name, stored["stages"].get(name), found, older, told)
     yield from _strays(place, stored, found, older)
     content = plain_values(found.content())
-    limits = compare_values(stored["limits"], content["limits"], f"{RESULTS}: limits", older=older)
-    yield Part("limits", "Limits", limits)
+    # Limits are also on what was released.
+    if any(_STAGES[name].outputs is not None for name in others.intersection(stored["stages"])):
+        yield Part("limits", "Limits", Compared(0), remark)
+    else:
+        place_of = f"{RESULTS}: limits"
+        same = compare_values(stored["limits"], content["limits"], place_of, older=older)
+        yield Part("limits", "Limits", same)
     apart = ("stages", "limits", "versions")
-    same = ("title", "review", "data", "files") if older else {*stored, *content}.difference(apart)
-    one, other = ({n: side[n] for n in same if n in side} for side in (stored, content))
+    kept = ("title", "review", "data", "files") if older else {*stored, *content}.difference(apart)
+    one, other = ({n: side[n] for n in kept if n in side} for side in (stored, content))
     rest = compare_values(one, other, f"{RESULTS}: ")
     if older:
         told_of = (f"{RESULTS} is not as it was written",) * bool(changed(place, stored))
@@ -86,6 +92,16 @@ def compare_dossier(
     yield Part("settings", "Settings and hashes", rest)
     for page, title in PAGE_TITLES.items():
         yield _page(place, page, title, stored.get("pages", {}).get(page), pages, remark)
+
+
+def _otherwise(made: str, stored: Content) -> set[str]:
+    """Return the stages of which a version found something else, and those that build on one."""
+    version, found = version_parts(made), set[str]()
+    for stage in STAGES:  # in the order of the work
+        built_on = found.intersection(stage.inputs).intersection(stored)
+        if version < version_parts(stage.since) or built_on:
+            found.add(stage.name)
+    return found
 
 
 def _stage(

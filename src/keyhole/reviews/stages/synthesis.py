@@ -205,6 +205,7 @@ SYNTHESIS_STAGE = Stage(
     reads=("data", KEYED, STARTED),
     draw=_draw,
     returns="keyhole.synthesis.result.Synthesis",
+    since="0.2",  # all targets of a record are drawn, and structure is kept
     outputs=Outputs(
         lambda made, folder: made.save(folder, force=True),
         hash_files,
