@@ -541,3 +541,12 @@ def test_scenarios_say_what_would_be_learnt_on_each_key():
     assert alone.sensitive["means"] == found.parts[0].exposure.sensitive["means"]
     with pytest.raises(OptionError, match="sensitive needs missing to be 'own'"):
         keyhole.risk(data, keys=["sex"], sensitive=["means"], missing="drop")
+
+
+def test_an_original_without_records_is_refused_and_a_picture_is_not_promised():
+    frame = pl.DataFrame({"k": [1, 1, 2], "s": ["a", "b", "a"]})
+    with pytest.raises(OptionError, match="must have records"):
+        keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame.clear())
+    found = keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame)
+    with pytest.raises(OptionError, match="no picture"):
+        found.plot()

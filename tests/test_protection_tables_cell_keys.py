@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import keyhole
 from keyhole.cli.main import app
-from keyhole.errors import OptionError
+from keyhole.errors import ColumnError, OptionError
 from keyhole.protection.tables.cell_keys import KEYS, PerturbationTable
 
 SEED = 20261117
@@ -225,3 +225,13 @@ def test_the_command_publishes_the_table_and_not_the_seed(tmp_path):
     assert said["protect"] == "cell-key"
     assert str(SEED) not in done.output
     assert any("random noise" in note for note in said["notes"])
+
+
+def test_any_seed_will_do_and_ids_must_tell_records_apart():
+    frame = people(400).with_columns(same=pl.lit(1), blank=pl.lit(None, pl.Int64))
+    assert protected(frame, rows="sex", seed=0).shown.size == 3
+    for name in ("same", "blank"):
+        with pytest.raises(ColumnError, match="must have a value of its own for each record"):
+            protected(frame, rows="sex", record_id=name)
+    with pytest.raises(OptionError, match="names each column once"):
+        protected(frame, rows=["sex", "sex"])

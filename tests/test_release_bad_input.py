@@ -153,3 +153,10 @@ def test_everything_wrong_with_a_search_is_told_at_once(folder, capsys):
     said = capsys.readouterr().err
     for part in ("'aeg' is not a column", "[solve] worth must be", "the ladder of column 'party'"):
         assert part in said, said
+
+
+def test_a_level_of_another_column_is_refused():
+    frame = pl.DataFrame({"age": [1, 2, 3, 4], "ill": ["a", "b", "a", "b"]})
+    ladders = {"age": {"levels": ["age", {"name": "a", "derive": "prefix(ill, 1)"}]}}
+    with pytest.raises(InputError, match="must be made from that column alone"):
+        keyhole.solve(frame, keys=["age"], limit=0.5, ladders=ladders)

@@ -1,6 +1,7 @@
 """Attacks with a control in a review: held-out records, chapter, verdict, figures recounted."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,8 @@ from tests.reviews import edit, problems, run
 import keyhole
 from keyhole.reidentification.residual_risk import Attack, Trials
 from keyhole.reviews.stages.attacks import few_of, without_small
+from keyhole.reviews.study_chapters import ATTACK_TITLES
+from keyhole.reviews.verdict import _residual
 from keyhole.reviews.verifying import verify
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
@@ -279,3 +282,11 @@ def test_all_that_is_wrong_is_told_at_once_and_nothing_is_written(folder):
     pl.read_csv(folder / "others.csv").drop("job").write_csv(folder / "others.csv")
     assert "'job'" in problems(folder, "limit = 0.1", "limit = 0.2")
     assert "other.csv" in problems(folder, "others.csv", "other.csv")
+
+
+def test_an_attack_that_was_not_made_is_not_judged():
+    tried = Attack(None, None, None, None, {"risk": None}, 0, 0)
+    found = SimpleNamespace(cutoff=3, control="file")
+    judged = {title: _residual(title, tried, found, 0.1).answer for title in ATTACK_TITLES.values()}
+    met = judged.pop(ATTACK_TITLES["singled-out"])
+    assert (met, set(judged.values())) == ("met", {"not_judged"})

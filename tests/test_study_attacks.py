@@ -409,7 +409,7 @@ def test_too_few_controls_give_no_risk():
 def test_a_secret_that_everybody_has_is_no_disclosure():
     people = people_of(300, 1).with_columns(ill=pl.lit("no"))
     asked = {**EVERY, "attacks": "inferred"}
-    found = keyhole.study(puf=people, original=people, control=people, **asked)
+    found = keyhole.study(puf=people, original=people, control=people.reverse(), **asked)
     inferred = found.attacks["inferred"]
     assert inferred.success == inferred.baseline == 1
     assert inferred.risk is None
@@ -419,7 +419,11 @@ def test_a_secret_that_everybody_has_is_no_disclosure():
 def test_coarse_files_have_no_predicate_that_fits_one_record():
     people = pl.DataFrame({"sex": ["f", "m"] * 50, "area": ["a", "a", "b", "b"] * 25})
     found = keyhole.study(
-        puf=people, original=people, control=people, attacks="singled-out", link=["sex", "area"]
+        puf=people,
+        original=people,
+        control=people.reverse(),
+        attacks="singled-out",
+        link=["sex", "area"],
     ).attacks["singled-out"]
     assert found.success is found.risk is None
     assert "no predicate fits exactly one record" in found.notes[0]
@@ -557,3 +561,10 @@ def test_the_command_line_names_flags_and_writes_nothing(tmp_path, capsys):
     assert not picture.exists()
     assert run([*asked, "--attacks", "present", "--original", str(path), "--json"]) == 0
     assert picture.exists()
+
+
+def test_a_control_that_is_the_original_is_refused():
+    frame = pl.DataFrame({"a": list(range(60)), "b": [n % 7 for n in range(60)]})
+    asked = {"attacks": ["present"], "link": ["a", "b"], "seed": 7}
+    with pytest.raises(InputError, match="control must be people who are not in the file"):
+        keyhole.study(puf=frame, original=frame, control=frame, **asked)

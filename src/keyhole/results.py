@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from keyhole.core.codec import Figures
+from keyhole.core.options import Problem
 from keyhole.core.tables import Table
+from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
     import altair
@@ -48,7 +50,7 @@ class Result(Figures):
 
     def plot(self) -> altair.TopLevelMixin:
         """Return the picture of the result as an Altair chart."""
-        raise TypeError(f"{type(self).__name__} has no picture")
+        raise OptionError(Problem("there is no picture of this answer. Leave {plot} out."))
 
     def summary(self) -> str:
         """Return the tables as text."""

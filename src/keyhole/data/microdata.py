@@ -222,6 +222,11 @@ class Microdata:
         origin = dataclasses.replace(self.origin, index=None if index is None else index[keep])
         return dataclasses.replace(self, frame=self.frame.filter(pl.Series(keep)), origin=origin)
 
+    def reordered(self, order: np.ndarray[Any, Any]) -> Microdata:
+        """Return the records in another order."""
+        origin = dataclasses.replace(self.origin, index=None)
+        return Microdata(self.frame[order], self.variables, name=self.name, origin=origin)
+
     def to_native(self) -> Any:
         """Return the same kind of frame as was given; a Polars frame for a file.
 

@@ -149,6 +149,8 @@ def against(
     path, reading = (given.path, given.reading) if isinstance(given, DataFile) else (given, {})
     source = open_records(path, **reading)
     problems: list[str] = list(question.column_problems(source.names, source.name))
+    if not source.records:
+        problems.append(f"the original {source.name!r} must have records. Got none instead.")
     problems += [] if problems else _unfit(releases, source, question)
     if problems:
         raise OptionError(problems)

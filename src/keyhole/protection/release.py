@@ -114,12 +114,6 @@ def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
     return Microdata(frame, tuple(variables), name=data.name, origin=origin), notes
 
 
-def reordered(data: Microdata, order: Ints) -> Microdata:
-    """Return the records in another order."""
-    origin = dataclasses.replace(data.origin, index=None)
-    return Microdata(data.frame[order], data.variables, name=data.name, origin=origin)
-
-
 def _cut(series: pl.Series) -> pl.Series:
     """Cut a dictionary to the categories that occur."""
     if series.dtype == pl.Categorical:

@@ -22,7 +22,6 @@ from keyhole.protection.method import Protected, column_list, warnings_table
 from keyhole.protection.next_steps import NextStep, next_steps_table
 from keyhole.protection.plan import Plan
 from keyhole.protection.prices import FIGURES, Price
-from keyhole.protection.release import reordered
 from keyhole.results import Result, share
 from keyhole.utility.information import VariableLoss
 
@@ -111,7 +110,7 @@ class Protection(Result):
 
     def release(self) -> Microdata:
         """Return the file as it goes out: in an order that tells nothing, unless it is kept."""
-        return self.data if self.order is None else reordered(self.data, self.order)
+        return self.data if self.order is None else self.data.reordered(self.order)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the file as it goes out, whole or not at all; the extension says the format."""

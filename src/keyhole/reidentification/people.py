@@ -114,7 +114,12 @@ def people_problems(
     if found:
         return found
     asked = question.replace(link=names, strata=(), blank=(), metric="taxicab")
-    return [text for data in given[1:] for text in variable_problems(puf, data, asked)]
+    found = [text for data in given[1:] for text in variable_problems(puf, data, asked)]
+    if not found and control is not None:
+        people, others = (data.frame.select(names) for data in (original, control))
+        if others.equals(people):
+            found.append("control must be people who are not in the file. Got the same records.")
+    return found
 
 
 def encode_people(

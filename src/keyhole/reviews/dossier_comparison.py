@@ -97,7 +97,7 @@ def compare_dossier(
 def _otherwise(made: str, stored: Content) -> set[str]:
     """Return the stages of which a version found something else, and those that build on one."""
     version, found = version_parts(made), set[str]()
-    for stage in STAGES:  # in the order of the work
+    for stage in _STAGES.values():  # in the order of the work
         built_on = found.intersection(stage.inputs).intersection(stored)
         if version < version_parts(stage.since) or built_on:
             found.add(stage.name)

@@ -89,15 +89,15 @@ def table_chapters(results: Mapping[str, Any]) -> list[tuple[Table, str, str]]:
 
 def _published(number: int, one: AuditedTable) -> tuple[Table, str, str]:
     table, audit = one.published.tables()[0], one.audit
-    unsafe = f"{audit.unsafe_cells:,} of {audit.cells:,} cells, totals included, are unsafe"
+    # How many are unsafe by themselves would tell which, where few are suppressed.
+    every = f"of {audit.cells:,} cells, totals included"
     if one.published.protect == "none":
         hidden = Table(table.title, [], [], ["It is not protected: its cells are not shown here."])
-        return hidden, f"{unsafe}.", ""
-    more = audit.suppressed - audit.unsafe_cells
+        return hidden, "", ""
     how = {
-        "suppress": f"{unsafe}; {more:,} more are suppressed to protect them.",
-        "round": f"{unsafe}; every cell is rounded.",
-        "cell-key": f"{unsafe}; every cell has noise.",
+        "suppress": f"{audit.suppressed:,} {every}, are suppressed.",
+        "round": f"All {every} are rounded.",
+        "cell-key": f"All {every} have noise.",
     }[one.published.protect]
     return table, f"{how} The table is in table/release/table-{number}.csv.", f"table-{number}"
 

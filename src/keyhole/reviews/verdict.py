@@ -341,7 +341,7 @@ def _residual(what: str, one: Attack, found: ReleasedAttacks, limit: float) -> R
     judged = partial(Reason, what, found=one.risk, limit=limit)
     other = "Name other columns in [attacks]."
     more = "Hold out more records, up to one half, or give a larger control."
-    if one.success is None and found.control != "none":
+    if one.success is None and found.control != "none" and what == ATTACK_TITLES["singled-out"]:
         return judged("met", "no predicate fits exactly one record of the release")
     if one.success is None or one.control is None:
         why = f"fewer than {LEAST_CONTROLS} people of the control could be attacked"

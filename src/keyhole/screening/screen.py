@@ -403,11 +403,15 @@ def _screened(data: Records, question: Question) -> Screening:
     )
 
 
+# Pairs grow with the square of the columns: of more than so many they are not looked through.
+MOST_STRUCTURED = 100
+
+
 def _structure(
     data: Records, columns: Sequence[str], keys: Sequence[str]
 ) -> tuple[Structure, ...] | None:
     """Find the rules that the records keep, with keys those in which a key has part."""
-    if not isinstance(data, Microdata):
+    if not isinstance(data, Microdata) or len(columns) > MOST_STRUCTURED:
         return None
     return find_structure(data, columns=columns, about=keys or None)
 

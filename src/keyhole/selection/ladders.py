@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from keyhole.core.expressions import ColumnName, parse_expression, without_tables
+from keyhole.core.expressions import ColumnName, parse_expression, source_columns, without_tables
 from keyhole.core.names import shown
 from keyhole.core.tokens import SyntaxProblem
 from keyhole.core.toml import open_toml
@@ -230,6 +230,11 @@ def _declared(
             continue
         except SyntaxProblem as error:
             problems.append(f"{where}: level {number}: {error}")
+            continue
+        if set(source_columns(parse_expression(expression))) != {column}:
+            problems.append(
+                f"{where}: level {number} must be made from that column alone. Got another instead."
+            )
             continue
         rungs.append(Rung(texts.get("name", f"{column}_{number}"), expression))
     return rungs, problems

@@ -6,6 +6,7 @@ result are those that anybody finds in the file.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -130,7 +131,7 @@ class Outgoing:
             yield "rp_if_known is null for columns with more different values than memory holds"
 
     def made(self) -> Microdata:
-        """Make the outgoing file."""
+        """Make the outgoing file; in a new order, or neighbours would tell what was blanked."""
         data = self.data
         if not isinstance(data, Microdata):
             data = taken_into_memory(data, [*self.others, *self._sources()])
@@ -152,7 +153,11 @@ class Outgoing:
         if factor is not None and self.removed.any() and self.question.weight in names:
             weight = pl.Series(self.question.weight, data.weights(self.question.weight) * factor)
             whole = whole.replace(frame=whole.frame.with_columns(weight))
-        return whole.filter(~self.removed)
+        whole, held = whole.filter(~self.removed), hashlib.sha256()
+        for codes in self.codes.values():
+            held.update(codes.values.tobytes())
+        generator = np.random.default_rng(int.from_bytes(held.digest()[:16], "big"))
+        return whole.reordered(generator.permutation(whole.records))
 
     def _sources(self) -> list[str]:
         """Return the columns that the levels are made from."""
@@ -173,7 +178,7 @@ class Outgoing:
 
 
 def _finer(data: Records, keys: Sequence[str], ladders: Sequence[LadderCodes]) -> tuple[str, ...]:
-    """Return the columns in no key from which keys or their levels were made.
+    """Return the columns in no key from which keys or their levels were made, or made from these.
 
     Released beside what is coarser they would undo it.
     """
@@ -186,6 +191,11 @@ def _finer(data: Records, keys: Sequence[str], ladders: Sequence[LadderCodes]) -
             if name not in found and name in data.names:
                 found[name] = None
                 expressions.append(data.variable(name).derived)
+    found |= dict.fromkeys(keys)
+    for name in data.names:  # a derived column comes after those that it is made from
+        text = data.variable(name).derived
+        if text and not found.keys().isdisjoint(source_columns(parse_expression(text))):
+            found[name] = None
     return tuple(name for name in data.names if name in found and name not in keys)
 
 

@@ -155,7 +155,8 @@ def _cell_key_problems(question: Question) -> Iterator[Problem]:
             "instead.",
             question.smallest_published, largest,
         )  # fmt: skip
-    if question.record_id in {*question.rows, *(question.cols or ()), question.magnitude} - {None}:
+    tabulated = {*(question.rows or ()), *(question.cols or ()), question.magnitude}
+    if question.record_id is not None and question.record_id in tabulated:
         yield Problem("{record_id} must not be tabulated. Got {0!r} instead.", question.record_id)
 
 
@@ -170,6 +171,13 @@ def table_data_problems(data: Microdata, question: Question) -> list[str]:
             problems.append(
                 f"variable {name!r} has a value of its own for nearly every record, which the "
                 f"table would print. Tabulate another, or group its values first."
+            )
+    if question.record_id is not None:
+        ids = data.column(question.record_id)
+        if ids.null_count() or ids.n_unique() < data.records:
+            problems.append(
+                f"record id {question.record_id!r} must have a value of its own for each record. "
+                f"Got missing or repeated ones instead: name another column, or none."
             )
     if question.weight is not None:
         problems += raised(lambda: data.weights(question.weight))

@@ -342,7 +342,7 @@ def table(
         contributions=None if magnitude is None else numbers(opened, magnitude),
         weights=None if weight is None else opened.weights(weight),
         magnitude=magnitude, weight=weight, deepest=rules.deepest,
-        keys=record_keys(opened, seed, record_id) if protect == "cell-key" and seed else None,
+        keys=None if protect != "cell-key" else record_keys(opened, question.seed, record_id),
     )  # fmt: skip
     unsafe = find_unsafe(made, rules, hidden_zeros=hidden_zeros or protect in ALL_CELLS)
     if protect == "suppress":

@@ -19,7 +19,6 @@ from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan
-from keyhole.protection.release import reordered
 from keyhole.reidentification.compare import StudyComparison
 from keyhole.reidentification.files import attach_ids
 from keyhole.reidentification.question import OPTIONS_OF_METRIC
@@ -167,7 +166,7 @@ def _protected(name: str, made: ReviewFile, files: Files, asked: Asked) -> _Targ
         iuf = iuf.filter((named < 0) | np.isin(named, made.rows))
     eif, coded, unfit = code_alike(eif, made.plan, [*asked["link"], *asked["strata"]])
     # Its records get their ids from the rows that they had.
-    puf = attach_ids(made.data, reordered(source, made.rows), asked["puf_id"])
+    puf = attach_ids(made.data, source.reordered(made.rows), asked["puf_id"])
     puf = puf.select([name for name in puf.names if name not in unfit])
     derived = tuple(
         one
