@@ -550,3 +550,10 @@ def test_an_original_without_records_is_refused_and_a_picture_is_not_promised():
     found = keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame)
     with pytest.raises(OptionError, match="no picture"):
         found.plot()
+
+
+def test_the_table_of_a_release_has_its_figures():
+    frame = pl.DataFrame({"k": [1, 1, 2, 2], "s": ["a", "a", "a", "b"]})
+    found = keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame)
+    cells = {cell for table in found.tables() for row in table.rows for cell in row}
+    assert {f"{found.sensitive['s'].DiSCO:.4f}", f"{found.sensitive['s'].iS:.4f}"} <= cells

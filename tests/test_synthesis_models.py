@@ -267,3 +267,8 @@ def test_a_cycle_in_which_nobody_is_left_to_draw_for():
     donors = Donors(np.array([[0.0, 1.0], [1.0, 0.0]]), match="closest", neighbours=1)
     drawn = donors.draw(np.zeros((0, 2)), np.random.default_rng(1), 2)
     assert drawn.shape == (0, 2)
+
+
+def test_the_fewest_knots_are_three():
+    assert len(find_knots(np.arange(101.0), 3)) == 3
+    assert len(find_knots(np.arange(101.0), 2)) == 0

@@ -375,3 +375,9 @@ def test_more_decoys_than_any_file_has_are_refused():
     people = pl.DataFrame({"a": ["x", "y", "y", "y"], "k": [1, 2, 2, 2]})
     with pytest.raises(InputError, match="decoys must be a number from 0"):
         keyhole.synthesise(people, keys=["a", "k"], targets=["a"], decoys=1e308, seed=1)
+
+
+def test_a_constant_column_and_an_empty_one_are_related_to_nothing():
+    for a, b in (([0, 0, 0], [0, 1, 2]), ([0, 1, 2], [1, 1, 1]), ([], [])):
+        found = associate(np.array(a, dtype=np.int64), np.array(b, dtype=np.int64))
+        assert (found.v, found.statistic) == (0, 0)
