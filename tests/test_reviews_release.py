@@ -275,7 +275,9 @@ def test_a_glance_shows_what_is_released_beside_the_original(folder):
     key = outgoing["keys"][0]
     left_out = len(outgoing["left_out"])
     assert "<dt>Records</dt><dd>300</dd><dd>all of the original</dd>" in glance
-    columns = f"<dd>{len(outgoing['columns'])}</dd><dd>{left_out} of the original are left out</dd>"
+    are = "is" if left_out == 1 else "are"
+    beside = f"{left_out} of the original {are} left out"
+    columns = f"<dd>{len(outgoing['columns'])}</dd><dd>{beside}</dd>"
     assert columns in glance
     shown = percentage(key["rp_true"])
     assert f"<dt>RP(3) on the keys</dt><dd>{shown}</dd>" in glance

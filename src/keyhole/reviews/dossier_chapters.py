@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.charts import percentage
+from keyhole.core.names import quoted
 from keyhole.reidentification.rates import Rates
 from keyhole.reidentification.result import Study
 from keyhole.reviews.chapters import Chapter
@@ -23,7 +24,7 @@ from keyhole.reviews.stages.remaining import (
     KeyOnProduct,
     Remaining,
 )
-from keyhole.reviews.verdict import released_rates, shown_share
+from keyhole.reviews.verdict import MOST_NAMED, released_rates, shown_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ def released_glance(review: Review, results: Mapping[str, Any]) -> list[GlanceFi
         beside = f"of {before:,} in the original"
     if 0 < gone < smallest:
         many, beside = f"<{before:,}", f"fewer than {smallest} were removed"
-    left_out = f"{len(found.left_out)} of the original are left out"
+    many_left = len(found.left_out)
+    left_out = f"{many_left} of the original {'is' if many_left == 1 else 'are'} left out"
     figures = [
         GlanceFigure("Records", many, beside),
         GlanceFigure("Columns", f"{len(found.columns)}", left_out),
@@ -140,7 +142,11 @@ def product_in_words(review: Review, results: Mapping[str, Any]) -> str:
         many = review.synthesis.implicates
         versions = "one version" if many == 1 else f"{many} versions"
         return f"{versions} of {file}{protected} with values partly replaced (implicates)"
-    return f"{file}{protected}" if protected else f"{file} as it is"
+    if protected:
+        return f"{file}{protected}"
+    gone = results[OUTGOING].left_out if OUTGOING in results else ()
+    without = f"without {quoted(gone, most=MOST_NAMED)}, otherwise " if gone else ""
+    return f"{file} {without}as it is"
 
 
 def remaining_chapter(review: Review, results: Mapping[str, Any]) -> Chapter | None:

@@ -155,6 +155,8 @@ class Screening(Result):
         nor is the structure, whose limits may be.
         """
         none = "No variable determines another, or nearly so."
+        if self.keys:  # others were not compared with each other
+            none = "No key determines another variable or is determined by one, or nearly so."
         depend = dependence_tables(self.dependencies, self.near_dependencies, none)
         # A limit of a number may be close to somebody's: for the owner of the file alone.
         shown = counts and self.structure is not None
