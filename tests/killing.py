@@ -71,6 +71,7 @@ def work(job, told):
     quiet = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(quiet, 1), os.dup2(quiet, 2)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may themselves run under nohup
     sqlalchemy.event.listen(Engine, "before_cursor_execute", lambda *_: step("sql"))
     sqlalchemy.event.listen(Engine, "commit", lambda *_: step("commit"))
     sys.addaudithook(hook)
