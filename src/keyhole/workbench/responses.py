@@ -82,7 +82,8 @@ def chart(project: Project, name: str) -> Response | None:
         return None
     if path.suffix == ".json" and not _is_harmless(read_json(path)):
         return None  # the page keeps the picture as it was drawn
-    return FileResponse(path, media_type=_TYPES[path.suffix[1:]])
+    # Read at once: a picture may be drawn anew while it is sent.
+    return Response(path.read_bytes(), media_type=_TYPES[path.suffix[1:]])
 
 
 def _is_harmless(spec: Any) -> bool:
