@@ -111,6 +111,23 @@ def test_a_job_can_be_cancelled_and_goes_on_later(
     assert bench.wait().state == "done"
 
 
+def test_a_page_that_asks_while_a_job_is_stopped_hears_that_it_was_cancelled(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.post("do/review", {"page": "data"})
+    jobs, heard = bench.bench.jobs, []
+
+    def ask(process: int, number: int) -> None:
+        stop(process, number)
+        jobs._children[1].wait()  # it is gone, and nobody has said so yet
+        heard.append(jobs.find(1))
+
+    stop = os.killpg
+    monkeypatch.setattr("keyhole.workbench.jobs.os.killpg", ask)
+    jobs.cancel(1)
+    assert [job.state for job in (*heard, jobs.find(1)) if job] == ["cancelled", "cancelled"]
+
+
 def test_a_killed_job_is_told_of_and_a_restart_forgets_nothing(bench: Workbench) -> None:
     bench.post("do/review", {"page": "data"})
     again = Bench.of(bench.folder)

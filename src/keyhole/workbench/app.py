@@ -42,7 +42,7 @@ class Bench:
     def of(cls, folder: Path) -> Bench:
         """Open the workbench of a folder."""
         state = WorkbenchState.of(folder)
-        return cls(folder, Projects(state, folder), Jobs(state, {}))
+        return cls(folder, Projects(state, folder), Jobs(state))
 
     def view(self, project: Project, request: Request) -> View:
         """Look at a review for a page."""

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -63,7 +63,8 @@ class Jobs:
     """The jobs of a workbench."""
 
     state: WorkbenchState
-    _children: dict[int, subprocess.Popen[bytes]]
+    _children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _cancelled: set[int] = field(default_factory=set)
 
     def start(self, project: int, path: Path, kind: str, asked: Mapping[str, Any]) -> Job:
         """Start a job; one of the same review that still runs is stopped first.
@@ -106,6 +107,7 @@ class Jobs:
         job = self.find(number)
         if job is None or not job.running:
             return
+        self._cancelled.add(number)  # whoever finds it gone meanwhile says why
         ((process,),) = self.state.rows("SELECT process FROM jobs WHERE id = ?", number)
         if process:
             with suppress(OSError):
@@ -129,7 +131,7 @@ class Jobs:
         number, asked = row.pop("id"), json.loads(row.pop("asked"))
         row.pop("process")
         if row["state"] == "running" and not self._lives(number, row["started"]):
-            self._end(number, "interrupted")
+            self._end(number, "cancelled" if number in self._cancelled else "interrupted")
             return self._one(query, value)
         return Job(number=number, asked=asked, **row)
 

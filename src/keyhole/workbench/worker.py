@@ -52,7 +52,7 @@ JOB_KINDS: Mapping[str, JobKind] = {
 
 def work(state: WorkbenchState, number: int, path: Path) -> None:
     """Do a job, and write into its row how it goes and how it ended."""
-    job = Jobs(state, {}).find(number)
+    job = Jobs(state).find(number)
     if job is None or not job.running:
         return
     lock = os.open(lock_path(state, number), os.O_CREAT | os.O_RDWR, 0o600)
