@@ -80,6 +80,10 @@ def planted(seed: int) -> tuple[pl.DataFrame, dict[str, pl.Expr]]:
     ).with_columns(
         income=pl.when(few).then(pl.col("wage") - 500).otherwise("income"),
         total=pl.col("rent") + pl.col("cost"),
+        assets=pl.Series(random.integers(-50, 400, n)) * pl.Series(random.random(n) < 0.1),
+    ).with_columns(
+        all=pl.when(few.shift(1, fill_value=False)).then(7)
+        .otherwise(pl.col("total") + pl.col("wage") + pl.col("assets")),
         child=pl.when((pl.col("sex") == "f") & (pl.col("age") <= 50)).then(
             pl.Series(random.integers(0, 3, n))
         ),
@@ -92,6 +96,7 @@ def planted(seed: int) -> tuple[pl.DataFrame, dict[str, pl.Expr]]:
         "triple": (p == 2) & (r == 0) & (s == 1),
         "order": pl.col("wage") > pl.col("income") + 2_000,
         "sum": pl.col("total") != pl.col("rent") + pl.col("cost"),
+        "sum of three": pl.col("all") != pl.col("total") + pl.col("wage") + pl.col("assets"),
         "routing": pl.col("child").is_not_null() & (pl.col("sex") == "m"),
         "blank": pl.col("child").is_null() & (pl.col("sex") == "f") & (pl.col("age") < 45),
         "range": (pl.col("period") == 1) & (pl.col("age") < 60),
@@ -129,7 +134,10 @@ def test_structures_read_as_sentences() -> None:
     [order] = [one for one in find_structure(data) if one.rule == "wage <= income"]
     assert order.exceptions > 0
     assert order.sentence.startswith(f"wage <= income: {order.exceptions} exception")
-    assert by_kind["sum"].rule == "total == rent + cost"
+    assert {one.rule for one in find_structure(data) if one.kind == "sum"} == {
+        "total == rent + cost",
+        "all == wage + total + assets",
+    }
     assert "blank exactly where" in by_kind["routing"].sentence
     assert by_kind["determined"].sentence.startswith("band follows from age: no exception in")
 

@@ -62,7 +62,8 @@ class Structure:
                 said = f"{first} follows from {rest[0]}"
             case "routing":
                 # The rule is "(blank => condition) and (condition => blank)".
-                when = self.rule.split(" => ", 1)[1].split(") and (", 1)[0]
+                start = len(f"({name_in_rule(first)} is missing => ")
+                when = self.rule[start : (len(self.rule) - len(") and (")) // 2]
                 when = when if len(when) <= LONG else f"{when[: LONG - 1]}…"
                 said = f"{first} is blank exactly where {when}"
         kept = "no exception" if not self.exceptions else f"{self.exceptions:,} exceptions"

@@ -42,8 +42,9 @@ EXCEPTIONS, EXCEPTIONS_OF_ALL = 0.05, 0.01
 SHARP, REACH = 0.8, 3
 # Orders and sums are first looked for in so many records.
 GLANCE = 2_000
-# Sums whose parts are both other than 0 in so many records are believed.
-LEAST_SUMS = 20
+# Sums are believed whose parts are each other than 0, beside another, in so many records. They are
+# looked for in so many samples, as some have an exception in them.
+LEAST_SUMS, SAMPLES = 20, 12
 MOST_ROUTES = 3
 
 
@@ -335,37 +336,81 @@ def _orders(views: Sequence[_Column], pairs: Sequence[tuple[int, int]]) -> list[
 def _sums(
     views: Sequence[_Column], numbers: Sequence[int], about: frozenset[str] | None
 ) -> list[Structure]:
-    """Find numbers that are the sum of two others, where both of these are other than 0."""
+    """Find numbers that are the sum of others, each of which adds to it in enough records."""
     numbers = [i for i in numbers if views[i].levels.dtype != pl.Date]
     values = {i: _numbers(views[i]) for i in numbers}
     found = []
-    for one, other in itertools.combinations(numbers, 2):
-        parts = (values[one] != 0) & (values[other] != 0)
-        parts &= ~np.isnan(values[one]) & ~np.isnan(values[other])
-        rows = np.flatnonzero(parts)
-        if len(rows) < LEAST_SUMS:
+    for goal, parts in sorted(_balances(values)):
+        names = tuple(views[i].name for i in (goal, *parts))
+        if about is not None and not about.intersection(names):
             continue
-        total = values[one] + values[other]
-        some = rows[:: max(1, len(rows) // 50)]
-        for goal in numbers:
-            names = (views[goal].name, views[one].name, views[other].name)
-            if goal in (one, other) or (about is not None and not about.intersection(names)):
-                continue
-            if not _equal(values[goal][some], total[some]).mean() >= 0.9:
-                continue
-            known = rows[~np.isnan(values[goal][rows])]
-            off = int((~_equal(values[goal][known], total[known])).sum())
-            shuffled = np.random.default_rng(0).permutation(known)
-            expected = float((~_equal(values[goal][shuffled], total[known])).sum())
-            if len(known) < LEAST_SUMS or off > EXCEPTIONS_OF_ALL * expected:
-                continue
-            everybody = ~np.isnan(total) & ~np.isnan(values[goal])
-            off = int((~_equal(values[goal][everybody], total[everybody])).sum())
-            a, b, c = map(name_in_rule, names)
-            found.append(
-                Structure("sum", names, f"{a} == {b} + {c}", int(everybody.sum()), off, expected)
-            )
+        some: Floats = np.stack([values[i] for i in parts])
+        total = some.sum(axis=0)
+        known = ~np.isnan(total) & ~np.isnan(values[goal])
+        adds = (some != 0) & (np.count_nonzero(some, axis=0) > 1) & known
+        rows = np.flatnonzero(adds.any(axis=0))
+        shuffled = np.random.default_rng(0).permutation(rows)
+        expected = float((~_equal(values[goal][shuffled], total[rows])).sum())
+        off = int((~_equal(values[goal][rows], total[rows])).sum())
+        if adds.sum(axis=1).min() < LEAST_SUMS or off > EXCEPTIONS_OF_ALL * expected:
+            continue
+        off = int((~_equal(values[goal][known], total[known])).sum())
+        first, *rest = map(name_in_rule, names)
+        rule = f"{first} == {' + '.join(rest)}"
+        found.append(Structure("sum", names, rule, int(known.sum()), off, expected))
     return found
+
+
+def _balances(values: dict[int, Floats]) -> set[tuple[int, tuple[int, ...]]]:
+    """Return the numbers that are the sum of others in one of several samples, with their parts.
+
+    Columns that a sum binds have a linear dependence, which a sample without exceptions shows
+    exactly: so most files are done with after their rank. Every column is other than 0 in some
+    records of a sample, else a part that few have would not be seen.
+    """
+    names, found = list(values), set()
+    whole: Array = np.stack([values[i] for i in names], axis=1) if names else np.empty((0, 0))
+    while names and (~np.isnan(whole).any(axis=1)).sum() < len(names) + LEAST_SUMS:
+        least = int(np.isnan(whole).sum(axis=0).argmax())  # known of the fewest records
+        names.pop(least)
+        whole = np.delete(whole, least, axis=1)
+    if len(names) < 3:
+        return set()
+    whole = whole[~np.isnan(whole).any(axis=1)]
+    scale = np.maximum(np.abs(whole).max(axis=0), 1)
+    holders = [np.flatnonzero(whole[:, c]) for c in range(len(names))]
+    random = np.random.default_rng(0)
+    for _ in range(SAMPLES):
+        rows = [random.choice(some, min(3, len(some)), replace=False) for some in holders]
+        rows.append(random.choice(len(whole), LEAST_SUMS, replace=False))
+        sample = whole[np.unique(np.concatenate(rows))] / scale
+        sizes, directions = np.linalg.svd(sample)[1:]
+        free = directions[np.count_nonzero(sizes > 1e-9 * sizes[0]) :]
+        for goal in np.flatnonzero(np.abs(free).max(axis=0, initial=0) > 1e-6).tolist():
+            parts = _summands(sample, scale, goal)
+            if len(parts) > 1:
+                found.add((names[goal], tuple(names[part] for part in parts)))
+    return found
+
+
+def _summands(sample: Floats, scale: Floats, goal: int) -> list[int]:
+    """Return the fewest columns whose sum is the goal, none if there are no such."""
+    from scipy.optimize import nnls
+
+    def weigh(parts: Sequence[int]) -> Floats | None:
+        weights, miss = nnls(sample[:, parts], sample[:, goal])
+        fits = miss <= 1e-9 * max(float(np.linalg.norm(sample[:, goal])), 1e-9)
+        return weights * scale[goal] / scale[parts] if fits else None
+
+    parts = [part for part in range(sample.shape[1]) if part != goal]
+    weights = weigh(parts)
+    for part in np.argsort(np.abs(sample).sum(axis=0) * scale).tolist():
+        fewer = [one for one in parts if one != part]
+        if weights is None or not fewer:
+            return []
+        if part in parts and (again := weigh(fewer)) is not None:
+            parts, weights = fewer, again
+    return parts if weights is not None and np.allclose(weights, 1, atol=1e-6) else []
 
 
 def _equal(a: Floats, b: Floats) -> Flags:
@@ -406,6 +451,7 @@ def _ranges(
         for is_gap in (False, True)
     }
     found: dict[tuple[int, int, int], Structure] = {}
+    limits: dict[tuple[int, int, int], str] = {}
     edges: dict[int, set[int]] = {}
     for (number, by), (groups, _, _, empty) in zip(tasks, looks, strict=True):
         view = views[number]
@@ -423,8 +469,9 @@ def _ranges(
             limit = f"({below} or {above})" if is_gap else below or above
             key, chance = (number, by, group), expected
             if key in found:
-                limit = f"{found[key].rule.split(' => ')[1]} and {limit}"
+                limit = f"{limits[key]} and {limit}"
                 chance += found[key].expected
+            limits[key] = limit
             rule = f"{_says(views[by], groups, [group])} => {limit}"
             names = (view.name, views[by].name)
             found[key] = Structure("range", names, rule, support, 0, chance)
