@@ -5,6 +5,7 @@ import random
 import re
 import tomllib
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -99,6 +100,87 @@ def test_sensitive_columns_are_proposed_by_name_label_and_contents(tmp_path):
         tmp_path / "people.csv", out=tmp_path / "two.toml", keys=["sex", "arrested"]
     )
     assert "arrested" not in kept.guess.roles, "what an intruder knows is no secret"
+
+
+def test_the_first_hour_of_a_wide_file(tmp_path):
+    """Codes, places that repeat, weights and their replicates, birth columns, dirty levels."""
+    random, n = np.random.default_rng(5), 6_000
+    occupations = np.sort(random.choice(np.arange(10, 9_920, 5), 120, replace=False))
+    chances = random.dirichlet(np.full(120, 0.5))
+    state = random.integers(1, 6, n)
+    frame = pl.DataFrame(
+        {
+            "RECNO": np.arange(n) + 40_001,
+            "STATE": state,
+            "PUMA": [f"{p:05d}" for p in random.integers(1, 9, n) * 100],  # anew in each state
+            "REGION": state // 3,
+            "birth_year": random.integers(1930, 2005, n),
+            "SEX": random.integers(1, 3, n),
+            "MSP": random.integers(1, 6, n),
+            "RAC1P": random.integers(1, 9, n),
+            "q11": random.choice(occupations, n, p=chances),
+            "INDP": random.choice(occupations, n, p=chances[::-1]),
+            "hours": np.clip(random.normal(40, 12, n).round(), 1, 99).astype(int),
+            "rent": (random.gamma(3, 400, n) // 50 * 50).astype(int),
+            "commute": random.choice([5, 10, 15, 20, 30, 45, 60, 7, 12, 17, 22, 33, 90], n),
+            "WAGP": np.where(random.random(n) < 0.4, 0, random.gamma(2, 2e4, n).round(-2)),
+            "tenure": random.choice(["Owned", "owned ", "Rented"], n),
+            "PWGTP": random.integers(10, 300, n),
+            **{f"PWGTP{i}": random.integers(10, 300, n) for i in range(1, 9)},
+        }
+    )
+    frame = frame.with_columns(pl.col("WAGP").cast(pl.Int64))
+    frame.write_parquet(tmp_path / "wide.parquet")
+    found = keyhole.init(tmp_path / "wide.parquet", out=tmp_path / "review.toml")
+    made = found.guess
+    assert set(made.keys) == {
+        "SEX", "birth_year", "RAC1P", "MSP", "PUMA", "STATE", "INDP", "tenure"
+    }  # fmt: skip
+    assert made.coarser == {"STATE": "REGION"}
+    assert dict(made.codes) == {
+        "q11": "a code, by its values: gaps, and no two alike in frequency",
+        "INDP": "a code, by its name",
+    }
+    assert made.roles == {"RECNO": "identifier", "PWGTP": "weight", "WAGP": "sensitive"}
+    assert made.replicates == tuple(f"PWGTP{i}" for i in range(1, 9))
+    assert made.alike == {"tenure": 1}
+    assert not {*made.candidates} & {*made.replicates}
+    values = tomllib.loads(found.path.read_text())
+    assert values["data"]["kinds"] == {"q11": "category", "INDP": "category"}
+    assert values["release"] == {"steps": ["solve"]}
+    assert values["solve"]["evaluations"] == 4_000_000_000 // n
+    said = str(found)
+    assert "8 replicate weights: PWGTP1 to PWGTP8." in said
+    assert "1 levels of tenure" not in said
+    assert "1 level of tenure differs from another only by case or blanks." in said
+
+
+@pytest.mark.parametrize(
+    ("name", "others", "weighs"),
+    [("weight", ["birth_year"], True), ("weight", ["height_cm"], False),
+     ("weight_kg", ["birth_year"], False), ("PWGTP", ["bmi"], True),
+     ("birth_weight", ["sex"], False)],
+)  # fmt: skip
+def test_a_bodys_weight_weighs_nobody(tmp_path, name, others, weighs):
+    random = np.random.default_rng(len(name))
+    columns = {name: random.integers(40, 120, 500), "sex": random.integers(1, 3, 500)}
+    columns |= {other: random.integers(1, 90, 500) for other in others}
+    pl.DataFrame(columns).write_csv(tmp_path / "people.csv")
+    made = keyhole.init(tmp_path / "people.csv", out=tmp_path / "review.toml").guess
+    assert (made.roles.get(name) == "weight") == weighs
+
+
+def test_a_key_that_is_cut_short_says_what_it_left_out(tmp_path):
+    random = np.random.default_rng(1)
+    known = ["sex", "age", "race", "hisp", "marital", "state", "educ", "occup", "citizen",
+             "language", "religion", "veteran"]  # fmt: skip
+    held = {name: random.integers(1, 7, 800) for name in known}
+    pl.DataFrame(held).write_csv(tmp_path / "people.csv")
+    found = keyhole.init(tmp_path / "people.csv", out=tmp_path / "review.toml")
+    assert found.guess.keys == tuple(known[:10])
+    assert found.guess.knowable == ("religion", "veteran")
+    assert "the key has 10 columns without them: religion, veteran." in str(found)
+    assert '    # "religion",    # others could know it too' in found.path.read_text()
 
 
 def test_studies_and_environments_are_there_as_comments(folder):

@@ -119,7 +119,7 @@ def test_the_chart_says_what_is_kept_and_whether_it_is_proved(veterans):
     assert title.startswith("The best release keeps")
     kept = solve(veterans, keys=KEYS, limit=0.05, seconds=1e-9).plot().to_dict()["title"]
     assert "found in time" in " ".join(kept["text"])
-    assert "ran out" in " ".join(kept["subtitle"])
+    assert "Stopped" in " ".join(kept["subtitle"])
 
 
 def test_disk_gives_what_memory_gives(veterans, tmp_path):
@@ -135,7 +135,18 @@ def test_time_that_runs_out_leaves_the_best_so_far_and_a_bound(veterans):
     found = solve(veterans, keys=KEYS, limit=0.05, seconds=1e-9)
     assert not found.complete
     assert found.utility <= exact.utility <= found.bound <= 1
-    assert "ran out" in found.summary()
+    assert "Stopped early" in found.summary()
+
+
+def test_a_search_of_so_many_sets_stops_where_it_stopped_before(veterans):
+    exact = solve(veterans, keys=KEYS, limit=0.05)
+    found = [solve(veterans, keys=KEYS, limit=0.05, evaluations=20) for _ in range(2)]
+    assert found[0].to_dict() == found[1].to_dict()
+    assert not found[0].complete
+    assert 20 <= found[0].evaluated < exact.evaluated
+    assert found[0].utility <= exact.utility <= found[0].bound
+    all_of_it = solve(veterans, keys=KEYS, limit=0.05, evaluations=exact.evaluated + 1)
+    assert all_of_it.to_dict() == exact.to_dict()
 
 
 # Ladders

@@ -1,4 +1,4 @@
-"""Guesses about the columns of a file: roles, keys, sensitive ones, codes that mean missing."""
+"""Guesses about the columns of a file: roles, keys, codes, sensitive ones, what means missing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
 
 from keyhole.core.marks import HIDDEN, Named
@@ -24,21 +25,36 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     ("age or birth", r"age|agep|birth|born|dob|yob|birthyear"),
     ("race", r"race|racial|rac1p|rac"),
     ("ethnic origin", r"ethnic|ethnicity|hispanic|hisp|latino|ancestry"),
-    ("marital status", r"marital|marstat|maritalstatus|mar|married|mstat"),
+    ("marital status", r"marital|marstat|maritalstatus|mar|married|mstat|msp"),
     ("place", r"state|homstate|county|region|province|district|city|town|zip|puma|area|st"),
-    ("education", r"educ|education|schooling|school|schl|degree"),
+    ("education", r"edu|educ|education|schooling|school|schl|degree"),
     ("occupation", r"occup|occupation|occ|occp|job|profession|industry|indp"),
     ("citizenship or place of birth", r"citizen|citizenship|cit|nativity|birthplace|pob|country"),
     ("language", r"language|lang|lanx"),
     ("religion", r"religion|church|denomination"),
     ("service", r"veteran|military|service|mil|period|branch"),
-    ("household", r"children|hhsize|familysize|persons|tenure"),
+    ("household", r"children|hhsize|familysize|persons|tenure|noc|npf"),
 )
 _WEIGHT = r"weight|weights|wt|wgt|wght|pwgtp|wgtp|perwt|hhwt|wtfinl|fnlwgt|finalwt"
-_BODY = r"kg|lb|lbs|pounds|body|birth|grams|height|bmi"
+# A body's weight by its own name, and by what stands beside a column that is called just "weight".
+_BODY = r"kg|lb|lbs|pounds|body|birth|grams"
+_MEASURED = r"height|heightcm|bmi|waist"
 _HOUSEHOLD = r"household|householdid|hh|hhid|family|familyid|famid|serialno|serial"
-MOST_KEYS = 7
+MOST_KEYS = 10
 FEW_KEYS = 3
+# Numbers that stand for something, by name: industry, occupation, field of study, places.
+_CODE = (
+    r"codes?|cd|occ|occp|occupation|soc|socp|isco|ind|indp|industry|naics|naicsp|isic|nace|sic|"
+    r"fod\d?p?|cip|icd|icd9|icd10|atc|cpt|drg|fips|puma|state|st|county|cbsa|msa|tract|zip|zcta|"
+    r"pob|pobp|powsp|powpuma|migsp|migpuma|anc\d?p?|ancestry|lanp|language|country"
+)
+# By their values, numbers are codes if they leave gaps, if values next to each other are about so
+# many times as frequent (a logarithm), if some reach far up, and if round ones are no more
+# frequent; each value often enough to tell.
+_GAPS, _ROUGH, _REACHES, _ROUND, _OFTEN = 0.6, 0.6, 0.05, 3.0, 20
+_FEWEST_NUMBERS = 20
+# So many columns named like the weight, with numbers, are its replicates.
+_FEWEST_REPLICATES = 4
 # A category of which a stranger could hardly know nothing has no more levels than this.
 MOST_LEVELS = 50
 MOST_CANDIDATES = 14
@@ -76,6 +92,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("politics", r"politic(s|al)|party|voted?|votes"),
     ("genetics", r"genetic|genetics|genotype|genome|dna"),
 )  # fmt: skip
+_MONEY = dict(_NAMED)["income or wealth"]
 # Words of categories, of which several tell the subject.
 _HELD: tuple[tuple[str, str], ...] = (
     ("health", r"cancer|hiv|aids|diabetes|depression|schizophrenia|asthma|epilepsy|dementia|"
@@ -100,7 +117,9 @@ class Guess:
     """What a file's columns seem to be, each with the reason.
 
     `coarser` has for a key the column that is only a coarser version of it. `doubtful` are
-    codes that may mean missing, or may be values.
+    codes that may mean missing, or may be values. `codes` are numbers that stand for something,
+    `knowable` columns that others could know beside the keys, and `alike` says of how many levels
+    of a column another differs only by case or blanks.
     """
 
     roles: Mapping[str, Role]
@@ -109,6 +128,10 @@ class Guess:
     missing_codes: Mapping[str, tuple[Any, ...]]
     doubtful: Annotated[Mapping[str, tuple[Any, ...]], Named("suspected_codes")]
     coarser: Annotated[Mapping[str, str], HIDDEN]
+    codes: Mapping[str, str]
+    knowable: tuple[str, ...]
+    replicates: tuple[str, ...]
+    alike: Mapping[str, int]
     why: Annotated[Mapping[str, str], Named("reasons")] = field(default_factory=dict)
 
     def with_role(self, role: str) -> tuple[str, ...]:
@@ -120,14 +143,29 @@ class Guess:
         return (*self.keys, *(name for name, role in self.roles.items() if role != "sensitive"))
 
 
-def guess(data: Microdata, found: Screening, keys: Sequence[str] | None = None) -> Guess:
-    """Guess what the columns of a file are; `keys` are those an intruder could know, if given."""
+def guess(
+    data: Microdata,
+    found: Screening,
+    keys: Sequence[str] | None = None,
+    codes: Mapping[str, str] | None = None,
+) -> Guess:
+    """Guess what the columns of a file are.
+
+    `keys` are those an intruder could know, if given; `codes` what `guess_kinds` found.
+    """
     why: dict[str, str] = {}
     given = tuple(keys or ())
-    roles = dict(_roles(data, found, given, why))
-    open_columns = [one for one in found.inspections if _is_open(one, roles)]
-    chosen, coarser = (given, {}) if given else _keys(open_columns, found, why)
-    taken = {*chosen, *coarser.values()}
+    free = [one for one in found.inspections if one.variable.name not in {*given, "*"}]
+    weight, replicates = _weights(data, free)
+    free = [one for one in free if one.variable.name not in replicates]
+    roles = dict(_roles(free, weight, why))
+    open_columns = [
+        one
+        for one in found.inspections
+        if _is_open(one, roles) and one.variable.name not in replicates
+    ]
+    chosen, coarser, knowable = (given, {}, ()) if given else _keys(open_columns, found, why)
+    taken = {*chosen, *coarser.values(), *replicates}
     for name, reason in guess_sensitive(data, found.inspections, {*taken, *roles}):
         roles[name], why[name] = "sensitive", reason
     taken |= roles.keys()
@@ -140,8 +178,63 @@ def guess(data: Microdata, found: Screening, keys: Sequence[str] | None = None) 
         missing_codes=sure,
         doubtful=doubtful,
         coarser=coarser,
+        codes=codes or {},
+        knowable=knowable,
+        replicates=replicates,
+        alike=_levels_alike(data),
         why=why,
     )
+
+
+def guess_kinds(data: Microdata) -> dict[str, str]:
+    """Return the numbers that stand for something and measure nothing, each with the reason.
+
+    Examples
+    --------
+    >>> from keyhole.data import load
+    >>> frame = pl.DataFrame({"OCCP": [10, 4720] * 30, "wage": [0, 4720, 12] * 20})
+    >>> guess_kinds(load(frame, kinds={"OCCP": "measure"}))
+    {'OCCP': 'a code, by its name'}
+    """
+    found = {}
+    for variable in data.variables:
+        column = data.frame.get_column(variable.name).drop_nulls()
+        if variable.kind != "measure" or not column.dtype.is_integer() or column.is_empty():
+            continue
+        if _has(variable, _CODE):
+            found[variable.name] = "a code, by its name"
+        elif not _has(variable, f"{_WEIGHT}|{_MONEY}") and _values_are_codes(column):
+            found[variable.name] = "a code, by its values: gaps, and no two alike in frequency"
+    return found
+
+
+def _values_are_codes(column: pl.Series) -> bool:
+    values, counts = np.unique(column.to_numpy(), return_counts=True)
+    width = int(values[-1]) - int(values[0]) + 1
+    few = len(values) < _FEWEST_NUMBERS or len(column) < _OFTEN * len(values)
+    if few or values[0] < 0 or len(values) > _GAPS * width:
+        return False
+    round_ = values % 10 ** max(len(str(values[-1])) - 2, 1) == 0
+    if counts[round_].sum() >= max(0.5, _ROUND * round_.mean()) * len(column):
+        return False
+    rough = float(np.median(np.abs(np.diff(np.log(counts)))))
+    high = counts[values > values[-1] - width / 4].sum() / len(column)
+    return bool(rough >= _ROUGH and high >= _REACHES)
+
+
+def _levels_alike(data: Microdata) -> dict[str, int]:
+    """Return for columns of text how many levels differ from another only by case or blanks."""
+    found = {}
+    for variable in data.variables:
+        levels = data.frame.get_column(variable.name).drop_nulls()
+        if levels.dtype != pl.String or variable.kind != "category":
+            continue
+        unique = levels.unique()
+        plain = unique.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+        more = len(unique) - plain.n_unique()
+        if more and len(unique) <= _MOST:
+            found[variable.name] = more
+    return found
 
 
 def _has(variable: Variable, pattern: str) -> bool:
@@ -156,11 +249,9 @@ def _said(variable: Variable) -> dict[str, set[str]]:
 
 
 def _roles(
-    data: Microdata, found: Screening, keys: Sequence[str], why: dict[str, str]
+    free: Sequence[Inspection], weight: str | None, why: dict[str, str]
 ) -> Iterator[tuple[str, Role]]:
     """Yield the columns that seem to weigh, to name a household, or to name a person."""
-    free = [one for one in found.inspections if one.variable.name not in {*keys, "*"}]
-    weight = _weight(data, free)
     for one in free:
         name = one.variable.name
         if name == weight:
@@ -175,14 +266,27 @@ def _roles(
             yield name, "identifier"
 
 
-def _weight(data: Microdata, columns: Sequence[Inspection]) -> str | None:
-    """Return the weight; a body's weight beside a height is none, nor are replicates."""
-    if any(_has(one.variable, _BODY) for one in columns):
-        return None
-    named = [one.variable.name for one in columns if _has(one.variable, _WEIGHT)]
+def _weights(data: Microdata, columns: Sequence[Inspection]) -> tuple[str | None, tuple[str, ...]]:
+    """Return the weight and its replicates; a body's weight is none."""
+    measured = any(_has(one.variable, _MEASURED) for one in columns)
+    named = [
+        one.variable.name for one in columns
+        if _has(one.variable, _WEIGHT) and not _has(one.variable, _BODY)
+        and not (measured and one.variable.name.lower() in ("weight", "wt"))
+    ]  # fmt: skip
+    families: dict[str, list[str]] = {}
+    for name in data.names:
+        stem = re.fullmatch(r"(\D+?)[_.]?\d+", name)
+        if stem and _has(data.variable(name), f"{_WEIGHT}|repwtp?|repwgt|replicate"):
+            families.setdefault(stem[1].lower(), []).append(name)
+    replicates = tuple(
+        name for some in families.values() if len(some) >= _FEWEST_REPLICATES for name in some
+    )
+    named = [name for name in named if name not in replicates]
     fit = {name: zeros for name in named if (zeros := _without_weight(data, name)) is not None}
     # A household's weight is 0 for those who are in none; a person's weighs everybody.
-    return min(fit, key=lambda name: (fit[name], len(name), name), default=None)
+    weight = min(fit, key=lambda name: (fit[name], len(name), name), default=None)
+    return weight, replicates
 
 
 def _without_weight(data: Microdata, name: str) -> int | None:
@@ -201,8 +305,11 @@ def _is_open(one: Inspection, roles: Mapping[str, str]) -> bool:
 
 def _keys(
     columns: Sequence[Inspection], found: Screening, why: dict[str, str]
-) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Choose keys: one column for each thing that others know, the finest that there is."""
+) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
+    """Choose keys: the finest column for each thing that others know, and all of a place.
+
+    Also returned: the coarser versions of keys, and what others could know beside them.
+    """
     coarser = {
         one.determined: one.by[0]
         for one in found.dependencies
@@ -212,16 +319,19 @@ def _keys(
     for what, pattern in _KNOWN:
         fit = [one for one in columns if _is_about(one, what, pattern)]
         fit = [one for one in fit if one.variable.name not in chosen]
-        if fit and len(chosen) < MOST_KEYS:
-            best = max(fit, key=lambda one: one.distinct)
-            why[best.variable.name] = what
-            chosen.append(best.variable.name)
+        fit.sort(key=lambda one: -one.distinct)
+        # Codes of areas that start anew in each larger area say nothing without it.
+        for one in fit if what == "place" else fit[:1]:
+            why[one.variable.name] = what
+            chosen.append(one.variable.name)
     chosen = [name for name in chosen if coarser.get(name) not in chosen]
     if len(chosen) < FEW_KEYS:
         chosen += _more(columns, chosen, coarser, why)[: FEW_KEYS - len(chosen)]
+    chosen, knowable = chosen[:MOST_KEYS], chosen[MOST_KEYS:]
     names = {one.variable.name for one in columns}
     rough = {fine: name for name, fine in coarser.items() if fine in chosen and name in names}
-    return tuple(chosen), {fine: name for fine, name in rough.items() if name not in chosen}
+    rough = {fine: name for fine, name in rough.items() if name not in chosen}
+    return tuple(chosen), rough, tuple(knowable)
 
 
 def _is_about(one: Inspection, what: str, pattern: str) -> bool:

@@ -17,21 +17,24 @@ from keyhole.screening.screen import Screening
 from keyhole.synthesis.constraints import revealing_columns
 
 LIMIT = 0.05
+# So many records times sets are counted in some 20 seconds.
+WORK, FEWEST_SETS = 4_000_000_000, 1_000
 _WIDE = 96
 # A top code lies where at least this share of the records, and so many, are above it.
 ABOVE, LEAST = 0.02, 20
 # Round numbers, so that a top code is nobody's value.
 ROUND = 5
 MOST_TARGETS = 2
-_RELEASE = (
-    "What is to be released, to whom and for what: for the board, and for the public note.",
-    """[release]
-to = "researchers who signed the agreement"
-purpose = "studies of health and service"
-conditions = ["No attempt to find a person.", "Results go out as tables only."]
-contact = "the office's address for questions"
-board = ["The head of the office", "The disclosure officer"]""",
-)
+_RELEASE = """\
+# What goes out, to whom and for what: for the board, and for the public note.
+[release]
+steps = {0}    # the sections that make it from the file
+# to = "researchers who signed the agreement"
+# purpose = "studies of health and service"
+# conditions = ["No attempt to find a person.", "Results go out as tables only."]
+# contact = "the office's address for questions"
+# board = ["The head of the office", "The disclosure officer"]
+"""
 _ENVIRONMENT = (
     'Keys from scenarios, instead of guesses: then keys = "scenario:NAME" above.',
     """[environment]
@@ -55,8 +58,8 @@ def draft_text(
         _keys(guess),
         _data(data, file, guess, read),
         _measured(guess, found.year),
-        _commented(*_RELEASE),
-        _selection(guess),
+        _selection(guess, data.records),
+        _RELEASE.format('["solve"]' if len(guess.keys) > 1 else "[]"),
         _protection(guess, proposed),
         _synthesis(proposed),
         _study(guess, proposed),
@@ -84,9 +87,12 @@ def _keys(guess: Guess) -> str:
         f"knows more."
         for fine, coarse in guess.coarser.items()
     ]
+    more = [
+        f"    # {comment(quote(name))},    # others could know it too" for name in guess.knowable
+    ]
     return "\n".join(
         ["# What an intruder could know of a person. Nobody but you knows: go through all columns.",
-         *rough, "keys = [", *lines, "]", ""]
+         *rough, "keys = [", *lines, *more, "]", ""]
     )  # fmt: skip
 
 
@@ -94,11 +100,21 @@ def _data(data: Microdata, file: str, guess: Guess, read: Mapping[str, Any]) -> 
     lines = ["[data]", f"file = {quote(file)}"]
     lines += [f"{name} = {toml_value(read[name])}" for name in ("encoding", "delimiter", "sheet")
               if name in read]  # fmt: skip
-    for name in ("missing_codes", "kinds"):
-        if name in read:
-            lines += [f"{name} = {toml_value(read[name])}"]
+    if "missing_codes" in read:
+        lines += [f"missing_codes = {toml_value(read['missing_codes'])}"]
+    if guess.replicates:
+        first, last = comment(guess.replicates[0]), comment(guess.replicates[-1])
+        lines += [f"# {len(guess.replicates)} replicate weights: {first} to {last}"]
     if "missing_codes" not in read:
         lines += _codes(data, guess)
+    given = {name: (kind, "as asked") for name, kind in read.get("kinds", {}).items()}
+    kinds = {**given, **{name: ("category", why) for name, why in guess.codes.items()}}
+    if kinds:
+        lines += ["", "[data.kinds]"]
+        lines += [
+            _reasoned(f"{toml_key(name)} = {quote(kind)}", why)
+            for name, (kind, why) in kinds.items()
+        ]
     if guess.roles:
         lines += ["", "[data.roles]"]
         lines += [
@@ -168,10 +184,13 @@ def _measured(guess: Guess, year: int) -> str:
     return "\n".join([*lines, ""])
 
 
-def _selection(guess: Guess) -> str:
+def _selection(guess: Guess, records: int) -> str:
     keep, *rest = guess.keys
     named = [_alternatives(name, guess.coarser) for name in [*rest, *guess.candidates]]
-    text = f"""[selection]
+    if not named:
+        return ""
+    text = f"""# Which variables can be released together within the limit.
+[selection]
 method = ["forward", "backward"]    # the first makes the proposal
 keep = [{quote(keep)}]
 candidates = [
@@ -179,13 +198,12 @@ candidates = [
 ]
 limit = {LIMIT}
 
-[frontier]
-seconds = 60    # all the best sets, exactly"""
-    return (
-        _commented("Which variables can be released together within the limit.", text)
-        if named
-        else ""
-    )
+# The best release within the limit: which detail of which key, and what that keeps.
+[solve]
+evaluations = {max(WORK // records, FEWEST_SETS)}    # so many sets of levels are counted
+"""
+    frontier = "[frontier]\nseconds = 60    # stop with the sets found so far"
+    return f"{text}\n{_commented('All the best sets of variables, exactly.', frontier)}"
 
 
 def _alternatives(name: str, coarser: Mapping[str, str]) -> str:

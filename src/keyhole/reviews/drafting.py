@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +25,7 @@ from keyhole.data.reading import (
 )
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result
-from keyhole.reviews.column_guesses import Guess, guess
+from keyhole.reviews.column_guesses import Guess, guess, guess_kinds
 from keyhole.reviews.draft_text import draft_text
 from keyhole.reviews.files import seen_from
 from keyhole.screening.screen import screen
@@ -38,7 +38,7 @@ REVIEW = "review.toml"
 _READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class Draft(Result):
     """The draft of a review, and what it was guessed from."""
 
@@ -61,11 +61,18 @@ class Draft(Result):
         """Return what each column was taken for, and what to do next."""
         title = f"{self.file.name}: {self.records:,} records, {self.columns:,} columns"
         run = f"keyhole review {self.path} --out {self.path.with_name('findings')}"
+        guess, knowable = self.guess, ", ".join(self.guess.knowable)
         notes = [
+            *([f"Others could know these too; the key has {len(guess.keys)} columns without them: "
+               f"{knowable}."] if knowable else []),
+            *([f"{len(guess.replicates)} replicate weights: {guess.replicates[0]} to "
+               f"{guess.replicates[-1]}."] if guess.replicates else []),
+            *(f"{count} level{'s' * (count > 1)} of {name} differ{'s' * (count == 1)} from another "
+              f"only by case or blanks." for name, count in guess.alike.items()),
             *self._suspected(),
             f"The review file is at {self.path}. It is a proposal: read it and change it.",
             f"Then run: {run}",
-        ]
+        ]  # fmt: skip
         return [Table(title, ["column", "taken for", "why"], self._rows(), notes)]
 
     def _suspected(self) -> list[str]:
@@ -81,6 +88,7 @@ class Draft(Result):
         why = self.guess.why
         rows = [[name, "key", why.get(name, "as asked")] for name in self.guess.keys]
         rows += [[name, role, why.get(name, "")] for name, role in self.guess.roles.items()]
+        rows += [[name, "category", reason] for name, reason in self.guess.codes.items()]
         return rows
 
 
@@ -142,9 +150,12 @@ def init(
     problems = [*question.problems, *question.column_problems(data.names, data.name)]
     if problems:
         raise OptionError(problems)
-    year = datetime.date.today().year
-    found = screen(data, keys=question.keys, year=year)
-    guessed = guess(data, found, question.keys)
+    codes = {name: why for name, why in guess_kinds(data).items() if name not in (kinds or {})}
+    data = data.with_variables(
+        dataclasses.replace(data.variable(name), kind="category") for name in codes
+    )
+    found = screen(data, keys=question.keys, year=datetime.date.today().year)
+    guessed = guess(data, found, question.keys, codes)
     declared = {name: value for name, value in read.items() if value}
     seen = seen_from(path.resolve().parent, Path(file).resolve())
     text = draft_text(data, found, guessed, file=seen, review=path.name, read=declared)

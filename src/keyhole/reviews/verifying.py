@@ -27,8 +27,8 @@ from keyhole.reviews.verification import Compared, Input, Part, Verification, sh
 Progress = Callable[[str], None]
 Content = Mapping[str, Any]
 _TIMED = (
-    "The frontier’s search ran out of time. What it finds then depends on the machine: a "
-    "difference there, in the limits or in the paths need not be a fault."
+    "The search of {0} ran out of time. What it finds then depends on the machine: a difference "
+    "there, or in what follows from it, need not be a fault."
 )
 
 
@@ -209,5 +209,7 @@ def _notes(stored: Content) -> Iterator[str]:
         )
     if others:
         yield f"The dossier says that it was made with {', '.join(others)}."
-    if stored["stages"].get("frontier", {}).get("complete") is False:
-        yield _TIMED
+    for stage in ("frontier", "solve"):
+        asked = _setting(stored["settings"], stage, "evaluations")
+        if stored["stages"].get(stage, {}).get("complete") is False and asked is None:
+            yield _TIMED.format(stage)

@@ -437,7 +437,7 @@ def solution_chart(solution: Solution) -> alt.TopLevelMixin:
     found = "The best release" if solution.complete else "The best release found in time"
     kept, most = percentage(solution.kept_utility), percentage(solution.limit)
     title = f"{found} keeps {kept} of the detail within the risk limit of {most}"
-    below = f"The time ran out before all {solution.combinations:,} combinations were searched."
+    below = f"Stopped before all {solution.combinations:,} combinations were searched."
     if solution.complete:
         count = f"{solution.combinations:,} combinations"
         below = f"All {count} were searched: nothing better is within the limits."

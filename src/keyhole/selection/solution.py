@@ -221,7 +221,7 @@ class Solution(Result):
         proof = (
             f"Searched completely: {searched}; nothing better is within the limits."
             if self.complete
-            else f"The time ran out ({searched}): no release has more than {share(self.bound)}."
+            else f"Stopped early ({searched}): no release has more than {share(self.bound)}."
         )
         notes = [proof, "After losses: blanked and removed records count as losing all keys."]
         notes += [

@@ -187,6 +187,14 @@ def solve(
             above=0,
         ),
     ] = None,
+    evaluations: Annotated[
+        int | None,
+        Option(
+            "Stop likewise after counting about so many sets: with the same release on every "
+            "machine.",
+            low=1,
+        ),
+    ] = None,
     progress: Progress | None = None,
     engine: shared.EngineOption = "auto",
     memory: shared.MemorySize = None,
@@ -225,7 +233,7 @@ def solve(
         raise OptionError(asked.unmet(question))
     search = asked.search(time.monotonic() + (seconds or math.inf), progress)
     if not search.stairs.points and not search.complete:
-        raise RunError("no release was found in the time given. Give it more seconds.")
+        raise RunError("no release was found in the time given. Give it more.")
     if not search.stairs.points:
         raise OptionError(asked.unmet(question))
     return asked.solution(search)
@@ -372,7 +380,8 @@ class SolveAsked:
         allowed = (self.data.records, cutoff, self.suppress, self.remove)
         bounds = [key.bound(*allowed) for key in self.keys]
         bounds += [NOT_BEYOND] * len(self.told)
-        search = LadderSearch(self.steps, order, bounds, self._ties, deadline, progress)
+        most = self.question.evaluations or math.inf
+        search = LadderSearch(self.steps, order, bounds, self._ties, deadline, most, progress)
         search.run([*cells, *self.told])
         return search
 

@@ -280,8 +280,8 @@ class LadderSearch:
 
     Columns are decided in `order`: those with the most codes first. `treat` breaks ties of a
     release that needs records treated (fewer is better), or gives None if treating them does
-    not help. `deadline` is on the clock of `time.monotonic`; `progress` is told the
-    combinations settled, and how many there are.
+    not help. `deadline` is on the clock of `time.monotonic`, `most` how many sets may be counted;
+    `progress` is told the combinations settled, and how many there are.
     """
 
     ladders: Sequence[Steps]
@@ -289,6 +289,7 @@ class LadderSearch:
     bounds: Sequence[RiskBound]
     treat: Callable[[tuple[int, ...]], tuple[float, ...] | None] = lambda _: None
     deadline: float = math.inf
+    most: float = math.inf
     progress: Progress | None = None
     stairs: Stairs = field(default_factory=Stairs)
     evaluated: int = 0
@@ -324,7 +325,7 @@ class LadderSearch:
     def _descend(
         self, depth: int, keys: Sequence[Cells], gain: int, finest: Mapping[int, int]
     ) -> None:
-        if time.monotonic() > self.deadline:
+        if time.monotonic() > self.deadline or self.evaluated >= self.most:
             self._leave_open(gain + sum(self.ladders[v].gains[finest[v]] for v in finest))
             raise OutOfTimeError
         risk = max(b.risk(k.at_risk) for b, k in zip(self.bounds, keys, strict=True))
