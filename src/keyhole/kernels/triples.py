@@ -22,6 +22,19 @@ def triple_table(a: Bytes, b: Bytes, c: Bytes, sizes: Ints) -> Ints:
 
 
 @njit(nogil=True, cache=True)
+def _scale(line: Ints, fitted: Floats) -> float:
+    """Give a line of expected counts the sum of the counts; return by what share they change."""
+    seen, have = 0, 0.0
+    for i in range(len(line)):
+        seen += line[i]
+        have += fitted[i]
+    by = seen / have if have > 0 else 0.0
+    for i in range(len(line)):
+        fitted[i] *= by
+    return abs(by - 1.0) if seen else 0.0
+
+
+@njit(nogil=True, cache=True)
 def fit_pairs(table: Ints) -> Floats:
     """Return the expected counts with the table's two-way margins and no three-way interaction.
 
@@ -33,34 +46,12 @@ def fit_pairs(table: Ints) -> Floats:
         change = 0.0
         for i in range(r):
             for j in range(k):
-                seen, have = 0, 0.0
-                for h in range(s):
-                    seen += table[i, j, h]
-                    have += fitted[i, j, h]
-                by = seen / have if have > 0 else 0.0
-                change = max(change, abs(by - 1.0) if seen else 0.0)
-                for h in range(s):
-                    fitted[i, j, h] *= by
-        for i in range(r):
+                change = max(change, _scale(table[i, j, :], fitted[i, j, :]))
             for h in range(s):
-                seen, have = 0, 0.0
-                for j in range(k):
-                    seen += table[i, j, h]
-                    have += fitted[i, j, h]
-                by = seen / have if have > 0 else 0.0
-                change = max(change, abs(by - 1.0) if seen else 0.0)
-                for j in range(k):
-                    fitted[i, j, h] *= by
+                change = max(change, _scale(table[i, :, h], fitted[i, :, h]))
         for j in range(k):
             for h in range(s):
-                seen, have = 0, 0.0
-                for i in range(r):
-                    seen += table[i, j, h]
-                    have += fitted[i, j, h]
-                by = seen / have if have > 0 else 0.0
-                change = max(change, abs(by - 1.0) if seen else 0.0)
-                for i in range(r):
-                    fitted[i, j, h] *= by
+                change = max(change, _scale(table[:, j, h], fitted[:, j, h]))
         if change < CLOSE:
             break
     return fitted
