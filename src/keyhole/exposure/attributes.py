@@ -3,7 +3,7 @@
 Whoever knows the key finds the cell of a person. If all records of the cell share a value, or
 nearly all do, the value is learnt without finding anybody: homogeneity and l-diversity
 (Machanavajjhala et al. 2007), t-closeness (Li et al. 2007), β-likeness (Cao & Karras 2012), and
-correct attribution (Taub, Elliot et al. 2018) against the base rate that needs no file.
+correct attribution (Taub, Elliot et al. 2018) against a draw from the whole file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,12 @@ from keyhole.engines.choose import backend_of, engine_notes
 from keyhole.engines.opening import DataFile, open_for
 from keyhole.engines.resources import in_threads
 from keyhole.errors import OptionError
-from keyhole.exposure.attributes_cells import AttributeCells, ToldColumn, sensitive_by_role
+from keyhole.exposure.attributes_cells import (
+    DRAWN,
+    AttributeCells,
+    ToldColumn,
+    sensitive_by_role,
+)
 from keyhole.exposure.attribution import against, spread_of
 from keyhole.kernels.arrays import Flags, Floats
 from keyhole.kernels.attributes import spread_by_cell
@@ -169,7 +174,7 @@ class Attributes(Result):
             f"RP({self.cutoff}) on {', '.join(self.keys)} is {share(self.rp)}.",
             f"Homogeneous: records in cells where all share one value; hidden by RP: those of them "
             f"in cells of {self.cutoff} or more.",
-            "CAP: the chance of a right guess from the cell; base rate: without the file.",
+            DRAWN,
             *self.notes,
         ]
         found = [Table("What the key tells", head, rows, notes)]

@@ -26,8 +26,8 @@ WIDTH, STEP = 560, 44
 FEW_ROWS = 20
 SHADES = ("#eef3f8", "#2f5d8a")
 KINDS = {
-    "right without the file": QUIET,
-    "right from the cell": PALETTE[0],
+    "right if drawn from the file": QUIET,
+    "right if drawn from the cell": PALETTE[0],
     "certain: one value in the cell": PALETTE[1],
 }
 

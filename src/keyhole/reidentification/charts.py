@@ -283,7 +283,7 @@ def comparison_chart(comparison: StudyComparison) -> alt.TopLevelMixin:
 BARS = {
     "success": ("people of the file", ACCENT),
     "control": ("people outside it", PALETTE[0]),
-    "baseline": ("guess without the release", QUIET),
+    "baseline": ("naive guess", QUIET),
 }
 
 
