@@ -10,20 +10,13 @@ that was swapped or drawn anew, if they all had the same. What chance would tell
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from keyhole.charts import percentage
-from keyhole.data.columns import encode
-from keyhole.data.microdata import Microdata
-from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.protection.method import METHODS, Effect, Protected
-from keyhole.protection.writeback import as_text
-from keyhole.utility.information import at_detail_of
 
 # So many of the values that seem to be told must be right.
 RIGHT = 0.9
@@ -31,24 +24,18 @@ RIGHT = 0.9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Treated:
-    """A column and what a step did to it, for the records of the file that goes out.
+    """A column and what was done to it, for the records of the file that goes out.
 
-    `values` are those before the step; of a suppression, at the detail of the file that goes out.
-    `truth` has them as codes, and `seen` what is seen instead, -1 where nothing is. `hidden` are
-    the records whose value is no longer seen.
+    `effect` is that of a protection method. `truth` has the values before it as codes; of a
+    suppression, at the detail of the file that goes out. `seen` has what is seen instead, -1 where
+    nothing is, and `hidden` are the records whose value is no longer seen.
     """
 
     name: str
-    method: str
-    values: pl.Series
+    effect: str
     truth: Ints
     seen: Ints
     hidden: Flags
-
-    @property
-    def effect(self) -> Effect:
-        """What was done to values."""
-        return METHODS[self.method].effect
 
     @property
     def is_suppressed(self) -> bool:
@@ -61,74 +48,6 @@ class Treated:
         known = self.seen[self.seen >= 0] if self.is_suppressed else self.truth[self.truth >= 0]
         counts = np.bincount(known, minlength=int(self.truth.max(initial=0)) + 1)
         return np.asarray(counts / max(counts.sum(), 1))
-
-
-def rows_before(steps: Sequence[Protected], records: int) -> list[Ints]:
-    """Return for each step which records before it are those after all steps; then all of these."""
-    rows = np.arange(records)
-    found = [rows]
-    for step in reversed(steps):
-        rows = rows if step.kept is None else step.kept[rows]
-        found.append(rows)
-    return found[::-1]
-
-
-def rows_after(records: int, steps: Sequence[Protected]) -> list[Ints]:
-    """Return after each step which records of the original are left."""
-    rows, found = np.arange(records), []
-    for step in steps:
-        rows = rows if step.kept is None else rows[step.kept]
-        found.append(rows)
-    return found
-
-
-def treated(original: Microdata, steps: Sequence[Protected], final: Microdata) -> list[Treated]:
-    """Return what was done to which column: its first suppression, and its first other step."""
-    found: dict[tuple[str, bool], Treated] = {}
-    rows, before = rows_before(steps, final.records), original
-    for place, step in enumerate(steps):
-        for name, count in step.by_column.items():
-            effect = METHODS[step.method].effect
-            where = name, effect == "suppresses"
-            if not count or where in found or effect == "samples":
-                continue
-            old = before.select([name]).replace(frame=before.frame[[name]][rows[place]])
-            if not where[1]:
-                found[where] = _changed(old, step, name, rows[place + 1])
-            elif name in final.names:
-                found[where] = _suppressed(old, step.method, final, name)
-        before = step.data
-    return [one for one in found.values() if one.hidden.any()]
-
-
-def _suppressed(old: Microdata, method: str, final: Microdata, name: str) -> Treated:
-    truth, seen = old.column(name), final.column(name)
-    codes, shown = _coded(truth, seen)
-    if ((codes != shown) & (shown >= 0)).any():  # a later step made it coarser, or changed it
-        truth = at_detail_of(old, final, [name]).column(name)
-        codes, shown = _coded(truth, seen)
-    hidden = (shown < 0) & (codes >= 0)
-    return Treated(name, method, truth, codes, shown, hidden)
-
-
-def _changed(old: Microdata, step: Protected, name: str, rows: Ints) -> Treated:
-    truth = old.column(name)
-    if name not in step.data.names:
-        codes, _ = _coded(truth, truth)
-        return Treated(name, step.method, truth, codes, np.full(len(codes), -1), codes >= 0)
-    codes, shown = _coded(truth, step.data.column(name).gather(pl.Series(rows, dtype=pl.UInt32)))
-    return Treated(name, step.method, truth, codes, shown, (codes != shown) & (codes >= 0))
-
-
-def _coded(one: pl.Series, other: pl.Series) -> tuple[Ints, Ints]:
-    """Number the values of two columns alike; -1 is missing."""
-    if one.dtype != other.dtype:
-        numbers = one.dtype.is_numeric() and other.dtype.is_numeric()
-        one, other = (x.cast(pl.Float64) if numbers else as_text(x) for x in (one, other))
-    codes = encode(pl.concat([one.alias("value"), other.alias("value")]))
-    values = codes.values.astype(np.int64)
-    values = np.where(values == len(codes.levels), -1, values)
-    return values[: len(one)], values[len(one) :]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,6 +80,12 @@ class RecordGroups:
         lowest = np.minimum.reduceat(np.where(there < 0, none, there), self.starts)
         counts = np.add.reduceat((there >= 0).astype(np.int64), self.starts)
         return highest, counts, (counts > 0) & (lowest == highest)
+
+
+def group_records(columns: Mapping[str, Ints]) -> dict[str, RecordGroups]:
+    """Group the records by the codes of each column that has several."""
+    groups = {name: RecordGroups.of(codes) for name, codes in columns.items()}
+    return {name: one for name, one in groups.items() if len(one.starts) > 1}
 
 
 def read_by_groups(one: Treated, groups: RecordGroups, *, wholly: bool = False) -> Flags | None:
@@ -227,11 +152,11 @@ def _is_told(told: Flags, answered: Flags, chance: Floats, whole: bool, spreads:
 
 # So many columns are taken two by two: 190 pairs.
 MOST_PAIRED = 20
-_DONE: dict[Effect, str] = {"suppresses": "that were suppressed", "drops": "though it was dropped"}
+_DONE = {"suppresses": "that were suppressed", "drops": "though it was dropped"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Finding:
+class Finding:
     """Columns (or the order) that tell hidden values of a treated one."""
 
     one: Treated
@@ -241,11 +166,13 @@ class _Finding:
 
     @property
     def share(self) -> str:
+        """The share of the hidden values that is told, in words."""
         found = float(self.told.sum() / self.one.hidden.sum())
         return "all" if found == 1 else percentage(found)
 
     @property
     def what(self) -> str:
+        """The column, and what was done to it."""
         return f"{self.one.name!r} {_DONE.get(self.one.effect, 'as they were')}"
 
     def __str__(self) -> str:
@@ -263,7 +190,7 @@ class _Finding:
         return f"{by}, which stay, together tell {values}: drop one, or do the same to it"
 
 
-def _said(findings: Sequence[_Finding]) -> str:
+def _said(findings: Sequence[Finding]) -> str:
     """Say in one line which columns, each by itself, tell a treated one."""
     if len(findings) == 1:
         return str(findings[0])
@@ -275,98 +202,65 @@ def _said(findings: Sequence[_Finding]) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Recoverable:
-    """What can be read off a release: what is to be said of it, and the file with it put back."""
+def find_told(
+    ones: Sequence[Treated],
+    groups: Mapping[str, RecordGroups],
+    numbering: Collection[str] = (),
+    *,
+    keep_order: bool = False,
+) -> tuple[Finding, ...]:
+    """Find what columns that stay tell of those that were treated.
 
-    findings: tuple[_Finding, ...]
-    final: Microdata
-
-    def warnings(self) -> list[str]:
-        """Say which columns tell which others."""
-        alone: dict[tuple[str, str], list[_Finding]] = {}
-        others = []
-        for one in self.findings:
-            if one.sorted_by or len(one.by) > 1:
-                others.append(str(one))
-            else:
-                alone.setdefault((one.one.name, one.one.method), []).append(one)
-        return [*(_said(ones) for ones in alone.values()), *others]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of which values can be read off."""
-        return tuple(dict.fromkeys(finding.one.name for finding in self.findings))
-
-    def put_back(self) -> Microdata:
-        """Return the file as an outsider can make it: with what can be read off."""
-        data = self.final
-        # What was suppressed first: what stood there before the other steps is told by others.
-        for finding in sorted(self.findings, key=lambda one: not one.one.is_suppressed):
-            name, told, truth = finding.one.name, pl.Series(finding.told), finding.one.values
-            seen = data.column(name) if name in data.names else truth.clear(data.records)
-            if seen.dtype != truth.dtype:
-                seen, truth = as_text(seen), as_text(truth)
-            put = pl.select(pl.when(told).then(truth).otherwise(seen).alias(name)).to_series()
-            # Afresh: its cells are no longer the file's, with missing codes among them.
-            rest = data.select([other for other in data.names if other != name])
-            data = rest.replace(frame=rest.frame.with_columns(put))
-        return data
-
-
-def find_recoverable(
-    original: Microdata, steps: Sequence[Protected], final: Microdata, *, keep_order: bool = False
-) -> Recoverable:
-    """Find what an outsider can read off a release, if need be in the order of the records."""
-    found: list[_Finding] = []
-    ones = [one for one in treated(original, steps, final) if len(np.unique(one.truth)) > 1]
-    groups = _grouped(final) if ones else {}
+    `groups` are the records by each column that stays, and `numbering` names those columns whose
+    order may be that of the records; `keep_order` says that the records are in theirs.
+    """
+    found: list[Finding] = []
+    ones = [one for one in ones if len(np.unique(one.truth)) > 1]
     for one in ones:
         others = {name: group for name, group in groups.items() if name != one.name}
         found += [
-            _Finding(one, (by,), told)
+            Finding(one, (by,), told)
             for by, group in others.items()
             if (told := read_by_groups(one, group)) is not None
         ]
-        orders: dict[tuple[str, ...], Ints] = {(): np.arange(final.records)} if keep_order else {}
-        orders |= {  # of columns that number the records
+        orders: dict[tuple[str, ...], Ints] = {(): np.arange(len(one.truth))} if keep_order else {}
+        orders |= {
             (name,): group.order
             for name, group in others.items()
-            if not group.says_something
-            and (final.column(name).dtype.is_numeric() or final.column(name).dtype.is_temporal())
+            if name in numbering and not group.says_something
         }
         found += [
-            _Finding(one, by, told, sorted_by=True)
+            Finding(one, by, told, sorted_by=True)
             for by, order in orders.items()
             if (told := read_by_neighbours(one, order)) is not None
         ]
-    settled = {(f.one.name, f.one.method) for f in found if not f.sorted_by}
-    left = [one for one in ones if (one.name, one.method) not in settled]
-    return Recoverable((*found, *_together(left, groups)), final)
+    settled = {f.one for f in found if not f.sorted_by}
+    return (*found, *_together([one for one in ones if one not in settled], groups))
 
 
-def _grouped(final: Microdata) -> dict[str, RecordGroups]:
-    """Group the records by every column; one that holds lists or objects tells nothing here."""
-    found = {}
-    for name in final.names:
-        try:
-            found[name] = RecordGroups.of(final.codes(name).values.astype(np.int64))
-        except ColumnError:
-            continue
-    return {name: one for name, one in found.items() if len(one.starts) > 1}
+def say_told(findings: Sequence[Finding]) -> list[str]:
+    """Say which columns tell which others."""
+    alone: dict[Treated, list[Finding]] = {}
+    others = []
+    for one in findings:
+        if one.sorted_by or len(one.by) > 1:
+            others.append(str(one))
+        else:
+            alone.setdefault(one.one, []).append(one)
+    return [*(_said(ones) for ones in alone.values()), *others]
 
 
-def _together(ones: Sequence[Treated], groups: dict[str, RecordGroups]) -> list[_Finding]:
+def _together(ones: Sequence[Treated], groups: Mapping[str, RecordGroups]) -> list[Finding]:
     """Try columns two by two, those of most values first; a pair must tell a column wholly."""
     fit = {name: group for name, group in groups.items() if group.says_something}
     names = sorted(fit, key=lambda name: -len(fit[name].starts))[:MOST_PAIRED] if ones else []
-    found: dict[tuple[str, str], _Finding] = {}
+    found: dict[Treated, Finding] = {}
     for pair in itertools.combinations(names, 2):
-        left = [x for x in ones if x.name not in pair and (x.name, x.method) not in found]
+        left = [x for x in ones if x.name not in pair and x not in found]
         a, b = (fit[name] for name in pair)
         both = RecordGroups.of(a.group * len(b.starts) + b.group) if left else a
         for one in left if both.says_something else ():
             told = read_by_groups(one, both, wholly=True)
             if told is not None:
-                found[one.name, one.method] = _Finding(one, pair, told)
+                found[one] = Finding(one, pair, told)
     return list(found.values())
