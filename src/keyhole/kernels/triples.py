@@ -22,16 +22,21 @@ def triple_table(a: Bytes, b: Bytes, c: Bytes, sizes: Ints) -> Ints:
 
 
 @njit(nogil=True, cache=True)
-def _scale(line: Ints, fitted: Floats) -> float:
-    """Give a line of expected counts the sum of the counts; return by what share they change."""
-    seen, have = 0, 0.0
-    for i in range(len(line)):
-        seen += line[i]
-        have += fitted[i]
-    by = seen / have if have > 0 else 0.0
-    for i in range(len(line)):
-        fitted[i] *= by
-    return abs(by - 1.0) if seen else 0.0
+def _scale_lines(table: Ints, fitted: Floats) -> float:
+    """Give each line of expected counts the sum of its counts; return the largest change."""
+    r, k, s = table.shape
+    change = 0.0
+    for i in range(r):
+        for j in range(k):
+            seen, have = 0, 0.0
+            for h in range(s):
+                seen += table[i, j, h]
+                have += fitted[i, j, h]
+            by = seen / have if have > 0 else 0.0
+            change = max(change, abs(by - 1.0) if seen else 0.0)
+            for h in range(s):
+                fitted[i, j, h] *= by
+    return change
 
 
 @njit(nogil=True, cache=True)
@@ -40,18 +45,11 @@ def fit_pairs(table: Ints) -> Floats:
 
     They are found by iterative proportional fitting (Deming & Stephan 1940).
     """
-    r, k, s = table.shape
-    fitted = np.ones((r, k, s))
+    fitted = np.ones(table.shape)
     for _ in range(ROUNDS):
-        change = 0.0
-        for i in range(r):
-            for j in range(k):
-                change = max(change, _scale(table[i, j, :], fitted[i, j, :]))
-            for h in range(s):
-                change = max(change, _scale(table[i, :, h], fitted[i, :, h]))
-        for j in range(k):
-            for h in range(s):
-                change = max(change, _scale(table[:, j, h], fitted[:, j, h]))
+        change = _scale_lines(table, fitted)
+        change = max(change, _scale_lines(table.transpose(0, 2, 1), fitted.transpose(0, 2, 1)))
+        change = max(change, _scale_lines(table.transpose(1, 2, 0), fitted.transpose(1, 2, 0)))
         if change < CLOSE:
             break
     return fitted
