@@ -92,6 +92,7 @@ class AttributeCells:
         """Sort records into cells; without records here, patterns of the key and one column."""
         self.data, self.keys = data, tuple(keys)
         self._codes: Callable[[str], Array]
+        self._of_records = name is None
         if name is None:
             self.starts, self.rows = local_engine(data, keys).by_cell(keys)
             self.held = np.ones(len(self.rows), dtype=np.int32)
@@ -117,6 +118,8 @@ class AttributeCells:
     @cached_property
     def sizes(self) -> Ints:
         """The records of each cell."""
+        if self._of_records:
+            return np.diff(self.starts).astype(np.int64, copy=False)
         return np.add.reduceat(self.held, self.starts[:-1], dtype=np.int64)
 
     @cached_property
