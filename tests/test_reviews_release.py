@@ -317,6 +317,22 @@ CHOICES = {
 }
 
 
+def test_a_reason_may_be_that_of_a_column_which_the_plan_derives(folder):
+    text = EVERY_STEP.format(head=HEAD, choice=CHOICES["selection"]).partition("[synthesis]")[0]
+    (folder / "people.csv").write_text(
+        pl.read_csv(folder / "people.csv").with_columns(birthday=pl.lit("1950-01-02")).write_csv()
+    )
+    risky = {one.name for one in reviewed(folder, text).by_stage()["outgoing"].not_counted}
+    assert "incomes" in risky
+    known = text.replace("income = ", "incomes = ", 1)
+    found = {
+        one.name: one for one in reviewed(folder, known, "b").by_stage()["outgoing"].not_counted
+    }
+    assert found["incomes"].reason == "only the tax office knows it"
+    with pytest.raises(InputError, match="line 5: column 'incoms' is not a column"):
+        reviewed(folder, text.replace("income = ", "incoms = ", 1), "c")
+
+
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("drops", [False, True])
 def test_with_every_step_the_verdict_is_what_anybody_counts_in_the_files(folder, choice, drops):
