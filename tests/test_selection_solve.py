@@ -270,6 +270,17 @@ def test_declared_ladders_are_followed(veterans, tmp_path):
     assert "age" not in found.release().names
 
 
+def test_a_made_level_takes_no_name_that_is_declared(veterans):
+    made = made_ladder(veterans, "race1").rungs[1]
+    ladders = {"age": [{"name": made.name, "derive": "band(age, 20)"}]}
+    assert made_ladder(veterans, "race1", [made.name]).rungs[1].name == f"{made.name}_"
+    found = solve(veterans, keys=["age", "race1"], limit=0.001, must=["age", "race1"],
+                  ladders=ladders, suppress=0.01)  # fmt: skip
+    names = [one.column for one in found.columns]
+    assert len(set(names)) == len(names) == 2
+    assert set(names) <= set(found.release().names)
+
+
 def test_what_is_wrong_with_declared_ladders_is_said_at_once():
     _, problems = declared_ladders(
         {"a": {"levels": ["bnad(a, 5)", 3]}, "b": {}, "c": ["a = 1"], "d": [{"nme": "x"}]}
@@ -278,6 +289,8 @@ def test_what_is_wrong_with_declared_ladders_is_said_at_once():
     assert "Did you mean 'band'" in problems[0]
     _, problems = declared_ladders({"a": ["a"], "b": [{"name": "a", "derive": "pool(b, 3)"}]})
     assert problems == ["the ladders have two rungs named 'a'. Give each its own name."]
+    _, problems = declared_ladders({"a": [{"name": "b", "derive": "a"}]})
+    assert "is the column as it is, and keeps its name" in problems[0]
 
 
 def test_the_plan_can_be_carried_out(veterans, tmp_path):

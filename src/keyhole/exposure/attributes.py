@@ -20,6 +20,7 @@ import polars as pl
 from keyhole.core.codec import Figures
 from keyhole.core.kinds import Columns, Data
 from keyhole.core.marks import COUNT, WHEN_SET, Also, Share
+from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     Cutoff,
@@ -334,13 +335,16 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
         rp=int(sizes[sizes < cutoff].sum()) / data.records,
         sensitive=found,
         grid=_grid(cells, found, alone, cutoff),
-        notes=(*engine_notes(data), *_left_out(data, names)),
+        notes=(*engine_notes(data), *_remarks(data, found)),
         engine=backend_of(data).name,
     )
 
 
-def _left_out(data: Records, names: Sequence[str]) -> Iterator[str]:
-    numbers = [name for name in names if data.variable(name).kind == "measure"]
+def _remarks(data: Records, found: Mapping[str, LearntColumn]) -> Iterator[str]:
+    same = [name for name, one in found.items() if one.base_rate == 1]
+    if same:
+        yield f"all records have one value of {quoted(same)}: it is no secret, nothing is learnt"
+    numbers = [name for name in found if data.variable(name).kind == "measure"]
     if numbers and not backend_of(data).is_here:
         yield "how near numbers lie together is not measured on Spark, where their values stay"
 

@@ -570,8 +570,9 @@ def _encoded(question: Question, data: Records) -> tuple[LadderCodes, ...]:
     storage = backend_of(data).storage
     found, problems = [], []
     taken = set(data.names)
+    named = [rung.name for one in declared.values() for rung in one.rungs]
     for name in question.keys:
-        ladder = declared.get(name) or made_ladder(data, name)
+        ladder = declared.get(name) or made_ladder(data, name, named)
         clashes = [r.name for r in ladder.rungs if r.derive and r.name in taken]
         problems += [f"the ladder of column {name!r}: {n!r} is a column already." for n in clashes]
         try:
