@@ -309,9 +309,9 @@ def attacks_chart(attacks: Mapping[str, Attack]) -> alt.TopLevelMixin:
     ]
     colours = alt.Scale(domain=kinds, range=[colour for _, colour in BARS.values()])
     colour = alt.Color("kind:N", scale=colours, legend=legend(kinds, width=620, symbol="square"))
-    value, low = (share_axis(name, "share of the attempts") for name in ("value", "low"))
+    value, least = (share_axis(name, "share of the attempts") for name in ("value", "low"))
     bars = base.mark_bar(height=11).encode(x=value, color=colour, tooltip=tips)
-    whiskers = base.mark_rule(color=INK, strokeWidth=1.2).encode(x=low, x2="high:Q")
+    whiskers = base.mark_rule(color=INK, strokeWidth=1.2).encode(x=least, x2="high:Q")
     names = [
         {"place": place, "name": plain(name).replace(": ", ":\n"), "risk": _risk_in_words(one)}
         for place, (name, one) in enumerate(listing)
