@@ -33,6 +33,8 @@ from keyhole.exposure.attributes import attributes
 KEYS = ("sex", "ag8r", "source", "pow", "ms", "psx", "aor", "homstate")
 SENSITIVE = ("means", "cp", "lsr", "ethnic", "period")
 LEAST_RATIO = 10.0
+PYCANON = (1_000, 10_000)
+"""So many records pycanon is measured on: it goes through cells one by one, in Python."""
 CAREFUL = "pandas, cells numbered once"
 """Beside the plain way, for whoever is that careful; no target counts against it."""
 Figures = dict[str, tuple[float, ...]]
@@ -67,7 +69,8 @@ def measure_attributes(records: int, rounds: int) -> dict[str, Any]:
                 raise AssertionError(f"{name} finds other figures of {column} than keyhole")
         rivals.append({"name": name, "seconds": seconds, "ratio": seconds / ours})
     case = {"records": records, "cells": found.cells, "seconds": ours, "rivals": rivals}
-    return {"cases": [case, *_against_pycanon(frame.head(max(1_000, records // 1_000)), rounds)]}
+    smaller = [n for n in PYCANON if n <= records]
+    return {"cases": [case, *_against_pycanon(frame, smaller, rounds)]}
 
 
 _PYCANON = """
@@ -86,13 +89,20 @@ print(json.dumps([time.perf_counter() - begin, found], default=float))
 """
 
 
-def _against_pycanon(frame: pl.DataFrame, rounds: int) -> Iterator[dict[str, Any]]:
-    """Yield the case of pycanon, which gives l, t and β, if there is an environment that has it."""
+def _against_pycanon(
+    frame: pl.DataFrame, records: Sequence[int], rounds: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the cases of pycanon, which gives l, t and β, if there is an environment with it."""
     python = os.environ.get("KEYHOLE_PYCANON")
     if not python:
         say("attributes: KEYHOLE_PYCANON names no environment with pycanon, which is left out")
         return
-    say("attributes: pycanon")
+    for count in records:
+        say(f"attributes: pycanon, {count:,} records")
+        yield _pycanon(python, frame.head(count), rounds)
+
+
+def _pycanon(python: str, frame: pl.DataFrame, rounds: int) -> dict[str, Any]:
     data = load(frame, kinds=dict.fromkeys(frame.columns, "category"))
     asked = {"keys": KEYS, "sensitive": SENSITIVE, "cutoff": CUTOFF}
     ours, found = best_of(rounds, lambda: attributes(data, **asked))
@@ -105,22 +115,21 @@ def _against_pycanon(frame: pl.DataFrame, rounds: int) -> Iterator[dict[str, Any
         if not all(map(math.isclose, given[name], (one.l.distinct, one.t_closeness, one.beta))):
             raise AssertionError(f"pycanon finds other figures of {name} than keyhole")
     rival = {"name": "pycanon", "seconds": seconds, "ratio": seconds / ours}
-    yield {"records": frame.height, "cells": found.cells, "seconds": ours, "rivals": [rival]}
+    return {"records": frame.height, "cells": found.cells, "seconds": ours, "rivals": [rival]}
 
 
 def _pandas(frame: pd.DataFrame) -> Figures:
     keys, out = list(KEYS), {}
     for name in SENSITIVE:
         base = frame[name].value_counts(normalize=True)
-        counts = frame.groupby([*keys, name], observed=True).size().rename("n").reset_index()
-        counts["size"] = counts.groupby(keys)["n"].transform("sum")
-        share = counts["n"] / counts["size"]
+        counts = frame.groupby([*keys, name], sort=False).size().rename("n").reset_index()
+        share = counts["n"] / counts.groupby(keys, sort=False)["n"].transform("sum")
         counts["p2"] = share * counts["n"]
-        counts["log"] = -share * share.map(math.log)
+        counts["log"] = -share * np.log(share)
         margin = counts[name].map(base)
         # Values that are not in a cell are as far away as their share: half of what is left.
         counts["gap"] = (share - margin).abs() - margin
-        cells = counts.groupby(keys).agg(
+        cells = counts.groupby(keys, sort=False).agg(
             size=("n", "sum"), k=("n", "size"), log=("log", "sum"), gap=("gap", "sum")
         )
         alone = cells[cells["k"] == 1]["size"]
@@ -154,17 +163,27 @@ def _numbered(frame: pd.DataFrame) -> Figures:
 
 
 def _polars(frame: pl.DataFrame) -> Figures:
-    out, n = {}, pl.col("n")
+    out, n, p, q = {}, pl.col("n"), pl.col("p"), pl.col("q")
+    sizes = frame.group_by(KEYS).agg(pl.len().alias("size"))
     for name in SENSITIVE:
         base = frame.group_by(name).agg((pl.len() / frame.height).alias("q"))
-        counts = frame.group_by([*KEYS, name]).agg(pl.len().alias("n")).join(base, on=name)
-        p = n / n.sum()
-        cells = counts.group_by(KEYS).agg(
-            n.sum().alias("size"),
-            pl.len().alias("k"),
-            (-(p * p.log()).sum()).alias("log"),
-            (p * n).sum().alias("p2"),
-            ((p - pl.col("q")).abs() - pl.col("q")).sum().alias("gap"),
+        counts = frame.group_by([*KEYS, name]).agg(pl.len().alias("n"))
+        counts = counts.join(base, on=name).join(sizes, on=KEYS)
+        counts = counts.with_columns((n / pl.col("size")).alias("p"))
+        cells = (
+            counts.with_columns(
+                (-p * p.log()).alias("log"),
+                (p * n).alias("p2"),
+                ((p - q).abs() - q).alias("gap"),
+            )
+            .group_by(KEYS)
+            .agg(
+                n.sum().alias("size"),
+                pl.len().alias("k"),
+                pl.col("log").sum(),
+                pl.col("p2").sum(),
+                pl.col("gap").sum(),
+            )
         )
         alone = cells.filter(pl.col("k") == 1)["size"]
         least: Any = cells["log"].min()

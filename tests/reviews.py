@@ -1,9 +1,38 @@
 """Running a review of a folder in tests: edit its file, run it, gather what it refuses."""
 
+import random
+
+import polars as pl
 import pytest
 
 from keyhole.errors import InputError
 from keyhole.reviews.runner import review
+
+OF_PEOPLE = """\
+keys = ["sex", "age", "region"]
+[release]
+[data]
+file = "people.csv"
+[exposure]
+limit = 0.05
+"""
+ILL_IS_SENSITIVE = """\
+ill = "sensitive"
+[exposure]
+limit = 1
+[attributes]
+"""
+
+
+def write_people(path):
+    """Write 300 people for a review of people."""
+    draw = random.Random(4)
+    people = {
+        "sex": [draw.choice("fm") for _ in range(300)],
+        "age": [draw.randint(18, 80) for _ in range(300)],
+        "region": [draw.choice("nesw") for _ in range(300)],
+    }
+    pl.DataFrame(people).write_csv(path)
 
 
 def run(folder, **options):

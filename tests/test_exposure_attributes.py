@@ -557,3 +557,16 @@ def test_the_table_of_a_release_has_its_figures():
     found = keyhole.attributes(frame, keys=["k"], sensitive=["s"], original=frame)
     cells = {cell for table in found.tables() for row in table.rows for cell in row}
     assert {f"{found.sensitive['s'].DiSCO:.4f}", f"{found.sensitive['s'].iS:.4f}"} <= cells
+
+
+@pytest.mark.parametrize("value", [None, "y"])
+def test_a_value_that_all_records_have_is_called_no_secret(value):
+    frame = pl.DataFrame(
+        {"sex": [*"ffmm"], "ill": pl.Series([value] * 4, dtype=pl.String), "x": [1, 2, 3, 4]}
+    )
+    found = keyhole.attributes(frame, keys=["sex"], sensitive=["ill", "x"])
+    assert found.notes == (
+        "all records have one value of 'ill': it is no secret, nothing is learnt",
+    )
+    assert found.sensitive["ill"].disclosed == 0
+    assert found.grid is None

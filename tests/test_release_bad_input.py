@@ -1,33 +1,17 @@
 """Releases that cannot be made: one clear message, from Python, command line and review file."""
 
-import random
-
 import polars as pl
 import pytest
+from tests.reviews import OF_PEOPLE, write_people
 
 import keyhole
 from keyhole.cli.main import run
 from keyhole.errors import InputError
 
-REVIEW = """\
-keys = ["sex", "age", "region"]
-[release]
-[data]
-file = "people.csv"
-[exposure]
-limit = 0.05
-"""
-
 
 @pytest.fixture
 def folder(tmp_path):
-    draw = random.Random(4)
-    people = {
-        "sex": [draw.choice("fm") for _ in range(300)],
-        "age": [draw.randint(18, 80) for _ in range(300)],
-        "region": [draw.choice("nesw") for _ in range(300)],
-    }
-    pl.DataFrame(people).write_csv(tmp_path / "people.csv")
+    write_people(tmp_path / "people.csv")
     return tmp_path
 
 
@@ -44,7 +28,7 @@ def told(folder, capsys):
         start = ["solve", str(folder / "people.csv"), "--keys", "sex,age,region"]
         assert run([*start, "--limit", limit, *words, "--out", str(made)]) == 2
         by_command = capsys.readouterr().err
-        (folder / "review.toml").write_text(REVIEW + review)
+        (folder / "review.toml").write_text(OF_PEOPLE + review)
         assert run(["review", str(folder / "review.toml"), "--out", str(folder / "out")]) == 2
         by_review = capsys.readouterr().err
         assert not made.exists()
@@ -69,26 +53,23 @@ def test_a_ladder_that_is_not_nested(folder, told):
     assert by_review.startswith(f"keyhole: review.toml, line 7: [solve] ladders: {said}")
 
 
-def test_a_derived_column_that_names_itself(told):
-    line = "band(age, 10)"
+@pytest.mark.parametrize(
+    ("name", "line", "section", "said"),
+    [
+        ("age", "band(age, 10)", "[derive] ",
+         "derived column 'age' must not be made from itself. Give it another name, such as"),
+        ("a", "prefix(age, 2)", "",
+         "derived column 'a': prefix needs text. Column 'age' holds whole numbers: write prefix(t"),
+    ],
+    ids=["made from itself", "a prefix of a number"],
+)  # fmt: skip
+def test_a_derived_column_that_cannot_be_made(told, name, line, section, said):
     by_python, by_command, by_review = told(
-        ["--derive", f"age = {line}"], f'[derive]\nage = "{line}"\n', derive={"age": line}
+        ["--derive", f"{name} = {line}"], f'[derive]\n{name} = "{line}"\n', derive={name: line}
     )
-    said = "derived column 'age' must not be made from itself. Give it another name, such as"
     assert by_python.startswith(said)
     assert by_command.startswith(f"keyhole: {said}")
-    assert by_review.startswith(f"keyhole: review.toml, line 8: [derive] {said}")
-
-
-def test_a_prefix_of_a_number(told):
-    line = "prefix(age, 2)"
-    by_python, by_command, by_review = told(
-        ["--derive", f"a = {line}"], f'[derive]\na = "{line}"\n', derive={"a": line}
-    )
-    said = "derived column 'a': prefix needs text. Column 'age' holds whole numbers: write prefix(t"
-    assert by_python.startswith(said)
-    assert by_command.startswith(f"keyhole: {said}")
-    assert by_review.startswith(f"keyhole: review.toml, line 8: {said}")
+    assert by_review.startswith(f"keyhole: review.toml, line 8: {section}{said}")
 
 
 def test_a_prefix_of_a_number_on_a_ladder(folder, told):
@@ -146,7 +127,7 @@ def test_fewer_records_than_the_cutoff(told):
 
 def test_everything_wrong_with_a_search_is_told_at_once(folder, capsys):
     (folder / "review.toml").write_text(
-        REVIEW + '[solve]\nmust = ["sex", "aeg"]\nworth = { age = -1 }\n'
+        OF_PEOPLE + '[solve]\nmust = ["sex", "aeg"]\nworth = { age = -1 }\n'
         "[solve.ladders.party]\nlevels = []\n"
     )
     assert run(["review", str(folder / "review.toml"), "--out", str(folder / "out")]) == 2

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
-from tests.reviews import edit, problems, run
+from tests.reviews import ILL_IS_SENSITIVE, edit, problems, run
 
 import keyhole
 from keyhole.reidentification.residual_risk import Attack, Trials
@@ -17,18 +17,14 @@ from keyhole.reviews.verifying import verify
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
-HEAD = """\
+HEAD = f"""\
 keys = ["sex", "age", "state"]
 [release]
 [data]
 file = "people.csv"
 [data.roles]
 serial = "identifier"
-ill = "sensitive"
-[exposure]
-limit = 1
-[attributes]
-limit = 1
+{ILL_IS_SENSITIVE}limit = 1
 """
 SYNTHESIS = """\
 [synthesis]

@@ -5,24 +5,21 @@ import random
 
 import polars as pl
 import pytest
+from tests.reviews import ILL_IS_SENSITIVE
 
 import keyhole
 from keyhole.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
-REVIEW = """\
+REVIEW = f"""\
 keys = ["sex", "age", "region"]
 [release]
 drop = ["serial"]
 [data]
 file = "people.csv"
 [data.roles]
-ill = "sensitive"
-[exposure]
-limit = 1
-[attributes]
-limit = 0.1
+{ILL_IS_SENSITIVE}limit = 0.1
 """
 SYNTHESIS = """\
 [synthesis]

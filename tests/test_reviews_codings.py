@@ -1,9 +1,8 @@
 """Codings that a review names in ladders and plans: seen from its file, hashed, and kept inline."""
 
-import random
-
 import polars as pl
 import pytest
+from tests.reviews import OF_PEOPLE, write_people
 
 import keyhole
 from keyhole.cli.main import run
@@ -12,14 +11,7 @@ from keyhole.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
-REVIEW = """\
-keys = ["sex", "age", "region"]
-[release]
-[data]
-file = "data/people.csv"
-[exposure]
-limit = 0.05
-"""
+REVIEW = OF_PEOPLE.replace("people.csv", "data/people.csv")
 LADDER = """
 [solve]
 must = ["region"]
@@ -34,13 +26,7 @@ def folder(tmp_path, monkeypatch):
     """Make a review's folder, and go to another one."""
     for name in ("data", "codings", "plans", "elsewhere"):
         (tmp_path / name).mkdir()
-    draw = random.Random(4)
-    people = {
-        "sex": [draw.choice("fm") for _ in range(300)],
-        "age": [draw.randint(18, 80) for _ in range(300)],
-        "region": [draw.choice("nesw") for _ in range(300)],
-    }
-    pl.DataFrame(people).write_csv(tmp_path / "data/people.csv")
+    write_people(tmp_path / "data/people.csv")
     write_halves(tmp_path, HALVES)
     monkeypatch.chdir(tmp_path / "elsewhere")
     return tmp_path

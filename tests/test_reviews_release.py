@@ -15,7 +15,7 @@ from keyhole.reviews import verdict
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
-REVIEW = """\
+HEAD = """\
 keys = ["sex", "age", "region"]
 [release]
 drop = ["serial"]
@@ -25,7 +25,9 @@ income = "only the tax office knows it"
 file = "people.csv"
 [exposure]
 limit = 0.2
-[selection]
+"""
+REVIEW = f"""\
+{HEAD}[selection]
 method = "backward"
 limit = 0.2
 keep = ["sex"]
@@ -291,18 +293,9 @@ def test_a_share_of_very_few_records_is_not_told():
 
 
 EVERY_STEP = """\
-keys = ["sex", "age", "region"]
-[release]
-drop = ["serial"]
-[release.not_knowable]
-income = "only the tax office knows it"
-[data]
-file = "people.csv"
+{head}{choice}
 [derive]
 born = "year(birthday)"
-[exposure]
-limit = 0.2
-{choice}
 [protection]
 seed = 9007199254740993
 [[protection.step]]
@@ -324,6 +317,22 @@ CHOICES = {
 }
 
 
+def test_a_reason_may_be_that_of_a_column_which_the_plan_derives(folder):
+    text = EVERY_STEP.format(head=HEAD, choice=CHOICES["selection"]).partition("[synthesis]")[0]
+    (folder / "people.csv").write_text(
+        pl.read_csv(folder / "people.csv").with_columns(birthday=pl.lit("1950-01-02")).write_csv()
+    )
+    risky = {one.name for one in reviewed(folder, text).by_stage()["outgoing"].not_counted}
+    assert "incomes" in risky
+    known = text.replace("income = ", "incomes = ", 1)
+    found = {
+        one.name: one for one in reviewed(folder, known, "b").by_stage()["outgoing"].not_counted
+    }
+    assert found["incomes"].reason == "only the tax office knows it"
+    with pytest.raises(InputError, match="line 5: column 'incoms' is not a column"):
+        reviewed(folder, text.replace("income = ", "incoms = ", 1), "c")
+
+
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("drops", [False, True])
 def test_with_every_step_the_verdict_is_what_anybody_counts_in_the_files(folder, choice, drops):
@@ -331,7 +340,7 @@ def test_with_every_step_the_verdict_is_what_anybody_counts_in_the_files(folder,
         birthday=pl.date(1950, 1, 1) + pl.duration(days=pl.int_range(pl.len()) * 37)
     )
     source.write_csv(folder / "people.csv")
-    text = EVERY_STEP.format(choice=CHOICES[choice])
+    text = EVERY_STEP.format(head=HEAD, choice=CHOICES[choice])
     if not drops:  # the synthesis refuses a serial number of its own, unless it is allowed
         text = text.replace('drop = ["serial"]\n', "") + 'allow = ["serial"]\n'
     found = reviewed(folder, text)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import itertools
 import json
 import math
+import random
 import tomllib
 
 import polars as pl
@@ -96,6 +98,58 @@ def test_weights_keep_their_sum_where_records_are_removed(veterans):
     assert found.weight_factor > 1
     total = found.release().frame["weight"].sum()
     assert total == pytest.approx(veterans.frame["weight"].sum())
+
+
+def test_what_columns_in_no_key_tell_is_counted_as_anybody_would(veterans):
+    keys = ["sex", "age", "homstate"]
+    frame = veterans.frame.select(keys).drop_nulls(["sex", "homstate"])
+    data = keyhole.load(frame.with_columns(area=pl.concat_str("homstate", "sex", separator="|")))
+    ladders = {name: [name] for name in keys[::2]}
+    asked = {"keys": keys, "limit": 0.05, "must": keys[::2], "ladders": ladders}
+    found = solve(data, **asked, suppress=0.2)
+    assert found.suppressed > 0
+    assert "'area', which stays, tells the values of 'homstate' that were suppressed" in " ".join(
+        found.warnings
+    )
+    out = found.release().frame
+    names = [one.column for one in found.columns]
+    parts = pl.col("area").str.split("|")
+    back = out.with_columns(homstate=parts.list.get(0), sex=parts.list.get(1))
+    sizes = back.group_by(names).len()["len"]
+    assert found.read_off == pytest.approx(sizes.filter(sizes < 3).sum() / back.height)
+    assert found.rp <= found.limit < found.read_off
+    assert found.meets is False
+    assert f"RP(3) is {found.read_off:.4f}, above the limit." in found.summary()
+    done = keyhole.protect(data, plan=found.plan(), keys=keys)
+    assert done.read_off.rp == found.read_off
+    assert set(found.warnings) <= set(done.warnings)
+
+
+def test_a_key_is_not_given_back_where_it_tells_another_that_is_blank():
+    draw = random.Random(5)
+    county = [min(int(draw.expovariate(0.06)), 80) for _ in range(2000)]
+    frame = pl.DataFrame({
+        "state": [f"s{c // 4}" for c in county],
+        "county": [f"c{c}" for c in county],
+        "age": [draw.randint(20, 24) for _ in county],
+    })  # fmt: skip
+    keys = frame.columns
+    ladders = {name: [name] for name in keys}
+    found = solve(frame, keys=keys, limit=0.0, must=keys, ladders=ladders, suppress=0.2)
+    out = found.release().frame
+    assert found.suppressed_values < 3 * found.suppressed, "some values are given back"
+    assert not out.filter(pl.col("state").is_null() & pl.col("county").is_not_null()).height
+    assert (found.rp, found.read_off, found.warnings, found.meets) == (0.0, None, (), True)
+
+
+def test_suppression_that_keeps_more_is_named(veterans):
+    found = solve(veterans, keys=KEYS, limit=0.3)
+    alone = found.greedy["suppression"]
+    note = "Suppression alone keeps more after losses"
+    assert (note in found.summary()) == (alone.kept_utility > found.kept_utility)
+    plan = dataclasses.replace(alone, kept_utility=1.0, suppressed=76)
+    better = dataclasses.replace(found, greedy={**found.greedy, "suppression": plan})
+    assert f"{note}: suppress 0.0507 allows it." in better.summary()
 
 
 def test_every_pareto_point_is_within_the_limit_and_the_best_is_the_last(veterans):
@@ -227,6 +281,17 @@ def test_declared_ladders_are_followed(veterans, tmp_path):
     assert "age" not in found.release().names
 
 
+def test_a_made_level_takes_no_name_that_is_declared(veterans):
+    made = made_ladder(veterans, "race1").rungs[1]
+    ladders = {"age": [{"name": made.name, "derive": "band(age, 20)"}]}
+    assert made_ladder(veterans, "race1", [made.name]).rungs[1].name == f"{made.name}_"
+    found = solve(veterans, keys=["age", "race1"], limit=0.001, must=["age", "race1"],
+                  ladders=ladders, suppress=0.01)  # fmt: skip
+    names = [one.column for one in found.columns]
+    assert len(set(names)) == len(names) == 2
+    assert set(names) <= set(found.release().names)
+
+
 def test_what_is_wrong_with_declared_ladders_is_said_at_once():
     _, problems = declared_ladders(
         {"a": {"levels": ["bnad(a, 5)", 3]}, "b": {}, "c": ["a = 1"], "d": [{"nme": "x"}]}
@@ -235,6 +300,8 @@ def test_what_is_wrong_with_declared_ladders_is_said_at_once():
     assert "Did you mean 'band'" in problems[0]
     _, problems = declared_ladders({"a": ["a"], "b": [{"name": "a", "derive": "pool(b, 3)"}]})
     assert problems == ["the ladders have two rungs named 'a'. Give each its own name."]
+    _, problems = declared_ladders({"a": [{"name": "b", "derive": "a"}]})
+    assert "is the column as it is, and keeps its name" in problems[0]
 
 
 def test_the_plan_can_be_carried_out(veterans, tmp_path):

@@ -498,7 +498,7 @@ def test_figures_are_in_frame_table_and_picture(copied):
     spec = found.plot().to_dict()
     text = str(spec)
     assert "The largest residual risk is" in text
-    for words in ("people of the file", "people outside it", "guess without the release"):
+    for words in ("people of the file", "people outside it", "naive guess"):
         assert words in text
 
 

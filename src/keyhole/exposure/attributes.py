@@ -3,7 +3,7 @@
 Whoever knows the key finds the cell of a person. If all records of the cell share a value, or
 nearly all do, the value is learnt without finding anybody: homogeneity and l-diversity
 (Machanavajjhala et al. 2007), t-closeness (Li et al. 2007), β-likeness (Cao & Karras 2012), and
-correct attribution (Taub, Elliot et al. 2018) against the base rate that needs no file.
+correct attribution (Taub, Elliot et al. 2018) against a draw from the whole file.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import polars as pl
 from keyhole.core.codec import Figures
 from keyhole.core.kinds import Columns, Data
 from keyhole.core.marks import COUNT, WHEN_SET, Also, Share
+from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import (
     Cutoff,
@@ -39,7 +40,12 @@ from keyhole.engines.choose import backend_of, engine_notes
 from keyhole.engines.opening import DataFile, open_for
 from keyhole.engines.resources import in_threads
 from keyhole.errors import OptionError
-from keyhole.exposure.attributes_cells import AttributeCells, ToldColumn, sensitive_by_role
+from keyhole.exposure.attributes_cells import (
+    DRAWN,
+    AttributeCells,
+    ToldColumn,
+    sensitive_by_role,
+)
 from keyhole.exposure.attribution import against, spread_of
 from keyhole.kernels.arrays import Flags, Floats
 from keyhole.kernels.attributes import spread_by_cell
@@ -169,7 +175,7 @@ class Attributes(Result):
             f"RP({self.cutoff}) on {', '.join(self.keys)} is {share(self.rp)}.",
             f"Homogeneous: records in cells where all share one value; hidden by RP: those of them "
             f"in cells of {self.cutoff} or more.",
-            "CAP: the chance of a right guess from the cell; base rate: without the file.",
+            DRAWN,
             *self.notes,
         ]
         found = [Table("What the key tells", head, rows, notes)]
@@ -329,13 +335,16 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
         rp=int(sizes[sizes < cutoff].sum()) / data.records,
         sensitive=found,
         grid=_grid(cells, found, alone, cutoff),
-        notes=(*engine_notes(data), *_left_out(data, names)),
+        notes=(*engine_notes(data), *_remarks(data, found)),
         engine=backend_of(data).name,
     )
 
 
-def _left_out(data: Records, names: Sequence[str]) -> Iterator[str]:
-    numbers = [name for name in names if data.variable(name).kind == "measure"]
+def _remarks(data: Records, found: Mapping[str, LearntColumn]) -> Iterator[str]:
+    same = [name for name, one in found.items() if one.base_rate == 1]
+    if same:
+        yield f"all records have one value of {quoted(same)}: it is no secret, nothing is learnt"
+    numbers = [name for name in found if data.variable(name).kind == "measure"]
     if numbers and not backend_of(data).is_here:
         yield "how near numbers lie together is not measured on Spark, where their values stay"
 

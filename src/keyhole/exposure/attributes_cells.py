@@ -23,6 +23,10 @@ from keyhole.kernels.arrays import Array, Flags, Floats, Ints, Numbers
 from keyhole.results import share
 
 LEVELS_SHOWN = 10
+DRAWN = (
+    "CAP: the chance that a value drawn at random from the cell is right; base rate: one drawn "
+    "from the whole file."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class ToldColumn(Figures):
     `homogeneous` is the share of records in cells with one value, `hidden_by_rp` how many of them
     lie in cells of the cutoff or more, which RP does not count; `uncommon_records` are homogeneous
     with another value than the most frequent of the file, which anybody would guess. `base_rate`
-    is the chance of a right guess by somebody who knows the column's distribution alone. `levels`
+    is the chance that a value drawn at random from the whole file is right. `levels`
     of the key have the most of those hidden by RP.
     """
 
@@ -88,6 +92,7 @@ class AttributeCells:
         """Sort records into cells; without records here, patterns of the key and one column."""
         self.data, self.keys = data, tuple(keys)
         self._codes: Callable[[str], Array]
+        self._of_records = name is None
         if name is None:
             self.starts, self.rows = local_engine(data, keys).by_cell(keys)
             self.held = np.ones(len(self.rows), dtype=np.int32)
@@ -113,6 +118,8 @@ class AttributeCells:
     @cached_property
     def sizes(self) -> Ints:
         """The records of each cell."""
+        if self._of_records:
+            return np.diff(self.starts).astype(np.int64, copy=False)
         return np.add.reduceat(self.held, self.starts[:-1], dtype=np.int64)
 
     @cached_property
@@ -182,7 +189,7 @@ def told_tables(found: Mapping[str, ToldColumn], cutoff: int) -> list[Table]:
     notes = [
         "Homogeneous: records in cells where all share one value, which whoever knows the key "
         f"learns. RP does not count those in cells of {cutoff} or more.",
-        "Base rate: the chance of a right guess without the file.",
+        "Base rate: the chance that a value drawn at random from the whole file is right.",
     ]
     levels = [
         [name, one.column, one.level, f"{one.homogeneous:,}", f"{one.records:,}"]

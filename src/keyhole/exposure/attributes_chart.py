@@ -26,9 +26,9 @@ WIDTH, STEP = 560, 44
 FEW_ROWS = 20
 SHADES = ("#eef3f8", "#2f5d8a")
 KINDS = {
-    "right without the file": QUIET,
-    "right from the cell": PALETTE[0],
-    "certain: one value in the cell": PALETTE[1],
+    "drawn from the file": QUIET,
+    "drawn from the cell": PALETTE[0],
+    "certain (one value)": PALETTE[1],
 }
 
 
@@ -50,7 +50,7 @@ def attributes_chart(found: Attributes) -> alt.TopLevelMixin:
         )
     ).mark_rule(strokeWidth=2, color=QUIET)
     points = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=share_axis("value", "share of the records"),
+        x=share_axis("value", "share of the records for which a guess is right"),
         color=alt.Color(
             "kind:N",
             legend=legend(kinds, width=WIDTH),
@@ -100,6 +100,7 @@ def _grid(grid: TellingGrid, cutoff: int) -> alt.LayerChart | alt.Chart:
     title = (
         f"Share of records in cells of {cutoff} or more with one value of {plain(grid.sensitive)}"
     )
+    few = "White: too few records, or none."
     columns = sorted({plain(one.column, 20) for one in grid.cells}, key=_in_order)
     long = len({one.row for one in grid.cells}) > FEW_ROWS
     shades = alt.Color("share:Q", title="share").scale(domain=[0, 1], range=list(SHADES))
@@ -115,7 +116,7 @@ def _grid(grid: TellingGrid, cutoff: int) -> alt.LayerChart | alt.Chart:
             tooltip=["row:N", "column:N", "share:Q", "told:Q", "records:Q"],
         )
         .properties(
-            title=alt.Title(title, anchor="start", fontSize=12),
+            title=alt.Title(title, anchor="start", fontSize=12, subtitle=few),
             width=WIDTH - 60,
             height=alt.Step(13 if long else 24),
         )

@@ -22,45 +22,34 @@ def triple_table(a: Bytes, b: Bytes, c: Bytes, sizes: Ints) -> Ints:
 
 
 @njit(nogil=True, cache=True)
+def _scale_lines(table: Ints, fitted: Floats) -> float:
+    """Give each line of expected counts the sum of its counts; return the largest change."""
+    r, k, s = table.shape
+    change = 0.0
+    for i in range(r):
+        for j in range(k):
+            seen, have = 0, 0.0
+            for h in range(s):
+                seen += table[i, j, h]
+                have += fitted[i, j, h]
+            by = seen / have if have > 0 else 0.0
+            change = max(change, abs(by - 1.0) if seen else 0.0)
+            for h in range(s):
+                fitted[i, j, h] *= by
+    return change
+
+
+@njit(nogil=True, cache=True)
 def fit_pairs(table: Ints) -> Floats:
     """Return the expected counts with the table's two-way margins and no three-way interaction.
 
     They are found by iterative proportional fitting (Deming & Stephan 1940).
     """
-    r, k, s = table.shape
-    fitted = np.ones((r, k, s))
+    fitted = np.ones(table.shape)
     for _ in range(ROUNDS):
-        change = 0.0
-        for i in range(r):
-            for j in range(k):
-                seen, have = 0, 0.0
-                for h in range(s):
-                    seen += table[i, j, h]
-                    have += fitted[i, j, h]
-                by = seen / have if have > 0 else 0.0
-                change = max(change, abs(by - 1.0) if seen else 0.0)
-                for h in range(s):
-                    fitted[i, j, h] *= by
-        for i in range(r):
-            for h in range(s):
-                seen, have = 0, 0.0
-                for j in range(k):
-                    seen += table[i, j, h]
-                    have += fitted[i, j, h]
-                by = seen / have if have > 0 else 0.0
-                change = max(change, abs(by - 1.0) if seen else 0.0)
-                for j in range(k):
-                    fitted[i, j, h] *= by
-        for j in range(k):
-            for h in range(s):
-                seen, have = 0, 0.0
-                for i in range(r):
-                    seen += table[i, j, h]
-                    have += fitted[i, j, h]
-                by = seen / have if have > 0 else 0.0
-                change = max(change, abs(by - 1.0) if seen else 0.0)
-                for i in range(r):
-                    fitted[i, j, h] *= by
+        change = _scale_lines(table, fitted)
+        change = max(change, _scale_lines(table.transpose(0, 2, 1), fitted.transpose(0, 2, 1)))
+        change = max(change, _scale_lines(table.transpose(1, 2, 0), fitted.transpose(1, 2, 0)))
         if change < CLOSE:
             break
     return fitted

@@ -146,13 +146,14 @@ def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protecti
     steps = _carried_out(data, read, secret)
     last, trimmings = trimmed(steps[-1].data)
     steps, warnings = _held(data, read, steps, last)
-    kept = [name for name in read.known_with(named) if name in last.names]
+    known = read.known_with(named)
+    kept = [name for name in known if name in last.names]
     after = measure(last, keys=kept) if kept else None
     told = find_recoverable(data, steps, last, keep_order=read.keep_order)
     read_off = None
-    if not set(told.columns).isdisjoint(named):  # also of dropped keys
+    if not set(told.columns).isdisjoint(known):  # also of dropped keys
         back = told.put_back()
-        read_off = measure(back, keys=[name for name in named if name in back.names])
+        read_off = measure(back, keys=[name for name in known if name in back.names])
     guessable = small_seed(seed) if draws(read) else []
     return Protection(
         data=last,
@@ -168,7 +169,7 @@ def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protecti
         read_off=KeyExposure.of(read_off),
         records=data.records,
         records_after=last.records,
-        notes=(*_notes(read, read.known_with(named), kept, seed), *trimmings),
+        notes=(*_notes(read, known, kept, seed), *trimmings),
         warnings=(*_told(told, after, read_off), *warnings, *guessable),
         order=None if read.keep_order else secret.order(last.records),
     )

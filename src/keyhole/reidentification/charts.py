@@ -283,7 +283,7 @@ def comparison_chart(comparison: StudyComparison) -> alt.TopLevelMixin:
 BARS = {
     "success": ("people of the file", ACCENT),
     "control": ("people outside it", PALETTE[0]),
-    "baseline": ("guess without the release", QUIET),
+    "baseline": ("naive guess", QUIET),
 }
 
 
@@ -309,8 +309,9 @@ def attacks_chart(attacks: Mapping[str, Attack]) -> alt.TopLevelMixin:
     ]
     colours = alt.Scale(domain=kinds, range=[colour for _, colour in BARS.values()])
     colour = alt.Color("kind:N", scale=colours, legend=legend(kinds, width=620, symbol="square"))
-    bars = base.mark_bar(height=11).encode(x=_share("value"), color=colour, tooltip=tips)
-    whiskers = base.mark_rule(color=INK, strokeWidth=1.2).encode(x=_share("low"), x2="high:Q")
+    value, least = (share_axis(name, "share of the attempts") for name in ("value", "low"))
+    bars = base.mark_bar(height=11).encode(x=value, color=colour, tooltip=tips)
+    whiskers = base.mark_rule(color=INK, strokeWidth=1.2).encode(x=least, x2="high:Q")
     names = [
         {"place": place, "name": plain(name).replace(": ", ":\n"), "risk": _risk_in_words(one)}
         for place, (name, one) in enumerate(listing)

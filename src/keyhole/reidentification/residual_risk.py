@@ -3,7 +3,7 @@
 An attack on people who were not in the file succeeds too, as far as the release tells of
 everybody. What the file adds for the people in it is the residual risk (a - c) / (1 - c), with a
 the rate on the people of the file and c that on the control. An attack that does no better than its
-baseline, a guess without the release, measures nothing; its risk is not estimable.
+baseline, a naive guess, measures nothing; its risk is not estimable.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def residual_risk(attack: Trials, control: Trials) -> tuple[float, Interval]:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """An attack on the people of the file, on people outside it, and without the release.
+    """An attack on the people of the file, on people outside it, and by a naive guess.
 
     Where there are several parts, such as univariate and multivariate predicates, the figures are
     those of the worst.
@@ -99,7 +99,9 @@ class Attack:
 
     success: Annotated[float | None, Share("attempts"), "On people of the file."]
     control: Annotated[float | None, Share("controls"), "On people who were not in the file."]
-    baseline: Annotated[float | None, Share("attempts"), "Of a guess without the release."]
+    baseline: Annotated[
+        float | None, Share("attempts"), "Of a naive guess; of a secret, always the commonest."
+    ]
     risk: Annotated[float | None, "(success - control) / (1 - control), not clipped at 0."]
     intervals: Annotated[Mapping[str, Interval | None], "95% intervals of rates and risk."]
     attempts: Annotated[int, COUNT]
@@ -269,8 +271,8 @@ def attack_table(attacks: Mapping[str, Attack], warnings: tuple[str, ...] = ()) 
         rows.append([name, f"{one.attempts:,}", f"{one.controls:,}", *map(share, rates), interval])
     columns = ["attack", "attempts", "controls", "success", "control", "baseline", "residual risk"]
     notes = [
-        "Success: on people of the file. Control: on people who were not in it. Baseline: a guess "
-        "without the release.",
+        "Success: on people of the file. Control: on people who were not in it. Baseline: a naive "
+        "guess; of a secret, always the commonest value.",
         "Residual risk: (success - control) / (1 - control). Intervals are at 95%.",
     ]
     area = [one for one in attacks.values() if one.roc_area is not None]

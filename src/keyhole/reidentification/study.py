@@ -239,7 +239,7 @@ def study(
 
     With `attacks` the study also asks whether people are singled out, whether two sources are
     linked, whether a secret is inferred and who is known to be in the file, each against a control
-    of people outside it and a guess without the release. Without `found` it gives `Attacks`.
+    of people outside it and a naive guess. Without `found` it gives `Attacks`.
 
     Notes
     -----

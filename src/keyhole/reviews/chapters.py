@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.charts import percentage
 from keyhole.core.tables import Table
+from keyhole.exposure.attributes_cells import DRAWN
 from keyhole.exposure.measures import MEASURES
 from keyhole.results import share
 from keyhole.reviews.count_sheets import CountSheet, count_alone, smallest_shown
@@ -182,8 +183,8 @@ def learnt_said(found: Attributes, name: str, smallest: int) -> str:
     if not one.hidden_by_rp:
         return f"No cell of {least} or more shares one value of {name}."
     guess = (
-        f"A guess from the cell is right for {percentage(one.cap)} of the records; without the "
-        f"file, for {percentage(one.base_rate)}."
+        f"A value drawn at random from the cell is right for {percentage(one.cap)} of the records; "
+        f"one drawn from the whole file, for {percentage(one.base_rate)}."
     )
     few = one.uncommon_records < smallest
     uncommon = f"fewer than {smallest}" if few else f"{one.uncommon_records:,}"
@@ -210,7 +211,7 @@ def _attributes_table(found: Attributes, smallest: int) -> Table:
     notes = [
         "Homogeneous: all records of the cell have one value.",
         f"Hidden by RP: those of them in cells of {found.cutoff} or more.",
-        "CAP: the chance of a right guess from the cell; base rate: without the file.",
+        DRAWN,
     ]
     return Table("The file under review", head, rows, notes)
 

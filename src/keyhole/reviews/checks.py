@@ -48,6 +48,7 @@ from keyhole.reviews.settings import (
 )
 from keyhole.reviews.source import ReviewSource, ValuePath, named_scenario, read_source
 from keyhole.reviews.stages.attacks import check_attacks
+from keyhole.reviews.stages.outgoing import derived_columns
 from keyhole.reviews.stages.protection import check_protection
 from keyhole.reviews.stages.selection import ladder_problems, located_ladders
 from keyhole.reviews.stages.synthesis import check_synthesis
@@ -95,6 +96,7 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
             planned = resolve_protection(sections.get("protection", {}), review)
             protection = check_protection(source, planned, reviewed.data)
             review = dataclasses.replace(review, protection=protection)
+        _reasons(source, review, reviewed.data)
         review = dataclasses.replace(review, **_tables(source, reviewed.data))
         if "synthesis" in sections:
             given = resolve_synthesis(sections["synthesis"], review)
@@ -266,8 +268,19 @@ def _columns(source: ReviewSource, sections: Mapping[str, Values], data: Microda
     names = tuple(dict.fromkeys([*data.names, *made]))
     for section, given in sections.items():
         if section in known and section != "study":  # whose columns are those of its own files
-            for where, text in _absent(given, known[section], data, names):
+            # A reason may be that of a column which the plan derives: it is looked at later.
+            looked = {n: value for n, value in given.items() if n != "not_knowable"}
+            for where, text in _absent(looked, known[section], data, names):
                 source.say((section, *where) if section else where, text)
+
+
+def _reasons(source: ReviewSource, review: Review, data: Microdata) -> None:
+    """Say of which columns a reason is given that neither the file nor the release has."""
+    given, planned = review.release.not_knowable, review.protection
+    plan = Plan.parse(planned.plan) if planned is not None and planned.plan else None
+    names = tuple(dict.fromkeys([*data.names, *derived_columns(review, plan)]))
+    for where, text in _absent({"not_knowable": given}, SECTIONS["release"], data, names):
+        source.say(("release", *where), text)
 
 
 def _absent(

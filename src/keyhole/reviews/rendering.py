@@ -117,7 +117,7 @@ _LABELS = {
     "proposal": "Records by the size of their cell if the variables proposed go out",
     "uniques": "Each variable’s share of the scores",
     "drivers": "Odds ratios of levels of lying in a small cell, with their intervals",
-    "attributes": "Right guesses of sensitive columns from the cell, and without the file",
+    "attributes": "Right guesses of sensitive columns, drawn from the cell and from the whole file",
     "attacks": "Success of each attack on the people of the file, outside it, and by guessing",
     "scenarios": "RP and p(identification) by scenario",
     "protection": "The risk-utility map: RP and information lost after each step of the plan",

@@ -34,8 +34,9 @@ from keyhole.reviews.stages.outgoing import (
     derived_columns,
     scenario_words,
 )
-from keyhole.reviews.stages.protection import plan_of_release, released_product
+from keyhole.reviews.stages.protection import PROTECTION, plan_of_release, released_product
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
+from keyhole.reviews.stages.remaining import KEYS
 from keyhole.reviews.study_chapters import ATTACK_TITLES, rates_said
 from keyhole.synthesis.associations import NEVER_RELEASED
 
@@ -100,7 +101,11 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
         remedy = "Set limit in [exposure]: the highest acceptable share of records at risk."
         reasons.append(Reason("Exposure", "not_judged", "no limit is set", remedy=remedy))
     else:
-        reasons += [_on_key(one, found.cutoff, limit) for one in found.keys]
+        told = _read_off(review, results)
+        reasons += [
+            _on_key(one, found.cutoff, limit, told if one.knows == KEYS else None)
+            for one in found.keys
+        ]
         reasons += _scenarios_unjudged(review, results, found, limit)
         reasons += _not_counted(found, limit)
     reasons += _attributes(review, results)
@@ -177,9 +182,17 @@ def _identifiers(found: ReleasedFiles) -> Reason:
     )  # fmt: skip
 
 
-def _on_key(one: OnKey, cutoff: int, limit: float) -> Reason:
+def _read_off(review: Review, results: Mapping[str, Any]) -> float | None:
+    """Return RP on the keys with what can be read off a protected file that is released."""
+    if released_product(review, results) != PROTECTION or PROTECTION not in results:
+        return None
+    told = results[PROTECTION].read_off
+    return None if told is None else told.rp
+
+
+def _on_key(one: OnKey, cutoff: int, limit: float, read_off: float | None) -> Reason:
     what = f"RP({cutoff}) on {one.knows}"
-    figure = one.judged
+    figure = max((x for x in (one.judged, read_off) if x is not None), default=None)
     if figure is None:
         return Reason(what, "met", "none of its variables is released", 0.0, limit)
     before = "" if one.original is None else f"; {percentage(one.original)} in the original"
@@ -191,6 +204,9 @@ def _on_key(one: OnKey, cutoff: int, limit: float) -> Reason:
     against = f"against a limit of {limit_percentage(limit)}{before}"
     said = f"{most}{shown(figure)} of the records {against}"
     notes = []
+    if figure != one.judged:
+        plain = "" if one.judged is None else f", {shown(one.judged)} without"
+        notes.append(f"This is with what can be read off columns that stay{plain}.")
     if one.rp_true is not None and one.rp is not None:
         notes.append(
             f"Counted are records that keep their original values. With synthesised values it is "

@@ -83,8 +83,8 @@ class AttributeLimits:
         problems = [
             Problem(
                 f"{{{option}}} cannot be met: {LIMITS[option]} of {{0!r}} is {{1:.4g}} without any "
-                f"key. Give a limit {'below' if option == 'diversity_limit' else 'above'} that, or "
-                "leave the column out of {sensitive}.",
+                f"key. Give a limit of {'no more' if LIMITS[option] == 'l' else 'no less'} than "
+                "that, or leave the column out of {sensitive}.",
                 name,
                 getattr(found, LIMITS[option]),
             )

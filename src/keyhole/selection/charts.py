@@ -441,7 +441,13 @@ def solution_chart(solution: Solution) -> alt.TopLevelMixin:
     if solution.complete:
         count = f"{solution.combinations:,} combinations"
         below = f"All {count} were searched: nothing better is within the limits."
-    return house_style(chart, title=title, subtitle=[below])
+    beneath = [below]
+    if solution.read_off is not None and not solution.meets:
+        told = percentage(solution.read_off)
+        beneath.append(
+            f"With what can be read off columns that stay, RP is {told}, above the limit."
+        )
+    return house_style(chart, title=title, subtitle=beneath)
 
 
 def _release_row(name: str, kind: str, release: Release) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -71,8 +71,8 @@ class Ladder:
     is_declared: bool = False
 
 
-def made_ladder(data: Records, column: str) -> Ladder:
-    """Make the ladder of a column by its kind.
+def made_ladder(data: Records, column: str, taken: Collection[str] = ()) -> Ladder:
+    """Make the ladder of a column by its kind, with names that are not taken.
 
     Numbers get bands, each width twice the one before, above a limit all together. Dates get
     months, quarters, years and decades. Text codes of one length, as those of places, get
@@ -95,7 +95,7 @@ def made_ladder(data: Records, column: str) -> Ladder:
         found = {f"pool{n}": f"pool({written}, {n})" for n in least}
     else:
         found = {}
-    taken = set(data.names)
+    taken = {*data.names, *taken}
     rungs = [Rung(column)]
     if not _can_be_written(written):
         return Ladder(column, tuple(rungs))
@@ -221,6 +221,11 @@ def _declared(
             continue
         text = texts.get("derive", column)
         if text == column:
+            if texts.get("name", column) != column:
+                problems.append(
+                    f"{where}: level {number} is the column as it is, and keeps its name. Leave "
+                    f"`name` out."
+                )
             rungs.append(Rung(column))
             continue
         try:

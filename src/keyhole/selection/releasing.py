@@ -22,7 +22,9 @@ from keyhole.data.reading import load
 from keyhole.engines import Records, Tally
 from keyhole.engines.choose import backend_of, local_engine
 from keyhole.engines.storage import parts
+from keyhole.errors import OptionError
 from keyhole.exposure.attributes_cells import ToldFigures, told_figures
+from keyhole.exposure.recoverable import Treated, find_told, group_records, say_told
 from keyhole.kernels.arrays import Flags, Ints, number_rows
 from keyhole.screening.dependence_screening import encode_all
 from keyhole.screening.screen import identifying
@@ -31,14 +33,25 @@ from keyhole.selection.ladders import LadderCodes, Rung
 from keyhole.selection.solution import NotCounted
 from keyhole.selection.treating import Patterns, Treatment, give_back
 
+READ_OFF_BYTES = 40
+"""What looking for values to be read off takes, by record and column."""
+NOT_READ_OFF = (
+    "what can be read off columns that stay was not looked for: it takes more memory than may be "
+    "used"
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outgoing:
-    """A release of some data: by key its rung and whose values are blanked, and who is removed."""
+    """A release of some data: by key its rung and whose values are blanked, and who is removed.
+
+    `whole` are the codes of the keys before blanking, and `codes` those of what is released.
+    """
 
     data: Records
     question: Question
     rungs: dict[str, Rung]
+    whole: dict[str, Codes]
     codes: dict[str, Codes]
     blanked: dict[str, Flags]
     removed: Flags
@@ -71,6 +84,7 @@ class Outgoing:
             data=data,
             question=question,
             rungs={name: one.ladder.rungs[rung] for name, (one, rung) in chosen.items()},
+            whole=codes,
             codes={name: _without(codes[name], flags) for name, flags in gone.items()},
             blanked=gone,
             removed=removed,
@@ -95,11 +109,45 @@ class Outgoing:
 
     def tally(self) -> Tally:
         """Count the cells of all outgoing keys together."""
+        return self._tally(self._left(self.codes))
+
+    def _tally(self, codes: dict[str, Codes]) -> Tally:
         left = int(np.count_nonzero(~self.removed))
-        if not self.codes:
+        if not codes:
             return Tally(left, 1, left if left < self.question.cutoff else 0)
-        engine = local_engine(self.data, self._left(self.codes))
-        return engine.tally(tuple(self.codes), cutoff=self.question.cutoff)
+        return local_engine(self.data, codes).tally(tuple(codes), cutoff=self.question.cutoff)
+
+    def read_off(self) -> tuple[tuple[str, ...], Tally | None]:
+        """Say what columns that stay tell of the keys, and count the cells with that put back."""
+        names = {name: rung.name for name, rung in self.rungs.items()}
+        gone = [n for n in self.question.keys if n not in names.values() and n not in self.unheld]
+        before = {names[n]: one for n, one in self.whole.items()}
+        before = self._left(before | {n: self.data.codes(n) for n in gone})
+        shown = self._left({names[n]: one for n, one in self.codes.items()})
+        held = {n: self.data.codes(n) for n in self.others if n not in self.unheld}
+        columns = shown | self._left(held)
+        try:
+            size = READ_OFF_BYTES * self.data.records * len(columns)
+            backend_of(self.data).storage.require(size, "what can be read off")
+        except OptionError:
+            return (NOT_READ_OFF,), None
+        seen = {name: _known(one) for name, one in columns.items()}
+        ones = [
+            Treated(names[n], "suppresses", _known(before[names[n]]), seen[names[n]], blank)
+            for n, flags in self.blanked.items()
+            if (blank := flags[~self.removed]).any()
+        ]
+        for name in gone:
+            truth = _known(before[name])
+            ones.append(Treated(name, "drops", truth, np.full_like(truth, -1), truth >= 0))
+        # In all columns: what numbers the records may be text, too.
+        findings = find_told(ones, group_records(seen) if ones else {}, seen)
+        for found in findings:
+            name = found.one.name
+            one = shown.get(name, _without(before[name], found.one.hidden))
+            values = np.where(found.told, before[name].values, one.values)
+            shown[name] = Codes(values, before[name].levels, has_missing=True)
+        return tuple(say_told(findings)), self._tally(shown) if findings else None
 
     def told(self, limits: AttributeLimits | None) -> dict[str, ToldFigures] | None:
         """Return by sensitive column what the outgoing keys tell of it."""
@@ -269,6 +317,11 @@ def _without(codes: Codes, blanked: Flags) -> Codes:
         return codes
     values = np.where(blanked, np.uint32(len(codes.levels)), codes.values)
     return Codes(values, codes.levels, has_missing=True)
+
+
+def _known(codes: Codes) -> Ints:
+    """Return codes with -1 for what is missing."""
+    return np.where(codes.values == len(codes.levels), -1, codes.values.astype(np.int64))
 
 
 def taken_into_memory(data: Records, names: Sequence[str]) -> Microdata:

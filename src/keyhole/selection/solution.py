@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ import polars as pl
 
 from keyhole.core.expressions import without_tables
 from keyhole.core.files import write_whole
-from keyhole.core.marks import COUNT, HIDDEN, WHEN_SET, Share
+from keyhole.core.marks import COUNT, HIDDEN, WHEN_SET, Share, figure
+from keyhole.core.options import Problem
 from keyhole.core.tables import Table
 from keyhole.core.toml import quote
 from keyhole.data.microdata import Microdata
@@ -98,7 +100,8 @@ class Solution(Result):
     within the limits. `left_out` has the keys that are not released, and columns in no key from
     which a key was derived. `sensitive` has by column what the release tells of it, if
     that was limited. `greedy` has how simpler plans do; None is one
-    that cannot meet the limits.
+    that cannot meet the limits. `read_off` is RP with what an outsider can read off the columns
+    that stay, None where that is nothing of the keys; `warnings` say which columns tell which.
     """
 
     keys: tuple[str, ...]
@@ -130,7 +133,19 @@ class Solution(Result):
     engine: str = "memory"
     weight: Annotated[str | None, WHEN_SET] = None
     sensitive: Annotated[Mapping[str, ToldFigures] | None, WHEN_SET] = None
+    read_off: Annotated[
+        float | None,
+        Share("records"),
+        "RP with the values of keys that columns that stay tell; null where they tell none.",
+    ] = None
+    warnings: Annotated[tuple[str, ...], "What is to be minded before the file goes out."] = ()
     make: Annotated[Callable[[], Microdata] | None, HIDDEN] = None
+
+    @property
+    @figure()
+    def meets(self) -> bool:
+        """Whether RP is within the limit, with what can be read off the columns that stay."""
+        return max(self.rp, self.read_off or 0.0) <= self.limit
 
     def release(self) -> Microdata:
         """Return the outgoing file."""
@@ -204,8 +219,15 @@ class Solution(Result):
         best = "The best release" if self.complete else "The best release found in time"
         found = f"utility {share(self.utility)} at RP({self.cutoff}) {share(self.rp)}"
         title = f"{best}: {found}, limit {self.limit:g}"
+        notes = [*self.notes, *(f"{text[:1].upper()}{text[1:]}." for text in self.warnings)]
+        if self.read_off is not None:
+            state = "within" if self.meets else "above"
+            notes.append(
+                f"With what can be read off the columns that stay, RP({self.cutoff}) is "
+                f"{share(self.read_off)}, {state} the limit."
+            )
         return [
-            Table(title, ["column", "level", "released as", "detail"], rows, self.notes),
+            Table(title, ["column", "level", "released as", "detail"], rows, notes),
             self._compared(),
             self._points(),
             *self._others(),
@@ -229,6 +251,15 @@ class Solution(Result):
             for one in self.further or ()
         ]
         notes += told_notes(self.sensitive)
+        blanking = self.greedy.get("suppression")
+        if blanking is not None and blanking.kept_utility > self.kept_utility:
+            least = math.ceil(blanking.suppressed / self.records * 10_000) / 10_000
+            notes.append(
+                Problem(
+                    "Suppression alone keeps more after losses: {suppress} {0:g} allows it.",
+                    least,
+                )
+            )
         names = ["plan", "RP", "utility", "blanked", "removed", "after losses", "columns"]
         return Table("Utility against simpler plans", names, rows, notes)
 

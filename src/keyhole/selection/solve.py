@@ -45,6 +45,7 @@ from keyhole.selection.treating import KeyLimit, Patterns, Treatment
 Progress = Callable[[int, int], None]
 SCALE = 10**12
 """Gains are whole numbers of this fineness, so that equal utilities are equal."""
+GIVEN_BACK = " Values are given back where no more records come to be at risk by them."
 MOST_KEYS = 8
 """Records are sorted into classes by the keys they are at risk on: two to this power at most."""
 
@@ -117,12 +118,9 @@ def _pairs(value: Any) -> list[tuple[Any, Any]] | None:
     return found
 
 
-def _share(doing: str) -> Option:
-    return Option(
-        f"{doing} records at risk where the limit needs it, at most this share of the records.",
-        low=0,
-        below=1,
-    )
+def _share(doing: str, then: str = "") -> Option:
+    text = f"{doing} records at risk where the limit needs it, at most this share of the records."
+    return Option(text + then, low=0, below=1)
 
 
 @documented
@@ -158,7 +156,7 @@ def solve(
         ),
     ] = None,
     cutoff: shared.Cutoff = 3,
-    suppress: Annotated[float, _share("Blank all keys of")] = 0.0,
+    suppress: Annotated[float, _share("Blank the keys of", GIVEN_BACK)] = 0.0,
     remove: Annotated[float, _share("Remove")] = 0.0,
     worth: Annotated[
         Mapping[str, float] | None,
@@ -476,6 +474,7 @@ class SolveAsked:
             self.data, question, self.ladders, best.rungs, self.patterns, treatment
         )
         tally = outgoing.tally()
+        warnings, read_off = outgoing.read_off()
         mine = self.release(best.rungs, treatment)
         bound = max(mine.utility, (search.open_gain or 0) / SCALE)
         further = [
@@ -516,6 +515,8 @@ class SolveAsked:
                 for name, one in zip(question.keys, self.ladders, strict=True)
             },
             notes=(*engine_notes(self.data), *outgoing.notes()),
+            read_off=None if read_off is None else read_off.rp,
+            warnings=warnings,
             engine=backend_of(self.data).name,
             weight=question.weight,
             make=outgoing.made,
@@ -578,8 +579,9 @@ def _encoded(question: Question, data: Records) -> tuple[LadderCodes, ...]:
     storage = backend_of(data).storage
     found, problems = [], []
     taken = set(data.names)
+    named = [rung.name for one in declared.values() for rung in one.rungs]
     for name in question.keys:
-        ladder = declared.get(name) or made_ladder(data, name)
+        ladder = declared.get(name) or made_ladder(data, name, named)
         clashes = [r.name for r in ladder.rungs if r.derive and r.name in taken]
         problems += [f"the ladder of column {name!r}: {n!r} is a column already." for n in clashes]
         try:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from keyhole.exposure.recoverable import Treated, find_told, group_records
 from keyhole.kernels.arrays import Flags, Ints, number_rows
 from keyhole.selection.solving import RiskBound, Steps
 
@@ -262,7 +263,8 @@ def give_back(
 
     `codes` are those of the records before blanking, one array a column, and `missing` the codes of
     missing values. Columns come in their order; of each as many values are given back as leave no
-    more records at risk on any key. It is a greedy choice.
+    more records at risk on any key. It is a greedy choice. A value by which one that stays blank
+    could be read off is not given back.
 
     Examples
     --------
@@ -271,6 +273,47 @@ def give_back(
     >>> [kept.tolist() for kept in give_back([sex, age], [9, 9], blanked, [(0, 1)], 3)]
     [[False, False, False, False], [True, True, True, True]]
     """
+    held = [np.zeros_like(blanked) for _ in codes]
+    while True:
+        gone = _give_back(codes, missing, blanked, keys, cutoff, held)
+        if not _hold_telling(codes, missing, gone, held):
+            return gone
+
+
+def _hold_telling(
+    codes: Sequence[Ints], missing: Sequence[int], gone: Sequence[Flags], held: Sequence[Flags]
+) -> bool:
+    """Hold values that tell blank ones, else those that are told; say whether any more is held."""
+    shown = [np.where(g, m, c) for c, m, g in zip(codes, missing, gone, strict=True)]
+    truth, seen = (
+        [np.where(x == m, -1, x) for x, m in zip(every, missing, strict=True)]
+        for every in (codes, shown)
+    )
+    ones = [
+        Treated(f"{v}", "suppresses", truth[v], seen[v], blank)
+        for v, blank in enumerate(gone)
+        if blank.any()
+    ]
+    groups = group_records({f"{v}": values for v, values in enumerate(seen)}) if ones else {}
+    before = [np.count_nonzero(flags) for flags in held]
+    for found in find_told(ones, groups, groups):
+        by = [v for v in map(int, found.by) if (found.told & (seen[v] >= 0)).any()]
+        if by:
+            held[by[-1]][found.told] = True
+        else:  # that a value is missing tells them
+            held[int(found.one.name)][:] = True
+    return before != [np.count_nonzero(flags) for flags in held]
+
+
+def _give_back(
+    codes: Sequence[Ints],
+    missing: Sequence[int],
+    blanked: Flags,
+    keys: Sequence[Sequence[int]],
+    cutoff: int,
+    held: Sequence[Flags],
+) -> list[Flags]:
+    """Give values back but for those held."""
     whole = [blanked & (c != m) for c, m in zip(codes, missing, strict=True)]
     rows = np.flatnonzero(_concerned(codes, missing, blanked, keys))
     known = [c[rows] for c in codes]
@@ -286,7 +329,7 @@ def give_back(
 
     allowed = [np.count_nonzero(flags) for flags in at_risk()]
     for v, blank in enumerate(whole):
-        back = gone[v].copy()
+        back = gone[v] & ~held[v][rows]
         while back.any():
             gone[v] = blank[rows] & ~back
             found = at_risk()

@@ -19,6 +19,7 @@ from keyhole.core.names import plural
 from keyhole.core.options import Option
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, OptionError
+from keyhole.exposure.recoverable import RecordGroups, Treated, read_by_groups
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.method import AS_CODED, GoalCheck, Outcome, Protected, PublicNote, method
 from keyhole.protection.methods.recoding import became, merged_labels
@@ -33,7 +34,6 @@ from keyhole.protection.options import (
     is_list,
     is_table,
 )
-from keyhole.protection.recoverable import RecordGroups, Treated, read_by_groups
 from keyhole.protection.writeback import put_levels
 
 
@@ -306,7 +306,7 @@ def _split(outcome: Outcome, other: str, area: Ints, people: Floats, small: Flag
     old = before.codes(name).values.astype(np.int64)[outcome.rows]
     known = place >= 0
     # It is a column of places if the areas as they were determine it.
-    one = Treated(other, "drop", before.column(name), place, np.full(len(place), -1), known)
+    one = Treated(other, "drops", place, np.full(len(place), -1), known)
     if (
         len(np.unique(place[known])) < 2
         or read_by_groups(one, RecordGroups.of(old), wholly=True) is None

@@ -1,4 +1,4 @@
-"""Record suppression: records at risk have all their keys blanked, or are removed."""
+"""Record suppression: records at risk have their keys blanked, or are removed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def suppress_records(
         int | None,
         Option("Records in cells smaller than this are at risk; by default 3.", low=2),
     ] = None,
-    blank: Annotated[float | None, _share("Blank all keys of records at risk")] = None,
+    blank: Annotated[float | None, _share("Blank keys of records at risk")] = None,
     remove: Annotated[float | None, _share("Remove records at risk")] = None,
     weight: Annotated[
         str | None,
@@ -75,12 +75,13 @@ def suppress_records(
         ),
     ] = None,
 ) -> Protected:
-    """Blank all keys of records at risk, or remove the records, the fewest that meet the limits.
+    """Blank the keys of records at risk, or remove the records, the fewest that meet the limits.
 
     Notes
     -----
     A missing value is a category of its own. A record is blanked rather than removed; values are
-    given back afterwards where no record comes to be at risk by it.
+    given back afterwards where no more records come to be at risk by it, and none that stays blank
+    can be read off them.
 
     Examples
     --------
