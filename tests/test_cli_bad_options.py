@@ -234,6 +234,7 @@ def test_all_problems_of_the_others_are_told_at_once(people, keyhole):
         "risk --keys sxe,band --cutoff 0",
         "screen --keys sxe,band --sure 7",
         "solve --keys sxe,band --limit 7",
+        "tabulate --rows sxe,band --level 7",
         "synthesise --keys sex --targets sxe,band --seed 1 --out here --cycles -1",
     ],
 )
@@ -279,3 +280,12 @@ def test_a_column_without_values_is_called_so(people, keyhole, words):
     code, _, err = keyhole(verb, people, *options)
     assert code == 2
     assert "must hold numbers. Got only missing values instead: choose another column" in err
+
+
+def test_what_cannot_be_read_is_told_once(people, keyhole):
+    code, _, err = keyhole("tabulate", people, "--rows", "sxe", "--derive", "band = bnad(")
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    code, _, err = keyhole("tabulate", people, "--rows", "sxe", "--missing-codes", "-9")
+    assert code == 2
+    assert len(err.splitlines()) == 1

@@ -121,9 +121,11 @@ def _require_header(question: Question, source: Any, reading: Mapping[str, Any])
 
 
 def columns_anyhow(question: Question, source: Any, reading: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with the columns of a question, where what is declared of others is."""
-    made = [one.name for one in derivations_of(reading.get("derive"))]
+    """Return what is wrong with columns of a question, if a file is not what is declared of it."""
+    if not isinstance(source, str | os.PathLike) or os.path.isdir(source):
+        return []
     try:
+        made = [one.name for one in derivations_of(reading.get("derive"))]
         data = open_records(source, **{name: reading[name] for name in HOW if name in reading})
     except InputError:
         return []
