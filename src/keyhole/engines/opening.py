@@ -78,7 +78,8 @@ def open_for(
         try:
             data = open_records(source, **{**reading, "columns": None})
         except InputError as other:
-            problems += [*other.problems, *columns_anyhow(question, source, reading)]
+            absent = columns_anyhow(question, source, reading)
+            problems += [*other.problems, *absent] if absent else error.problems
             raise type(other)(dict.fromkeys(problems)) from None
         if not question.column_problems(data.names, data.name):
             raise ColumnError([*problems, *error.problems]) from None
