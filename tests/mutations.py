@@ -23,6 +23,8 @@ RENAMED = {"min": "max", "minimum": "maximum", "any": "all", "argmin": "argmax"}
 RENAMED |= {new: old for old, new in RENAMED.items()}
 # Where a change alters words, looks or speed only.
 WORDED = {"__repr__", "_repr_html_", "__str__", "summary", "plot", "plots", "tell", "cast"}
+# What a keyword says of caches, copies, checks of what is known and rows that are not used.
+SPEED = {"strict", "maxsize", "copy", "check_finite", "full_matrices"}
 
 
 class Change(NamedTuple):
@@ -127,7 +129,7 @@ class Finder(ast.NodeVisitor):
             self.generic_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> None:
-        if node.arg not in ("strict", "maxsize"):
+        if node.arg not in SPEED:
             self.generic_visit(node)
 
     def skip(self, node: ast.AST) -> None:

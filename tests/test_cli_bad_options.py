@@ -104,6 +104,20 @@ select --candidates sex,age --limit 0.1 --values agee=2
     --values names 'agee'
 select --candidates sex,age --limit 0.1 --values age=0
     --values must be a table that gives for each column a number above 0
+select --candidates sex,age --limit 0.1 --values age=x,sex=2
+    a number above 0. Got 'age=x' instead
+solve --keys sex,age --limit 0.1 --worth age=-1
+    --worth must be a table that gives for each column a number above 0. Got 'age=-1.0'
+solve --keys sex,age --limit 0.1 --limits sex
+    --limits must be written like A.B=0.02,…. Got sex instead
+solve --keys sex,age --limit 0.1 --limits sex|age=3
+    each a table of `keys` and `limit`, from 0 to 1. Got 'sex.age=3.0' instead
+table --rows sex --protect cell-key --seed 1 --noise-percent 20,5
+    --noise-percent must be two percentages .* like 5,15. Got '20.0,5.0' instead
+table --rows sex --protect cell-key --seed 1 --noise-percent 5,15,25
+    --noise-percent must be two percentages .* like 5,15. Got '5.0,15.0,25.0' instead
+select --candidates sex,age --limit 0.1 --criterion difference --cr-weight 1e308
+    --cr-weight must be a number of at most 1,000,000,000. Got 1e.308
 select --candidates sex,age --limit 0.1 --values age
     --values must be written like A=3,B=2
 select --candidates sex,age --limit 1 --table F99
@@ -212,3 +226,66 @@ def test_all_problems_of_the_others_are_told_at_once(people, keyhole):
     assert "Got 'up', 'down' instead" in said
     words = ("frontier", people, "--candidates", "sxe", "--limit", 2, "--seconds", 0)
     assert len(keyhole(*words)[2].splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "risk --keys sxe,band --cutoff 0",
+        "screen --keys sxe,band --sure 7",
+        "solve --keys sxe,band --limit 7",
+        "tabulate --rows sxe,band --level 7",
+        "synthesise --keys sex --targets sxe,band --seed 1 --out here --cycles -1",
+    ],
+)
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        (("--missing-codes", "agge:-9"), "column 'agge'"),
+        (("--kinds", "agge=category"), "column 'agge'"),
+        (("--derive", "band = band(agge, 5)"), "derived column 'band': column 'agge'"),
+    ],
+)
+def test_what_is_declared_of_columns_is_told_with_the_rest(people, keyhole, verb, declared, said):
+    name, *options = verb.split()
+    code, out, err = keyhole(name, people, *options, *declared)
+    assert (code, out) == (2, "")
+    assert all(words in err for words in (said, "'sxe' is not a column", options[-2])), err
+    assert ("'band' is not a column" in err) == (declared[0] != "--derive")
+    assert len(err.splitlines()) == 3 + (declared[0] != "--derive")
+
+
+def test_what_is_declared_for_a_study_is_told_with_the_rest(people, keyhole):
+    files = [word for flag in ("--puf", "--eif", "--iuf") for word in (flag, people)]
+    ids = ("--puf-id", "weight", "--eif-id", "weight", "--link", "sxe,age", "--alpha", 7)
+    code, _, err = keyhole("study", *files, *ids, "--missing-codes", "agge:-9")
+    assert code == 2
+    assert all(words in err for words in ("--missing-codes names 'agge'", "'sxe'", "--alpha")), err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "risk --keys sex --weight none",
+        "table --rows sex --magnitude none",
+        "tabulate --rows sex --mean none",
+        "protect --plan plan.toml --out out.csv --keys sex",
+    ],
+)
+def test_a_column_without_values_is_called_so(people, keyhole, words):
+    people.write_text("sex,none\n" + "f,\nm,\n" * 9)
+    plan = people.with_name("plan.toml")
+    plan.write_text('[[step]]\nmethod = "round"\ncolumn = "none"\nbase = 5\n')
+    verb, *options = words.replace("plan.toml", str(plan)).split()
+    code, _, err = keyhole(verb, people, *options)
+    assert code == 2
+    assert "must hold numbers. Got only missing values instead: choose another column" in err
+
+
+def test_what_cannot_be_read_is_told_once(people, keyhole):
+    code, _, err = keyhole("tabulate", people, "--rows", "sxe", "--derive", "band = bnad(")
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    code, _, err = keyhole("tabulate", people, "--rows", "sxe", "--missing-codes", "-9")
+    assert code == 2
+    assert len(err.splitlines()) == 1

@@ -71,6 +71,32 @@ def test_a_file_that_is_none_is_refused(
     assert told in refused(tmp_path, name, content)
 
 
+def test_words_of_a_schema_that_make_no_sense_are_noted_with_their_field(tmp_path: Path) -> None:
+    fields = {
+        "age": {"type": "integer", "minimum": SECRET, "maximum": 120},
+        "who": {"type": "object", "properties": None},
+        "sex": {"enum": "F"},
+        "job": None,
+        "pay": {"type": "number", "exclusiveMinimum": True, "minimum": 0, "multipleOf": None},
+        "fit": True,
+    }
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"properties": {"all": {"properties": fields}}}))
+    (form,) = read_forms(path)
+    assert [one.name for one in form.fields] == ["all.age", "all.sex", "all.job", "all.pay",
+                                                 "all.fit"]  # fmt: skip
+    assert form.notes[-5:] == (
+        "'all.age' has 'minimum', which must be a number. Got text instead: it is passed over.",
+        "'all.who' has 'properties', which must be an object. Got null instead: it is passed over.",
+        "'all.sex' has 'enum', which must be a list. Got text instead: it is passed over.",
+        "'all.job' must be a schema. Got null instead: it is taken as text.",
+        "'all.pay' has 'multipleOf', which must be a number. Got null instead: it is passed over.",
+    )
+    path.write_text('{"properties": null}')
+    with pytest.raises(FileError, match="must have fields under 'properties'"):
+        read_forms(path)
+
+
 def test_a_deep_schema_is_refused_and_no_recursion_ends_the_program(tmp_path: Path) -> None:
     node: dict[str, object] = {"type": "string"}
     for _ in range(400):

@@ -53,6 +53,13 @@ def test_bands_and_top_codes_equal_recoding_by_hand(people):
     assert (top.rp, top.cr) == (clipped.rp, clipped.cr)
 
 
+def test_a_tail_of_exactly_the_share_is_coded():
+    """Five of a hundred are the highest 5 %, and begin at a round number; so are the lowest."""
+    levels = [*range(1, 6), *range(20, 110), *range(115, 120)]
+    fixes = cheapest_fix(pl.DataFrame({"age": levels}), keys=["age"], limit=0).fixes
+    assert {"115 and above", "5 and below"} <= {fix.detail for fix in fixes}
+
+
 def test_pooling_rare_categories_equals_recoding_by_hand(people):
     fixes = cheapest_fix(people, keys=["age", "state"], limit=0.01).fixes
     pool = next(f for f in fixes if f.action == "pool" and "5.0%" in f.detail)
@@ -73,6 +80,8 @@ def test_the_best_meets_the_limit_at_the_lowest_price_or_comes_nearest(people):
     assert not any(f.meets for f in hopeless.fixes)
     assert hopeless.best.rp == min(f.rp for f in hopeless.fixes)
     assert cheapest_fix(people, keys=["sex"], limit=0.5).best is None
+    rp = fixes.rp  # which is no more than itself
+    assert not cheapest_fix(people, keys=["sex", "age", "state"], limit=rp).needed
 
 
 def test_missing_stays_a_category_of_its_own_in_every_change():

@@ -193,6 +193,29 @@ def test_what_an_outsider_can_derive_is_told_and_what_can_be_worked_out_is_refus
     assert "probability" not in str(found)
 
 
+@pytest.mark.parametrize("options", [{"protect": "round"}, {"protect": "cell-key"}])
+def test_a_category_left_with_zeros_has_no_row(options):
+    """One person has trade c: a row of zeros would tell that somebody has it."""
+    frame = pl.DataFrame({"area": [0, 1] * 30 + [0], "trade": ["a"] * 20 + ["b"] * 40 + ["c"]})
+    seen = set()
+    for seed in range(1, 30):
+        found = keyhole.table(frame, rows="trade", cols="area", seed=seed, **options)
+        assert found.internal.table.levels[0] == ("a", "b", "c")
+        assert np.prod(found.shape) == len(found.shown) == len(found.cells)
+        for i, levels in enumerate(found.levels):
+            grid = np.moveaxis(found.shown.reshape(found.shape), i, 0)
+            assert all(grid[place].any() for place in range(len(levels)))
+        kept = {(cell.get("trade"), cell.get("area")): cell["value"] for cell in found.cells}
+        audit = found.internal
+        for row in audit.to_frame().iter_rows(named=True):
+            place = row["trade"], int(row["area"]) if row["area"] != "Total" else None
+            place = tuple(None if one == "Total" else one for one in place)
+            assert kept.get(place, 0) == row["shown"]
+        seen.add("c" in found.levels[0])
+    assert False in seen
+    assert (True in seen) == (options["protect"] == "cell-key")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -205,7 +228,14 @@ def test_what_an_outsider_can_derive_is_told_and_what_can_be_worked_out_is_refus
         ),
         ({"protect": "cell-key", "seed": 1, "record_id": "area"}, "must not be tabulated"),
         ({"protect": "cell-key", "seed": 1, "noise": 0}, "noise must be"),
-        ({"protect": "cell-key", "seed": 1, "noise_percent": (9, 3)}, "the smaller one first"),
+        ({"protect": "cell-key", "seed": 1, "noise_percent": (9, 3)}, "Got '9,3' instead"),
+        ({"protect": "cell-key", "seed": 1, "noise_percent": (3, 9)}, "noise_percent needs magnit"),
+        (
+            {"protect": "cell-key", "seed": 1, "magnitude": "income", "noise": 4},
+            "noise is about counts, and magnitude adds up",
+        ),
+        ({"protect": "round", "cost": "cells"}, "cost needs protect to be 'suppress'"),
+        ({"range_percent": 20}, "range_percent needs magnitude or weight"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, said):

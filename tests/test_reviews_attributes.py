@@ -76,6 +76,19 @@ def test_the_report_says_in_a_sentence_what_is_learnt_without_finding_anybody(fo
     assert (one["homogeneous_records"], one["hidden_by_rp"]) == (told, hidden)
 
 
+def test_levels_of_a_variable_that_is_tabulated_are_left_to_the_table(folder):
+    found = reviewed(folder)
+    levels = found.results()["attributes"]["sensitive"]["ill"]["levels"]
+    assert "region" in {one["column"] for one in levels}
+    told = (one for one in levels if one["column"] == "region")
+    count = f">{next(told)['homogeneous']:,}</td>"
+    assert count in (folder / "out/report.html").read_text()
+    reviewed(folder, REVIEW + '[[table]]\nrows = "region"\n', "tabled")
+    page = (folder / "tabled/report.html").read_text()
+    assert "Levels that tell most" in page
+    assert count not in page
+
+
 def test_the_release_is_judged_on_its_files_and_a_coarser_one_is_met(folder):
     found = reviewed(folder)
     file = pl.read_csv(folder / "out" / found.results()["outgoing"]["files"][0])

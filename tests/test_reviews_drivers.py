@@ -66,13 +66,14 @@ def test_no_small_count_is_in_the_record_the_picture_or_the_report(folder):
     assert "Firth" in page
 
 
-def test_the_variable_of_the_table_by_group_is_left_to_it(folder):
-    edit(folder, "[drivers]", '[exposure]\nby = "race1"\n[drivers]')
+@pytest.mark.parametrize("by", ['[exposure]\nby = "race1"', '[[table]]\nrows = "race1"'])
+def test_the_variable_of_another_table_is_left_to_it(folder, by):
+    edit(folder, "[drivers]", f"{by}\n[drivers]")
     done = run(folder)
     found = done.results()["drivers"]
     assert "race1" not in {one["variable"] for one in found["levels"]}
     assert "race1" not in {one["variable"] for one in found["regroupings"] + found["apart"]}
-    assert "The levels of race1 are in the table by group." in done.report.read_text()
+    assert "The levels of race1 are in tables of their own." in done.report.read_text()
 
 
 def test_its_settings_are_checked_with_the_rest(folder):

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import keyhole
+from keyhole.core.options import bind
+from keyhole.errors import OptionError
 from keyhole.reidentification.rates import Rates
 from keyhole.reviews.count_sheets import CountSheet
-from keyhole.reviews.group_tables import exposure_by_group
+from keyhole.reviews.group_tables import enter_tables, exposure_by_group
 from keyhole.reviews.study_chapters import pair_tables, strata_table
 
 SMALLEST = 3
@@ -86,6 +88,22 @@ def figures(cells):
 @example([[1, 1, 2, 2, 9, 9] * 4, [2, 2, 2, 9, 9, 9, 9], [1]])
 @example([[1] * 30 + [2] * 20 + [9] * 40, [1] * 8 + [2] * 6 + [9] * 4, [1, 20, 30, 40], [1], [2]])
 def test_no_small_count_of_a_group_can_be_worked_out(groups):
+    check_groups(groups)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(CELLS, min_size=3, max_size=5),
+    st.sampled_from([{}, {"threshold": 12}, {"protect": "round"}, {"protect": "cell-key"}]),
+)
+@example([[9] * 10, [9] * 2, [1], [2]], {})
+@example([[1] * 30, [2] * 20, [2]], {"protect": "cell-key"})
+def test_a_table_beside_it_does_not_help(groups, options):
+    """What the table suppresses the report does not show, and what it shows is known."""
+    check_groups(groups, options | {"rows": "where", "seed": 1})
+
+
+def check_groups(groups, options=None):
     rows = [
         {"where": f"g{i}", "age": f"{i}-{k}"}
         for i, cells in enumerate(groups)
@@ -93,19 +111,48 @@ def test_no_small_count_of_a_group_can_be_worked_out(groups):
         for _ in range(size)
     ]
     found = keyhole.risk(pl.DataFrame(rows), keys=["age"], by="where", name_small_groups=True)
-    sheet = CountSheet(SMALLEST)
+    sheet, published = CountSheet(SMALLEST), {}
+    if options is not None:
+        try:
+            made = keyhole.table(pl.DataFrame(rows), **options)
+        except OptionError:  # nothing is published
+            return
+        enter_tables(sheet, [(made, bind(keyhole.table, options))])
+        published = {cell["where"]: cell["value"] for cell in made.cells if "where" in cell}
+    reach = {"round": 4, "cell-key": 5}.get((options or {}).get("protect"), 0)
     table = exposure_by_group(sheet, found)
     shown = {row[0]: row[1:] for row in table.cells}
-    if "unknown" in {one.state for one in sheet.counts if one in sheet.groups["where"].sizes}:
+    entered = sheet.groups["where"]
+    left = [one for i, one in enumerate(entered.sizes) if i not in entered.suppressed]
+    if "unknown" in {one.state for one in left} or not entered.named:
         return  # nothing is told but the totals
     known = [figures(cells) for cells in groups]
-    reader = Reader([(i, part) for i in range(len(groups)) for part in "nudt"])
-    total = sum(one["records"] for one in known)
+    pooled = ["" if entered.suppressed else "<3", "", "", ""]
+    rows = [shown.get(f"g{i}", pooled) for i in range(len(groups))]
+    # With what a table tells to within `reach`, None of what it suppresses.
+    told = [published.get(f"g{i}", 0 if reach else None) for i in range(len(groups))]
+    reader = reader_of(known, rows, told, reach)
+    before = None if options is None else reader_of(known, [[""] * 4] * len(rows), told, reach)
     for i, one in enumerate(known):
-        texts = shown.get(f"g{i}", ["<3", "", "", ""])
+        small = [name for name in ("records", "uniques", "risky") if 0 < one[name] < SMALLEST]
+        hidden = ["records"] if published.get(f"g{i}", 0) is None else []
+        for name in dict.fromkeys(small + hidden):
+            parts = {(i, part): times for part, times in PARTS[name].items()}
+            if reader.knows(parts):  # unless the table and the file's totals tell it anyway
+                assert before is not None, (name, i, shown)
+                assert before.knows(parts), (name, i, shown, published)
+
+
+def reader_of(known, rows, told, reach):
+    """A reader of the rows, of a table and of the totals of the file."""
+    reader = Reader([(i, part) for i in range(len(known)) for part in "nudt"])
+    total = sum(one["records"] for one in known)
+    for i, (one, texts) in enumerate(zip(known, rows, strict=True)):
         low, high = read(texts[0])
         least = SMALLEST if texts[0] == "withheld" else 1
         reader.learns({(i, "n"): 1}, max(low, least), high)
+        if told[i] is not None:
+            reader.learns({(i, "n"): 1}, told[i] - reach, told[i] + reach)
         rest = {(i, "n"): 1, (i, "u"): -1, (i, "d"): -2}
         reader.learns({**rest, (i, "t"): -3}, 0, np.inf)
         reader.learns({**rest, (i, "t"): -total}, -np.inf, 0)
@@ -114,14 +161,10 @@ def test_no_small_count_of_a_group_can_be_worked_out(groups):
             if "." not in text or texts[0].isdigit():
                 reader.learns(parts, *read(text, one["records"]))
     for name, parts in PARTS.items():
-        every = {(i, p): times for i in range(len(groups)) for p, times in parts.items()}
+        every = {(i, p): times for i in range(len(known)) for p, times in parts.items()}
         total = sum(one[name] for one in known)
         reader.learns(every, total, total)
-    for i, one in enumerate(known):
-        for name in ("records", "uniques", "risky"):
-            if 0 < one[name] < SMALLEST:
-                parts = {(i, part): times for part, times in PARTS[name].items()}
-                assert not reader.knows(parts), (name, i, shown)
+    return reader
 
 
 STRATUM = st.integers(1, 40).flatmap(

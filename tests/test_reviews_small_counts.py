@@ -82,6 +82,16 @@ def test_a_small_group_is_named_if_the_review_asks_for_it(tmp_path):
 
 
 @pytest.mark.usefixtures("plain_charts")
+def test_what_a_published_table_suppresses_the_report_does_not_show(tmp_path):
+    table = '[[table]]\nrows = "where"\nthreshold = 100\n'
+    page = page_of(tmp_path, {**GROUPS, "other": [9] * 30}, "", table)
+    assert ">430</td>" in page
+    assert ">270</td>" in page
+    assert ">91</td>" not in page
+    assert "groups with fewer than 3 records, or suppressed in a table (4 groups)" in page
+
+
+@pytest.mark.usefixtures("plain_charts")
 def test_where_no_group_can_be_shown_the_report_says_so(tmp_path):
     page = page_of(tmp_path, {"a": [40], "b": [2]})
     assert "no group can be shown" in page

@@ -376,6 +376,28 @@ def test_fewer_records_than_the_cutoff_meet_no_limit():
         solve({"sex": [1, 2]}, keys=["sex"], limit=0.5)
 
 
+def test_the_limit_that_is_missed_by_most_is_named():
+    """All keys: RP 1 against 0.9; b alone: none at risk; a and b: 1 against 0.2."""
+    people = pl.DataFrame({"a": [1, 2, 3, 4, 5, 6], "b": [1, 1, 1, 2, 2, 2], "c": [7] * 6})
+    further = [{"keys": ["b"], "limit": 0.1}, {"keys": ["a", "b"], "limit": 0.2}]
+    asked = {"keys": ["a", "b", "c"], "must": ["a", "b"], "limits": further}
+    asked["ladders"] = {"a": ["a"], "b": ["b"]}
+    with pytest.raises(OptionError) as error:
+        solve(people, limit=0.9, **asked)
+    assert "limits cannot be met: even with only 'a', 'b' released" in str(error.value)
+    assert "RP on 'a', 'b' is 1, above 0.2. Raise the limit, require fewer" in str(error.value)
+    with pytest.raises(OptionError, match=r"limit cannot be met: .* RP is 1, above 0.1\."):
+        solve(people, limit=0.1, **asked)
+
+
+def test_plans_that_coarsen_treat_no_record():
+    """One record alone, and three of which nothing is known, which it could be blanked into."""
+    people = pl.DataFrame({name: [1] * 9 + [2] + [None] * 3 for name in "ab"})
+    for plan in ("backward", "classical"):
+        release = solve(people, keys=["a", "b"], limit=0).greedy[plan]
+        assert (release.suppressed, release.removed, release.columns) == (0, 0, ())
+
+
 def test_further_keys_are_read_and_written():
     kind = KeyLimits()
     value = kind.settle([{"keys": ["sex", "a|b"], "limit": 0.02}, (["age"], 1)])
@@ -383,7 +405,8 @@ def test_further_keys_are_read_and_written():
     assert kind.settle(kind.read(kind.write(value))) == value
     assert kind.settle(kind.shortest(value)) == value
     assert [name for _, name in kind.columns(value)] == ["sex", "a|b", "age"]
-    assert kind.fault(kind.read("sex")) is not None
+    with pytest.raises(ValueError, match="sex"):
+        kind.read("sex")
     asked = bind(solve, {"keys": ["sex"], "limit": 0.1, "limits": "sex"})
     assert asked.problems
 

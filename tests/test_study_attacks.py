@@ -519,6 +519,24 @@ def test_figures_are_in_frame_table_and_picture(copied):
         ({"attacks": "present", "original": 1, "link": ["age", "town"]}, ["'town'"]),
         ({"attacks": "present", "original": 1, "engine": "spark"}, ["engine must be"]),
         ({"attacks": "present", "original": 1, "metric": ["taxicab", "unicity"]}, ["one metric"]),
+        (
+            {
+                "attacks": "present",
+                "original": 1,
+                "strata": "sex",
+                "metric": "taxicab",
+                "blank": "age",
+                "permutations": 3,
+                "eif": {"sex": [1]},
+            },
+            [
+                "strata goes with attacks found",
+                "metric goes",
+                "blank goes",
+                "permutations goes",
+                "eif goes with attacks found",
+            ],
+        ),
     ],
 )
 def test_bad_input_is_told_at_once(options, words):
@@ -530,6 +548,18 @@ def test_bad_input_is_told_at_once(options, words):
         keyhole.study(**given)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_numbers_beyond_64_bits_are_numbers_of_all_three_files():
+    numbers = [2**63 + 1000 * n for n in range(80)]
+    whole = pl.DataFrame(
+        {"a": pl.Series(numbers, dtype=pl.UInt64), "b": [n % 7 for n in range(80)]}
+    )
+    asked = {"attacks": ["present", "singled-out"], "link": ["a", "b"], "numeric": ["a"]}
+    found = keyhole.study(puf=whole[:40], original=whole[:40], control=whole[40:], **asked)
+    small = whole.with_columns(pl.col("a") - 2**63)
+    again = keyhole.study(puf=small[:40], original=small[:40], control=small[40:], **asked)
+    assert found.attacks["present"].success == again.attacks["present"].success == 1
 
 
 def test_types_that_clash_are_told_without_values():

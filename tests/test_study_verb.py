@@ -303,6 +303,15 @@ def test_values_as_they_are_in_the_puf_are_no_perturbation(world):
     assert found.warnings == ()
 
 
+def test_values_that_match_nobody_before_the_perturbation_are_a_warning():
+    puf, eif = {"p": [1], "x": [1], "y": [1]}, {"e": [1], "x": [1], "y": [1]}
+    iuf = {"p": [1], "e": [1], "x": [2]}
+    found = study(puf=puf, eif=eif, iuf=iuf, puf_id="p", eif_id="e", link=["x", "y"],
+                  permutations=0)  # fmt: skip
+    assert (found.suspected, found.perturbation) == (1, None)
+    assert any("not run without the perturbation: linking" in text for text in found.warnings)
+
+
 def test_values_that_cannot_be_undone_are_a_warning():
     puf, eif = {"p": [1], "x": [1], "y": [1]}, {"e": [1], "x": [1], "y": [1]}
     iuf = {"p": [1], "e": [1], "x": ["a"]}
@@ -479,6 +488,10 @@ def test_ids_come_from_the_file_a_release_was_made_from(world):
     asked = {"eif": world.external, "iuf": world.truth, "link": link, "permutations": 0, **IDS}
     assert study(puf=release, ids_from=world.sample, **asked).rates == of(
         world, link=link, permutations=0
+    ).rates  # fmt: skip
+    turned = world.sample.frame.reverse()  # its own ids come first
+    assert study(puf=turned, ids_from=world.sample, **asked).rates == study(
+        puf=turned, **asked
     ).rates  # fmt: skip
     with pytest.raises(InputError, match="in the same rows"):
         study(puf=release.head(9), ids_from=world.sample, **asked)

@@ -1,5 +1,7 @@
 """The building blocks of synthesis against independent computations."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from keyhole.core.options import bind
 from keyhole.data import load
 from keyhole.kernels import nearest_donors
-from keyhole.synthesis.chains import Donors
+from keyhole.synthesis.chains import Donors, _Fold
 from keyhole.synthesis.design import find_knots, make_design, spline_basis
 from keyhole.synthesis.models import (
     Fitted,
@@ -110,6 +112,12 @@ def test_the_gram_matrix_is_the_dense_product(missing):
     assert_allclose(
         design.gram(some, weights, design.codes), x.T @ (weights[some, None] * x), atol=1e-9
     )
+
+
+def test_a_level_of_five_records_has_a_column_of_its_own():
+    data = load(pl.DataFrame({"area": ["a"] * 20 + ["b"] * 5 + ["c"] * 4 + ["d"]}))
+    (block,) = make_design(data, ["area"], np.arange(30), knots=4).blocks
+    assert (block.columns.ravel().tolist(), block.width) == ([0, 1, 2, 2], 3)
 
 
 def test_predictions_are_the_dense_product():
@@ -272,3 +280,37 @@ def test_a_cycle_in_which_nobody_is_left_to_draw_for():
 def test_the_fewest_knots_are_three():
     assert len(find_knots(np.arange(101.0), 3)) == 3
     assert len(find_knots(np.arange(101.0), 2)) == 0
+
+
+NUMBERS = st.integers(0, 12)
+
+
+@settings(max_examples=80)
+@given(
+    st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=8),
+    st.lists(st.tuples(NUMBERS, st.integers(0, 7)), min_size=1, max_size=8),
+)
+def test_the_donor_nearest_to_so_far_apart_is_taken(donors, records):
+    """Of donors with a number and another one that it is ordered with; records have the other."""
+    values, others = np.array(donors, dtype=float).T
+    base = np.array([own for own, _ in records], dtype=float)
+    offered = np.array([[place % len(donors)] for _, place in records])
+    asked = iter([(values, others), (base, base)])
+    none = np.zeros(len(records), dtype=int)
+    fold = SimpleNamespace(
+        _chain=SimpleNamespace(rows=np.arange(99)),
+        _plan=SimpleNamespace(
+            targets=["x"], acceptance=SimpleNamespace(gap=lambda *_: next(asked))
+        ),
+        _recipients=none, _given=none[:, None],
+    )  # fmt: skip
+    source = SimpleNamespace(places=np.arange(len(donors)))
+    found = _Fold._shifted(fold, 0, np.arange(len(records)), source, offered)
+    for own, place, taken in zip(base, offered[:, 0], found[:, 0], strict=True):
+        apart = values[place] - others[place]
+        nearest = min(values, key=lambda value: (abs(value - own - apart), -value))
+        if apart >= 0 and nearest < own:
+            nearest = min((v for v in values if v >= own), default=values.max())
+        if apart < 0 and nearest > own:
+            nearest = max((v for v in values if v <= own), default=values.min())
+        assert values[taken] == nearest

@@ -12,11 +12,18 @@ from keyhole.cli.main import run
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError
-from keyhole.synthesis.associations import associate, compare_relations, related
+from keyhole.synthesis.associations import Association, associate, compare_relations, related
 from keyhole.synthesis.comparisons import pool_rare
+from keyhole.synthesis.constancy import Constancy
 from keyhole.synthesis.constraints import find_constraints, revealing_columns
 from keyhole.synthesis.design import make_level_scores, scores_name
-from keyhole.synthesis.goals import GoalLimits, exposure_goals, homogeneity_goal, relations_goal
+from keyhole.synthesis.goals import (
+    GoalLimits,
+    constancy_goals,
+    exposure_goals,
+    homogeneity_goal,
+    relations_goal,
+)
 from keyhole.synthesis.implicates import Implicates
 from keyhole.synthesis.remaining_risk import contradictions
 from keyhole.synthesis.rules import EditRules
@@ -60,6 +67,7 @@ def test_the_statistic_is_that_of_the_whole_table(seed):
     a, b = random.integers(0, 7, 300), random.integers(0, 4, 300) * 2
     found = associate(a, b)
     assert (found.statistic, found.df) == pytest.approx(slow_chi2(a, b))
+    assert associate(a * 0, b) == Association(0.0, 0.0, 0, 1)
 
 
 def test_chance_is_what_unrelated_columns_reach():
@@ -252,6 +260,21 @@ def test_advice_names_no_option_that_is_taken(targeted):
     assert "without targeted" in advice
     assert "change 1" not in advice
     assert "=" not in told + advice
+    after = exposure_goals(found.exposure, strict, TARGETS, {**asked, "match": "closest"})[-1]
+    assert "match k-closest" in after.advice
+    after = exposure_goals(found.exposure, strict, TARGETS, {**asked, "match": "k-closest"})[-1]
+    assert "match k-closest" not in after.advice
+
+
+@pytest.mark.parametrize(("right", "met"), [(10, True), (60, False)])
+def test_constant_values_are_judged_by_the_placebo(right, met):
+    found = Constancy(100, (), 100, right, 100, 10)
+    goal, values = constancy_goals(found)
+    assert (goal.met, values.met) == (met, True)
+    assert goal.wanted == f"at most {found.bound:.4f}, the placebo's"
+    alone, _ = constancy_goals(Constancy(100, (), 100, right, 0, 0))
+    assert (alone.met, alone.wanted) == (False, "at most the placebo's")
+    assert constancy_goals(Constancy(100, (), 0, 0, 100, 10))[0].met is None
 
 
 # What cannot be judged, and what is said of small groups

@@ -29,6 +29,8 @@ Place = tuple[str | int, ...]
 LARGEST = 1_000_000_000
 LARGEST_CODE = 2**63 - 1
 LARGEST_FLOAT = int(sys.float_info.max)
+# Of a table or list that is no fit value so many entries are shown; more may be data.
+MOST_SHOWN = 3
 
 
 class Kind:
@@ -97,6 +99,8 @@ class Number(Kind):
 
     def fault(self, value: Any) -> str | None:
         fit = isinstance(value, Real) and not isinstance(value, bool)
+        if fit and self.high is None and LARGEST < value < math.inf:
+            return f"a number of at most {LARGEST:,}"
         if fit and isinstance(value, int) and abs(value) > LARGEST_FLOAT:
             return f"{self._words()} of at most 308 digits"
         return None if fit and abs(value) < math.inf and self._holds(value) else self._words()
@@ -480,6 +484,13 @@ class _ByColumn(Kind):
         fit = fit and not any(map(self.each.fault, value.values()))
         return None if fit else f"a table that gives for each column {self.each.fault(None)}"
 
+    def unfit(self, value: Any) -> list[Any]:
+        items = value.items() if isinstance(value, Mapping) else ()
+        wrong = [(name, item) for name, item in items if self.each.fault(item)]
+        plain = all(isinstance(item, str | int | float) for _, item in wrong)
+        few = plain and len(wrong) <= MOST_SHOWN
+        return [f"{name}={item}" for name, item in wrong if few] or [value]
+
     def settle(self, value: Any) -> dict[str, Any]:
         return {name: self.each.settle(item) for name, item in value.items()}
 
@@ -574,6 +585,7 @@ class MissingCodes(_ByColumn):
     purpose: str = "column"
 
     metavar = "CODES"
+    unfit = Kind.unfit
 
     def fault(self, value: Any) -> str | None:
         parts = list(value.values()) if isinstance(value, Mapping) else [value]

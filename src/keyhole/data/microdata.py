@@ -141,7 +141,7 @@ class Microdata:
         series = self.column(name)
         if not series.dtype.is_numeric():
             raise ColumnError(
-                f"weight {name!r} must hold numbers. Got {type_in_words(series.dtype)} instead: "
+                f"weight {name!r} must hold numbers. Got {values_in_words(series)} instead: "
                 f"choose another column, or declare its missing codes."
             )
         values = series.cast(pl.Float64)
@@ -323,6 +323,12 @@ def type_in_words(dtype: pl.DataType) -> str:
         pl.Null: "nothing",
     }
     return words.get(dtype.base_type(), "text" if not dtype.is_nested() else "lists")
+
+
+def values_in_words(series: pl.Series) -> str:
+    """Name what a column holds."""
+    empty = series.null_count() == len(series)
+    return "only missing values" if empty else type_in_words(series.dtype)
 
 
 def require_key(scenario: Any) -> None:

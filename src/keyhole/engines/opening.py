@@ -10,12 +10,15 @@ from typing import Any
 
 from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
+from keyhole.data.deriving import derivations_of
 from keyhole.engines.choose import SPARK, derive_problems, engine_problems, open_records
 from keyhole.engines.protocol import Records
 from keyhole.errors import ColumnError, InputError, OptionError
 
 WHERE = ("engine", "memory", "work_folder", "master")
 """The options that say where data is counted."""
+HOW = ("encoding", "delimiter", "sheet")
+"""How a file is read; what else is said of it is declared of its columns."""
 MOST_OFFERED = 60
 
 
@@ -72,7 +75,12 @@ def open_for(
         data = _opened_anyhow(source, reading, problems)
     except ColumnError as error:
         # A column that is not there is told by what it was to be: all of them are looked at.
-        data = _opened_anyhow(source, {**reading, "columns": None}, [*problems, *error.problems])
+        try:
+            data = open_records(source, **{**reading, "columns": None})
+        except InputError as other:
+            absent = columns_anyhow(question, source, reading)
+            problems += [*other.problems, *absent] if absent else error.problems
+            raise type(other)(dict.fromkeys(problems)) from None
         if not question.column_problems(data.names, data.name):
             raise ColumnError([*problems, *error.problems]) from None
     except InputError as error:
@@ -111,6 +119,18 @@ def _require_header(question: Question, source: Any, reading: Mapping[str, Any])
     where = {name: question.values.get(name) for name in WHERE}
     if problems:
         raise OptionError([*problems, *engine_problems(*where.values())])
+
+
+def columns_anyhow(question: Question, source: Any, reading: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with columns of a question, if a file is not what is declared of it."""
+    if not isinstance(source, str | os.PathLike) or os.path.isdir(source):
+        return []
+    try:
+        made = [one.name for one in derivations_of(reading.get("derive"))]
+        data = open_records(source, **{name: reading[name] for name in HOW if name in reading})
+    except InputError:
+        return []
+    return question.column_problems([*data.names, *made], data.name)
 
 
 def _opened_anyhow(source: Any, reading: Mapping[str, Any], problems: list[str]) -> Records:

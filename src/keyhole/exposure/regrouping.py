@@ -285,8 +285,8 @@ def _merges(
     done = set()
     for level in range(grouping.size):
         with_ = [commonest] if not grouping.ordered or level == grouping.missing else []
-        if grouping.ordered is not False and level != grouping.missing:
-            with_ += [one for one in (level - 1, level + 1) if 0 <= one <= last]
+        if grouping.ordered is not False and level < last:
+            with_.append(level + 1)  # the one below was joined with it before
         for other in with_:
             pair = frozenset((level, other))
             if other != level and pair not in done:

@@ -15,7 +15,7 @@ from keyhole.core.kinds import Kind, Number, Place, Whole
 from keyhole.core.names import quoted
 from keyhole.core.options import Option
 from keyhole.core.toml import toml_value
-from keyhole.data.microdata import Microdata
+from keyhole.data.microdata import Microdata, values_in_words
 from keyhole.data.missing import text_forms
 from keyhole.errors import InputError
 
@@ -140,12 +140,12 @@ def exactly_one(options: Options, *names: str) -> list[str]:
 
 def numeric_problems(data: Microdata, names: Sequence[str], *, dates: bool = False) -> list[str]:
     """Say of each column that does not hold numbers, or dates where these will do, so."""
-    kinds = {name: data.column(name).dtype for name in names}
+    columns = {name: data.column(name) for name in names}
     return [
-        f"column {name!r} must hold numbers{' or dates' * dates}. Got other values instead: choose "
-        f"another column, or declare its missing codes."
-        for name, kind in kinds.items()
-        if not (kind.is_numeric() or (dates and kind.is_temporal()))
+        f"column {name!r} must hold numbers{' or dates' * dates}. Got {values_in_words(one)} "
+        f"instead: choose another column, or declare its missing codes."
+        for name, one in columns.items()
+        if not (one.dtype.is_numeric() or (dates and one.dtype.is_temporal()))
     ]
 
 

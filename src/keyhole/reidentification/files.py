@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +18,11 @@ from keyhole.data.deriving import derivations_of, fit_derivations
 from keyhole.data.implicates import first_implicate
 from keyhole.data.microdata import Microdata, require_key
 from keyhole.data.reading import load
-from keyhole.engines.opening import DataFile
+from keyhole.engines.opening import HOW, DataFile
 from keyhole.errors import ColumnError, InputError, OptionError
 
 if TYPE_CHECKING:
     from keyhole.environment.scenarios.recoding import ScenarioKey
-
-HOW = ("encoding", "delimiter", "sheet")
-"""How a file is read; what else is said of it is declared of its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +84,7 @@ class _Reader:
         self._error: type[InputError] = OptionError
         self._columns: set[str] = set()
         self._derived: dict[str, str] = {}
+        self._unread = False
 
     def read(self, source: Any, name: str, columns: Sequence[str] = ()) -> Microdata | None:
         """Read a file, or return none; a frame, which has no name, is called by its part."""
@@ -109,13 +108,18 @@ class _Reader:
         except InputError as error:
             self._error = type(error)
             self._problems += error.problems
+            with suppress(InputError):  # what is declared of its columns is looked at all the same
+                self._columns.update(load(given, **{n: how[n] for n in HOW if n in how}).names)
+                return None
+            self._unread = True
             return None
         self._columns.update(data.names)
         return data.replace(name=name) if data.name == "data" else data
 
     def require(self, sources: Iterable[Any], told: Iterable[str]) -> None:
         """Raise what is wrong with the files, if anything is, with what was told before."""
-        wrong = self._problems or declaration_problems(sources, self._columns)
+        declared = [] if self._unread else declaration_problems(sources, self._columns)
+        wrong = [*self._problems, *declared]
         if wrong:
             raise self._error(dict.fromkeys([*told, *wrong]))
 

@@ -20,6 +20,11 @@ from keyhole.reidentification.variables import alike, as_floats, strangers, vari
 
 # Scaled numbers: those beyond the release's range, and missing ones, are 1 away from all others.
 BEYOND, MISSING = 2.0, 9.0
+# What only finding people by linking has a use for.
+OF_LINKAGE = (
+    "eif", "iuf", "puf_id", "eif_id", "metric", "alpha", "threshold", "cuts", "scores", "orders",
+    "rank_cap", "strata", "name_small_groups", "permutations", "blank",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +103,13 @@ def attack_problems(question: Question) -> Iterator[Problem]:
                 template = f"{{{option}}} and {{{other}}} both name {{0!r}}. Take it out of one."
                 yield Problem(template, name)
     if not is_linkage_asked(question.values):
+        for name in OF_LINKAGE:
+            value, default = question.values[name], question.parameters[name].settled_default
+            # Of data it is not asked whether they are the same.
+            if value is not default and (default is None or value != default):
+                yield Problem(f"{{{name}}} goes with {{attacks}} found. Add that, or leave it out.")
+        if question.original is not None and question.ids_from is not None:
+            yield Problem("{ids_from} and {original} both give the people. Leave one of them out.")
         for text in strangers(question.numeric, attack_columns(question), ""):
             yield Problem("{numeric}{0}", text)
 
@@ -156,10 +168,7 @@ def encode_people(
 
 def _together(columns: Sequence[pl.Series]) -> pl.Series:
     """Put columns of one family under one another."""
-    whole = columns[0]
-    for column in columns[1:]:
-        whole = pl.concat([one.rename("") for one in alike(whole, column)])
-    return whole
+    return pl.concat([one.rename("") for one in alike(*columns)])
 
 
 def _codes(values: pl.Series, *, missing: bool = False) -> Floats:

@@ -181,20 +181,20 @@ def family_of(dtype: pl.DataType) -> str:
     return words.get(dtype.base_type(), "text")
 
 
-def alike(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Bring two columns of one family, or one without any value, to one type."""
-    if is_empty(one):
-        return one.clear(len(one)).cast(other.dtype), other
-    if is_empty(other):
-        return one, other.clear(len(other)).cast(one.dtype)
-    return _plain(one, other), _plain(other, one)
+def alike(*columns: pl.Series) -> tuple[pl.Series, ...]:
+    """Bring columns of one family, some perhaps without any value, to one type."""
+    known = [column for column in columns if not is_empty(column)]
+    if len(known) > 1:
+        columns = tuple(c if is_empty(c) else _plain(c, known) for c in columns)
+    kind = next((c.dtype for c in columns if not is_empty(c)), columns[-1].dtype)
+    return tuple(c.clear(len(c)).cast(kind) if is_empty(c) else c for c in columns)
 
 
-def _plain(series: pl.Series, other: pl.Series) -> pl.Series:
+def _plain(series: pl.Series, known: Sequence[pl.Series]) -> pl.Series:
     family = family_of(series.dtype)
     if family == "numbers":
-        whole = series.dtype.is_integer() and other.dtype.is_integer()
-        return series.cast(_whole_type(series, other) if whole else pl.Float64)
+        whole = all(column.dtype.is_integer() for column in known)
+        return series.cast(_whole_type(*known) if whole else pl.Float64)
     if family == "dates":
         return series.cast(pl.Datetime("us"))
     if family == "durations":

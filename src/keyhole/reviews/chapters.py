@@ -143,9 +143,9 @@ def driver_tables(review: Review, found: Drivers) -> list[Table]:
         f"Left out are levels of which a count below {smallest} could be worked out: of their "
         f"records, of those at risk, or of those that are not."
     )
-    elsewhere = review.exposure.by
-    by = [f"The levels of {elsewhere} are in the table by group."] if elsewhere else []
-    return [replace(levels, notes=[*levels.notes, left_out, *by]), *moves]
+    named = ", ".join(review.tabulated)
+    elsewhere = [f"The levels of {named} are in tables of their own."] if named else []
+    return [replace(levels, notes=[*levels.notes, left_out, *elsewhere]), *moves]
 
 
 def fix_table(found: Fixes) -> Table:
@@ -164,6 +164,8 @@ def attributes_chapter(review: Review, results: Mapping[str, Any]) -> Chapter | 
         [level.column, level.level, name, f"{level.homogeneous:,}", f"{level.records:,}"]
         for name, one in found.sensitive.items()
         for level in (one.levels if one.disclosed else ())
+        # Tables tell of their levels, and withhold others than this one would.
+        if level.column not in review.tabulated
     ]
     if levels:
         head = ["key", "level", "tells", "records in such cells", "of"]

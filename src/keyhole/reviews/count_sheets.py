@@ -198,6 +198,7 @@ class CountSheet:
     relations: list[_Relation] = field(default_factory=list)
     differences: list[tuple[Count, Count]] = field(default_factory=list)
     groups: dict[str, Any] = field(default_factory=dict)
+    published: dict[str, list[Any]] = field(default_factory=dict)  # by column, of tables
     settled: bool = False
 
     def total(self, value: int) -> Count:

@@ -1,21 +1,28 @@
 """Tables by group: which groups have a row, and what is shown of each.
 
 Groups below the smallest count shown are neither named nor described, unless the review asks for
-them by name; of groups a few times as large only the size is shown. What remains is decided by the
-count sheet of the chapter (`keyhole.reviews.count_sheets`).
+them by name; of groups a few times as large only the size is shown. Nor are groups that a table to
+be published suppresses: what one of the two hides the other must not show. What remains is decided
+by the count sheet of the report (`keyhole.reviews.count_sheets`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from keyhole.core.options import Question
 from keyhole.core.tables import Table
+from keyhole.exposure.regrouping import MISSING
+from keyhole.protection.tables.asked import NOISE
 from keyhole.reviews.count_sheets import Count, CountSheet, IfExact
+from keyhole.reviews.settings import counts_published
 
 if TYPE_CHECKING:
     from keyhole.exposure.cells import Exposure
+    from keyhole.protection.tables.result import ProtectedTable
 
 
 # Groups smaller than this many times the smallest count shown have a size and nothing else: all
@@ -25,16 +32,21 @@ DESCRIBED_FROM = 4
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The groups of a table: their names and sizes, and the places of those with a row."""
+    """The groups of a table: their names and sizes, and the places of those with a row.
+
+    `suppressed`: the places of those that a table to be published suppresses.
+    """
 
     labels: Sequence[str]
     sizes: Sequence[Count]
     named: Sequence[int]
     smallest: int
+    suppressed: Collection[int] = ()
 
     def is_described(self, place: int, times: int = DESCRIBED_FROM) -> bool:
         """Tell whether anything but its size is shown of a group."""
-        return self.sizes[place].value >= times * self.smallest
+        large = self.sizes[place].value >= times * self.smallest
+        return large and place not in self.suppressed
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
         """Lay out a row for each named group, and one for all that are not named."""
@@ -57,20 +69,62 @@ class _Pooled:
 
     def __str__(self) -> str:
         smallest, sizes = self.groups.smallest, self.groups.sizes
+        suppressed = self.groups.suppressed
         sizes[0].sheet.settle()
-        if any(size.state == "unknown" for size in sizes):
+        if any(one.state == "unknown" for i, one in enumerate(sizes) if i not in suppressed):
             return "no group can be shown without telling the size of a small one"
         pooled = len(sizes) - len(self.groups.named)
         many = "group" if pooled == 1 else "groups"
-        return f"groups with fewer than {smallest} records ({pooled:,} {many})"
+        also = ", or suppressed in a table" if suppressed else ""
+        return f"groups with fewer than {smallest} records{also} ({pooled:,} {many})"
+
+
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """What a table to be published shows of groups by label, to within `reach`."""
+
+    shown: Mapping[str, float | None]
+    reach: float
+
+    def bounds(self, label: str) -> Bounds | None:
+        """Return between which numbers the size of a group is; None if it is suppressed."""
+        # A group that rounding or noise leaves with zeros has no row.
+        value = self.shown.get(label, 0 if self.reach else None)
+        return None if value is None else (value - self.reach, value + self.reach)
+
+
+def enter_tables(sheet: CountSheet, made: Iterable[tuple[ProtectedTable, Question]]) -> None:
+    """Enter what tables to be published tell of groups; each stands beside what it was asked."""
+    for table, asked in made:
+        if not counts_published(asked):
+            continue
+        noise = asked.noise or NOISE[0]
+        reach = {"round": (table.base or 1) - 1, "cell-key": noise}.get(table.protect, 0)
+        cells: Any = table.cells
+        for name in table.variables:
+            shown = {
+                MISSING if cell[name] is None else str(cell[name]): cell["value"]
+                for cell in cells
+                if name in cell and len(cell["total_over"]) == len(table.variables) - 1
+            }
+            sheet.published.setdefault(name, []).append(_Published(shown, reach))
 
 
 def enter_groups(
-    sheet: CountSheet, by: str, sizes: Sequence[tuple[str, int]], asked: Collection[str] = ()
+    sheet: CountSheet,
+    by: str,
+    sizes: Sequence[tuple[str, int]],
+    asked: Collection[str] = (),
+    *,
+    own: bool = True,
 ) -> Groups:
     """Enter the sizes of groups, which add up to a known total.
 
-    The same groups in another table of the chapter are entered once.
+    The same groups in another table of the chapter are entered once. `own` says that they are
+    groups of the file that tables are made of.
 
     Examples
     --------
@@ -86,17 +140,54 @@ def enter_groups(
       groups with fewer than 3 records (1 group)
     """
     known: Groups | None = sheet.groups.get(by)
-    same = known is not None and known.is_of(sizes)
-    if known is None or not same:
-        counts = [sheet.count(size, floor=1) for _, size in sizes]
-        sheet.add_up(counts, sum(size for _, size in sizes))
+    if known is not None and known.is_of(sizes):
+        counts, suppressed = [*known.sizes], known.suppressed
     else:
-        counts = [*known.sizes]
+        told = _told(sheet, by, sizes) if own else [[]] * len(sizes)
+        suppressed = [i for i, one in enumerate(told) if None in one]
+        counts = [_size(sheet, size, one) for (_, size), one in zip(sizes, told, strict=True)]
+        sheet.add_up(counts, sum(size for _, size in sizes))
     labels = [label for label, _ in sizes]
-    named = [i for i, (label, size) in enumerate(sizes) if size >= sheet.smallest or label in asked]
-    groups = Groups(labels, counts, named, sheet.smallest)
+    named = [
+        i
+        for i, (label, size) in enumerate(sizes)
+        if (size >= sheet.smallest or label in asked) and i not in suppressed
+    ]
+    groups = Groups(labels, counts, named, sheet.smallest, suppressed)
     sheet.groups.setdefault(by, groups)
     return groups
+
+
+def _told(
+    sheet: CountSheet, by: str, sizes: Sequence[tuple[str, int]]
+) -> list[list[Bounds | None]]:
+    """Return what each published table tells of each group.
+
+    Where these are finer than those of a table, or have other names, no group may be shown, as if
+    every one were suppressed.
+    """
+    tables: list[_Published] = sheet.published.get(by, [])
+    told = [[table.bounds(label) for table in tables] for label, _ in sizes]
+    finer = any(name in sheet.published for name in by.split(", ") if name != by)
+    true = all(
+        low <= size <= high
+        for (_, size), bounds in zip(sizes, told, strict=True)
+        for low, high in filter(None, bounds)
+    )
+    return told if true and not finer else [[None]] * len(sizes)
+
+
+def _size(sheet: CountSheet, size: int, told: Sequence[Bounds | None]) -> Count:
+    """Enter the size of a group, with what published tables tell of it."""
+    if None not in told and (size, size) in told:
+        return sheet.total(size)
+    count = sheet.count(size, floor=1)
+    if None in told:
+        count.state = "unknown"
+    for low, high in filter(None, told):
+        sheet.at_least([(count, 1)], math.ceil(low))
+        sheet.at_least([(count, -1)], -math.floor(high))
+    return count
 
 
 def exposure_by_group(sheet: CountSheet, found: Exposure, asked: Collection[str] = ()) -> Table:

@@ -90,7 +90,7 @@ def table_chapters(results: Mapping[str, Any]) -> list[tuple[Table, str, str]]:
 def _published(number: int, one: AuditedTable) -> tuple[Table, str, str]:
     table, audit = one.published.tables()[0], one.audit
     # How many are unsafe by themselves would tell which, where few are suppressed.
-    every = f"of {audit.cells:,} cells, totals included"
+    every = f"of {len(one.published.cells):,} cells, totals included"
     if one.published.protect == "none":
         hidden = Table(table.title, [], [], ["It is not protected: its cells are not shown here."])
         return hidden, "", ""

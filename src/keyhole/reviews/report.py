@@ -16,6 +16,7 @@ from keyhole.reviews import (
 )
 from keyhole.reviews.asked import asked_terms
 from keyhole.reviews.count_sheets import CountSheet, hide_counts, rule, smallest_shown
+from keyhole.reviews.group_tables import enter_tables
 from keyhole.reviews.limits import better_in_words
 from keyhole.reviews.methods import assumptions, methods_used
 from keyhole.reviews.rendering import inline_drawing, markup, picture_label, render_page
@@ -39,6 +40,9 @@ def _context(found: ReviewResult) -> dict[str, Any]:
     # One sheet for the whole report: what one table shows is not hidden by another in vain.
     smallest = smallest_shown(review.exposure.cutoff)
     sheet = CountSheet(smallest)
+    if "table" in results:
+        made = (one.published for one in results["table"].made)
+        enter_tables(sheet, zip(made, review.table, strict=True))
     of_stages: dict[str, Callable[[Any], Any]] = {
         "screen": protection_chapters.screen_said,
         "uniques": chapters.uniques_tables,
@@ -48,9 +52,9 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "solve": lambda found: found.tables()[:3],
         "frontier": lambda found: found.tables()[-1],
     }
-    made = {n: chapter(results[n]) if n in results else None for n, chapter in of_stages.items()}
+    plain = {n: chapter(results[n]) if n in results else None for n, chapter in of_stages.items()}
     return {
-        **made,
+        **plain,
         "review": review,
         "results": results,
         "limits": found.limits,

@@ -121,6 +121,14 @@ class Review:
     tabulate: tuple[Question, ...] = ()
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
 
+    @property
+    def tabulated(self) -> list[str]:
+        """The columns by which tables of the report, and those to be published, count records."""
+        by = [one.by for one in (self.exposure, self.selection) if one is not None and one.by]
+        strata = () if self.study is None or self.study.puf is not None else self.study.strata
+        tables = [(*one.rows, *(one.cols or ())) for one in self.table if counts_published(one)]
+        return list(dict.fromkeys([*by, *strata, *(name for one in tables for name in one)]))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values; sections that were not asked for are null."""
         found = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
@@ -148,6 +156,11 @@ class Review:
             if not found[name]:
                 del found[name]  # older reviews have none
         return {k: v for k, v in found.items() if k not in ("path", "sha256")}
+
+
+def counts_published(asked: Question) -> bool:
+    """Tell whether a table counts records, and is to be published."""
+    return asked.protect != "none" and asked.magnitude is None and asked.weight is None
 
 
 def _plain(settings: Any) -> Any:

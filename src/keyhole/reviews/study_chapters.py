@@ -135,7 +135,7 @@ def strata_table(study: Study, sheet: CountSheet, asked: Question) -> Table | No
     # The strata of another file are other groups.
     by = strata if asked.puf is None else f"{strata} of {asked.puf}"
     sizes = [(part.label, part.rates.puf_records) for part in parts]
-    groups = enter_groups(sheet, by, sizes, asked.named_groups)
+    groups = enter_groups(sheet, by, sizes, asked.named_groups, own=asked.puf is None)
     rows: list[list[object]] = []
     entered: list[tuple[Count, Count]] = []
     for place, (part, size) in enumerate(zip(parts, groups.sizes, strict=True)):

@@ -11,8 +11,9 @@ from keyhole.core.options import Problem as OptionProblem
 from keyhole.core.options import Question, bind, parameters_of
 from keyhole.data import Microdata, load
 from keyhole.data.deriving import fit_derivations
+from keyhole.engines.opening import HOW
 from keyhole.errors import InputError
-from keyhole.reidentification.files import HOW, blank_variables, declared_for, linking_keys
+from keyhole.reidentification.files import blank_variables, declared_for, linking_keys
 from keyhole.reidentification.scores import load_scores
 from keyhole.reidentification.study import study
 from keyhole.reidentification.truth import find_truth

@@ -68,6 +68,15 @@ class KeyLimits(Kind):
         what = "a list of keys with their limits, each a table of `keys` and `limit`, from 0 to 1"
         return None if fit else what
 
+    def unfit(self, value: Any) -> list[Any]:
+        """Return the limits that are none, with their keys."""
+        wrong = {
+            "|".join(Columns().settle(keys)): limit
+            for keys, limit in _pairs(value) or ()
+            if not Columns().fault(keys) and Number(low=0, high=1).fault(limit)
+        }
+        return Amounts(number=Number(low=0, high=1)).unfit(wrong) if wrong else [value]
+
     def settle(self, value: Any) -> tuple[tuple[tuple[str, ...], float], ...]:
         """Return pairs of a key and its limit."""
         return tuple((Columns().settle(keys), float(x)) for keys, x in _pairs(value) or ())
@@ -77,8 +86,9 @@ class KeyLimits(Kind):
         found = []
         for part in split_words(text, ",", plain=False) if text.strip() else ():
             names, *rest = split_words(part, "=", plain=False)
-            limit = Number().read(rest[0]) if len(rest) == 1 else part
-            found.append((tuple(split_words(names, "|")), limit))
+            if len(rest) != 1:
+                raise ValueError(part)
+            found.append((tuple(split_words(names, "|")), Number().read(rest[0])))
         return found
 
     def write(self, value: Any) -> str:

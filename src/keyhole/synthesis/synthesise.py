@@ -34,8 +34,8 @@ from keyhole.data.implicates import MOST_IMPLICATES
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines.choose import cluster_for, derive_problems, is_of_pyspark
-from keyhole.engines.opening import DataFile
-from keyhole.errors import InputError, OptionError
+from keyhole.engines.opening import DataFile, columns_anyhow
+from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.kernels.arrays import Array, Flags, Ints
@@ -410,7 +410,10 @@ def _opened(question: Question, source: Any, problems: list[str]) -> tuple[Micro
         opened = cluster.load(source) if cluster and on_spark else load(source, **reading)
         opened.require_records()
     except InputError as error:
-        raise type(error)(dict.fromkeys([*problems, *error.problems])) from None
+        problems += error.problems
+        if isinstance(error, ColumnError):  # of what is declared
+            problems += columns_anyhow(question, source, reading)
+        raise type(error)(dict.fromkeys(problems)) from None
     problems += question.column_problems(opened.names, opened.name)
     return opened, draw_here if cluster is None else cluster.draw
 

@@ -15,6 +15,7 @@ from keyhole.core.names import quoted
 from keyhole.data import Microdata, load
 from keyhole.data.columns import Codes, encode
 from keyhole.data.implicates import find_implicates
+from keyhole.data.microdata import values_in_words
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
 from keyhole.kernels.arrays import Floats
 
@@ -117,8 +118,8 @@ def numbers(data: Microdata, name: str) -> Floats:
     series = data.column(name)
     if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
         raise ColumnError(
-            f"column {name!r} of {data.name!r} must hold numbers. Got other values instead: "
-            f"choose another column, or declare its missing codes."
+            f"column {name!r} of {data.name!r} must hold numbers. Got {values_in_words(series)} "
+            f"instead: choose another column, or declare its missing codes."
         )
     return physical(series)
 

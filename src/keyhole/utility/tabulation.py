@@ -17,7 +17,7 @@ from keyhole.core.shared import EngineInMemory, Level, Names
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.data.columns import named
-from keyhole.engines.opening import DataFile
+from keyhole.engines.opening import DataFile, columns_anyhow
 from keyhole.errors import ColumnError, InputError
 from keyhole.kernels.arrays import Floats
 from keyhole.results import Result
@@ -246,7 +246,11 @@ def tabulate(
         implicates = load_implicates(data, question.columns(), **reading)
         weights, values = figures_of(implicates, question.weight, question.mean)
     except InputError as error:
-        raise type(error)([*question.problems, *error.problems]) from None
+        problems = [*question.problems, *error.problems]
+        told = " ".join(error.problems)
+        if not any(f"column {name!r} is not" in told for name in question.columns()):
+            problems += columns_anyhow(question, data, reading)
+        raise type(error)(dict.fromkeys(problems)) from None
     question.require()
     estimator = Estimator(implicates, weights, values, question.share, question.level)
     down, across = question.rows, question.cols or ()

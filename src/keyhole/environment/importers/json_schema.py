@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import zip_longest
@@ -218,10 +218,13 @@ class _Shapes:
         self.notes: _Notes = {}
         self.broken: dict[str, None] = {}
         self._nodes = 0
+        self._path: list[str] = []
 
     def shape(self, node: Any, refs: tuple[str, ...] = (), depth: int = 0) -> _Shape:
         """Return the shape of a node, which these references and so many steps led to."""
         if not isinstance(node, Mapping):  # true and false are schemas too
+            if not isinstance(node, bool):
+                self._note(f"must be a schema. Got {_kind(node)} instead: it is taken as text.")
             return _Shape(open=True)
         self._nodes += 1
         if depth > DEEPEST:
@@ -231,9 +234,15 @@ class _Shapes:
                 f"the schema must unfold to at most {MOST_NODES:,} parts. Its references repeat "
                 f"one another too often: give the parts as forms of their own."
             )
+        for key, (what, fits) in _WHAT.items():
+            if key in node and not fits(node[key]):
+                self._note(f"has {key!r}, which must be {what}. Got {_kind(node[key])} instead: "
+                           f"it is passed over.")  # fmt: skip
         found = _own(node)
         for name, child in _mapping(node.get("properties")).items():
+            self._path.append(str(name))
             found.properties[str(name)] = self.shape(child, refs, depth + 1)
+            self._path.pop()
         listed = [*_parts(node, "items"), *_parts(node, "prefixItems")]
         if isinstance(node.get("items"), Mapping):
             listed.append(node["items"])
@@ -246,6 +255,10 @@ class _Shapes:
             found = _both(found, self.shape(target, (*refs, ref), depth + 1))
         branches = [self.shape(one, refs, depth + 1) for one in _alternatives(node)]
         return _both(found, reduce(_either, branches)) if branches else found
+
+    def _note(self, text: str) -> None:
+        place = shown(".".join(self._path)) if self._path else "the schema"
+        self.notes[f"{place} {text}"] = None
 
     def _target(
         self, node: Mapping[str, Any], refs: tuple[str, ...]
@@ -286,6 +299,27 @@ class _Shapes:
             else:
                 return None
         return node if isinstance(node, Mapping) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_LISTS = ("enum", "anyOf", "oneOf", "allOf", "prefixItems")
+_WHAT: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "properties": ("an object", lambda value: isinstance(value, Mapping)),
+    **dict.fromkeys(_LISTS, ("a list", lambda value: isinstance(value, list))),
+    **dict.fromkeys(("minimum", "maximum", "multipleOf"), ("a number", _is_number)),
+    # In draft 4 they say whether the other bounds are exclusive.
+    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"),
+                    ("a number", lambda value: isinstance(value, int | float))),
+}  # fmt: skip
+"""What some words of JSON Schema must be."""
+
+
+def _kind(value: Any) -> str:
+    names = {type(None): "null", str: "text", bool: "true or false", list: "a list"}
+    return names.get(type(value), "a number" if _is_number(value) else "an object")
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:
@@ -332,7 +366,7 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e15:
+    if not _is_number(value) or abs(value) > 1e15:
         return None
     return value if math.isfinite(value) else None
 

@@ -20,7 +20,7 @@ import polars as pl
 from keyhole.core.kinds import Number, Text
 from keyhole.core.notes import Note
 from keyhole.core.options import Option
-from keyhole.data.microdata import Microdata
+from keyhole.data.microdata import Microdata, values_in_words
 from keyhole.exposure.fix import Fix
 from keyhole.kernels.arrays import Flags
 from keyhole.protection.method import Method, P, Protected, PublicNote, method
@@ -149,8 +149,8 @@ def _unfit(data: Microdata, options: Options, *, top: bool) -> list[str]:
     dtype, replace = series.dtype, options.get("replace", "limit")
     if not (dtype.is_numeric() or dtype in (pl.Date, pl.Datetime)):
         return [
-            f"column {name!r} must hold numbers or dates. Got other values instead: choose "
-            f"another column, or declare its missing codes."
+            f"column {name!r} must hold numbers or dates. Got {values_in_words(series)} instead: "
+            f"choose another column, or declare its missing codes."
         ]
     if "value" in options and dtype.is_numeric() == isinstance(options["value"], date):
         kind = "a number" if dtype.is_numeric() else "a date"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from keyhole.core.kinds import Kind, Number, Whole
+from keyhole.core.kinds import MOST_SHOWN, Kind, Number, Whole
 from keyhole.core.options import Option, Problem, Question
 from keyhole.data import Microdata
 from keyhole.errors import InputError
@@ -25,62 +24,65 @@ LARGEST = {"suppress": 20_000, "round": 20_000, "cell-key": 500_000, "none": 500
 MOST_DISTINCT, FEWEST = 0.5, 50
 # The noise of cell keys unless it is asked for: the largest, and its variance.
 NOISE = (5, 2.0)
+# What only one way to protect a table has a use for; and what only amounts, and only counts, have.
+OF_METHOD = {
+    "suppress": ("cost", "total_known", "singletons"),
+    "cell-key": (
+        "noise", "noise_variance", "smallest_published", "noise_percent", "record_id", "add_up",
+    ),
+}  # fmt: skip
+OF_AMOUNTS = ("noise_percent", "singletons")
+OF_COUNTS = ("noise", "noise_variance", "smallest_published")
 
 
-@dataclass(frozen=True, slots=True)
-class _Dominance(Kind):
-    """The two numbers of a dominance rule."""
+class _Pair(Kind):
+    """Two numbers, typed with a comma between them."""
 
-    metavar: ClassVar[str] = "n,k"
-    size = Whole(low=1)
-    percent = Number(above=0, below=100)
+    parts: ClassVar[tuple[Number, Number]]
 
-    def fault(self, value: Any) -> str | None:
-        fit = isinstance(value, tuple | list) and len(value) == 2
-        fit = fit and not self.size.fault(value[0]) and not self.percent.fault(value[1])
-        return None if fit else (
-            "n,k: a whole number of contributors and the percent of a cell they may have, above 0 "
-            "and below 100"
-        )  # fmt: skip
+    def fits(self, value: Any) -> bool:
+        two = isinstance(value, tuple | list) and len(value) == 2
+        return two and not any(n.fault(x) for n, x in zip(self.parts, value, strict=True))
 
-    def settle(self, value: Any) -> tuple[int, float]:
-        return self.size.settle(value[0]), self.percent.settle(value[1])
+    def unfit(self, value: Any) -> list[Any]:
+        short = isinstance(value, tuple | list) and 0 < len(value) <= MOST_SHOWN
+        return [",".join(map(str, value)) if short else value]
+
+    def settle(self, value: Any) -> tuple[Any, ...]:
+        return tuple(n.settle(x) for n, x in zip(self.parts, value, strict=True))
 
     def read(self, text: str) -> Any:
         # What is no number is left for `fault` to refuse.
         first, *rest = text.split(",")
-        return (self.size.read(first), *map(self.percent.read, rest))
+        return (self.parts[0].read(first), *map(self.parts[1].read, rest))
 
     def write(self, value: Any) -> str:
-        return f"{self.size.write(value[0])},{self.percent.write(value[1])}"
+        return ",".join(n.write(x) for n, x in zip(self.parts, value, strict=True))
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "prefixItems": [self.size.schema(), self.percent.schema()]}
+        return {"type": "array", "prefixItems": [number.schema() for number in self.parts]}
 
 
-@dataclass(frozen=True, slots=True)
-class _Range(Kind):
+class _Dominance(_Pair):
+    """The two numbers of a dominance rule."""
+
+    metavar = "n,k"
+    parts = Whole(low=1), Number(above=0, below=100)
+    what = (
+        "n,k: a whole number of contributors and the percent of a cell they may have, above 0 and "
+        "below 100"
+    )
+
+
+class _Range(_Pair):
     """The least and the largest of a percentage."""
 
-    metavar: ClassVar[str] = "LEAST,LARGEST"
-    percent = Number(low=0, high=100)
+    metavar = "LEAST,LARGEST"
+    parts = Number(low=0, high=100), Number(low=0, high=100)
+    what = "two percentages from 0 to 100, the smaller one first, like 5,15"
 
-    def fault(self, value: Any) -> str | None:
-        fit = isinstance(value, tuple | list) and len(value) == 2
-        fit = fit and not any(map(self.percent.fault, value)) and value[0] <= value[1] > 0
-        return None if fit else "two percentages from 0 to 100, the smaller one first"
-
-    def settle(self, value: Any) -> tuple[float, float]:
-        return self.percent.settle(value[0]), self.percent.settle(value[1])
-
-    def read(self, text: str) -> Any:
-        return tuple(map(self.percent.read, text.split(",")))
-
-    def write(self, value: Any) -> str:
-        return ",".join(map(self.percent.write, value))
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "array", "prefixItems": [self.percent.schema()] * 2}
+    def fits(self, value: Any) -> bool:
+        return super().fits(value) and value[0] <= value[1] > 0
 
 
 DominanceOption = Annotated[
@@ -117,6 +119,7 @@ def table_problems(question: Question) -> Iterator[Problem]:
         yield Problem("{magnitude} must not be {weight} as well. Got {0!r} instead.", magnitude)
     if question.base is not None and question.protect != "round":
         yield Problem("{base} needs {protect} to be 'round'. Leave it out, or ask for rounding.")
+    yield from _unused_problems(question)
     yield from _cell_key_problems(question)
     if question.rounding != "random":
         return
@@ -132,11 +135,27 @@ def table_problems(question: Question) -> Iterator[Problem]:
         yield Problem("{rounding} at random needs {seed}. Give one, and keep it secret.")
 
 
+def _unused_problems(question: Question) -> Iterator[Problem]:
+    """Say which options have no effect beside others."""
+    given = question.given()
+    for how, names in OF_METHOD.items():
+        for name in names if question.protect != how else ():
+            if name in given:
+                yield Problem(f"{{{name}}} needs {{protect}} to be {how!r}. Leave it out.")
+    if question.magnitude is None:
+        for name in OF_AMOUNTS:
+            if name in given:
+                yield Problem(f"{{{name}}} needs {{magnitude}}, not counts. Leave it out.")
+        if "range_percent" in given and question.weight is None:
+            yield Problem("{range_percent} needs {magnitude} or {weight}. Leave it out.")
+        return
+    for name in OF_COUNTS:
+        if name in given:
+            yield Problem(f"{{{name}}} is about counts, and {{magnitude}} adds up. Leave one out.")
+
+
 def _cell_key_problems(question: Question) -> Iterator[Problem]:
-    own = {"noise", "noise_variance", "smallest_published", "noise_percent", "record_id", "add_up"}
     if question.protect != "cell-key":
-        for name in question.given().keys() & own:
-            yield Problem(f"{{{name}}} needs {{protect}} to be 'cell-key'. Leave it out.")
         return
     if question.seed is None:
         yield Problem(

@@ -298,12 +298,15 @@ class ProtectedTable(Result):
         cls, audit: TableAudit, protect: Any, base: float | None, notes: tuple[str, ...]
     ) -> ProtectedTable:
         """Return what may be published of a table that was audited."""
-        table, shown = audit.table, audit.shown
+        table, shown, levels_of = audit.table, audit.shown, audit.table.levels
+        if protect in ("round", "cell-key"):
+            levels_of, shown = _without_empty(levels_of, shown)
         whole = table.is_count and (base is None or float(base).is_integer())
         cells: list[Any] = []
-        for places, found in zip(np.ndindex(table.shape), shown, strict=True):
+        shape = tuple(len(one) + 1 for one in levels_of)
+        for places, found in zip(np.ndindex(shape), shown, strict=True):
             value = None if np.isnan(found) else round(found) if whole else float(found)
-            named = list(zip(table.variables, places, table.levels, strict=True))
+            named = list(zip(table.variables, places, levels_of, strict=True))
             cells.append(
                 {
                     **{name: levels[at] for name, at, levels in named if at < len(levels)},
@@ -314,7 +317,7 @@ class ProtectedTable(Result):
             )
         return cls(
             table.rows, table.cols, table.magnitude, table.weight, protect, base, tuple(cells),
-            notes, audit, table.levels, shown,
+            notes, audit, levels_of, shown,
         )  # fmt: skip
 
     @property
@@ -419,6 +422,24 @@ class ProtectedTable(Result):
         from keyhole.protection.charts import table_chart
 
         return table_chart(self)
+
+
+def _without_empty(
+    levels: tuple[tuple[Any, ...], ...], shown: Floats
+) -> tuple[tuple[tuple[Any, ...], ...], Floats]:
+    """Leave out categories of which every cell is 0.
+
+    Nobody has a category that is not there; of one that is there and 0, somebody would be known to.
+    """
+    grid = shown.reshape([len(one) + 1 for one in levels])
+    found = []
+    for axis, one in enumerate(levels):
+        others = tuple(i for i in range(grid.ndim) if i != axis)
+        there = (grid != 0).any(axis=others)
+        there[-1] = True  # the total
+        grid = grid.compress(there, axis=axis)
+        found.append(tuple(level for level, kept in zip(one, there[:-1], strict=True) if kept))
+    return tuple(found), grid.ravel()
 
 
 def digits_of(values: Floats) -> int:

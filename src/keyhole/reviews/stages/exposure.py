@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -161,12 +161,15 @@ def ask_drivers(review: Review, _: Earlier) -> Asked | None:
     """Ask which levels put records into small cells, if the review does."""
     if review.drivers is None:
         return None
+    by = review.exposure.by
+    others = [name for name in review.tabulated if name != by]
     return {
         "keys": list(review.keys),
         "cutoff": review.exposure.cutoff,
         **review.drivers.values,
-        # The table by group tells of its levels, and withholds others than this stage would.
-        "told_elsewhere": review.exposure.by,
+        # Tables tell of their levels, and withhold others than this stage would.
+        "told_elsewhere": by,
+        **({"tabulated": others} if others else {}),
     }
 
 
@@ -174,13 +177,13 @@ def _run_drivers(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result
     from keyhole.exposure.drivers import drivers
 
     options = dict(asked)
-    told_elsewhere = options.pop("told_elsewhere")
+    elsewhere = (options.pop("told_elsewhere"), *options.pop("tabulated", ()))
     # Small levels are taken out below, by the rule of the report.
     found = drivers(measured(files), **options, name_small_groups=True)
-    return without_small_levels(found, told_elsewhere)
+    return without_small_levels(found, elsewhere)
 
 
-def without_small_levels(found: Drivers, told_elsewhere: str | None = None) -> Drivers:
+def without_small_levels(found: Drivers, elsewhere: Collection[str | None] = ()) -> Drivers:
     """Leave out the levels of which something small could be told.
 
     A level stays if it has enough records, enough of them are at risk, and either none or enough
@@ -190,7 +193,7 @@ def without_small_levels(found: Drivers, told_elsewhere: str | None = None) -> D
     smallest = smallest_shown(found.cutoff)
     told: set[tuple[str, int]] = set()
     for name in found.variables:
-        if name != told_elsewhere:
+        if name not in elsewhere:
             levels = [one for one in found.levels if one.variable == name]
             counts = [(one.records, one.at_risk) for one in levels]
             told |= {(name, levels[i].place) for i in tellable(counts, smallest)}
