@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.kinds import Columns
-from keyhole.core.marks import COUNT
+from keyhole.core.marks import COUNT, WHEN_SET
 from keyhole.core.names import quoted, repeated
 from keyhole.core.options import DataSource, Option, Problem, Question, bind, documented
 from keyhole.core.shared import EngineInMemory, Level, Names
@@ -21,6 +21,7 @@ from keyhole.engines.opening import DataFile
 from keyhole.errors import ColumnError, InputError
 from keyhole.kernels.arrays import Floats
 from keyhole.results import Result
+from keyhole.utility import survey_design
 from keyhole.utility.cell_estimates import FIGURES, Estimator, Share
 from keyhole.utility.figures import NONE, cell_label, decimals_for, degrees, fixed, sentences
 from keyhole.utility.implicates import load_implicates, numbers
@@ -65,6 +66,8 @@ class Tabulation(Result):
         The same figures by `rows` alone, by `cols` alone, and for the `total`.
     notes
         What could not be computed, and why.
+    design
+        The survey's design that the standard errors rest on, if one was given.
     """
 
     rows: tuple[str, ...]
@@ -86,6 +89,7 @@ class Tabulation(Result):
         "The same figures by rows alone, by columns alone, and for the whole.",
     ] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    design: Annotated[str | None, WHEN_SET, "The survey's design that the errors rest on."] = None
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -165,6 +169,7 @@ class Tabulation(Result):
         count = f"{self.implicates} implicate{'s' if self.implicates > 1 else ''}"
         verb = "Combined over" if self.implicates > 1 else "From"
         notes = [f"{verb} {count} of {self.records:,} records."]
+        notes += [] if self.design is None else [f"Standard errors by {self.design}."]
         if any(NONE in cell for row in rows for cell in row):
             notes.append(f"{NONE} is not estimable.")
         notes += sentences(self.notes)
@@ -210,6 +215,12 @@ def tabulate(
         Share | None,
         Option("Shares instead of counts: of the whole `table`, or within its `rows` or `cols`."),
     ] = None,
+    replicates: survey_design.Replicates = None,
+    replicate_type: survey_design.ReplicateTypeOption = None,
+    fay: survey_design.Fay = None,
+    centre: survey_design.CentreOption = "full",
+    design_strata: survey_design.DesignStrata = None,
+    clusters: survey_design.Clusters = None,
     level: Level = 0.95,
     engine: EngineInMemory = "auto",
     **reading: Any,
@@ -219,6 +230,9 @@ def tabulate(
     Every implicate is tabulated as if it were the file, and the tables are combined by Reiter's
     rules. The cells are those that occur in any implicate. A missing value on rows or columns is
     a category of its own. In Python the options of `keyhole.load` say how files are read.
+
+    Standard errors are those of records drawn one by one, unless a survey's design is given: its
+    replicate weights, or strata and clusters.
 
     Notes
     -----
@@ -243,12 +257,15 @@ def tabulate(
     if isinstance(data, DataFile):
         data, reading = data.path, {**data.reading, **reading}
     try:
-        implicates = load_implicates(data, question.columns(), **reading)
+        implicates = load_implicates(
+            data, question.columns(), matching=survey_design.patterns(question), **reading
+        )
         weights, values = figures_of(implicates, question.weight, question.mean)
+        design = survey_design.read_design(implicates, question)
     except InputError as error:
         raise type(error)([*question.problems, *error.problems]) from None
     question.require()
-    estimator = Estimator(implicates, weights, values, question.share, question.level)
+    estimator = Estimator(implicates, weights, values, question.share, question.level, design)
     down, across = question.rows, question.cols or ()
     within = {"rows": down, "cols": across}.get(question.share or "", ())
     cells, notes = estimator.table((*down, *across), within)
@@ -261,6 +278,7 @@ def tabulate(
         rows=down, cols=across, weight=weight, mean=mean, share=share, implicates=len(implicates),
         records=implicates[0].records, level=question.level, cells=cells,
         margins=estimator.margins(down, across), notes=tuple(notes),
+        design=None if design is None else survey_design.in_words(design),
     )  # fmt: skip
 
 
@@ -281,6 +299,7 @@ def crossing_problems(question: Question, reserved: Sequence[str]) -> Iterator[P
 def tabulate_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `tabulate` that depend on each other."""
     yield from crossing_problems(question, FIGURES)
+    yield from survey_design.design_problems(question)
     if question.share is not None and question.mean is not None:
         yield Problem("{share} and {mean} cannot both be asked for. Leave out one of them.")
     if question.share in ("rows", "cols") and not question.cols:
