@@ -187,3 +187,58 @@ def test_missing_parts_of_a_design_are_refused_without_a_value() -> None:
     holed = PEOPLE.with_columns(w2=pl.Series([None, 1, 2, 3]))
     with pytest.raises(InputError, match="'w2'"):
         tabulate([holed], rows="sex", weight="w", replicates="w*", replicate_type="jk1")
+
+
+PUBLISHED = pl.DataFrame({"sex": [*"fm"], "total": [33, 77]})
+
+
+def test_published_totals_stand_beside_the_release_and_the_original() -> None:
+    before = PEOPLE.with_columns(sex=pl.Series([*"fffm"]))
+    found = tabulate(
+        [PEOPLE, before], rows="sex", weight="w", totals=PUBLISHED, original=before
+    ).agreement
+    assert found.cells["published"].to_list() == [33, 77]
+    assert found.cells["estimate"].to_list() == [(30 + 60) / 2, (70 + 40) / 2]
+    assert found.cells["off"].to_list() == [12, -22]
+    assert found.cells["original"].to_list() == [60, 40]
+    assert found.cells["original_off"].to_list() == [27, -37]
+    assert "Published totals" in repr(found)
+
+
+def test_calibrated_weights_meet_the_totals_and_so_do_the_replicates() -> None:
+    design = {"weight": "w", "replicates": "w*", "replicate_type": "jk1"}
+    met = tabulate([PEOPLE], rows="sex", totals=PUBLISHED, calibrate=True, **design)
+    assert met.cells["estimate"].to_list() == [33, 77]
+    assert met.cells["se"].to_list() == pytest.approx([0, 0], abs=1e-9)
+    assert met.agreement.cells["estimate"].to_list() == [30, 70]
+    # By another variable: weights of women times 33 / 30, of men times 77 / 70.
+    other = tabulate([PEOPLE], rows="other", totals=PUBLISHED, calibrate=True, **design)
+    assert other.cells["estimate"].to_list() == pytest.approx([11, 22, 33, 44])
+    replicates = [PEOPLE[name].to_list() for name in ("w1", "w2", "w3", "w4")]
+    slow = 3 / 4 * sum((33 * one[0] / (one[0] + one[1]) - 11) ** 2 for one in replicates)
+    assert error_of(other) == pytest.approx(math.sqrt(slow))
+
+
+def test_totals_without_partners_are_said() -> None:
+    totals = pl.DataFrame({"sex": ["f", "x"], "total": [33, 5]})
+    found = tabulate([PEOPLE], rows="sex", weight="w", totals=totals, calibrate=True)
+    assert found.cells["estimate"].to_list() == [33, 70]
+    notes = " ".join(found.agreement.notes)
+    assert "1 cells of the release have no published total" in notes
+    assert "1 published totals have no record" in notes
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"calibrate": True}, "go with totals"),
+        ({"totals": PUBLISHED, "weight": None}, "need weight"),
+        ({"totals": PUBLISHED.rename({"total": "n"})}, "must have a column 'total'"),
+        ({"totals": PUBLISHED.rename({"sex": "gender"})}, "'gender'"),
+        ({"totals": PUBLISHED.with_columns(total=-1)}, "0 or more"),
+        ({"totals": pl.concat([PUBLISHED, PUBLISHED])}, "Some repeat"),
+    ],
+)
+def test_totals_that_cannot_be(options: dict, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        tabulate([PEOPLE], rows="sex", **{"weight": "w", **options})

@@ -18,6 +18,7 @@ from keyhole.kernels.arrays import Floats, Ints
 from keyhole.utility.combining import combine
 from keyhole.utility.implicates import numbers, shared_codes, split
 from keyhole.utility.survey_design import Linearised, ReplicateWeights
+from keyhole.utility.totals import Calibration
 
 FIGURES = ("estimate", "se", "df", "low", "high")
 """What a cell has besides its values on the variables."""
@@ -148,20 +149,24 @@ class Estimator:
     share: Share | None
     level: float
     design: ReplicateWeights | Sequence[Linearised] | None = None
+    calibration: Calibration | None = None
 
     def table(
         self, variables: Sequence[str], within: Sequence[str]
     ) -> tuple[pl.DataFrame, list[str]]:
         """Tabulate by some variables; shares are within the categories of others among them."""
-        labels, cells = _find_cells(self.data, variables)
+        labels, cells = find_cells(self.data, variables)
         groups = np.zeros(labels.height if variables else 1, dtype=np.int64)
         if within:
             places: dict[tuple[Any, ...], int] = {}
             sides = labels[list(within)].rows()
             groups = np.array([places.setdefault(side, len(places)) for side in sides])
-        found = [self._estimate(place, one, groups) for place, one in enumerate(cells)]
-        figures, notes = self._combined(found)
+        figures, notes = self.figures(cells, groups)
         return labels.hstack(figures) if variables else figures, notes
+
+    def figures(self, cells: Sequence[Ints], groups: Ints) -> tuple[pl.DataFrame, list[str]]:
+        """Estimate cells, numbered by record in each implicate and alike in all."""
+        return self._combined([self._estimate(at, one, groups) for at, one in enumerate(cells)])
 
     def margins(self, down: Sequence[str], across: Sequence[str]) -> dict[str, pl.DataFrame]:
         """Tabulate by rows alone, by columns alone, and as a whole."""
@@ -175,11 +180,13 @@ class Estimator:
         return {**sides, "total": total}
 
     def _estimate(self, place: int, cells: Ints, groups: Ints) -> Estimates:
-        weights = None if self.weights is None else self.weights[place]
+        weights = None if self.weights is None else self._calibrated(place, self.weights[place])
         found, variance = self._plain(place, cells, groups, weights)
         if isinstance(self.design, ReplicateWeights):
             again = (numbers(self.data[place], name) for name in self.design.names)
-            others = [self._plain(place, cells, groups, one)[0] for one in again]
+            others = [
+                self._plain(place, cells, groups, self._calibrated(place, one))[0] for one in again
+            ]
             return found, self.design.variance(found, np.stack(others))
         if self.design is None:
             return found, variance
@@ -197,6 +204,9 @@ class Estimator:
             cells, np.nan_to_num(amounts), np.nan_to_num(shares), alike
         )
         return found, np.where(np.isnan(variance), np.nan, linearised)
+
+    def _calibrated(self, place: int, weights: Floats) -> Floats:
+        return weights if self.calibration is None else self.calibration.weights(place, weights)
 
     def _plain(self, place: int, cells: Ints, groups: Ints, weights: Floats | None) -> Estimates:
         """Estimate as if records had been drawn with replacement."""
@@ -253,7 +263,7 @@ class Estimator:
         return pl.DataFrame(columns).fill_nan(None), notes
 
 
-def _find_cells(
+def find_cells(
     data: Sequence[Microdata], variables: Sequence[str]
 ) -> tuple[pl.DataFrame, list[Ints]]:
     """Return the labels of the occupied cells, and the cell of each record by implicate."""
