@@ -10,6 +10,7 @@ from benchmarks.attributes import attributes_sections, attributes_targets
 from benchmarks.disk_report import disk_sections, disk_targets
 from benchmarks.environment_report import environment_sections, environment_targets
 from benchmarks.files import MORE
+from benchmarks.population import population_sections, population_targets
 from benchmarks.protection_report import protection_sections, protection_targets
 from benchmarks.solving_report import solving_sections, solving_targets
 from benchmarks.spark_report import spark_sections, spark_targets
@@ -51,6 +52,7 @@ def render(
         _subsets(found),
         *solving_sections(found.get("solving"), _table),
         *attributes_sections(found.get("attributes"), _table),
+        *population_sections(found.get("population"), _table),
         *study_sections(found.get("study"), _table),
         *attacks_sections(found.get("attacks"), _table),
         *synthesis_sections(found, _table),
@@ -107,6 +109,7 @@ def _targets(found: Mapping[str, Any]) -> str:
         *protection_targets(found.get("protection")),
         *solving_targets(found.get("solving")),
         *attributes_targets(found.get("attributes")),
+        *population_targets(found.get("population")),
         *attacks_targets(found.get("attacks")),
     ]
     rows = [target.row() for target in every]

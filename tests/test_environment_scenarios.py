@@ -215,7 +215,11 @@ def test_p_identification_takes_the_conditional_part_from_an_exposure(data):
     assert "unique on the key" in guess.basis
     assert p_identification(FRIEND, exposure, figure="at risk").conditional[0] == exposure.rp
     weighted = keyhole.risk(data, keys=["sex", "age", "homstate"], weight="weight")
-    assert p_identification(FRIEND, weighted).conditional[0] == weighted.population.global_risk
+    matches = weighted.population.model.reidentifications
+    expected = (matches.low / weighted.records, matches.high / weighted.records)
+    assert p_identification(FRIEND, weighted).conditional == expected
+    one_key = keyhole.risk(data, keys=["homstate"], weight="weight")  # which has no model
+    assert p_identification(FRIEND, one_key).conditional[0] == one_key.population.global_risk
     assert p_identification(FRIEND, weighted, figure="guess").conditional == guess.conditional
     without = p_identification(FRIEND, exposure, figure="population")
     assert without.probability is None

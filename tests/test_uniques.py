@@ -83,6 +83,23 @@ def test_ten_record_scores_and_dis_suda(ten):
     assert [s for s in ihsn if s] == [1.75, 3.25, 1.75, 2.75]
 
 
+def test_sdcmicro_has_one_score_for_both_and_looks_at_sets_of_every_size():
+    """Two records alone: one by b, one by all three keys only. Three pairs of records."""
+    rows = [(0, 0, 0), (0, 0, 0), (0, 1, 1), (0, 1, 1), (1, 0, 1), (1, 0, 1), (1, 1, 0), (1, 2, 1)]
+    found = uniques(frame_of(rows), keys=list(NAMES[:3]), convention="sdcmicro", fraction=0.1)
+    # (1, 1, 0) is alone on (1, 1, ·), (1, ·, 0) and (·, 1, 0): three times (3 - 2)!; 2 is (3 - 1)!.
+    assert found.score.tolist() == [0] * 6 + [3, 2]
+    risen = np.array([3.0, 2.0]) ** 1.25
+    odds = 6 * 9 / (risen * (1 / risen).sum())
+    assert found.dis_suda[6:] == pytest.approx(1 / (1 + odds))
+    # Every two of its values are seen with each other, so (1, 1, 1) is alone on all three only.
+    whole = [(0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1), (0, 0, 0), (0, 0, 0)]
+    found = uniques(frame_of(whole), keys=list(NAMES[:3]), convention="sdcmicro", fraction=0.1)
+    assert found.max_size == 3
+    assert found.score[3] == 1
+    assert found.dis_suda[3] > 0
+
+
 def test_ten_record_counts_and_individual_risk(ten):
     frame, keys = ten
     records = risk(frame, keys=keys, weight="weight").to_frame()

@@ -37,11 +37,13 @@ from keyhole.engines.choose import backend_of, engine_notes, engine_of, local_en
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
 from keyhole.exposure.attributes_cells import ToldColumn, told_columns, told_tables
+from keyhole.exposure.dispersion import PopulationModel, model_population
 from keyhole.exposure.fix import Fixes, cheapest_fix
+from keyhole.exposure.loglinear_models import pattern_counts
 from keyhole.exposure.measures import MEASURES
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
 from keyhole.exposure.regrouping import called_by, groups_of, unnamed_groups
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share, tables_of
 
 if TYPE_CHECKING:
@@ -328,17 +330,19 @@ def _grouped(data: Records, question: Question) -> Exposure:
     whole, by = _measure(data, question), question.by
     if by is None:
         return whole
-    groups = [Group(label, _measure(part, question)) for label, part in groups_of(data, by)]
+    # A model of each group would know less than that of the whole.
+    parts = groups_of(data, by)
+    groups = [Group(label, _measure(part, question, modelled=False)) for label, part in parts]
     small = question.name_small_groups
     return replace(whole, by=called_by(by), groups=tuple(groups), name_small_groups=small)
 
 
-def _measure(data: Records, asked: Question) -> Exposure:
+def _measure(data: Records, asked: Question, *, modelled: bool = True) -> Exposure:
     engine = engine_of(data, asked.keys)
     measured = engine.measure(asked.keys, missing=asked.missing)
     found = measured.spectrum
     f = measured.sizes() if backend_of(data).is_here else None
-    population, unestimated = _population(data, asked, f, measured.numbers)
+    population, unestimated = _population(data, asked, f, measured.numbers, modelled)
     exposure = Exposure(
         keys=asked.keys,
         cutoff=asked.cutoff,
@@ -380,7 +384,11 @@ def _notes(found: Exposure) -> Iterator[str]:
 
 
 def _population(
-    data: Records, asked: Question, f: Ints | None, numbers: Callable[[], Ints]
+    data: Records,
+    asked: Question,
+    f: Ints | None,
+    numbers: Callable[[], Ints],
+    modelled: bool,
 ) -> tuple[PopulationRisk | None, str]:
     """Return the risk in the population where it is asked for, or why there is none."""
     if f is None or (asked.weight, asked.fraction, asked.household) == (None, None, None):
@@ -400,6 +408,9 @@ def _population(
         if codes.has_missing:  # a record without a household lives alone
             alone = np.flatnonzero(homes == codes.size - 1)
             homes[alone] = codes.size + alone
+    model = None
+    if modelled and asked.missing == "own" and (asked.weight, asked.fraction) != (None, None):
+        model = _model(data, asked, numbers(), weights)
     found = measure_population(
         f,
         cells=numbers(),
@@ -408,5 +419,19 @@ def _population(
         population=people,
         households=homes,
         approximation=asked.approximation,
+        model=model,
     )
     return found, ""
+
+
+def _model(
+    data: Records, asked: Question, numbers: Ints, weights: Floats | None
+) -> PopulationModel | None:
+    """Model population uniques and matches; None where the file is all of the population."""
+    each = np.full(data.records, 1 / (asked.fraction or 1)) if weights is None else weights
+    cells = pattern_counts(data, asked.keys, numbers)
+    # A record stands for itself at the least.
+    people = np.maximum(np.bincount(numbers, each) / cells.counts, 1.0)
+    if len(asked.keys) < 2 or float((people * cells.counts).sum()) <= data.records * (1 + 1e-9):
+        return None
+    return model_population(cells, asked.keys, people)

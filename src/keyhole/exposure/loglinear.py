@@ -21,7 +21,6 @@ from keyhole.core import shared
 from keyhole.core.marks import COUNT, HIDDEN
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.tables import Table
-from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
@@ -35,6 +34,7 @@ from keyhole.exposure.loglinear_models import (
     fit_model,
     forest,
     gains,
+    pattern_counts,
 )
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
@@ -153,7 +153,7 @@ def population_uniques(
         weights = np.maximum(data.weights(weight), 1.0)
     cells = MemoryEngine({name: data.codes(name) for name in names}).measure(names)
     numbers, unique = cells.numbers(), cells.sizes() == 1
-    patterns = _patterns(data, names, numbers)
+    patterns = pattern_counts(data, names, numbers)
     rate = data.records / float(weights.sum()) if weight is not None else float(fraction or 1)
     trials = _trials(patterns, rate, numbers[unique], weights[unique], model)
     chosen = _choose(trials)
@@ -187,15 +187,6 @@ def _probability(mean: Floats, weights: Floats) -> Floats:
     # With π = 1 / weight, (1 - π) / π is the weight less one.
     probability: Floats = np.exp(-mean * (weights - 1))
     return probability
-
-
-def _patterns(data: Microdata, names: Sequence[str], numbers: Ints) -> PatternCounts:
-    counts = np.bincount(numbers)
-    first = np.zeros(len(counts), dtype=np.int64)
-    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
-    columns = [data.codes(name) for name in names]
-    codes = np.column_stack([c.values[first].astype(np.int64) for c in columns])
-    return PatternCounts(codes, counts, tuple(c.size for c in columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

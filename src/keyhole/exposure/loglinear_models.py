@@ -57,6 +57,16 @@ class PatternCounts:
         return table
 
 
+def pattern_counts(data: Any, names: Sequence[str], numbers: Ints) -> PatternCounts:
+    """Return the patterns of a key in some data, whose cells are numbered by record."""
+    counts = np.bincount(numbers)
+    first = np.zeros(len(counts), dtype=np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    columns = [data.codes(name) for name in names]
+    codes = np.column_stack([c.values[first].astype(np.int64) for c in columns])
+    return PatternCounts(codes, counts, tuple(c.size for c in columns))
+
+
 def gains(patterns: PatternCounts) -> dict[Pair, float]:
     r"""Return what each pair is worth to a model: positive where it pays, the best first.
 
@@ -88,6 +98,68 @@ def forest(pairs: Iterable[Pair], variables: int) -> tuple[Pair, ...]:
             taken.append((i, j))
             tree = [tree[i] if t == tree[j] else t for t in tree]
     return tuple(taken)
+
+
+# How far a variable's shares by level of another are drawn towards those of all records, from
+# hardly to wholly: tried in this order to find the pairs.
+PULLS = (1.0, 10.0, 100.0, 1_000.0, 10_000.0)
+
+
+def shrunk_forest(patterns: PatternCounts) -> Model:
+    r"""Fit the pairs that close no circle, their shares drawn towards independence.
+
+    Notes
+    -----
+    The shares of a variable's levels at level a of its neighbour are
+    :math:`(n_{ab} + \kappa p_b) / (n_a + \kappa)`, with κ the most likely one if the shares come
+    from a Dirichlet distribution about p. A weak pair then adds little and a strong one all of
+    itself, where a criterion would take it or leave it: in a small sample single years of age by
+    marital status never pay, although they hang together.
+    """
+    variables = len(patterns.sizes)
+    worth = {}
+    for i, j in itertools.combinations(range(variables), 2):
+        if patterns.sizes[i] * patterns.sizes[j] <= MOST_ENTRIES:
+            # The variable of fewer levels, by that of more.
+            table = patterns.margin(*sorted((i, j), key=lambda v: -patterns.sizes[v]))
+            worth[i, j] = round(max(_likelihood(table, pull) for pull in PULLS), 6)
+    order = sorted((pair for pair, gain in worth.items() if gain > 0), key=lambda p: -worth[p])
+    pairs = forest(order, variables)
+    branches = []
+    for variable, neighbour in _strip(pairs, variables)[1]:
+        shares = _shares(patterns, variable, neighbour)
+        if neighbour is not None:
+            table = patterns.margin(neighbour, variable)
+            pull, total = _most_likely_pull(table), table.sum(axis=1, keepdims=True)
+            shares = (table + pull * table.sum(axis=0) / table.sum()) / (total + pull)
+        branches.append((variable, neighbour, shares))
+    none = np.zeros((1, 0), dtype=np.int64)
+    return Model(
+        patterns.records, patterns.sizes, pairs, (), none, np.zeros(0), tuple(branches), 0.0
+    )
+
+
+def _likelihood(table: Floats, pull: float) -> float:
+    """Return how much likelier a table is with shares about the margin than with the margin's."""
+    from scipy.special import gammaln
+
+    row, column = np.nonzero(table)
+    held, share = table[row, column], (table.sum(axis=0) / table.sum())[column]
+    rows = gammaln(pull) - gammaln(pull + table.sum(axis=1))
+    cells = gammaln(pull * share + held) - gammaln(pull * share) - held * np.log(share)
+    return float(rows.sum() + cells.sum())
+
+
+def _most_likely_pull(table: Floats) -> float:
+    from scipy.optimize import minimize_scalar
+
+    found = minimize_scalar(
+        lambda at: -_likelihood(table, math.exp(at)),
+        bounds=(-3.0, 14.0),
+        method="bounded",
+        options={"xatol": 0.02},
+    )
+    return math.exp(float(found.x))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,30 +372,35 @@ def bias_test(model: Model, patterns: PatternCounts, fraction: float) -> tuple[f
     ([25.0, 25.0], True)
     """
     base = variance = 0.0
-    for mean, times in _all_cells(model):  # what they would add without a record
-        a, b = _factors(mean, fraction)
+    for mean, times in all_cells(model):  # what they would add without a record
+        a, b = bias_factors(mean, fraction)
         base += float((times * (b * mean - a) * mean).sum())
         variance += float((times * (a * a + 2 * b * b * mean) * mean).sum())
     mean, f = model.mean(patterns.codes), patterns.counts
-    a, b = _factors(mean, fraction)
+    a, b = bias_factors(mean, fraction)
     bias = base + float((f * (a - 2 * b * mean - b) + b * f * f).sum())
     return bias, bias / math.sqrt(variance) if variance > 0 else None
 
 
-def _factors(mean: Floats, fraction: float) -> tuple[Floats, Floats]:
+def bias_factors(mean: Floats, fraction: float) -> tuple[Floats, Floats]:
+    """Return the factors a and b of the bias that a cell of this mean adds."""
     rate = mean / fraction
     common = (1 - fraction) * rate * np.exp(-rate)
     return common, common * (1 - fraction) / (2 * fraction)
 
 
-def _all_cells(model: Model) -> Iterator[tuple[Floats, Floats]]:
-    """Yield means of cells, and how many cells of the table each stands for."""
-    if math.prod(model.sizes) <= MOST_CELLS:
+def all_cells(model: Model, draws: int = 0) -> Iterator[tuple[Floats, Floats]]:
+    """Yield means of cells, and how many cells of the table each stands for.
+
+    Tables of up to so many cells are gone through, of larger ones so many are drawn; by default as
+    many as `bias_test` says.
+    """
+    if math.prod(model.sizes) <= (draws or MOST_CELLS):
         codes = np.indices(model.sizes).reshape(len(model.sizes), -1).T
         mean = model.mean(codes)
         yield mean, np.ones(len(mean))
         return
-    draws = min(max(FEWEST_DRAWS, DRAWS_A_RECORD * model.records), MOST_DRAWS)
+    draws = draws or min(max(FEWEST_DRAWS, DRAWS_A_RECORD * model.records), MOST_DRAWS)
     generator = np.random.default_rng(0)
     for start in range(0, draws, DRAWS_AT_ONCE):
         mean = model.mean(model.draw(generator, min(DRAWS_AT_ONCE, draws - start)))

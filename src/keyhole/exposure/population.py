@@ -17,11 +17,12 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.core.kinds import kind_problems
-from keyhole.core.marks import COUNT, HIDDEN, When
+from keyhole.core.marks import COUNT, HIDDEN, WHEN_SET, When
 from keyhole.core.tables import Table
+from keyhole.exposure.dispersion import PopulationModel
 from keyhole.exposure.scores import FRACTION, Check, require
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, share
+from keyhole.results import Result, share, tables_of
 
 
 def household_risk(risk: npt.ArrayLike, households: npt.ArrayLike) -> Floats:
@@ -228,7 +229,8 @@ class PopulationRisk(Result):
 
     `population` (F), `risk` and `household` have one value a record, not a number where it
     was not counted, or are None for want of weights, fraction or households. Figures that
-    cannot be estimated are None and `notes` says why.
+    cannot be estimated are None and `notes` says why. `model` has population uniques and
+    expected re-identifications by a model of the whole key, with intervals.
     """
 
     records: Annotated[int, COUNT]
@@ -242,6 +244,7 @@ class PopulationRisk(Result):
     household_global_risk: Annotated[float | None, When("of_households")]
     dis_probability: float | None
     notes: tuple[str, ...]
+    model: Annotated[PopulationModel | None, WHEN_SET]
     population: Annotated[Floats | None, HIDDEN]
     risk: Annotated[Floats, HIDDEN]
     household: Annotated[Floats | None, HIDDEN]
@@ -258,14 +261,14 @@ class PopulationRisk(Result):
 
     def tables(self) -> list[Table]:
         """Return the figures as one table."""
-        apart = ("records", "counted", "approximation", "notes")
+        apart = ("records", "counted", "approximation", "notes", "model")
         rows = [
             [_WORDS.get(name, name.replace("_", " ")), share(value)]
             for name, value in self.to_dict().items()
             if name not in apart
         ]
         title = f"Exposure in the population, {self.counted:,} of {self.records:,} records"
-        return [Table(title, ["figure", "value"], rows, self.notes)]
+        return [Table(title, ["figure", "value"], rows, self.notes), *tables_of(self.model)]
 
 
 def measure_population(
@@ -277,20 +280,22 @@ def measure_population(
     population: npt.ArrayLike | None = None,
     households: npt.ArrayLike | None = None,
     approximation: Approximation = "exact",
+    model: PopulationModel | None = None,
 ) -> PopulationRisk:
     """Measure a file's exposure in the population it was drawn from.
 
     `f` and `cells` are the size (0 where not counted) and number of each record's cell. Without
     weights and fraction the file is taken as the population. `population` is F where the caller has
     it already (cells that overlap, as when a missing key matches every value); then `cells` are not
-    used.
+    used. `model` is that of the whole key, if there is one.
 
     Notes
     -----
     The global risk is the mean individual risk (Templ, Kowarik & Meindl 2015), the sampling
     fraction n / Σ weights. Where cells overlap, half the records with f = 2 stand for the
-    cells of size two. Population uniques are not estimated: this model puts them at Σ π over
-    the sample uniques, far too low on sparse keys.
+    cells of size two. Benedetti & Franconi's model takes each cell by itself: on sparse keys its
+    sum of 1/F is far too low, and so would be its population uniques, Σ π over the sample uniques.
+    A note says so; `model` has neither fault.
     """
     sizes = np.asarray(f)
     amounts = None if weights is None else np.asarray(weights, dtype=np.float64)
@@ -329,11 +334,17 @@ def measure_population(
         max_individual_risk=float(risk[counted].max()) if some else None,
         household_global_risk=float(joint[counted].mean()) if some and joint is not None else None,
         dis_probability=right[0],
-        notes=tuple(_notes(sizes, people, right[1])),
+        notes=tuple(_notes(sizes, people, right[1]))
+        + (_low(sizes, float(np.nansum(risk)), model) if rate is not None and rate < 1 else ()),
+        model=model,
         population=None if people is None else np.where(counted, people, np.nan),
         risk=risk,
         household=joint,
     )
+
+
+# From this share of uniques on the cells of a sample are called sparse.
+SPARSE = 0.05
 
 
 def _notes(sizes: Array, people: Floats | None, reason: str) -> list[str]:
@@ -347,6 +358,21 @@ def _notes(sizes: Array, people: Floats | None, reason: str) -> list[str]:
         f"probability of a right match not estimable: {reason}": reason,
     }
     return [text for text, holds in notes.items() if holds]
+
+
+def _low(sizes: Array, matches: float, model: PopulationModel | None) -> tuple[str, ...]:
+    """Say that Benedetti & Franconi's sum is too low, by how much if the model tells it."""
+    expected = None if model is None else model.reidentifications
+    if expected is not None and expected.estimate > 0 and matches < expected.low:
+        lower = f"{1 - matches / expected.estimate:.0%} below that of the model of the whole key"
+    elif expected is None and (sizes == 1).sum() >= SPARSE * len(sizes):
+        lower = "far too low"
+    else:
+        return ()
+    return (
+        f"cells are sparse: expected reidentifications and individual risks, which take each cell "
+        f"by itself (Benedetti and Franconi), are {lower}",
+    )
 
 
 def _finite(amounts: Floats) -> bool:

@@ -163,12 +163,13 @@ def suda_scores(sets: UniqueSets, convention: Convention = "guide") -> Floats:
 def dis_suda(
     scores: npt.ArrayLike, *, pairs: int, variables: int, fraction: float = 0.01
 ) -> tuple[Floats | None, str]:
-    r"""Turn IHSN scores into probabilities that a match with the record is right.
+    r"""Turn scores into probabilities that a match with the record is right.
 
     Parameters
     ----------
     scores
-        The records' scores of convention `"ihsn"`.
+        The records' scores of convention `"ihsn"`, as in the guide, or of `"sdcmicro"`, as that
+        program does by default.
     pairs
         Number of *records* in cells of exactly two.
     variables

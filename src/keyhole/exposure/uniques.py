@@ -173,7 +173,9 @@ def uniques(
     max_size: Annotated[
         int | None,
         Option(
-            "The most variables of a minimal unique; by default one fewer than the keys.", low=1
+            "The most variables of a minimal unique; by default one fewer than the keys, with the "
+            "convention `sdcmicro` all of them.",
+            low=1,
         ),
     ] = None,
     cutoff: shared.Cutoff = 3,
@@ -230,7 +232,7 @@ def uniques(
         question = bind(uniques, {**question.values, **of_scenario})
         question.require()
     names: tuple[str, ...] = question.keys
-    size: int = question.max_size or max(len(names) - 1, 1)
+    size: int = question.max_size or max(len(names) - (convention != "sdcmicro"), 1)
     columns = [data.codes(name) for name in names]
     counter = local_engine(data, names)
     cells = counter.measure(names)
@@ -314,9 +316,10 @@ def _scored(
             "DIS-SUDA, which each record has, assumes a sampling fraction of 0.01: give the "
             "fraction if known"
         )
-    ihsn = scores.suda_scores(sets, "ihsn")
+    # The guide's two columns come from two scores; sdcMicro has one for both.
+    behind = scores.suda_scores(sets, "sdcmicro" if convention == "sdcmicro" else "ihsn")
     pairs = int((f == 2).sum())
-    dis, reason = scores.dis_suda(ihsn, pairs=pairs, variables=sets.variables, fraction=fraction)
+    dis, reason = scores.dis_suda(behind, pairs=pairs, variables=sets.variables, fraction=fraction)
     if dis is None:
         notes = [f"DIS-SUDA, which each record would have, is not estimable: {reason}"]
     if convention == "guide" and sets.max_size == sets.variables:

@@ -14,7 +14,7 @@ from keyhole.charts import percentage
 from keyhole.core.tables import Table
 from keyhole.exposure.attributes_cells import DRAWN
 from keyhole.exposure.measures import MEASURES
-from keyhole.results import share
+from keyhole.results import share, tables_of
 from keyhole.reviews.count_sheets import CountSheet, count_alone, smallest_shown
 from keyhole.reviews.group_tables import exposure_by_group
 from keyhole.reviews.settings import Review
@@ -53,7 +53,7 @@ def exposure_tables(review: Review, found: Exposure, sheet: CountSheet) -> list[
     more = [[m.label, share(told[m.name])] for m in MEASURES.values() if m.name in told]
     tables.append(Table("Other measures of the risk", ["measure", "value"], more))
     if found.population is not None:
-        tables.append(_population_table(found.population))
+        tables += [_population_table(found.population), *tables_of(found.population.model)]
     if found.groups:
         tables.append(exposure_by_group(sheet, found, review.exposure.named_groups))
     return tables

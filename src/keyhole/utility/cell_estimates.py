@@ -1,7 +1,7 @@
 """Cell estimates of a table, with variances and intervals.
 
 Records are taken as drawn with replacement, each with its weight: what a public file lets an
-analyst assume when strata and clusters are not released.
+analyst assume when neither replicate weights nor strata and clusters are released.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import polars as pl
 from keyhole.data import Microdata
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.utility.combining import combine
-from keyhole.utility.implicates import shared_codes, split
+from keyhole.utility.implicates import numbers, shared_codes, split
+from keyhole.utility.survey_design import Linearised, ReplicateWeights
+from keyhole.utility.totals import Calibration
 
 FIGURES = ("estimate", "se", "df", "low", "high")
 """What a cell has besides its values on the variables."""
@@ -146,20 +148,25 @@ class Estimator:
     values: Sequence[Floats] | None
     share: Share | None
     level: float
+    design: ReplicateWeights | Sequence[Linearised] | None = None
+    calibration: Calibration | None = None
 
     def table(
         self, variables: Sequence[str], within: Sequence[str]
     ) -> tuple[pl.DataFrame, list[str]]:
         """Tabulate by some variables; shares are within the categories of others among them."""
-        labels, cells = _find_cells(self.data, variables)
+        labels, cells = find_cells(self.data, variables)
         groups = np.zeros(labels.height if variables else 1, dtype=np.int64)
         if within:
             places: dict[tuple[Any, ...], int] = {}
             sides = labels[list(within)].rows()
             groups = np.array([places.setdefault(side, len(places)) for side in sides])
-        found = [self._estimate(place, one, groups) for place, one in enumerate(cells)]
-        figures, notes = self._combined(found)
+        figures, notes = self.figures(cells, groups)
         return labels.hstack(figures) if variables else figures, notes
+
+    def figures(self, cells: Sequence[Ints], groups: Ints) -> tuple[pl.DataFrame, list[str]]:
+        """Estimate cells, numbered by record in each implicate and alike in all."""
+        return self._combined([self._estimate(at, one, groups) for at, one in enumerate(cells)])
 
     def margins(self, down: Sequence[str], across: Sequence[str]) -> dict[str, pl.DataFrame]:
         """Tabulate by rows alone, by columns alone, and as a whole."""
@@ -173,15 +180,49 @@ class Estimator:
         return {**sides, "total": total}
 
     def _estimate(self, place: int, cells: Ints, groups: Ints) -> Estimates:
-        size = len(groups)
-        weights = np.ones(len(cells)) if self.weights is None else self.weights[place]
+        weights = None if self.weights is None else self._calibrated(place, self.weights[place])
+        found, variance = self._plain(place, cells, groups, weights)
+        if isinstance(self.design, ReplicateWeights):
+            again = (numbers(self.data[place], name) for name in self.design.names)
+            others = [
+                self._plain(place, cells, groups, self._calibrated(place, one))[0] for one in again
+            ]
+            return found, self.design.variance(found, np.stack(others))
+        if self.design is None:
+            return found, variance
+        amounts = np.ones(len(cells)) if weights is None else weights
+        shares, alike = np.zeros(len(groups)), np.zeros_like(groups)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.values is not None:
+                there = ~np.isnan(self.values[place])
+                total = np.bincount(cells[there], amounts[there], len(groups))
+                amounts = amounts * (self.values[place] - found[cells]) / total[cells]
+            elif self.share is not None:
+                amounts = amounts / np.bincount(groups[cells], amounts)[groups[cells]]
+                shares, alike = found, groups
+        linearised = self.design[place].variance(
+            cells, np.nan_to_num(amounts), np.nan_to_num(shares), alike
+        )
+        return found, np.where(np.isnan(variance), np.nan, linearised)
+
+    def _calibrated(self, place: int, weights: Floats) -> Floats:
+        return weights if self.calibration is None else self.calibration.weights(place, weights)
+
+    def _plain(self, place: int, cells: Ints, groups: Ints, weights: Floats | None) -> Estimates:
+        """Estimate as if records had been drawn with replacement."""
+        size, each = len(groups), np.ones(len(cells)) if weights is None else weights
         if self.values is not None:
-            return cell_means(cells, size, self.values[place], weights)
+            return cell_means(cells, size, self.values[place], each)
         if self.share is not None:
-            return cell_shares(cells, groups, weights)
-        if self.weights is None:
-            return cell_counts(cells, size)
-        return cell_totals(cells, size, weights)
+            return cell_shares(cells, groups, each)
+        return cell_counts(cells, size) if weights is None else cell_totals(cells, size, weights)
+
+    @property
+    def _df(self) -> float:
+        """The degrees of freedom of the variances of each implicate."""
+        if isinstance(self.design, ReplicateWeights):
+            return self.design.df
+        return np.inf if self.design is None else min(one.df for one in self.design)
 
     def _combined(self, found: Sequence[Estimates]) -> tuple[pl.DataFrame, list[str]]:
         """Combine cell by cell; a cell that one implicate cannot estimate is not estimable."""
@@ -203,17 +244,17 @@ class Estimator:
             )
         if sure.any():
             if len(q) == 1:
-                se, df = np.sqrt(v[0, sure]), np.full(int(sure.sum()), np.inf)
+                se, df = np.sqrt(v[0, sure]), np.full(int(sure.sum()), self._df)
                 notes.append(PLAIN_ERRORS)
             else:
-                combined = combine(q[:, sure], v[:, sure])
+                combined = combine(q[:, sure], v[:, sure], df=self._df)
                 se, df = (np.asarray(one, np.float64) for one in (combined.se, combined.df))
                 notes += combined.notes
             columns["se"][sure], columns["df"][sure] = se, df
             # Where an estimate is taken to be normal, and the most it can be.
             scale: Scale = "plain" if self.values is not None else "logit"
             counts = self.values is None and self.share is None
-            if counts and self.weights is not None:
+            if counts and (self.weights is not None or self.design is not None):
                 scale = "log"
             top = float(self.data[0].records) if counts else 1.0
             columns["low"][sure], columns["high"][sure] = interval(
@@ -222,7 +263,7 @@ class Estimator:
         return pl.DataFrame(columns).fill_nan(None), notes
 
 
-def _find_cells(
+def find_cells(
     data: Sequence[Microdata], variables: Sequence[str]
 ) -> tuple[pl.DataFrame, list[Ints]]:
     """Return the labels of the occupied cells, and the cell of each record by implicate."""

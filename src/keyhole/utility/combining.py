@@ -6,6 +6,7 @@ itself, or fits the same model to each; the rules put the results together.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -102,7 +103,12 @@ class Combined(Result):
 
 
 def combine(
-    estimates: Any, variances: Any, *, level: float = 0.95, names: Sequence[str] = ()
+    estimates: Any,
+    variances: Any,
+    *,
+    level: float = 0.95,
+    names: Sequence[str] = (),
+    df: float = math.inf,
 ) -> Combined:
     r"""Combine estimates of partially synthetic implicates into one.
 
@@ -116,6 +122,8 @@ def combine(
         The confidence level of the interval.
     names
         What the parts of a vector are called.
+    df
+        The degrees of freedom of the variances, where they are few: those of a survey's design.
 
     Returns
     -------
@@ -135,8 +143,8 @@ def combine(
               b = \frac{1}{m-1} \sum (q_i - \bar q)^2, \quad T = \bar v + \frac{b}{m}, \quad
               \nu = (m-1) \left(1 + \frac{\bar v}{b/m}\right)^2
 
-    and the interval is :math:`\bar q \pm t_\nu \sqrt T`. Rubin's rule for missing data,
-    :math:`\bar v + (1 + 1/m) b`, is another one and too wide here.
+    and the interval is :math:`\bar q \pm t_\nu \sqrt T`, ν being `df` at the most. Rubin's rule
+    for missing data, :math:`\bar v + (1 + 1/m) b`, is another one and too wide here.
 
     Examples
     --------
@@ -146,7 +154,7 @@ def combine(
     """
     from scipy.stats import t  # at infinitely many degrees of freedom the normal one
 
-    q, v = _checked(estimates, variances, level, names)
+    q, v = _checked(estimates, variances, level, names, df)
     m, size, notes = len(q), np.size(q[0]), []
     figures: dict[str, Any] = dict.fromkeys(("estimate", "se", "df", "low", "high"))
     figures |= {"within": v.mean(axis=0), "between": None}
@@ -160,13 +168,14 @@ def combine(
         between = np.where((q == q[0]).all(axis=0), 0.0, q.var(axis=0, ddof=1))
         added = between / m
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            df = np.where(added > 0, (m - 1) * (1 + figures["within"] / added) ** 2, np.inf)
+            nu = np.where(added > 0, (m - 1) * (1 + figures["within"] / added) ** 2, np.inf)
+        nu = np.minimum(nu, df)
         total = figures["within"] + added
         se = np.sqrt(total)
-        reach = np.asarray(t.ppf((1 + level) / 2, df), dtype=np.float64) * se
-        figures |= {"between": between, "se": se, "df": df}
+        reach = np.asarray(t.ppf((1 + level) / 2, nu), dtype=np.float64) * se
+        figures |= {"between": between, "se": se, "df": nu}
         figures |= {"low": estimate - reach, "high": estimate + reach}
-        notes += [CERTAIN] if np.isinf(df).any() else []
+        notes += [CERTAIN] if np.isinf(nu).any() else []
     series = {
         name: pl.Series([None] * size if part is None else np.atleast_1d(part), dtype=pl.Float64)
         for name, part in figures.items()
@@ -178,10 +187,12 @@ def combine(
 
 
 def _checked(
-    estimates: Any, variances: Any, level: float, names: Sequence[str]
+    estimates: Any, variances: Any, level: float, names: Sequence[str], df: float
 ) -> tuple[Floats, Floats]:
     """Return both as arrays with a row an implicate, or say everything that is wrong."""
     problems = level_problems(level)
+    if not (isinstance(df, int | float | np.floating) and df > 0):
+        problems.append(f"df must be a number above 0. Got {df!r} instead.")
     arrays = []
     for name, given in (("estimates", estimates), ("variances", variances)):
         try:

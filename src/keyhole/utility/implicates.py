@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,18 @@ Shape = tuple[str, tuple[str, ...], int]  # name, columns, records
 
 
 def load_implicates(
-    source: Any, columns: Iterable[str] | None = None, *, purpose: str = "column", **reading: Any
+    source: Any,
+    columns: Iterable[str] | None = None,
+    *,
+    matching: Sequence[str] = (),
+    purpose: str = "column",
+    **reading: Any,
 ) -> tuple[Microdata, ...]:
     """Load implicates, one after the other, and keep the columns that are needed.
 
-    The source is the folder of a release, one frame or file, or a list of them. `purpose` is what a
-    message calls the columns, and `reading` how to read files, as for `keyhole.load`.
+    The source is the folder of a release, one frame or file, or a list of them. `matching` are
+    patterns of further columns, `purpose` is what a message calls the columns, and `reading` how to
+    read files, as for `keyhole.load`.
     """
     wanted = None if columns is None else tuple(dict.fromkeys(columns))
     kept: list[Microdata] = []
@@ -43,7 +50,9 @@ def load_implicates(
             held = wanted or data.names
             if len(shapes) == 1:  # a column that none has is told of once
                 data.require(held, purpose=purpose)
-            kept.append(data.select([column for column in held if column in data.names]))
+            more = [n for n in data.names if any(fnmatchcase(n, one) for one in matching)]
+            every = dict.fromkeys([*held, *more])
+            kept.append(data.select([column for column in every if column in data.names]))
         except InputError as error:
             kind = type(error)
             problems.update(dict.fromkeys(error.problems))

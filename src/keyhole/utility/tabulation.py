@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import numpy as np
 import polars as pl
 
 from keyhole.core.kinds import Columns
-from keyhole.core.marks import COUNT
+from keyhole.core.marks import COUNT, WHEN_SET
 from keyhole.core.names import quoted, repeated
 from keyhole.core.options import DataSource, Option, Problem, Question, bind, documented
 from keyhole.core.shared import EngineInMemory, Level, Names
 from keyhole.core.tables import Table
-from keyhole.data import Microdata
+from keyhole.data import Microdata, load
 from keyhole.data.columns import named
 from keyhole.engines.opening import DataFile, columns_anyhow
 from keyhole.errors import ColumnError, InputError
 from keyhole.kernels.arrays import Floats
-from keyhole.results import Result
-from keyhole.utility.cell_estimates import FIGURES, Estimator, Share
+from keyhole.results import Result, tables_of
+from keyhole.utility import survey_design
+from keyhole.utility import totals as published
+from keyhole.utility.cell_estimates import FIGURES, Estimator, Share, find_cells
 from keyhole.utility.figures import NONE, cell_label, decimals_for, degrees, fixed, sentences
 from keyhole.utility.implicates import load_implicates, numbers
 
@@ -65,6 +67,10 @@ class Tabulation(Result):
         The same figures by `rows` alone, by `cols` alone, and for the `total`.
     notes
         What could not be computed, and why.
+    design
+        The survey's design that the standard errors rest on, if one was given.
+    agreement
+        The weighted counts beside published totals, if those were given.
     """
 
     rows: tuple[str, ...]
@@ -86,6 +92,8 @@ class Tabulation(Result):
         "The same figures by rows alone, by columns alone, and for the whole.",
     ] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    design: Annotated[str | None, WHEN_SET, "The survey's design that the errors rest on."] = None
+    agreement: Annotated[published.Agreement | None, WHEN_SET, "With published totals."] = None
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -110,7 +118,7 @@ class Tabulation(Result):
         """Return a cross-table of estimates with standard errors, or a list if it is too wide."""
         crossed = self._crossed() if self.cols else None
         if crossed is not None:
-            return [crossed]
+            return [crossed, *tables_of(self.agreement)]
         columns = [*self.variables, "estimate", "se", "df", f"{100 * self.level:g}% from", "to"]
         rows = [
             [*(cell_label(row[name]) for name in self.variables), *self._written(row)]
@@ -118,7 +126,8 @@ class Tabulation(Result):
         ]
         for row in self.margins["total"].to_dicts() if self.cells.height > 1 else ():
             rows.append(["total", *[""] * (len(self.variables) - 1), *self._written(row)])
-        return [Table(self.title(), columns, rows, self._notes(self.cells.height, rows))]
+        listed = Table(self.title(), columns, rows, self._notes(self.cells.height, rows))
+        return [listed, *tables_of(self.agreement)]
 
     def _decimals(self) -> int:
         """Return the decimals that all figures of the table have."""
@@ -165,6 +174,7 @@ class Tabulation(Result):
         count = f"{self.implicates} implicate{'s' if self.implicates > 1 else ''}"
         verb = "Combined over" if self.implicates > 1 else "From"
         notes = [f"{verb} {count} of {self.records:,} records."]
+        notes += [] if self.design is None else [f"Standard errors by {self.design}."]
         if any(NONE in cell for row in rows for cell in row):
             notes.append(f"{NONE} is not estimable.")
         notes += sentences(self.notes)
@@ -210,6 +220,15 @@ def tabulate(
         Share | None,
         Option("Shares instead of counts: of the whole `table`, or within its `rows` or `cols`."),
     ] = None,
+    replicates: survey_design.Replicates = None,
+    replicate_type: survey_design.ReplicateTypeOption = None,
+    fay: survey_design.Fay = None,
+    centre: survey_design.CentreOption = "full",
+    design_strata: survey_design.DesignStrata = None,
+    clusters: survey_design.Clusters = None,
+    totals: published.Totals = None,
+    original: published.Original = None,
+    calibrate: published.Calibrate = False,
     level: Level = 0.95,
     engine: EngineInMemory = "auto",
     **reading: Any,
@@ -219,6 +238,9 @@ def tabulate(
     Every implicate is tabulated as if it were the file, and the tables are combined by Reiter's
     rules. The cells are those that occur in any implicate. A missing value on rows or columns is
     a category of its own. In Python the options of `keyhole.load` say how files are read.
+
+    Standard errors are those of records drawn one by one, unless a survey's design is given: its
+    replicate weights, or strata and clusters. Published totals are set beside the weighted counts.
 
     Notes
     -----
@@ -243,8 +265,15 @@ def tabulate(
     if isinstance(data, DataFile):
         data, reading = data.path, {**data.reading, **reading}
     try:
-        implicates = load_implicates(data, question.columns(), **reading)
+        totals = None if question.totals is None else published.load_totals(question.totals)
+        implicates = load_implicates(
+            data,
+            (*question.columns(), *(() if totals is None else totals.variables)),
+            matching=survey_design.patterns(question),
+            **reading,
+        )
         weights, values = figures_of(implicates, question.weight, question.mean)
+        design = survey_design.read_design(implicates, question)
     except InputError as error:
         problems = [*question.problems, *error.problems]
         told = " ".join(error.problems)
@@ -252,7 +281,11 @@ def tabulate(
             problems += columns_anyhow(question, data, reading)
         raise type(error)(dict.fromkeys(problems)) from None
     question.require()
-    estimator = Estimator(implicates, weights, values, question.share, question.level)
+    plain = Estimator(implicates, weights, None, None, question.level, design)
+    agreement, calibration = None, None
+    if totals is not None:
+        agreement, calibration = _agree(plain, totals, question, reading)
+    estimator = replace(plain, values=values, share=question.share, calibration=calibration)
     down, across = question.rows, question.cols or ()
     within = {"rows": down, "cols": across}.get(question.share or "", ())
     cells, notes = estimator.table((*down, *across), within)
@@ -265,7 +298,37 @@ def tabulate(
         rows=down, cols=across, weight=weight, mean=mean, share=share, implicates=len(implicates),
         records=implicates[0].records, level=question.level, cells=cells,
         margins=estimator.margins(down, across), notes=tuple(notes),
+        design=None if design is None else survey_design.in_words(design), agreement=agreement,
     )  # fmt: skip
+
+
+def _agree(
+    plain: Estimator, totals: published.PublishedTotals, question: Question, reading: Any
+) -> tuple[published.Agreement, published.Calibration | None]:
+    """Set weighted counts beside published totals, and calibrate to them where it is asked for."""
+    sides = [*plain.data, totals.data]
+    if question.original is not None:
+        before = load(question.original, **reading)
+        before.require([question.weight, *totals.variables])
+        sides.append(before)
+    labels, cells = find_cells(sides, totals.variables)
+    count = len(plain.data)
+    known = np.full(labels.height, np.nan)
+    known[cells[count]] = totals.values
+    figures, _ = plain.figures(cells[:count], np.zeros(labels.height, dtype=np.int64))
+    found = labels.with_columns(published=known).hstack(figures.select("estimate", "se"))
+    found = found.with_columns(off=pl.col("estimate") - pl.col("published"))
+    if question.original is not None:
+        summed = np.bincount(cells[-1], before.weights(question.weight), labels.height)
+        found = found.with_columns(original=summed).with_columns(
+            original_off=pl.col("original") - pl.col("published")
+        )
+    fewest = np.min([np.bincount(one, minlength=labels.height) for one in cells[:count]], axis=0)
+    notes = published.agreement_notes(known, fewest.astype(np.float64))
+    kept = found.filter(np.isfinite(known)).fill_nan(None)
+    agreement = published.Agreement(totals.variables, question.calibrate, kept, tuple(notes))
+    calibration = published.Calibration(cells[:count], known) if question.calibrate else None
+    return agreement, calibration
 
 
 def crossing_problems(question: Question, reserved: Sequence[str]) -> Iterator[Problem]:
@@ -285,6 +348,8 @@ def crossing_problems(question: Question, reserved: Sequence[str]) -> Iterator[P
 def tabulate_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `tabulate` that depend on each other."""
     yield from crossing_problems(question, FIGURES)
+    yield from survey_design.design_problems(question)
+    yield from published.totals_problems(question)
     if question.share is not None and question.mean is not None:
         yield Problem("{share} and {mean} cannot both be asked for. Leave out one of them.")
     if question.share in ("rows", "cols") and not question.cols:

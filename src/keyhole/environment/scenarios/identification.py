@@ -157,6 +157,11 @@ def _population(exposure: Any) -> Found:
     if population is None:
         reason = exposure.unestimated or "no weight and no sampling fraction was given"
         return None, f"the risk in the population is not estimable: {reason}"
+    model = population.model
+    if model is not None and model.reidentifications is not None:
+        found, people = model.reidentifications, population.counted
+        basis = "the 95% interval of the mean risk of a record in the population, by a model"
+        return (found.low / people, min(found.high / people, 1.0)), basis
     value = population.global_risk
     if value is None:
         return None, f"the risk in the population is not estimable: {'; '.join(population.notes)}"
