@@ -220,6 +220,13 @@ class Design:
         parts = [np.arange(self.firsts[v], self.firsts[v] + self.blocks[v].width) for v in at]
         return np.concatenate([np.zeros(0), *parts]).astype(np.intp)
 
+    def only(self, names: Sequence[str]) -> Design:
+        """Return the design of some variables alone."""
+        at = [self.names.index(name) for name in names]
+        blocks = tuple(self.blocks[v] for v in at)
+        firsts = np.cumsum([1, *(block.width for block in blocks)])[:-1]
+        return Design(tuple(names), self.codes[:, at], blocks, tuple(firsts.tolist()))
+
     def gram(self, rows: Places, weights: Weights, codes: CodeRows) -> Floats:
         """Return the weighted sums of products over some rows of the codes given."""
         places, weights = rows.astype(np.int32, copy=False), weights.astype(np.float32, copy=False)

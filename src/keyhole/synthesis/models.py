@@ -20,9 +20,9 @@ Model = Literal["canonical", "linear", "quantile"]
 RECORDS_A_COLUMN = 10
 # Conditional quantiles on which a skewed target is matched.
 QUANTILES = (0.1, 0.5, 0.9)
-# Widths over which the check loss is smoothed, in standard deviations, and the steps at each; the
-# error left is far below a donor's spacing.
-WIDTHS, STEPS = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03), 2
+# Widths over which the check loss is smoothed, step by step, in standard deviations; the error left
+# is far below a donor's spacing.
+WIDTHS = (1.0, 0.5, 0.25, 0.25, 0.12, 0.06, 0.06, 0.03, 0.03)
 # How far a step may go, and how much all records count in it.
 FAR, STEADY = (0.0, 0.1, 0.25, 0.5, 1.0), 0.02
 
@@ -190,8 +190,12 @@ def fit_quantiles(
     rows: npt.NDArray[np.integer],
     weights: npt.NDArray[np.floating],
     question: Question,
-) -> Fitted:
+    start: Floats | None = None,
+) -> tuple[Floats, Fitted]:
     r"""Fit conditional quantiles of a number, on which a skewed target is matched.
+
+    Returns the coefficients, the intercept first and a column a quantile, and the model of them.
+    From the coefficients of nearly the same records (`start`) it is a step.
 
     Notes
     -----
@@ -201,36 +205,39 @@ def fit_quantiles(
     :math:`(\sum_{|r|<h} w x x' / 2h)^{-1} \sum w \psi(r) x`, as far as the loss falls. A little
     of the products of all records keeps the step finite. The width shrinks from step to step.
     """
-    at = design.names.index(target)
-    observed = design.blocks[at].values[design.codes[rows, at], 0]
-    columns, goal = np.append(0, design.columns(predictors)), design.columns([target])[0]
-    square, own = np.ix_(columns, columns), weights[rows]
-    whole = design.gram(rows, weights, design.codes)
+    small = design.only([target, *predictors])
+    observed, own = small.blocks[0].values[small.codes[rows, 0], 0], weights[rows]
+    columns = np.append(0, small.columns(predictors))
+    square, goal = np.ix_(columns, columns), small.columns([target])[0]
     ridge = question.ridge / 2 * np.diag(np.append(0.0, np.ones(len(columns) - 1)))
 
     def along(direction: Floats) -> Floats:
-        model = Fitted(*design.scores(predictors, direction[1:, None]))
-        return direction[0] + model.predict(design.codes, rows)[:, 0]
+        model = Fitted(*small.scores(predictors, direction[1:, None]))
+        moved: Floats = direction[0] + model.predict(small.codes, rows)[:, 0]
+        return moved
 
-    least = np.linalg.solve(whole[square] + ridge, whole[columns, goal])
-    slopes, start = np.zeros(len(weights)), observed - along(least)
-    found = []
-    for level in QUANTILES:
-        solved, shift = least.copy(), float(np.quantile(start, level))
-        solved[0] += shift
-        residual = start - shift
-        for width in np.repeat(WIDTHS, STEPS):
-            near = design.gram(rows[np.abs(residual) < width], weights, design.codes)
+    whole, widths = np.zeros((small.size, small.size)), WIDTHS[-1:]
+    if start is None:
+        whole, widths = small.gram(rows, weights, small.codes), WIDTHS
+        least = np.linalg.solve(whole[square] + ridge, whole[columns, goal])
+        start = np.repeat(least[:, None], len(QUANTILES), axis=1)
+        start[0] += np.quantile(observed - along(least), QUANTILES)
+    slopes, found = np.zeros(len(weights)), start.copy()
+    for at, level in enumerate(QUANTILES):
+        solved = found[:, at]
+        residual = observed - along(solved)
+        for width in widths:
+            near = small.gram(rows[np.abs(residual) < width], weights, small.codes)
             slopes[rows] = own * (level - 0.5 + np.clip(residual / width, -1, 1) / 2)
-            pull = design.totals(rows, slopes)[columns] - ridge @ solved
+            pull = small.totals(rows, slopes)[columns] - ridge @ solved
             curve = (near / (2 * width) + STEADY * whole)[square] + ridge
             direction = np.linalg.solve(curve, pull)
             moved = along(direction)
             losses = [own @ _smoothed(residual - far * moved, level, width) for far in FAR]
             far = FAR[int(np.argmin(losses))]
             solved, residual = solved + far * direction, residual - far * moved
-        found.append(solved[1:])
-    return Fitted(*design.scores(predictors, np.column_stack(found)))
+        found[:, at] = solved
+    return found, Fitted(*design.scores(predictors, found[1:]))
 
 
 def _smoothed(residual: Floats, level: float, width: float) -> Floats:
