@@ -28,8 +28,21 @@ from keyhole.synthesis.comparisons import target_bars
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.designate import designate
 from keyhole.synthesis.evaluation import evaluate
-from keyhole.synthesis.goals import GoalLimits, decoy_goal, homogeneity_goal, monotone_goal
+from keyhole.synthesis.goals import (
+    GoalLimits,
+    correlations_goal,
+    decoy_goal,
+    homogeneity_goal,
+    monotone_goal,
+    regressions_goals,
+)
 from keyhole.synthesis.implicates import Implicates, draw_implicates
+from keyhole.synthesis.regressions import (
+    Regression,
+    Regressions,
+    compare_regressions,
+    fit_linear,
+)
 from keyhole.synthesis.remaining_risk import (
     VisibleChanges,
     match_to_self,
@@ -37,6 +50,9 @@ from keyhole.synthesis.remaining_risk import (
     visibly_changed,
 )
 from keyhole.synthesis.synthesise import synthesise
+from keyhole.utility import Correlations, combine
+from keyhole.utility.coefficients import interval_overlap
+from keyhole.utility.moments import Correlation
 
 KINDS = {"sex": "category", "age": "measure", "state": "category"}
 
@@ -428,7 +444,7 @@ def test_the_figures_are_plain_values(evaluation):
     json.dumps(figures, allow_nan=False)
     assert figures["changed_by_level"]["variables"] == list(TARGETS)
     assert len(figures["changed_by_level"]["average"]) == 3
-    assert len(figures["goals"]) == 10
+    assert len(figures["goals"]) == 14
     tested = {tuple(one["variables"]) for one in figures["homogeneity"]["tests"]}
     assert tested == {*((t,) for t in TARGETS), ("sex", "ms")}
 
@@ -581,3 +597,79 @@ def test_the_panels_of_the_distributions_ask_for_one_legend():
     assert len(panels) == 3
     # Vega warns of panels that share a scale and ask for different legends.
     assert all(one["legend"] == asked[0]["legend"] is not None for one in asked)
+
+
+# Regressions chosen from the data
+
+
+def test_regressions_are_those_of_statsmodels():
+    """Every number is found again by formulas on the files, combined by hand."""
+    import statsmodels.formula.api as smf
+
+    random = np.random.default_rng(8)
+    n = 900
+    frame = pl.DataFrame({"race": random.choice([*"aaabbc"], n), "age": random.integers(20, 70, n)})
+    frame = frame.with_columns(
+        pay=pl.Series(random.normal(size=n) + frame["age"].to_numpy() / 20),
+        sick=pl.Series(random.random(n) < 0.3).cast(pl.Int64),
+    )
+    frame = frame.with_columns(
+        pay=pl.when(pl.Series(random.random(n) < 0.1)).then(None).otherwise(pl.col("pay"))
+    )
+    data = load(frame, kinds={"age": "measure", "pay": "measure", "sick": "category"})
+    rows = np.sort(random.choice(n, 400, replace=False))
+    donors = tuple(random.integers(n, size=(400, 2)).astype(np.int32) for _ in range(3))
+    made = Implicates(data, ("race", "age"), rows, donors, 1, 0)
+    found = compare_regressions(made, ["race", "age"])
+    assert {one.outcome for one in found.models} == {
+        "pay", "sick", "age", "race, its level 1 by size", "race, its level 2 by size",
+    }  # fmt: skip
+    spread = float(frame["age"].std(ddof=0))
+    files = [frame, *(made.frame(i) for i in range(3))]
+    plain = [
+        one.with_columns(age=(pl.col("age") - frame["age"].mean()) / spread).to_pandas()
+        for one in files
+    ]
+    formula = "pay ~ C(race == 'b') + C(race == 'c') + age"
+    first, *rest = (smf.ols(formula, one).fit() for one in plain)
+    q = np.stack([fit.params.to_numpy()[1:] for fit in rest])
+    v = np.stack([fit.bse.to_numpy()[1:] ** 2 for fit in rest])
+    combined = combine(q, v)
+    before = first.params.to_numpy()[1:]
+    inside = (combined.low <= before) & (before <= combined.high)
+    [one] = [one for one in found.models if one.outcome == "pay"]
+    assert (one.coefficients, one.kept) == (3, int(inside.sum()))
+    off = np.abs(combined.estimate - before) / first.bse.to_numpy()[1:]
+    assert one.largest == pytest.approx(float(off.max()))
+    half = 1.959964 * first.bse.to_numpy()[1:]
+    overlaps = [
+        interval_overlap((b - h, b + h), (low, high))
+        for b, h, low, high in zip(before, half, combined.low, combined.high, strict=True)
+    ]
+    assert one.overlap == pytest.approx(np.mean(overlaps), abs=1e-6)
+    assert found.kept == sum(m.kept for m in found.models) / found.coefficients
+    alone = compare_regressions(dataclasses.replace(made, donors=donors[:1]), ["race"])
+    assert (alone.models, alone.kept, alone.overlap) == ((), None, None)
+
+
+def test_a_model_with_a_column_that_follows_is_not_fitted():
+    x = np.column_stack([np.ones(200), np.arange(200.0), 2 * np.arange(200.0)])
+    assert fit_linear(x, np.arange(200.0)) is None
+    assert fit_linear(x[:30, :2], np.arange(30.0)) is None
+    assert fit_linear(x[:, :2], np.arange(200.0) * 3)[0] == pytest.approx([3.0])
+
+
+def test_goals_of_regressions_and_correlations_name_what_to_try():
+    limits = GoalLimits()
+    bad, good = Regression("pay", 10, 5, 0.4, 9.0), Regression("age", 10, 10, 0.9, 1.0)
+    kept, overlap = regressions_goals(Regressions((bad, good), 2), limits)
+    assert (kept.measured, kept.met, overlap.met) == (0.75, False, False)
+    assert kept.advice.startswith("pay. Let more columns predict")
+    assert all(goal.met for goal in regressions_goals(Regressions((good,), 2), limits))
+    assert [goal.met for goal in regressions_goals(Regressions((), 1), limits)] == [None, None]
+    pair = Correlation("age", "pay", "pearson", 0.5, 0.42)
+    for records, met in ((10_000, False), (100, True)):
+        goal = correlations_goal(Correlations((pair,), 2), limits, records)
+        assert (goal.met, goal.measured) == (met, pytest.approx(0.08))
+        assert goal.advice
+    assert correlations_goal(Correlations((), 2), limits, 100).met is None

@@ -10,7 +10,7 @@ from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance
-from keyhole.synthesis.implicates import draw_implicates
+from keyhole.synthesis.implicates import _pools, draw_implicates
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import synthesise
 
@@ -189,3 +189,19 @@ def test_missing_values_keep_their_share(people):
     made = draw_implicates(data, plan_of(data, some(data, 0.5)), implicates=1, seed=1).frame(0)
     for name in ("income", "ms"):
         assert made[name].null_count() == pytest.approx(frame[name].null_count(), rel=0.1)
+
+
+@pytest.mark.parametrize(("share", "apart"), [(0.4, True), (0.05, False)])
+def test_records_at_risk_share_a_model_with_each_other_if_there_are_enough(people, share, apart):
+    at_risk = np.random.default_rng(5).random(people.records) < share
+    plan = plan_of(people, np.repeat(at_risk[:, None], 4, axis=1))
+    pools = list(_pools(people, plan, ["sex", "homstate"], at_risk))
+    served = np.sort(np.concatenate([rows for pool in pools for rows in pool.subgroups]))
+    assert len(np.unique(served)) == len(served)
+    assert set(np.flatnonzero(at_risk)) <= set(served)
+    assert all(pool.borrows for pool in pools)
+    mine = [pool for pool in pools if any(at_risk[rows].all() for rows in pool.subgroups)]
+    for pool in mine:
+        few = sum(len(rows) for rows in pool.subgroups if not at_risk[rows].all())
+        assert (at_risk[pool.rows].mean() > 0.9) == apart or few
+        assert len(pool.rows) >= 250

@@ -60,8 +60,9 @@ def wrong(frame: pl.DataFrame) -> dict[str, int]:
 
 def draw(frame: pl.DataFrame, targets: list[str], **options: object) -> keyhole.synthesis.Synthesis:
     keys = ["sex", "age", "race"]
+    kinds = options.pop("kinds", KINDS)
     asked = {"self_match": 0, "implicates": 3, "seed": 5, "allow": frame.columns, **options}
-    return keyhole.synthesise(load(frame, kinds=KINDS), keys=keys, targets=targets, **asked)
+    return keyhole.synthesise(load(frame, kinds=kinds), keys=keys, targets=targets, **asked)
 
 
 def test_structure_is_kept_without_being_asked_for() -> None:
@@ -81,19 +82,29 @@ def test_structure_is_kept_without_being_asked_for() -> None:
 
 
 def test_without_structure_records_contradict_themselves() -> None:
-    made = draw(people(), ["age", "race", "income"], structure=0)
+    made = draw(people(), ["age", "race", "income"], structure=0, related=1)
     after = wrong(made.frame(1))
     assert after["child"] + after["war"] > 0
     assert not made.evaluation.rules
 
 
-def test_a_sum_is_drawn_together_or_not_at_all() -> None:
-    frame = people()
-    with pytest.raises(OptionError, match="'total' is the sum of 'rent' and 'cost'"):
-        draw(frame, ["age", "total"])
-    made = draw(frame, ["age", "rent", "cost", "total"])
-    assert wrong(made.frame(1))["total"] == 0
-    assert (made.frame(1)["total"] != frame["total"]).sum() > 50
+@pytest.mark.parametrize("targets", [["age", "total"], ["age", "cost"], ["age", "rent", "cost"]])
+def test_what_makes_a_sum_with_a_target_is_drawn_with_it(targets: list[str]) -> None:
+    frame = people().with_columns(all=pl.col("total") + pl.col("wage"))
+    kinds = KINDS | dict.fromkeys(["cost", "total", "all"], "measure")
+    made = draw(frame, targets, kinds=kinds)
+    assert set(made.targets) == {"age", "rent", "cost", "total", "wage", "all"}
+    [note] = [one for one in made.notes if getattr(one, "code", "") == "synthesis.sums"]
+    assert set(note.split(": ")[1].replace(" and ", ", ").split(", ")) == {
+        name for name in made.targets if name not in targets
+    }
+    for implicate in (1, 2, 3):
+        after = made.frame(implicate)
+        assert wrong(after)["total"] == 0
+        assert after.filter(pl.col("all") != pl.col("total") + pl.col("wage")).height == 0
+        assert (after["total"] != frame["total"]).sum() > 50
+    with pytest.raises(OptionError, match="'total' makes a sum with targets"):
+        draw(frame, ["age", "cost"], strata=["total"])
 
 
 def test_rules_found_can_be_edited(tmp_path) -> None:
@@ -177,3 +188,36 @@ def test_constancy_by_brute_force(seed: int) -> None:
     assert [[o.constant, o.true, o.placebo] for o in told.targets] == [counts["a"], counts["b"]]
     links = [[told.claims, told.right], [told.placebo_claims, told.placebo_right]]
     assert links == counts["links"]
+
+
+def test_the_level_decides_what_may_return() -> None:
+    """A number of the key never from a medium risk on, a varied category never to a high one."""
+    random = np.random.default_rng(4)
+    n = 3_000
+    frame = pl.DataFrame(
+        {
+            "sex": random.choice([*"fm"], n),
+            "age": random.integers(18, 90, n),
+            "job": random.choice(12, n),
+            "race": random.choice(3, n, p=[0.8, 0.15, 0.05]),
+            "pay": random.integers(0, 40, n) * 100,
+        }
+    )
+    data = load(frame, kinds={"age": "measure", "pay": "measure", "job": "category"})
+    made = keyhole.synthesise(
+        data, keys=["sex", "age", "job", "race"], targets=["age", "job", "race", "pay"], seed=3,
+        implicates=3, self_match=0, structure=0,
+    )  # fmt: skip
+    level = made.designation.level
+    drawn = [made.frame(i) for i in (1, 2, 3)]
+    same = {
+        name: [np.mean([(one[name] == frame[name]).to_numpy()[level == at].mean() for one in drawn])
+               for at in (1, 2, 3)]
+        for name in ("age", "job", "race", "pay")
+    }  # fmt: skip
+    assert (level == 1).sum() == 0 or same["age"][0] > 0
+    assert same["age"][1:] == [0, 0]
+    assert same["job"][1] > 0
+    assert same["job"][2] == 0
+    assert min(same["race"][1:]) > 0.2
+    assert same["pay"][1] > 0

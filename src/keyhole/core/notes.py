@@ -48,6 +48,7 @@ WORDS: dict[str, str] = {
     "donor of the record's own subgroup could give one",
     "synthesis.repaired": "{records:count} records over all implicates were given all their "
     "targets by one donor, because a rule was broken otherwise",
+    "synthesis.sums": "drawn with the targets, since they make a sum with them: {columns}",
     "synthesis.broken": "{records:count} records broke a rule before",
     "synthesis.contradicted": "{column} tells {target} almost exactly, and {records:count} records "
     "contradict it: drop it, or make it a target or a stratum",
@@ -56,6 +57,10 @@ WORDS: dict[str, str] = {
     "goal.constant": "constancy (unique links by constant values that are right)",
     "goal.constant.values": "constancy (targets whose constant values are true beyond the placebo)",
     "goal.relations": "relations (largest change of Cramér's V)",
+    "goal.correlations": "correlations (largest change)",
+    "goal.differences": "means and shares of targets (largest standardised difference)",
+    "goal.coefficients": "coefficients of models chosen from the data (share in their interval)",
+    "goal.overlap": "coefficients of models chosen from the data (mean interval overlap)",
     "goal.changed": "mean number changed (low, medium, high)",
     "goal.exposure": "true exposure (worst implicate)",
     "goal.exposure.attacked": "true exposure after the mean or mode attack",

@@ -63,6 +63,29 @@ def gram(
 
 
 @njit(nogil=True, cache=True)
+def totals(
+    codes: CodeRows,
+    rows: Rows,
+    weights: Weights,
+    starts: Rows,
+    widths: Rows,
+    columns: Numbers,
+    values: Floats,
+    size: int,
+) -> Floats:
+    """Return the weighted sum of the design's columns over some rows, by the entries of `gram`."""
+    out = np.zeros(size)
+    for r in rows:
+        weight = weights[r]
+        out[0] += weight
+        for v in range(len(starts)):
+            first = starts[v] + np.int64(codes[r, v]) * widths[v]
+            for k in range(first, first + widths[v]):
+                out[columns[k]] += weight * values[k]
+    return out
+
+
+@njit(nogil=True, cache=True)
 def score(codes: CodeRows, rows: Rows, starts: Rows, scores: Floats) -> npt.NDArray[np.float32]:
     """Return for some rows the sum over the variables of the score of its code.
 

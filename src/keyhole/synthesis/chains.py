@@ -71,6 +71,7 @@ class Chain:
         self, plan: DrawingPlan, design: Design, rows: Ints, random: np.random.Generator
     ) -> None:
         self.plan, self.design, self.rows = plan, design, rows
+        self._quantiles: dict[tuple[str, tuple[str, ...]], Floats] = {}
         self._blanked = np.asarray(plan.replace[rows].any(axis=1))
         usable = np.arange(len(rows), dtype=np.int32)
         if plan.question.donors == "common":
@@ -82,6 +83,19 @@ class Chain:
             self.observed = np.zeros(len(rows), dtype=np.float32)
             self.observed[usable] = 1.0
             self.grams["observed"] = design.gram(usable, self.observed, design.codes)
+
+    def quantiles(self, target: str, predictors: tuple[str, ...], without: Places) -> Fitted:
+        """Fit quantiles to the bootstrap, and take records out again by a step from there."""
+        asked = target, predictors
+        question, weights = self.plan.question, self.weights
+        if asked not in self._quantiles:
+            rows = np.flatnonzero(weights)
+            found, _ = fit_quantiles(self.design, *asked, rows, weights, question)
+            self._quantiles[asked] = found
+        weights = weights.copy()
+        weights[without] = 0
+        rows, start = np.flatnonzero(weights), self._quantiles[asked]
+        return fit_quantiles(self.design, *asked, rows, weights, question, start)[1]
 
     def run(self, members: Places, random: np.random.Generator) -> tuple[Ints, Ints]:
         """Fill the blanked records of one subgroup, given by their places in the pool."""
@@ -194,10 +208,7 @@ class _Fold:
             design, moments, target, predictors, question.ridge, self._plan.first
         )
         if (question.models or {}).get(target) == "quantile" and predictors:
-            weights = self._chain.weights.copy()
-            weights[self._recipients] = 0
-            rows = np.flatnonzero(weights)
-            model = donor_model = fit_quantiles(design, target, predictors, rows, weights, question)
+            model = donor_model = self._chain.quantiles(target, predictors, self._recipients)
         else:
             variates, model = fit_target(design, moments, target, predictors, question)
             donor_model = model

@@ -25,6 +25,7 @@ from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.synthesis.associations import NEVER_RELEASED, compare_relations
 from keyhole.synthesis.implicates import Implicates, Progress
+from keyhole.synthesis.regressions import compare_regressions
 from keyhole.utility import (
     Coefficients,
     Correlations,
@@ -230,6 +231,7 @@ def compare_with_original(
     tell(0.65)
     moments = compare_moments(data, files, variables=targets)
     correlations = _correlations(data, files, targets, keys)
+    regressions = compare_regressions(implicates, keys)
     tell(0.8)
     notes, names, sides = list(pooled), list(dict.fromkeys([*targets, *keys])), [data, *files]
     if data.records > MOST_FOR_PROPENSITY:
@@ -253,6 +255,7 @@ def compare_with_original(
         "relations": relations,
         "moments": moments,
         "correlations": correlations,
+        "regressions": regressions,
         "propensity": propensity,
         "coefficients": coefficients,
         "notes": tuple(notes),

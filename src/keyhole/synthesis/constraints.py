@@ -276,6 +276,7 @@ class Acceptance:
             self._exempt = rules.broken(
                 pl.DataFrame([data.column(name) for name in sorted(rules.columns)])
             )
+        self._leaders = lead_sums(rules, self.targets)
         self._ties = [self._tied(t) for t in range(len(self.targets))]
         self._gaps = [self._gap(t) for t in range(len(self.targets))]
 
@@ -286,11 +287,7 @@ class Acceptance:
 
     def leader(self, target: int) -> int:
         """Return the target whose donor gives this one too: the first of those in the same sum."""
-        for rule in () if self.rules is None else self.rules.rules:
-            among = sorted(self._at[name] for name in rule.columns if name in self._at)
-            if is_sum(rule.tree) and target in among and len(among) == len(rule.columns):
-                return among[0]
-        return target
+        return self._leaders[target]
 
     def concerns(self, target: str) -> bool:
         """Tell whether anything can forbid a value of the target."""
@@ -437,6 +434,25 @@ class Acceptance:
                     continue
                 fine &= ~broken[:, place] | self._pending(rule.columns, rows, done=done)
         return fine
+
+
+def lead_sums(rules: EditRules | None, targets: Sequence[str]) -> list[int]:
+    """Return for each target the first of those it makes a sum with; itself if there is none.
+
+    Sums that share a target are one.
+
+    Examples
+    --------
+    >>> rules = EditRules.parse(["b + d == c", "e == a + b"])
+    >>> lead_sums(rules, ["f", "a", "b", "c", "d", "e"])
+    [0, 1, 1, 1, 1, 1]
+    """
+    leaders, at = list(range(len(targets))), {name: t for t, name in enumerate(targets)}
+    for rule in () if rules is None else rules.rules:
+        if is_sum(rule.tree) and rule.columns <= at.keys():
+            tied = {leaders[at[name]] for name in rule.columns}
+            leaders = [min(tied) if leader in tied else leader for leader in leaders]
+    return leaders
 
 
 def is_sum(tree: RuleNode) -> bool:

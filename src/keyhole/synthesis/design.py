@@ -220,24 +220,35 @@ class Design:
         parts = [np.arange(self.firsts[v], self.firsts[v] + self.blocks[v].width) for v in at]
         return np.concatenate([np.zeros(0), *parts]).astype(np.intp)
 
+    def only(self, names: Sequence[str]) -> Design:
+        """Return the design of some variables alone."""
+        at = [self.names.index(name) for name in names]
+        blocks = tuple(self.blocks[v] for v in at)
+        firsts = np.cumsum([1, *(block.width for block in blocks)])[:-1]
+        return Design(tuple(names), self.codes[:, at], blocks, tuple(firsts.tolist()))
+
     def gram(self, rows: Places, weights: Weights, codes: CodeRows) -> Floats:
         """Return the weighted sums of products over some rows of the codes given."""
-        starts, at = [], 0
-        for block in self.blocks:
-            starts.append(at)
-            at += block.values.size
+        places, weights = rows.astype(np.int32, copy=False), weights.astype(np.float32, copy=False)
+        out: Floats = additive.gram(codes, places, weights, *self._entries(), self.size)
+        return out
+
+    def totals(self, rows: Places, weights: Weights) -> Floats:
+        """Return the weighted sums of the columns over some rows."""
+        places = rows.astype(np.int32, copy=False)
+        out: Floats = additive.totals(self.codes, places, weights, *self._entries(), self.size)
+        return out
+
+    def _entries(self) -> tuple[Ints, Ints, npt.NDArray[np.int32], Floats]:
+        """Return where each variable's entries begin, how many a code has, and what they are."""
+        sizes = np.array([0, *(block.values.size for block in self.blocks)], dtype=np.int64)
         entries = [b.columns + first for b, first in zip(self.blocks, self.firsts, strict=True)]
-        out: Floats = additive.gram(
-            codes,
-            rows.astype(np.int32, copy=False),
-            weights.astype(np.float32, copy=False),
-            np.array(starts, dtype=np.int64),
+        return (
+            np.cumsum(sizes)[:-1],
             np.array([block.values.shape[1] for block in self.blocks], dtype=np.int64),
             np.concatenate([e.ravel() for e in entries]).astype(np.int32),
             np.concatenate([block.values.ravel() for block in self.blocks]),
-            self.size,
         )
-        return out
 
     def scores(self, names: Sequence[str], coefficients: Floats) -> tuple[Ints, Floats]:
         """Turn coefficients of some variables' columns into a score for each of their codes."""

@@ -27,6 +27,7 @@ from keyhole.synthesis.constraints import find_constraints
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.goals import Goal, GoalLimits
 from keyhole.synthesis.implicates import Implicates, Progress
+from keyhole.synthesis.regressions import Regressions
 from keyhole.synthesis.remaining_risk import (
     SelfMatch,
     TrueExposure,
@@ -60,7 +61,7 @@ class Evaluation(Result):
         Who is still exposed, what the implicates give away, who still links to itself.
     relations
         How targets hang together with all that is released.
-    homogeneity, moments, correlations, propensity, coefficients
+    homogeneity, moments, correlations, regressions, propensity, coefficients
         What the analyst gets; `coefficients` is None without a formula.
     goals
         What was wanted, and whether it is met.
@@ -88,6 +89,7 @@ class Evaluation(Result):
     relations: Relations
     moments: Moments
     correlations: Correlations
+    regressions: Regressions
     propensity: Propensity
     coefficients: Annotated[Coefficients | None, "Null without a formula, or where it fails."]
     goals: tuple[Goal, ...]
@@ -120,7 +122,7 @@ class Evaluation(Result):
         attacked = (self.changed_average, self.mean_mode) if self.implicates > 1 else ()
         protected = (self.changed, *attacked, self.exposure, self.visible, self.self_match)
         alike = (self.homogeneity, self.relations, self.moments, self.correlations)
-        parts = (*protected, *alike, self.propensity, self.coefficients)
+        parts = (*protected, *alike, self.regressions, self.propensity, self.coefficients)
         told = [*tables_of(self.constancy), *([rule_table(self.rules)] if self.rules else [])]
         return [goals.goal_table(self.goals, sentences(self.notes)), *tables_of(*parts), *told]
 
@@ -237,6 +239,9 @@ def evaluate(
             *goals.constancy_goals(constant, asked),
             goals.homogeneity_goal(utility["homogeneity"], limits, asked),
             goals.relations_goal(utility["relations"], limits),
+            goals.correlations_goal(utility["correlations"], limits, data.records),
+            goals.differences_goal(utility["moments"], limits, data.records),
+            *goals.regressions_goals(utility["regressions"], limits),
             goals.monotone_goal(changed.average),
             *goals.exposure_goals(exposure, limits, targets, asked),
             goals.self_match_goal(matched, limits, targets, asked),

@@ -22,9 +22,10 @@ from keyhole.synthesis.associations import Relations
 from keyhole.synthesis.changes import LevelChanges
 from keyhole.synthesis.constancy import Constancy
 from keyhole.synthesis.designate import Designation
+from keyhole.synthesis.regressions import Regressions
 from keyhole.synthesis.remaining_risk import SelfMatch, TrueExposure, VisibleChanges
 from keyhole.synthesis.rule_counts import RuleCount
-from keyhole.utility import Distributions
+from keyhole.utility import Correlations, Distributions, Moments
 from keyhole.utility.distributions import VariableTest
 from keyhole.utility.figures import sentences
 
@@ -35,6 +36,10 @@ LEAST_CHANGED = 2
 # The options of a run, by their names in Python.
 Asked = Mapping[str, Any]
 NOTHING: Asked = {}
+_TRUER = (
+    "Let more columns predict (related 0, predictors), match on more dimensions, take coarser "
+    "strata, or put fewer records at risk (a weight and a least probability)."
+)
 # Means over the same number of records may differ by rounding alone.
 ROUNDING = 1e-12
 
@@ -52,13 +57,24 @@ class GoalLimits:
     self_match
         The largest share of protected records that may link to themselves.
     relation
-        The largest change of the Cramér's V of a target and a released column.
+        The largest change of the Cramér's V of a target and a released column, and of a
+        correlation.
+    difference
+        The largest difference of a target's mean, in standard deviations, or of a share.
+    kept
+        The smallest share of regression coefficients that keep the original's estimate in their
+        interval.
+    overlap
+        The smallest mean overlap of their intervals.
     """
 
     p: float = 0.05
     true_exposure: float = 0.05
     self_match: float = 0.05
     relation: float = 0.05
+    difference: float = 0.02
+    kept: float = 0.9
+    overlap: float = 0.8
 
     def __post_init__(self) -> None:
         problems = []
@@ -181,6 +197,51 @@ def relations_goal(found: Relations, limits: GoalLimits) -> Goal:
             f"more records are alike."
         )
     return Goal(name, found.largest, wanted, not beyond, " ".join(said))
+
+
+def correlations_goal(found: Correlations, limits: GoalLimits, records: int) -> Goal:
+    """Judge whether correlations of targets are as before, beyond what chance may do."""
+    pairs = [one for one in found.pairs if one.kind == "pearson" and one.difference is not None]
+    sizes = {f"{one.first} with {one.second}": abs(one.difference or 0.0) for one in pairs}
+    why = "There are no two numbers to be correlated."
+    return _no_larger(Note("goal.correlations"), sizes, limits.relation, records, why)
+
+
+def differences_goal(found: Moments, limits: GoalLimits, records: int) -> Goal:
+    """Judge whether means and shares of targets are as before, beyond what chance may do."""
+    sizes = {one.variable: abs(one.standardised_difference or 0.0) for one in found.measures}
+    sizes |= {one.variable: one.largest for one in found.shares}
+    return _no_larger(Note("goal.differences"), sizes, limits.difference, records, "")
+
+
+def _no_larger(
+    name: Note, sizes: Mapping[str, float], limit: float, records: int, why: str
+) -> Goal:
+    """Judge whether differences are within a limit, or two standard errors of so many records."""
+    wanted = f"at most {limit:g}"
+    if not sizes:
+        return Goal(name, None, wanted, None, why)
+    bound = max(limit, 2 / math.sqrt(records))
+    beyond = sorted((one for one in sizes if sizes[one] > bound), key=lambda one: -sizes[one])
+    advice = f"{listed(beyond)}. {_TRUER}" if beyond else ""
+    if not beyond and max(sizes.values()) > limit:
+        advice = f"Chance alone may make {bound:.2g} in so few records."
+    return Goal(name, max(sizes.values()), wanted, not beyond, advice)
+
+
+def regressions_goals(found: Regressions, limits: GoalLimits) -> list[Goal]:
+    """Judge whether regression coefficients keep their intervals."""
+    names = Note("goal.coefficients"), Note("goal.overlap")
+    alone = "With one implicate there is no interval."
+    worst = [one.outcome for one in found.models if one.kept < one.coefficients]
+    goals = []
+    for name, value, limit in zip(
+        names, (found.kept, found.overlap), (limits.kept, limits.overlap), strict=True
+    ):
+        met = None if value is None else value >= limit
+        said = alone if value is None else "" if met else f"{listed(worst)}. {_TRUER}"
+        goals.append(Goal(name, value, f"at least {limit:g}", met, said))
+    return goals
 
 
 def monotone_goal(levels: Sequence[LevelChanges]) -> Goal:

@@ -18,7 +18,9 @@ from keyhole.kernels.arrays import Ints
 from keyhole.synthesis.chains import Chain, DrawingPlan
 from keyhole.synthesis.design import Coded, LevelScores, make_design, make_level_scores
 
-# A subgroup with fewer records than this borrows the model of the pooled neighbours.
+# A subgroup with fewer records than this shares the model of the pooled neighbours.
+LARGE_POOL = 4_000
+# Fewer records at risk than this, in the whole file, share the model of all others.
 SMALLEST_POOL = 250
 # A subgroup with so many records at risk takes their donors from among them.
 SMALLEST_STATUS = 15
@@ -251,19 +253,18 @@ def _pools(
     """Find for each subgroup with records to replace the smallest pool that can carry a model.
 
     A subgroup that is too small is pooled with those that differ in the last stratum variable,
-    then in the last two, and so on up to the whole file.
+    then in the last two, and so on up to the whole file; records at risk with others at risk as
+    long as there are enough of them.
     """
-    groups = [np.zeros(data.records, dtype=np.int64)]
-    for name in strata:
-        codes = data.codes(name)
-        joined = groups[-1] * codes.size + codes.values
-        groups.append(np.unique(joined, return_inverse=True)[1].astype(np.int64))
+    finest = _joined(data, strata, np.zeros(data.records, dtype=np.int64))
+    apart = np.zeros(data.records, dtype=np.int64)
     if at_risk is not None and plan.question.donors == "folds":
         # Records at risk are apart from the others where a subgroup has enough of both.
-        finest = groups[-1]
-        few = np.minimum(np.bincount(finest, at_risk), np.bincount(finest, ~at_risk))
-        apart = at_risk & (few >= SMALLEST_STATUS)[finest]
-        groups.append(np.unique(finest * 2 + apart, return_inverse=True)[1].astype(np.int64))
+        risky, others = np.bincount(finest, at_risk), np.bincount(finest, ~at_risk)
+        few = (np.minimum(risky, others) < SMALLEST_STATUS)[finest]
+        apart = np.where(few, (risky > others)[finest], at_risk).astype(np.int64)
+    groups = [np.zeros_like(apart)]
+    groups += [_joined(data, strata[:depth], apart) for depth in range(len(strata) + 1)]
     sizes = [np.bincount(g) for g in groups]
     finest, deepest = groups[-1], len(groups) - 1
     order = np.argsort(finest, kind="stable")
@@ -272,9 +273,20 @@ def _pools(
     for group in np.unique(finest[plan.replace.any(axis=1)]):
         rows = order[bounds[group] : bounds[group + 1]]
         depth = deepest
-        while depth and sizes[depth][groups[depth][rows[0]]] < SMALLEST_POOL:
+        while depth > 1 and sizes[depth][groups[depth][rows[0]]] < LARGE_POOL:
             depth -= 1
+        if sizes[depth][groups[depth][rows[0]]] < SMALLEST_POOL:
+            depth = 0
         served.setdefault((depth, int(groups[depth][rows[0]])), []).append(rows)
     for (depth, group), subgroups in served.items():
         rows = np.flatnonzero(groups[depth] == group)
-        yield Pool(rows, subgroups, depth < len(strata))
+        yield Pool(rows, subgroups, bool(strata) and depth < deepest)
+
+
+def _joined(data: Microdata, names: Sequence[str], group: Ints) -> Ints:
+    """Number the combinations of groups and some columns."""
+    for name in names:
+        codes = data.codes(name)
+        joined = group * codes.size + codes.values
+        group = np.unique(joined, return_inverse=True)[1].astype(np.int64)
+    return group

@@ -1,11 +1,10 @@
-"""Plan of a synthesis: checks against its data, predictors found by a pilot, and enough decoys."""
+"""Plan of a synthesis: checks against its data, what predicts what, and enough decoys."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +15,9 @@ from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.kernels.arrays import Flags
-from keyhole.synthesis.associations import comparable_columns, compare_relations
+from keyhole.synthesis.associations import comparable_columns
 from keyhole.synthesis.chains import DrawingPlan
-from keyhole.synthesis.constraints import Acceptance, Constraint, find_constraints
+from keyhole.synthesis.constraints import Acceptance, Constraint, find_constraints, lead_sums
 from keyhole.synthesis.design import is_numeric
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Drawing, Implicates, Progress, draw_here, draw_implicates
@@ -29,7 +28,6 @@ from keyhole.synthesis.targets import (
     TargetChoice,
     choose_targets,
     default_predictors,
-    predicts,
 )
 from keyhole.utility.formulas import formula_columns
 
@@ -44,48 +42,14 @@ ALL_AT_RISK = Problem(
 
 Found = Iterator[tuple[Place, str]]
 """Where in the options a problem is, and what to say of it."""
-# The level of a high risk.
-HIGHEST = 3
+# The levels of a medium and of a high risk.
+MEDIUM, HIGH = 2, 3
 # A value that so many of the records at risk have may return to any of them.
 FREQUENT = 0.25
 # How often decoys are drawn anew, each time a little more than should do.
 ATTEMPTS, BEYOND = 5, 1.01
 # So much below the level asked for is near enough.
 NEAR = 0.03
-
-
-def add_lost_predictors(
-    plan: DrawingPlan,
-    draw: Callable[[DrawingPlan], Implicates],
-    targets: Iterable[str],
-    *,
-    limit: float,
-) -> DrawingPlan:
-    """Add to the predictors of some targets the columns whose relation to them a pilot loses.
-
-    Parameters
-    ----------
-    plan
-        What is to be replaced how, with the predictors to start from.
-    draw
-        Draws the pilot.
-    targets
-        The targets that may have more predictors.
-    limit
-        How much a Cramér's V may fall.
-    """
-    open_ = [target for target in targets if target in plan.targets]
-    if not open_:
-        return plan
-    pilot = draw(plan)
-    chosen = dict(plan.predictors)
-    for one in compare_relations(pilot, targets=open_).pairs:
-        if one.difference > -max(limit, one.chance):
-            continue
-        for target, name in ((one.target, one.column), (one.column, one.target)):
-            if target in open_ and name not in chosen[target] and predicts(pilot.data, name):
-                chosen[target] = (*chosen[target], name)
-    return replace(plan, predictors=chosen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,12 +85,10 @@ def draw_with_decoys(asked: SynthesisRequest, progress: Progress | None) -> Draw
     level the one nearest to it is kept.
     """
     constraints = find_constraints(asked.data, asked.targets, comparable_columns(asked.data))
-    predictors: Mapping[str, tuple[str, ...]] | None = None
     decoys = wanted = asked.question.decoys
     best: tuple[tuple[bool, float], Drawn] | None = None
     for _ in range(ATTEMPTS):
-        drawn = _draw(asked, wanted, constraints, predictors, progress)
-        predictors = drawn.plan.predictors
+        drawn = _draw(asked, wanted, constraints, progress)
         seen = visibly_changed(drawn.implicates, drawn.designation).p_unique
         if not decoys or seen is None or seen == 1:
             return drawn
@@ -146,32 +108,29 @@ def _draw(
     asked: SynthesisRequest,
     decoys: float,
     constraints: Sequence[Constraint],
-    predictors: Mapping[str, tuple[str, ...]] | None,
     progress: Progress | None,
 ) -> Drawn:
     question = asked.question
     found = replace(asked.designating(decoys), decoys_asked=question.decoys)
     choice = choose_targets(asked.data, found, targets=asked.targets, targeted=question.targeted)
+    # What makes a sum is replaced together.
+    leaders = np.array(lead_sums(asked.rules, choice.targets))
+    tied = [choice.replace[:, leaders == leader].any(axis=1) for leader in leaders]
+    choice = replace(choice, replace=np.column_stack(tied))
     require_work(found, choice, question)
-    drawing = partial(
-        draw_implicates,
-        asked.data,
-        strata=question.strata,
-        at_risk=found.at_risk,
-        seed=question.seed,
-        drawing=asked.drawing,
-    )
     plan = _plan(asked, found, choice, constraints)
-    if predictors is None:
-        pilot = partial(drawing, implicates=1, progress=part_of(progress, 0.0, 0.2))
-        open_ = [name for name in question.keys if name not in (question.predictors or {})]
-        plan = add_lost_predictors(plan, pilot, open_, limit=question.relations)
-    else:
-        plan = replace(plan, predictors=predictors)
-    rest = part_of(progress, 0.2, 1.0)
     # One more than is released is a placebo: see `keyhole.synthesis.constancy`.
     wanted, more = question.implicates, int(question.implicates > 1)
-    drawn = drawing(plan, implicates=wanted + more, progress=rest)
+    drawn = draw_implicates(
+        asked.data,
+        plan,
+        strata=question.strata,
+        at_risk=found.at_risk,
+        implicates=wanted + more,
+        seed=question.seed,
+        progress=progress,
+        drawing=asked.drawing,
+    )
     if more:
         drawn = replace(drawn, donors=drawn.donors[:wanted], placebo=drawn.donors[wanted])
     return Drawn(found, choice, plan, drawn)
@@ -192,8 +151,9 @@ def _plan(
     # what may return.
     must_change = np.repeat((designation.level >= question.change)[:, None], len(blank[0]), axis=1)
     if question.graded:
-        varied = [_is_varied(asked.data, name, designation.at_risk) for name in choice.targets]
-        must_change |= (designation.level >= HIGHEST)[:, None] & np.array(varied)
+        must_change |= np.column_stack(
+            [_may_not_return(asked.data, name, designation) for name in choice.targets]
+        )
     return DrawingPlan(
         choice.targets,
         _predictors(asked, choice.targets),
@@ -212,16 +172,29 @@ def _plan(
     )
 
 
-def _is_varied(data: Microdata, name: str, at_risk: Flags) -> bool:
-    """Tell whether no value of a target is so frequent that forbidding it would shift the rest."""
+def _may_not_return(data: Microdata, name: str, designation: Designation) -> Flags:
+    """Tell which records may not have an equal value of a target again, by their level.
+
+    A value outside the key may return: it makes nobody stand out. In the key another number is
+    always near, so that none returns from a medium risk on; a category may be far from all others,
+    so that it is forbidden to a high risk alone. Where a value is so frequent that forbidding it
+    would shift the rest, all may return.
+    """
+    at_risk = designation.at_risk
     counts = np.bincount(data.codes(name).values[at_risk])
-    return bool(counts.max() <= FREQUENT * at_risk.sum())
+    if name not in designation.keys or counts.max() > FREQUENT * at_risk.sum():
+        return np.zeros(len(at_risk), dtype=np.bool_)
+    return designation.level >= (MEDIUM if is_numeric(data, name) else HIGH)
 
 
 def _predictors(asked: SynthesisRequest, targets: Sequence[str]) -> dict[str, tuple[str, ...]]:
     question = asked.question
     chosen = default_predictors(
-        asked.data, keys=question.keys, targets=targets, strata=question.strata
+        asked.data,
+        keys=question.keys,
+        targets=targets,
+        strata=question.strata,
+        least=question.related,
     )
     for rule in () if asked.rules is None else asked.rules.rules:
         # What a rule binds together must be predicted together.

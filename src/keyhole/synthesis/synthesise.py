@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
+from keyhole.charts import listed
 from keyhole.core.kinds import (
     Candidates,
     Columns,
@@ -42,6 +43,7 @@ from keyhole.kernels.arrays import Array, Flags, Ints
 from keyhole.screening.structure import find_structure
 from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.chains import DrawingPlan, Match
+from keyhole.synthesis.constraints import is_sum
 from keyhole.synthesis.designate import MOST_DECOYS, designate
 from keyhole.synthesis.evaluation import evaluate
 from keyhole.synthesis.goals import GoalLimits
@@ -205,7 +207,7 @@ def synthesise(
             low=1,
             high=20,
         ),
-    ] = 3,
+    ] = 5,
     ridge: Annotated[
         float,
         Option(
@@ -250,10 +252,20 @@ def synthesise(
         Mapping[str, Sequence[str]] | None,
         Option(
             "What predicts single targets. By default all columns; for a target in the key, keys, "
-            "targets, strata and columns whose relation to it would be lost.",
+            "targets, strata and all columns related to it.",
             kind=ColumnsByColumn(),
         ),
     ] = None,
+    related: Annotated[
+        float,
+        Option(
+            "A column predicts a target in the key if their Cramér's V is beyond chance and at "
+            "least this. A higher value keeps fewer relations, and returns a record its own value "
+            "less often.",
+            low=0,
+            high=1,
+        ),
+    ] = 0.0,
     keep_order: Annotated[
         bool,
         Option("Fill the targets in the order given, not the most complete and coarsest first."),
@@ -318,11 +330,12 @@ def synthesise(
     opened = opened.with_roles(dict.fromkeys(question.drop, "drop"))
     names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
     given = {name: question.values[name] for name in names}
+    wanted, every_rule = _targets_and_rules(question, opened)
     request = SynthesisRequest(
         question,
         opened,
-        question.targets if keep_order else order_targets(opened, question.targets),
-        _all_rules(question, opened),
+        wanted if keep_order else order_targets(opened, wanted),
+        every_rule,
         lambda decoys: designate(opened, decoys=decoys, **given),
         drawing,
     )
@@ -357,7 +370,7 @@ def synthesise(
         parameters=asked,
         control=held_out,
         held_out=None if held_out is None else held_out.records,
-        notes=(*_notes(drawn), *evaluation.notes),
+        notes=(*_notes(question, drawn), *evaluation.notes),
     )
     if out is not None:
         made.save(out, force=force)
@@ -443,25 +456,37 @@ def held_out_records(records: int, question: Question) -> Flags:
     return out
 
 
-def _all_rules(question: Question, data: Microdata) -> EditRules:
+def _targets_and_rules(question: Question, data: Microdata) -> tuple[tuple[str, ...], EditRules]:
+    """Return the rules, and the targets with all columns that make a sum with one of them.
+
+    Whoever has all of a sum but one has that one too, so they are drawn together.
+    """
+    targets = tuple(question.targets)
+    while True:
+        rules = _all_rules(question, data, targets)
+        sums = [rule.columns for rule in rules.rules if is_sum(rule.tree)]
+        tied = sorted(name for one in sums if one & set(targets) for name in one - set(targets))
+        problems = [
+            Problem("{0!r} makes a sum with {targets}, and is drawn with them. Take it out of "
+                    "{strata}.", name)
+            for name in tied
+            if name in question.strata
+        ]  # fmt: skip
+        if problems:
+            raise OptionError(dict.fromkeys(problems))
+        if not tied:
+            return targets, rules
+        targets = (*targets, *dict.fromkeys(tied))
+
+
+def _all_rules(question: Question, data: Microdata, targets: Sequence[str]) -> EditRules:
     """Return the rules given, and those that the file itself shows of its targets."""
     given = read_rules(question.rules) or EditRules([])
     if not question.structure:
         return given
     released = [v.name for v in data.variables if v.role not in NEVER_RELEASED]
-    found = find_structure(data, columns=released, about=question.targets)
+    found = find_structure(data, columns=released, about=targets)
     found = tuple(one for one in found if one.expected >= question.structure)
-    problems = [
-        Problem(
-            "{0!r} is the sum of {1!r} and {2!r}, so that whoever has two of them knows the third: "
-            "make all of them {targets}, leave one out with {drop}, or say {structure} 0.",
-            *one.columns,
-        )
-        for one in found
-        if one.kind == "sum" and not set(one.columns) <= set(question.targets)
-    ]
-    if problems:
-        raise OptionError(problems)
     names = [f"{one.kind}: {', '.join(one.columns)}"[:LONGEST_NAME] for one in found]
     named: dict[str, str] = {}
     for name, one in zip(names, found, strict=True):
@@ -478,7 +503,7 @@ def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
     question = request.question
     values = {**question.values, "targets": request.targets, "models": question.models or {}}
     first = ("seed", "keys", "targets", "strata", "implicates", "targeted", "decoys")
-    second = ("relations", "cutoff", "weight", "fraction", "least_probability")
+    second = ("relations", "related", "cutoff", "weight", "fraction", "least_probability")
     return {
         **{name: values[name] for name in first},
         "graded": question.graded,
@@ -503,9 +528,12 @@ def _from_one_donor(plan: DrawingPlan, rows: Ints, donors: Array) -> Flags:
     return found
 
 
-def _notes(made: Drawn) -> tuple[str, ...]:
+def _notes(question: Question, made: Drawn) -> tuple[str, ...]:
     plan, drawn = made.plan, made.implicates
     notes = [*made.designation.notes, *made.choice.notes]
+    tied = [name for name in made.choice.targets if name not in question.targets]
+    if tied:
+        notes.append(Note("synthesis.sums", columns=listed(tied)))
     alone = sum(
         int((d == drawn.rows[:, None])[plan.replace[drawn.rows]].sum()) for d in drawn.donors
     )

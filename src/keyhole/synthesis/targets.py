@@ -194,15 +194,19 @@ def order_targets(data: Microdata, targets: Iterable[str]) -> tuple[str, ...]:
 
 
 def default_predictors(
-    data: Microdata, *, keys: Iterable[str], targets: Iterable[str], strata: Iterable[str] = ()
+    data: Microdata,
+    *,
+    keys: Iterable[str],
+    targets: Iterable[str],
+    strata: Iterable[str] = (),
+    least: float = 0.0,
 ) -> dict[str, tuple[str, ...]]:
     """Return what predicts each target.
 
     A target outside the key is predicted by all columns: what is left out of its model is not
-    kept together with it. One in the key is predicted by keys, targets, strata and its kin, the
-    columns that would contradict it otherwise (an age group, a period of service): the better it
-    is predicted, the more often a record gets its own value again. What else such a target
-    needs is found by a pilot (`keyhole.synthesis.planning`).
+    kept together with it. One in the key is predicted by keys, targets and strata, and by every
+    column whose Cramér's V with it is beyond chance, and at least `least`; its kin, the columns
+    that would contradict it otherwise (an age group, a period of service), are among them always.
 
     Left out are free text, categories of more than a hundred levels, columns without two
     different values, and columns that name a record, a household or are to be dropped.
@@ -215,14 +219,14 @@ def default_predictors(
     >>> default_predictors(load(pl.DataFrame(rows)), keys=["sex", "age"], targets=["age", "pay"])
     {'age': ('sex', 'pay'), 'pay': ('sex', 'age', 'tax')}
     """
-    known, wanted = tuple(keys), tuple(targets)
+    known, wanted, least = tuple(keys), tuple(targets), min(least, KIN)
     near = dict.fromkeys([*known, *wanted, *strata])
     data.require(near, purpose="predictor")
     fit = [name for name in dict.fromkeys([*near, *data.names]) if predicts(data, name)]
     chosen = {}
     for target in wanted:
         others = [name for name in fit if name not in near]
-        close = related(data, target, others, least=KIN) if target in known else others
+        close = related(data, target, others, least=least) if target in known else others
         chosen[target] = tuple(n for n in (*near, *close) if n in fit and n != target)
     return chosen
 

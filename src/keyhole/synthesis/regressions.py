@@ -1,0 +1,234 @@
+"""Regressions chosen from the data: what an analyst of the implicates finds instead of the truth.
+
+Nobody knows which models will be fitted to a release. So each of its columns is regressed on all
+targets, and each target on the other targets and the keys, in the original and in the implicates,
+and the coefficients are combined as their analyst would (Reiter 2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import numpy as np
+
+from keyhole.core.codec import members_to_plain
+from keyhole.core.marks import HIDDEN, figure
+from keyhole.core.tables import Table
+from keyhole.data import Microdata
+from keyhole.kernels.arrays import Array, Floats
+from keyhole.results import Result
+from keyhole.synthesis.associations import comparable_columns
+from keyhole.synthesis.design import is_numeric
+from keyhole.synthesis.implicates import Implicates
+from keyhole.utility.coefficients import interval_overlap
+from keyhole.utility.combining import combine
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# A category enters by its most frequent levels, each held by at least this share of the records.
+MOST_LEVELS, LEAST_SHARE = 4, 0.02
+# A model has at least so many records a coefficient.
+RECORDS_A_TERM = 20
+# So many models are shown.
+SHOWN = 10
+# The normal deviate of a 95 % interval; the smallest standard error that is divided by.
+NORMAL, TINY = 1.959963984540054, 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """One model: its coefficients but the intercept, and what became of them.
+
+    `kept` have the original's estimate in their combined 95 % interval, `overlap` is the mean of
+    their interval overlaps, and `largest` the largest difference, in standard errors of the
+    original.
+    """
+
+    outcome: str
+    coefficients: int
+    kept: int
+    overlap: float
+    largest: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Regressions(Result):
+    """The models, those with the largest difference first."""
+
+    models: tuple[Regression, ...]
+    implicates: Annotated[int, HIDDEN]
+
+    @property
+    @figure()
+    def coefficients(self) -> int:
+        """How many coefficients all models have."""
+        return sum(one.coefficients for one in self.models)
+
+    @property
+    @figure()
+    def kept(self) -> float | None:
+        """The share of coefficients whose combined interval holds the original's estimate."""
+        return sum(one.kept for one in self.models) / self.coefficients if self.models else None
+
+    @property
+    @figure()
+    def overlap(self) -> float | None:
+        """The mean interval overlap of all coefficients."""
+        if not self.models:
+            return None
+        total = sum(one.coefficients * one.overlap for one in self.models)
+        return float(total / self.coefficients)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a model."""
+        import polars as pl
+
+        return pl.DataFrame([members_to_plain(one) for one in self.models])
+
+    def tables(self) -> list[Table]:
+        """Return the models that differ most."""
+        rows = [
+            [one.outcome, f"{one.coefficients}", f"{one.kept}", f"{one.overlap:.3f}",
+             f"{one.largest:.2f}"]
+            for one in self.models[:SHOWN]
+        ]  # fmt: skip
+        heads = ["outcome", "coefficients", "in the interval", "overlap", "largest difference"]
+        notes = [
+            "Linear models: every column on the targets, every target on the others and the keys. "
+            "Differences in standard errors of the original."
+        ]
+        if len(self.models) > SHOWN:
+            notes.append(f"{SHOWN} of {len(self.models):,} models: those that differ most.")
+        return [Table("Regressions chosen from the data", heads, rows, notes)]
+
+
+class _Term(NamedTuple):
+    """A column of a model: by the code of a variable its value; NaN where that is missing."""
+
+    label: str
+    column: str
+    values: Floats
+
+
+def compare_regressions(implicates: Implicates, keys: Sequence[str]) -> Regressions:
+    """Fit the models chosen from the data to the original and to each implicate.
+
+    With a single implicate there is no interval, and no model.
+    """
+    data, targets, count = implicates.data, implicates.targets, len(implicates)
+    if count < 2:
+        return Regressions((), count)
+    others = [name for name in comparable_columns(data) if name not in targets]
+    near = [*targets, *(key for key in keys if key in others)]
+    terms = {name: list(_terms(data, name)) for name in near}
+    codes = {name: data.codes(name).values for name in dict.fromkeys([*near, *others])}
+    drawn = [
+        codes | {name: codes[name][implicates.source(i, name)] for name in targets}
+        for i in range(count)
+    ]
+    models: list[tuple[list[str], list[_Term]]] = [
+        (list(targets), [term for name in others for term in _outcomes(data, name)]),
+        *(([n for n in near if n != t], list(_outcomes(data, t))) for t in targets),
+    ]
+    found = []
+    for names, outcomes in models:
+        used = [term for name in names for term in terms[name]]
+        fits = [_fits(used, outcomes, file) for file in (codes, *drawn)]
+        for outcome, *each in zip(outcomes, *fits, strict=True):
+            known = [fit for fit in each if fit is not None]
+            if len(known) == len(each) and used:
+                found.append(_compared(outcome.label, known[0], known[1:]))
+    return Regressions(tuple(sorted(found, key=lambda one: -one.largest)), count)
+
+
+def _terms(data: Microdata, name: str) -> Iterator[_Term]:
+    """Return the columns of a predictor: a number and whether it is missing, or levels."""
+    codes = data.codes(name)
+    shares = np.bincount(codes.values, minlength=codes.size) / data.records
+    if is_numeric(data, name):
+        number = _number(data, name)
+        yield _Term(name, name, np.nan_to_num(number))
+        if codes.has_missing and shares[-1] >= LEAST_SHARE:
+            yield _Term(name, name, np.isnan(number).astype(np.float64))
+        return
+    for code in np.argsort(-shares, kind="stable")[1:MOST_LEVELS]:  # the first is the reference
+        if shares[code] >= LEAST_SHARE:
+            yield _Term(name, name, (np.arange(codes.size) == code).astype(np.float64))
+
+
+def _outcomes(data: Microdata, name: str) -> Iterator[_Term]:
+    """Return what is predicted of a column: a number, or whether it has a frequent level."""
+    codes = data.codes(name)
+    if is_numeric(data, name):
+        yield _Term(name, name, _number(data, name))
+        return
+    shares = np.bincount(codes.values, minlength=codes.size) / data.records
+    order = np.argsort(-shares, kind="stable")
+    for place, code in enumerate(order[: min(codes.size - 1, MOST_LEVELS)], 1):
+        if shares[code] >= LEAST_SHARE:
+            label = name if codes.size == 2 else f"{name}, its level {place} by size"
+            yield _Term(label, name, (np.arange(codes.size) == code).astype(np.float64))
+
+
+def _number(data: Microdata, name: str) -> Floats:
+    """Return the numbers of a column's codes, in standard deviations; NaN if missing."""
+    import polars as pl
+
+    codes = data.codes(name)
+    levels = codes.levels.to_physical().cast(pl.Float64).to_numpy()
+    counts = np.bincount(codes.values, minlength=codes.size)[: len(levels)]
+    mean = np.average(levels, weights=counts)
+    spread = np.sqrt(np.average((levels - mean) ** 2, weights=counts))
+    values = (levels - mean) / (spread if spread > 0 else 1.0)
+    return np.append(values, np.nan) if codes.has_missing else values
+
+
+def _fits(
+    terms: Sequence[_Term], outcomes: Sequence[_Term], codes: Mapping[str, Array]
+) -> list[tuple[Floats, Floats] | None]:
+    """Fit each outcome in one file: coefficients and variances; None if it cannot be."""
+    size = len(next(iter(codes.values())))
+    x = np.column_stack([np.ones(size), *(one.values[codes[one.column]] for one in terms)])
+    found = []
+    for outcome in outcomes:
+        y = outcome.values[codes[outcome.column]]
+        known = np.isfinite(y)
+        found.append(fit_linear(x[known], y[known]))
+    return found
+
+
+def fit_linear(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:
+    """Return least-squares coefficients without the intercept, and their variances.
+
+    None where there are too few records, or a column follows from the others.
+    """
+    records, columns = x.shape
+    if records < RECORDS_A_TERM * columns:
+        return None
+    products = x.T @ x
+    if np.linalg.matrix_rank(products, hermitian=True) < columns:
+        return None
+    inverse = np.linalg.inv(products)
+    solved = inverse @ (x.T @ y)
+    residual = y - x @ solved
+    variance = (residual @ residual) / (records - columns) * np.diag(inverse)
+    return solved[1:], variance[1:]
+
+
+def _compared(
+    outcome: str, before: tuple[Floats, Floats], drawn: Sequence[tuple[Floats, Floats]]
+) -> Regression:
+    """Set the coefficients of the original beside those combined over the implicates."""
+    estimate, error = before[0], np.sqrt(before[1])
+    combined = combine([one[0] for one in drawn], [one[1] for one in drawn])
+    intervals = combined.estimates.select("low", "high").to_numpy()
+    inside = (intervals[:, 0] <= estimate) & (estimate <= intervals[:, 1])
+    mine = np.column_stack([estimate - NORMAL * error, estimate + NORMAL * error])
+    overlap = [interval_overlap(one, other) for one, other in zip(mine, intervals, strict=True)]
+    off = np.abs(combined.estimates["estimate"].to_numpy() - estimate) / np.maximum(error, TINY)
+    return Regression(
+        outcome, len(estimate), int(inside.sum()), float(np.mean(overlap)), float(off.max())
+    )
