@@ -60,7 +60,9 @@ def test_new_sections_stand_below_their_sketches_or_in_the_order_of_the_work(
     text = text_of(bench)
     assert "[uniques]\nmax_size = 2    # singled out by at most this many variables\n" in text
     assert "variables\n\n[drivers]\n\n# What the keys tell" in text
-    assert "# seconds = 60    # stop with the sets found so far\n\n[frontier]\nseconds = 5\n" in text
+    assert (
+        "# seconds = 60    # stop with the sets found so far\n\n[frontier]\nseconds = 5\n" in text
+    )
     assert text.index("[selection]") < text.index("\n[frontier]") < text.index("[release]")
     assert "\n\n\n" not in text
 

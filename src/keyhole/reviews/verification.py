@@ -152,7 +152,8 @@ class Compared:
 def compare_values(stored: Any, computed: Any, at: str = "", *, older: bool = False) -> Compared:
     """Compare plain values leaf by leaf; `at` is put before the paths that are told.
 
-    An `older` version may lack members, and have other words around the numbers of a sentence.
+    An `older` version may lack members and notes, and have other words around the numbers of a
+    sentence.
 
     Examples
     --------
@@ -174,6 +175,10 @@ def _leaves(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
             if name in stored or not older:
                 pair = stored.get(name, _ABSENT), computed.get(name, _ABSENT)
                 yield from _part(*pair, inner, older)
+    elif older and at.endswith(".notes") and isinstance(computed, list):
+        for i, note in enumerate(stored):
+            said = any(note == other or _means_same(note, other) for other in computed)
+            yield "" if said else f"{at}[{i}]"
     elif isinstance(computed, list) and isinstance(stored, list):
         for i in range(max(len(stored), len(computed))):
             one, other = (side[i] if i < len(side) else _ABSENT for side in (stored, computed))

@@ -216,7 +216,8 @@ def fit_quantiles(
         moved: Floats = direction[0] + model.predict(small.codes, rows)[:, 0]
         return moved
 
-    whole, widths = np.zeros((small.size, small.size)), WIDTHS[-1:]
+    whole: Floats = np.zeros((small.size, small.size))
+    widths: tuple[float, ...] = WIDTHS[-1:]
     if start is None:
         whole, widths = small.gram(rows, weights, small.codes), WIDTHS
         least = np.linalg.solve(whole[square] + ridge, whole[columns, goal])

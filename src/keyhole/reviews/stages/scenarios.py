@@ -68,4 +68,5 @@ SCENARIO_STAGE = Stage(
     reads=("data", "scenario"),
     draw=own_picture,
     returns="keyhole.reviews.stages.scenarios.ScenarioStories",
+    since="0.2",  # a sample's p(identification | attempt) follows from a model of the key
 )
