@@ -50,6 +50,7 @@ seed = 9007199254740993
 implicates = 2
 """
 STEPS = ("selection", "protection", "synthesis")
+KEYS = ["sex", "age", "region"]
 
 
 @pytest.fixture
@@ -315,6 +316,37 @@ CHOICES = {
     "solve": '[solve]\nmust = ["sex"]\nremove = 0.02\n',
     "selection": '[selection]\nlimit = 0.2\nkeep = ["sex"]\ncandidates = ["age", "region"]\n',
 }
+
+
+SUPPRESSED = """\
+[[protection.step]]
+method = "recode"
+column = "age"
+width = 30
+[[protection.step]]
+method = "suppress"
+keys = ["sex", "age", "region"]
+k = 10
+never = ["sex", "age"]
+"""
+
+
+def test_the_limit_is_judged_with_what_can_be_read_off(folder):
+    source = pl.read_csv(folder / "people.csv")
+    source.with_columns(town=pl.col("region") + pl.col("party")).write_csv(folder / "people.csv")
+    text = HEAD.replace("limit = 0.2", "limit = 0.01\ncutoff = 10") + SUPPRESSED
+    found = reviewed(folder, text)
+    judged = {one.what: one for one in found.verdict.reasons}["RP(10) on the keys"]
+    out = pl.read_csv(folder / "out/protection/release/protected.csv")
+    told = out.with_columns(region=pl.col("town").str.head(1))
+    plain, read_off = ((f.select(pl.len().over(KEYS)).to_series() < 10).mean() for f in (out, told))
+    assert judged.found == pytest.approx(read_off)
+    assert plain <= 0.01 < read_off
+    assert judged.answer == "not_met"
+    assert judged.remedy.startswith("This is with what can be read off columns that stay")
+    dropped = reviewed(folder, text.replace('["serial"]', '["serial", "town"]'), "b")
+    again = {one.what: one for one in dropped.verdict.reasons}["RP(10) on the keys"]
+    assert (again.answer, again.found) == ("met", pytest.approx(plain))
 
 
 def test_a_reason_may_be_that_of_a_column_which_the_plan_derives(folder):

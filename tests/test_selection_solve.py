@@ -21,6 +21,7 @@ from keyhole.core.options import bind
 from keyhole.data.examples import veterans_sample
 from keyhole.engines.storage import MEMORY
 from keyhole.errors import ColumnError, KeyholeError, OptionError
+from keyhole.selection import releasing
 from keyhole.selection.ladders import Ladder, Rung, declared_ladders, encode_ladder, made_ladder
 from keyhole.selection.solve import KeyLimits, SolveAsked, solve, unmet_limits
 
@@ -182,6 +183,13 @@ def test_disk_gives_what_memory_gives(veterans, tmp_path):
     here, there = solve(path, **asked), solve(path, **asked, engine="disk")
     assert {**there.to_dict(), "engine": "memory"} == here.to_dict()
     assert there.release().frame.equals(here.release().frame)
+
+
+def test_a_file_too_large_to_be_looked_through_is_said_to_be(veterans, tmp_path, monkeypatch):
+    monkeypatch.setattr(releasing, "READ_OFF_BYTES", 10**9)
+    found = solve(veterans.save(tmp_path / "v.csv"), keys=KEYS, limit=0.05, engine="disk")
+    assert (found.warnings, found.read_off) == ((releasing.NOT_READ_OFF,), None)
+    assert "was not looked for" in found.summary()
 
 
 def test_time_that_runs_out_leaves_the_best_so_far_and_a_bound(veterans):
