@@ -165,7 +165,7 @@ def _most_likely_pull(table: Floats) -> float:
         method="bounded",
         options={"xatol": 0.02},
     )
-    return math.exp(float(found.x))
+    return math.exp(round(float(found.x), 2))  # to what the search is good for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
