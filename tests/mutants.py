@@ -31,7 +31,7 @@ from tests.mutations import ROOT, Change, sampled, with_probes
 TESTS = {
     "kernels": "engine uniques exposure* fix* screening_dependence study_[elru]* study_scores "
     "synthesis_models synthesis_evaluation protection_perturbation protection_suppression",
-    "exposure": "exposure* fix* loglinear population scores uniques goldens",
+    "exposure": "dispersion exposure* fix* loglinear population scores uniques goldens",
     "selection": "selection* goldens",
     "reidentification": "study_[eflruv]* study_scores environment_scenarios goldens",
     "synthesis": "synthesis_[demir]* goldens",

@@ -119,3 +119,22 @@ def test_shares_have_totals(release, capsys):
 def test_a_mean_of_text_is_refused_once(release, capsys):
     assert run(["tabulate", str(release), "--rows", "sex", "--mean", "state"]) == 2
     assert capsys.readouterr().err.count("must hold numbers") == 1
+
+
+def test_a_design_and_published_totals(release, capsys, tmp_path):
+    for file in release.glob("*.csv"):
+        frame = pl.read_csv(file)
+        more = (pl.col("weight").alias("weight1") + 1, pl.col("weight").alias("weight2") * 2)
+        frame.with_columns(*more).write_csv(file)
+    totals = tmp_path / "totals.csv"
+    pl.DataFrame({"state": ["OH", "TX"], "total": [150, 140]}).write_csv(totals)
+    words = ["--rows", "state", "--weight", "weight", "--replicates", "weight*"]
+    words += ["--replicate-type", "fay", "--fay", "0.3", "--totals", str(totals)]
+    words += ["--original", str(release / "implicate-1.csv"), "--calibrate"]
+    assert run(["tabulate", str(release), *words, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    jsonschema.validate(printed, SCHEMA)
+    assert [cell["estimate"] for cell in printed["cells"]] == pytest.approx([150, 140])
+    assert printed["design"] == "2 Fay (0.3) replicate weights"
+    assert [cell["published"] for cell in printed["agreement"]["cells"]] == [150, 140]
+    assert {"original", "original_off", "off"} <= set(printed["agreement"]["cells"][0])

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.errors import InputError
-from keyhole.utility import combine, tabulate
+from keyhole.utility import combine, compare_coefficients, tabulate
+from keyhole.utility.survey_design import SurveyDesign
 
 # Weights of women 10 and 20, of men 30 and 40. With the four replicate weights the women's totals
 # are 28, 31, 33, 30: off 30 by -2, 1, 3, 0 (squares 14), off their mean 30.5 by squares of 13.
@@ -242,3 +243,62 @@ def test_totals_without_partners_are_said() -> None:
 def test_totals_that_cannot_be(options: dict, says: str) -> None:
     with pytest.raises(InputError, match=says):
         tabulate([PEOPLE], rows="sex", **{"weight": "w", **options})
+
+
+def line(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Fit a weighted line by its normal equations."""
+    matrix = np.column_stack([np.ones(len(x)), x])
+    return np.linalg.solve(matrix.T @ np.diag(w) @ matrix, matrix.T @ (w * y))
+
+
+def survey(seed: int, n: int = 30) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pl.DataFrame(
+        {
+            "x": rng.normal(0, 1, n),
+            "w": rng.uniform(1, 5, n),
+            "stratum": [*"ab"] * (n // 2),
+            "cluster": [0, 0, 1, 1, *rng.integers(4, size=n - 4)],
+        }
+    ).with_columns(y=2 * pl.col("x") + pl.Series(rng.normal(0, 1, n)))
+    return frame.with_columns(
+        pl.Series(f"w{i}", frame["w"].to_numpy() * rng.uniform(0.5, 1.5, n)) for i in range(1, 6)
+    )
+
+
+def test_coefficients_with_replicate_weights_are_those_of_a_slow_twin() -> None:
+    before, after = survey(1), survey(2)
+    design = SurveyDesign("w", replicates=("w*",), replicate_type="fay", fay=0.3)
+    found = compare_coefficients(before, [after], formula="y ~ x", design=design)
+    x, y = (before[name].to_numpy() for name in "xy")
+    full = line(x, y, before["w"].to_numpy())
+    others = np.array([line(x, y, before[f"w{i}"].to_numpy()) for i in range(1, 6)])
+    slow = ((others - full) ** 2).sum(axis=0) / (5 * 0.49)
+    assert [c.original for c in found.coefficients] == pytest.approx(full)
+    assert [c.original_se for c in found.coefficients] == pytest.approx(np.sqrt(slow))
+
+
+def test_linearised_coefficients_are_those_of_a_slow_twin() -> None:
+    before = survey(3)
+    holed = before.with_columns(y=pl.when(pl.col("x") > 1.5).then(None).otherwise(pl.col("y")))
+    design = SurveyDesign("w", design_strata="stratum", clusters="cluster")
+    found = compare_coefficients(holed, [before, survey(4)], formula="y ~ x", design=design)
+    there = holed["y"].is_not_null().to_numpy()
+    x, y, w = (holed[name].to_numpy()[there] for name in "xyw")
+    full = line(x, y, w)
+    matrix = np.column_stack([np.ones(len(x)), x])
+    scores = np.zeros((holed.height, 2))
+    inverse = np.linalg.inv(matrix.T @ np.diag(w) @ matrix)
+    scores[there] = (matrix * (w * (y - matrix @ full))[:, None]) @ inverse
+    for place, one in enumerate(found.coefficients):
+        slow = slow_variance(holed, scores[:, place].tolist())
+        assert one.original == pytest.approx(full[place])
+        assert one.original_se == pytest.approx(math.sqrt(slow))
+    assert all(one.df <= 8 - 2 for one in found.coefficients)
+
+
+def test_a_design_of_a_logit_is_refused_with_all_else() -> None:
+    design = SurveyDesign("w", replicates=("w*",))
+    with pytest.raises(InputError) as caught:
+        compare_coefficients(survey(1), [survey(2)], formula="y ~ x", family="logit", design=design)
+    assert len(caught.value.problems) == 2

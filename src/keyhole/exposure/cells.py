@@ -393,7 +393,7 @@ def _population(
     """Return the risk in the population where it is asked for, or why there is none."""
     if f is None or (asked.weight, asked.fraction, asked.household) == (None, None, None):
         return None, ""
-    size = data.records * POPULATION_BYTES
+    size = data.records * (POPULATION_BYTES + 8 * len(asked.keys) * modelled)
     backend_of(data).storage.require(size, "estimating the risk in the population")
     if asked.weight is not None and data.column(asked.weight).max() == 0:
         return None, "the weights of these records are all 0"

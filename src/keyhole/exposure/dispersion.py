@@ -229,10 +229,12 @@ def _fit(cells: _Cells, table: _Table, shape: float, reference: float) -> tuple[
         return -float((table.count * empty).sum() + (cells.count * held).sum())
 
     best = minimize_scalar(lost, bounds=(FEWEST, MOST), method="bounded", options={"xatol": 0.005})
-    most, least = float(best.x), float(best.fun)
+    # Rounded to what the search is good for, so that the last digits of a machine do not matter.
+    most, least = round(float(best.x), 2), float(best.fun)
     if lost(FEWEST) < least + 0.5:
         return most, FEWEST
-    return most, float(brentq(lambda at: lost(at) - least - 0.5, FEWEST, most, xtol=0.01))
+    lower = brentq(lambda at: lost(at) - least - 0.5, FEWEST, most, xtol=0.001)
+    return most, round(float(lower), 2)
 
 
 def _figures_of(cells: _Cells, alpha: Floats) -> Floats:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,7 +122,7 @@ def shrunk_forest(patterns: PatternCounts) -> Model:
         if patterns.sizes[i] * patterns.sizes[j] <= MOST_ENTRIES:
             # The variable of fewer levels, by that of more.
             table = patterns.margin(*sorted((i, j), key=lambda v: -patterns.sizes[v]))
-            worth[i, j] = round(max(_likelihood(table, pull) for pull in PULLS), 6)
+            worth[i, j] = round(max(map(_likelihood(table), PULLS)), 6)
     order = sorted((pair for pair, gain in worth.items() if gain > 0), key=lambda p: -worth[p])
     pairs = forest(order, variables)
     branches = []
@@ -139,27 +139,33 @@ def shrunk_forest(patterns: PatternCounts) -> Model:
     )
 
 
-def _likelihood(table: Floats, pull: float) -> float:
-    """Return how much likelier a table is with shares about the margin than with the margin's."""
+def _likelihood(table: Floats) -> Callable[[float], float]:
+    """Return how much likelier a table is with shares so near to the margin's than with those."""
     from scipy.special import gammaln
 
     row, column = np.nonzero(table)
     held, share = table[row, column], (table.sum(axis=0) / table.sum())[column]
-    rows = gammaln(pull) - gammaln(pull + table.sum(axis=1))
-    cells = gammaln(pull * share + held) - gammaln(pull * share) - held * np.log(share)
-    return float(rows.sum() + cells.sum())
+    rows = table.sum(axis=1)
+    independent = float((held * np.log(share)).sum())
+
+    def likelihood(pull: float) -> float:
+        cells = gammaln(pull * share + held) - gammaln(pull * share)
+        return float((gammaln(pull) - gammaln(pull + rows)).sum() + cells.sum()) - independent
+
+    return likelihood
 
 
 def _most_likely_pull(table: Floats) -> float:
     from scipy.optimize import minimize_scalar
 
+    likelihood = _likelihood(table)
     found = minimize_scalar(
-        lambda at: -_likelihood(table, math.exp(at)),
+        lambda at: -likelihood(math.exp(at)),
         bounds=(-3.0, 14.0),
         method="bounded",
         options={"xatol": 0.02},
     )
-    return math.exp(float(found.x))
+    return math.exp(round(float(found.x), 2))  # to what the search is good for
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,19 @@ from keyhole.core.marks import figure
 from keyhole.core.tables import Table
 from keyhole.data import Microdata, load
 from keyhole.errors import ColumnError, InputError, OptionError
+from keyhole.kernels.arrays import Floats
 from keyhole.results import Result
 from keyhole.utility.combining import combine_fits, level_problems
 from keyhole.utility.figures import amount, sentences
 from keyhole.utility.formulas import FUNCTIONS, formula_columns
-from keyhole.utility.implicates import load_sides, stack
+from keyhole.utility.implicates import load_sides, numbers, stack
+from keyhole.utility.survey_design import (
+    Linearised,
+    ReplicateWeights,
+    SurveyDesign,
+    design_problems,
+    read_design,
+)
 
 if TYPE_CHECKING:
     import altair
@@ -119,7 +128,13 @@ class Coefficients(Result):
 
 
 def compare_coefficients(
-    original: Any, implicates: Any, *, formula: str, family: str = "ols", level: float = 0.95
+    original: Any,
+    implicates: Any,
+    *,
+    formula: str,
+    family: str = "ols",
+    level: float = 0.95,
+    design: SurveyDesign | None = None,
 ) -> Coefficients:
     """Fit a model to the original and to each implicate, and set the coefficients side by side.
 
@@ -136,6 +151,9 @@ def compare_coefficients(
         ``ols`` for least squares, ``logit`` for a response of 0 and 1.
     level
         The confidence level of the intervals.
+    design
+        The survey's design: coefficients are then weighted, and their errors those of the design.
+        For least squares only.
 
     Returns
     -------
@@ -158,23 +176,32 @@ def compare_coefficients(
     if family not in FAMILIES:
         problems.append(f"family must be one of {', '.join(FAMILIES)}. Got {family!r} instead.")
     before = load(original)
+    if design is not None:
+        problems += design_problems(design)
+        if family != "ols":
+            problems.append("design must go with family 'ols'. Got another one: leave it out.")
     try:
         names = formula_columns(formula, before.names)
     except InputError as error:
         raise OptionError([*problems, *error.problems]) from None
-    data = load_sides(before, implicates, names, problems=problems)
-    response, design, part = _matrices(data, formula)
+    more = () if design is None else design.columns(before.names)
+    data = load_sides(before, implicates, names, more=more, problems=problems)
+    response, matrix, part, kept = _matrices(data, formula)
     if family == "logit" and not set(np.unique(response)) <= {0.0, 1.0}:
         raise ColumnError(
             "the response of a logit must be 0 or 1. Got other values instead: recode it, or use "
             "family 'ols'."
         )
     first, *others = (
-        _fit(response[part == i], design[part == i], family, one.name if i else "the original")
+        _fit(response[part == i], matrix[part == i], family, one.name if i else "the original")
         for i, one in enumerate(data)
     )
-    combined = combine_fits(others, level=level)
-    low, high = first.conf_int(alpha=1 - level).to_numpy().T
+    few = math.inf
+    if design is not None:
+        first, *others = _design_fits(data, response, matrix, part, kept, design)
+        few = min(one.df for one in others)
+    combined = combine_fits(others, level=level, df=few)
+    low, high = np.asarray(first.conf_int(alpha=1 - level)).T
     rows = []
     again = combined.estimates.iter_rows(named=True)
     for *figures, row in zip(first.params, first.bse, low, high, again, strict=True):
@@ -219,8 +246,66 @@ def interval_overlap(one: Sequence[float], other: Sequence[float]) -> float:
     return sum((high - low) / width if width > 0 else 1.0 for width in widths) / 2
 
 
-def _matrices(data: Sequence[Microdata], formula: str) -> tuple[Any, Any, npt.NDArray[np.int64]]:
-    """Return response, design and file number of the records without missing values.
+@dataclass(frozen=True, slots=True, eq=False)
+class _DesignFit:
+    """Weighted least squares with the errors of a survey's design."""
+
+    params: Any
+    bse: Any
+    df: float
+
+    def conf_int(self, alpha: float) -> Any:
+        """Return the intervals, a row a coefficient."""
+        from scipy.stats import t
+
+        half = t.ppf(1 - alpha / 2, self.df) * self.bse
+        return np.column_stack([self.params - half, self.params + half])
+
+
+def _design_fits(
+    data: Sequence[Microdata],
+    response: Any,
+    matrix: Any,
+    part: npt.NDArray[np.int64],
+    kept: npt.NDArray[np.int64],
+    design: SurveyDesign,
+) -> Iterator[_DesignFit]:
+    """Fit each file with its weights; records without a value of the model count for nothing."""
+    found = read_design(data, design)
+    starts = np.cumsum([0, *(one.records for one in data)])
+    for i, one in enumerate(data):
+        rows = kept[part == i] - starts[i]
+        x, y = matrix[part == i].to_numpy(float), response[part == i].to_numpy(float).ravel()
+        weights = one.weights(design.weight)[rows]
+        solved, inverse = _weighted(x, y, weights)
+        if isinstance(found, ReplicateWeights):
+            again = [_weighted(x, y, numbers(one, name)[rows])[0] for name in found.names]
+            variance, df = found.variance(solved, np.stack(again)), found.df
+        else:
+            # Without a design each record is a cluster of its own.
+            clusters = Linearised.of(one, None, None) if found is None else found[i]
+            added = np.zeros((one.records, x.shape[1]))
+            added[rows] = (x * (weights * (y - x @ solved))[:, None]) @ inverse
+            whole = np.zeros(1, dtype=np.int64)
+            records = np.zeros(one.records, dtype=np.int64)
+            variance = np.array(
+                [clusters.variance(records, e, np.zeros(1), whole)[0] for e in added.T]
+            )
+            df = clusters.df
+        named = 0.0 * matrix.iloc[0]
+        yield _DesignFit(named + solved, named + np.sqrt(variance), df)
+
+
+def _weighted(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return the coefficients of weighted least squares, and the inverse of X'WX."""
+    inverse: Floats = np.linalg.pinv(x.T @ (x * weights[:, None])).astype(np.float64)
+    return inverse @ (x.T @ (weights * y)), inverse
+
+
+def _matrices(
+    data: Sequence[Microdata], formula: str
+) -> tuple[Any, Any, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return response, design, file number and place of the records without missing values.
 
     All files make one matrix, so that categories and terms are the same for each.
     """
@@ -255,7 +340,7 @@ def _matrices(data: Sequence[Microdata], formula: str) -> tuple[Any, Any, npt.ND
         raise OptionError("formula must have a predictor or an intercept. Got '~ 0' instead.")
     # A category that is a whole number is written as one: C(sex)[T.2] instead of [T.2.0].
     design = model.data.orig_exog.rename(columns=lambda name: re.sub(r"(-?\d+)\.0\]", r"\1]", name))
-    return model.data.orig_endog, design, part
+    return model.data.orig_endog, design, part, kept
 
 
 def _fit(response: Any, design: Any, family: str, where: str) -> Any:

@@ -240,7 +240,7 @@ def level_problems(level: Any) -> list[str]:
     return [f"level must be a fraction above 0 and below 1, like 0.95. Got {level!r} instead."]
 
 
-def combine_fits(fits: Iterable[Any], *, level: float = 0.95) -> Combined:
+def combine_fits(fits: Iterable[Any], *, level: float = 0.95, df: float = math.inf) -> Combined:
     """Combine the results of one model of statsmodels fitted to each implicate.
 
     Parameters
@@ -250,6 +250,8 @@ def combine_fits(fits: Iterable[Any], *, level: float = 0.95) -> Combined:
         ``cov_params()``. Parameters are matched by name.
     level
         The confidence level of the intervals.
+    df
+        The degrees of freedom of the variances, as in `combine`.
 
     Returns
     -------
@@ -293,7 +295,7 @@ def combine_fits(fits: Iterable[Any], *, level: float = 0.95) -> Combined:
         order = [mine.index(name) for name in names]
         estimates.append(params[order])
         variances.append(squares[order])
-    return combine(estimates, variances, level=level, names=names)
+    return combine(estimates, variances, level=level, names=names, df=df)
 
 
 def _read(fit: Any) -> tuple[list[str], Floats, Floats] | str:

@@ -67,7 +67,39 @@ Clusters = Annotated[
 ]
 
 
-def design_problems(question: Question) -> Iterator[Problem]:
+@dataclass(frozen=True, slots=True)
+class SurveyDesign:
+    """A survey's design, where it is no option of a verb; named as the options of `tabulate` are.
+
+    Examples
+    --------
+    >>> SurveyDesign("PWGTP", replicates=("PWGTP*",), replicate_type="sdr").centre
+    'full'
+    """
+
+    weight: str
+    replicates: tuple[str, ...] = ()
+    replicate_type: ReplicateType | None = None
+    fay: float | None = None
+    centre: Centre = "full"
+    design_strata: str | None = None
+    clusters: str | None = None
+
+    def columns(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of the design among those of a file."""
+        given = (self.weight, *self.replicates, self.design_strata, self.clusters)
+        found = [_fitting(one, names) if "*" in one else [one] for one in given if one is not None]
+        return list(dict.fromkeys(name for some in found for name in some))
+
+
+def _fitting(pattern: str, names: Sequence[str]) -> list[str]:
+    return [name for name in names if fnmatchcase(name, pattern)]
+
+
+Design = Question | SurveyDesign
+
+
+def design_problems(question: Design) -> Iterator[Problem]:
     """Say what is wrong with the options of a survey's design."""
     if question.replicates and question.replicate_type is None:
         yield Problem("{replicates} need {replicate_type}: say how they were made.")
@@ -207,7 +239,7 @@ def patterns(question: Question) -> tuple[str, ...]:
 
 
 def read_design(
-    data: Sequence[Microdata], question: Question
+    data: Sequence[Microdata], question: Design
 ) -> ReplicateWeights | list[Linearised] | None:
     """Read the design that was asked for, or say all that is wrong with its columns."""
     if question.replicates:
@@ -217,12 +249,12 @@ def read_design(
     return [Linearised.of(one, question.design_strata, question.clusters) for one in data]
 
 
-def _read_replicates(data: Sequence[Microdata], question: Question) -> ReplicateWeights:
+def _read_replicates(data: Sequence[Microdata], question: Design) -> ReplicateWeights:
     found: dict[str, None] = {}
     problems: list[str] = []
     for given in question.replicates:
-        held = [name for name in data[0].names if fnmatchcase(name, given)] if "*" in given else []
-        held = [given] if "*" not in given else [n for n in held if n != question.weight]
+        held = [name for name in _fitting(given, data[0].names) if name != question.weight]
+        held = held if "*" in given else [given]
         if not held:
             problems.append(
                 Problem("{replicates} must fit columns of the file. {0!r} fits none.", given)

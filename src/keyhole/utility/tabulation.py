@@ -308,7 +308,8 @@ def _agree(
     """Set weighted counts beside published totals, and calibrate to them where it is asked for."""
     sides = [*plain.data, totals.data]
     if question.original is not None:
-        before = load(question.original, **reading)
+        given = question.original
+        before = load(given.path if isinstance(given, DataFile) else given, **reading)
         before.require([question.weight, *totals.variables])
         sides.append(before)
     labels, cells = find_cells(sides, totals.variables)

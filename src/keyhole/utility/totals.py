@@ -15,6 +15,7 @@ from keyhole.core.options import Problem, Question
 from keyhole.core.shared import CommandOption
 from keyhole.core.tables import Table
 from keyhole.data import Microdata, load
+from keyhole.engines.opening import DataFile
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result
@@ -114,7 +115,8 @@ class PublishedTotals:
 
 def load_totals(source: Any) -> PublishedTotals:
     """Load published totals, or say all that is wrong with them."""
-    data = load(source)
+    # How the release is read says nothing of this file, which may lack its columns.
+    data = load(source.path if isinstance(source, DataFile) else source)
     variables = tuple(name for name in data.names if name != TOTAL)
     problems = []
     if TOTAL not in data.names or not variables:
