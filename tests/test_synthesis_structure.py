@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import keyhole
 from keyhole.data import load
+from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
 from keyhole.synthesis import constraints
 from keyhole.synthesis.constancy import constancy
@@ -221,3 +222,17 @@ def test_the_level_decides_what_may_return() -> None:
     assert same["job"][2] == 0
     assert min(same["race"][1:]) > 0.2
     assert same["pay"][1] > 0
+
+
+def test_decoys_are_given_values_of_common_records() -> None:
+    """Unique records that are not designated would make the file rarer than it was."""
+    data, keys = veterans_sample(3_000, seed=2), ["sex", "age", "ms", "race1"]
+    made = keyhole.synthesise(
+        data, keys=keys, targets=["age", "ms", "race1"], weight="weight", least_probability=0.3,
+        decoys=1, seed=4, implicates=2, self_match=0, structure=0,
+    )  # fmt: skip
+    common = data.frame.select(pl.len().over(keys)).to_series().to_numpy() > 1
+    drawn, decoy = made.implicates, made.designation.decoy
+    assert (~common & ~made.designation.at_risk).sum() > 50
+    for donors in drawn.donors:
+        assert common[donors[decoy[drawn.rows]]].mean() > 0.99

@@ -289,7 +289,7 @@ def make_design(
         present, codes[:, v] = np.flatnonzero(seen), (np.cumsum(seen) - 1)[values]
         counts = np.bincount(codes[:, v], minlength=len(present))
         if name in short:
-            blocks.append(_block(_standard(short[name].scores[present], counts)))
+            blocks.append(_block(standardise(short[name].scores[present], counts)))
         elif is_numeric(data, name):
             levels = column.levels.to_physical().cast(pl.Float64).to_numpy()
             levels = np.append(levels, np.nan) if column.has_missing else levels
@@ -313,10 +313,10 @@ def _numeric(levels: Floats, counts: Ints, knots: int) -> DesignBlock:
     values = np.zeros((len(levels), 1))
     if known.any():
         # Centred and scaled first: splines of large numbers would lose digits.
-        plain = _standard(levels[known, None], counts[known])[:, 0]
+        plain = standardise(levels[known, None], counts[known])[:, 0]
         basis = spline_basis(plain, find_knots(np.repeat(plain, counts[known]), knots))
         values = np.zeros((len(levels), basis.shape[1]))
-        values[known] = _standard(basis, weights[known])
+        values[known] = standardise(basis, weights[known])
     if not known.all():
         values = np.column_stack([values, ~known])
     return _block(values, has_missing=not known.all())
@@ -327,7 +327,7 @@ def _block(values: Floats, *, has_missing: bool = False) -> DesignBlock:
     return DesignBlock(columns, values, values.shape[1], True, has_missing)
 
 
-def _standard(basis: Floats, counts: Ints) -> Floats:
+def standardise(basis: Floats, counts: Ints) -> Floats:
     """Centre the columns and give them unit variance; a constant one becomes zero."""
     with np.errstate(over="ignore", invalid="ignore"):
         scale = np.abs(basis).max(axis=0)

@@ -22,7 +22,7 @@ RECORDS_A_COLUMN = 10
 QUANTILES = (0.1, 0.5, 0.9)
 # Widths over which the check loss is smoothed, step by step, in standard deviations; the error left
 # is far below a donor's spacing.
-WIDTHS = (1.0, 0.5, 0.25, 0.25, 0.12, 0.06, 0.06, 0.03, 0.03)
+WIDTHS: tuple[float, ...] = (1.0, 0.5, 0.25, 0.25, 0.12, 0.06, 0.06, 0.03, 0.03)
 # How far a step may go, and how much all records count in it.
 FAR, STEADY = (0.0, 0.1, 0.25, 0.5, 1.0), 0.02
 

@@ -14,7 +14,7 @@ from keyhole.core.options import Problem, Question
 from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.errors import ColumnError, InputError, OptionError
-from keyhole.kernels.arrays import Flags
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.synthesis.associations import comparable_columns
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance, Constraint, find_constraints, lead_sums
@@ -147,6 +147,10 @@ def _plan(
     if choice.targeted and question.donors == "folds":
         # A value is replaced because it stands out: only such values may take its place.
         alike = blank & designation.at_risk[:, None]
+    if designation.decoy.any() and designation.least_probability is not None:
+        # Decoys are common. Unique records that are not designated would make them rarer.
+        common = _cell_sizes(asked.data, question.keys) >= question.cutoff
+        alike = (np.zeros_like(blank) if alike is None else alike) | common[:, None]
     # All targets are drawn, so that no value is constant because it is true: the level decides
     # what may return.
     must_change = np.repeat((designation.level >= question.change)[:, None], len(blank[0]), axis=1)
@@ -301,12 +305,16 @@ def _work(question: Question, data: Microdata) -> Found:
     keys = question.keys or ()
     if not data.records or not keys or not set(keys) <= set(data.names):
         return
-    sizes = MemoryEngine({name: data.codes(name) for name in keys}).cell_sizes(keys)
+    sizes = _cell_sizes(data, keys)
     if not (sizes < question.cutoff).any():
         yield ("keys",), NOBODY_AT_RISK
     common = question.donors == "common" and question.least_probability is None
     if common and (sizes < question.cutoff).all():
         yield ("donors",), ALL_AT_RISK
+
+
+def _cell_sizes(data: Microdata, keys: Sequence[str]) -> Ints:
+    return MemoryEngine({name: data.codes(name) for name in keys}).cell_sizes(keys)
 
 
 def require_work(designation: Designation, choice: TargetChoice, question: Question) -> None:

@@ -20,7 +20,7 @@ from keyhole.data import Microdata
 from keyhole.kernels.arrays import Array, Floats
 from keyhole.results import Result
 from keyhole.synthesis.associations import comparable_columns
-from keyhole.synthesis.design import is_numeric
+from keyhole.synthesis.design import is_numeric, standardise
 from keyhole.synthesis.implicates import Implicates
 from keyhole.utility.coefficients import interval_overlap
 from keyhole.utility.combining import combine
@@ -174,16 +174,16 @@ def _outcomes(data: Microdata, name: str) -> Iterator[_Term]:
 
 
 def _number(data: Microdata, name: str) -> Floats:
-    """Return the numbers of a column's codes, in standard deviations; NaN if missing."""
+    """Return the numbers of a column's codes, in standard deviations; NaN if not finite."""
     import polars as pl
 
     codes = data.codes(name)
     levels = codes.levels.to_physical().cast(pl.Float64).to_numpy()
     counts = np.bincount(codes.values, minlength=codes.size)[: len(levels)]
-    mean = np.average(levels, weights=counts)
-    spread = np.sqrt(np.average((levels - mean) ** 2, weights=counts))
-    values = (levels - mean) / (spread if spread > 0 else 1.0)
-    return np.append(values, np.nan) if codes.has_missing else values
+    values, known = np.full(codes.size, np.nan), np.flatnonzero(np.isfinite(levels))
+    if len(known):
+        values[known] = standardise(levels[known, None], counts[known])[:, 0]
+    return values
 
 
 def _fits(
