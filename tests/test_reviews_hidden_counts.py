@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -14,7 +15,7 @@ from keyhole.core.options import bind
 from keyhole.errors import OptionError
 from keyhole.reidentification.rates import Rates
 from keyhole.reviews.count_sheets import CountSheet
-from keyhole.reviews.group_tables import enter_tables, exposure_by_group
+from keyhole.reviews.group_tables import enter_groups, enter_tables, exposure_by_group
 from keyhole.reviews.study_chapters import pair_tables, strata_table
 
 SMALLEST = 3
@@ -141,6 +142,31 @@ def check_groups(groups, options=None):
             if reader.knows(parts):  # unless the table and the file's totals tell it anyway
                 assert before is not None, (name, i, shown)
                 assert before.knows(parts), (name, i, shown, published)
+
+
+@pytest.mark.parametrize(
+    ("options", "by", "own", "named"),
+    [
+        ({}, "where", True, [0]),
+        ({}, "where, sex", True, []),  # parts of what the table suppresses
+        ({}, "where, sex", False, [0, 1]),  # of another file
+        ({}, "sex", True, [0, 1]),
+        ({"protect": "none"}, "where", True, [0, 1]),
+        ({"weight": "weight"}, "where", True, [0, 1]),
+        ({"magnitude": "weight"}, "where", True, [0, 1]),
+    ],
+)
+def test_groups_that_a_table_tells_of_are_named_as_it_does(options, by, own, named):
+    people = pl.DataFrame({"where": ["a"] * 40 + ["b"] * 9 + ["c"] + ["d"] * 2, "weight": 2.0})
+    sheet = CountSheet(SMALLEST)
+    asked = {"rows": "where", **options}
+    enter_tables(sheet, [(keyhole.table(people, **asked), bind(keyhole.table, asked))])
+    sizes = [("a", 40), ("b", 9), ("c", 1), ("d", 2)]
+    groups = enter_groups(sheet, by, sizes, own=own)
+    assert groups.named == named
+    assert (str(groups.sizes[0]), groups.is_described(0, 1)) == (
+        ("40", True) if named else ("withheld", False)
+    )
 
 
 def reader_of(known, rows, told, reach):
