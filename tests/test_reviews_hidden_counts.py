@@ -326,3 +326,22 @@ def check_pairs(pairs):
             for w, count in enumerate((part.rates.pairs, part.rates.true_pairs)):
                 if 0 < count < SMALLEST:
                     assert not reader.knows({(t, i, w): 1}), (t, i, w, tables)
+
+
+def test_the_share_in_the_smallest_set_is_that_of_the_study():
+    study = SimpleNamespace(
+        by_agreement=[SimpleNamespace(label=2, rates=Rates(0, 900, 0, 0, 800))],
+        by_place=[SimpleNamespace(label=1, rates=Rates(0, 900, 0, 0, 800))],
+        by_variables=[
+            SimpleNamespace(variable=name, pairs_agreeing=900, true_pairs_agreeing=800,
+                            share_in_smallest_subset=part)
+            for name, part in (("sex", 0.25), ("age", 0.75))
+        ],
+        is_by_unicity=True,
+        rates=Rates(0, 900, 0, 0, 800),
+        linkage=SimpleNamespace(agreeing_in_words=""),
+    )  # fmt: skip
+    *_, uses = pair_tables(study, CountSheet(SMALLEST))
+    assert [[str(cell) for cell in row] for row in uses.cells] == [
+        ["sex", "1.0000", "1.0000", "0.2500"], ["age", "1.0000", "1.0000", "0.7500"],
+    ]  # fmt: skip
