@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -14,7 +15,7 @@ from keyhole.core.options import bind
 from keyhole.errors import OptionError
 from keyhole.reidentification.rates import Rates
 from keyhole.reviews.count_sheets import CountSheet
-from keyhole.reviews.group_tables import enter_tables, exposure_by_group
+from keyhole.reviews.group_tables import enter_groups, enter_tables, exposure_by_group
 from keyhole.reviews.study_chapters import pair_tables, strata_table
 
 SMALLEST = 3
@@ -141,6 +142,31 @@ def check_groups(groups, options=None):
             if reader.knows(parts):  # unless the table and the file's totals tell it anyway
                 assert before is not None, (name, i, shown)
                 assert before.knows(parts), (name, i, shown, published)
+
+
+@pytest.mark.parametrize(
+    ("options", "by", "own", "named"),
+    [
+        ({}, "where", True, [0]),
+        ({}, "where, sex", True, []),  # parts of what the table suppresses
+        ({}, "where, sex", False, [0, 1]),  # of another file
+        ({}, "sex", True, [0, 1]),
+        ({"protect": "none"}, "where", True, [0, 1]),
+        ({"weight": "weight"}, "where", True, [0, 1]),
+        ({"magnitude": "weight"}, "where", True, [0, 1]),
+    ],
+)
+def test_groups_that_a_table_tells_of_are_named_as_it_does(options, by, own, named):
+    people = pl.DataFrame({"where": ["a"] * 40 + ["b"] * 9 + ["c"] + ["d"] * 2, "weight": 2.0})
+    sheet = CountSheet(SMALLEST)
+    asked = {"rows": "where", **options}
+    enter_tables(sheet, [(keyhole.table(people, **asked), bind(keyhole.table, asked))])
+    sizes = [("a", 40), ("b", 9), ("c", 1), ("d", 2)]
+    groups = enter_groups(sheet, by, sizes, own=own)
+    assert groups.named == named
+    assert (str(groups.sizes[0]), groups.is_described(0, 1)) == (
+        ("40", True) if named else ("withheld", False)
+    )
 
 
 def reader_of(known, rows, told, reach):
@@ -300,3 +326,22 @@ def check_pairs(pairs):
             for w, count in enumerate((part.rates.pairs, part.rates.true_pairs)):
                 if 0 < count < SMALLEST:
                     assert not reader.knows({(t, i, w): 1}), (t, i, w, tables)
+
+
+def test_the_share_in_the_smallest_set_is_that_of_the_study():
+    study = SimpleNamespace(
+        by_agreement=[SimpleNamespace(label=2, rates=Rates(0, 900, 0, 0, 800))],
+        by_place=[SimpleNamespace(label=1, rates=Rates(0, 900, 0, 0, 800))],
+        by_variables=[
+            SimpleNamespace(variable=name, pairs_agreeing=900, true_pairs_agreeing=800,
+                            share_in_smallest_subset=part)
+            for name, part in (("sex", 0.25), ("age", 0.75))
+        ],
+        is_by_unicity=True,
+        rates=Rates(0, 900, 0, 0, 800),
+        linkage=SimpleNamespace(agreeing_in_words=""),
+    )  # fmt: skip
+    *_, uses = pair_tables(study, CountSheet(SMALLEST))
+    assert [[str(cell) for cell in row] for row in uses.cells] == [
+        ["sex", "1.0000", "1.0000", "0.2500"], ["age", "1.0000", "1.0000", "0.7500"],
+    ]  # fmt: skip

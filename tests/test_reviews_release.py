@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -12,6 +13,7 @@ from keyhole.charts import percentage
 from keyhole.cli.main import run
 from keyhole.errors import InputError
 from keyhole.reviews import verdict
+from keyhole.reviews.stages.protection import plan_of_release
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
@@ -415,3 +417,14 @@ def test_with_every_step_the_verdict_is_what_anybody_counts_in_the_files(folder,
     assert in_no_key["answer"] == ("not_judged" if risky else "met")
     assert in_no_key["found"] == (pytest.approx(max(risky)) if risky else None)
     assert keyhole.verify(folder / "out").same
+
+
+@pytest.mark.parametrize(
+    ("steps", "product", "through"),
+    [(None, "protection", True), (None, "file", False), (("selection",), "protection", False)],
+)
+def test_a_plan_is_that_of_the_released_file_only(steps, product, through):
+    release = SimpleNamespace(protects=False, steps=steps, product=product)
+    given = SimpleNamespace(plan='[[step]]\nmethod = "drop"\ncolumns = ["age"]\n')
+    review = SimpleNamespace(release=release, protection=given)
+    assert (plan_of_release(review, {}) is not None) == through
