@@ -20,10 +20,10 @@ from keyhole.reidentification.variables import alike, as_floats, strangers, vari
 
 # Scaled numbers: those beyond the release's range, and missing ones, are 1 away from all others.
 BEYOND, MISSING = 2.0, 9.0
-# What only finding people by linking has a use for.
-OF_LINKAGE = (
-    "eif", "iuf", "puf_id", "eif_id", "metric", "alpha", "threshold", "cuts", "scores", "orders",
-    "rank_cap", "strata", "name_small_groups", "permutations", "blank",
+# What attacks other than finding people by linking have a use for.
+OF_ATTACKS = frozenset(
+    {"puf", "link", "scenario", "store", "target", "numeric", "seed", "ids_from", "attacks",
+     "original", "control", "secret", "second_link", "engine", "master", "progress"}
 )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def attack_problems(question: Question) -> Iterator[Problem]:
                 template = f"{{{option}}} and {{{other}}} both name {{0!r}}. Take it out of one."
                 yield Problem(template, name)
     if not is_linkage_asked(question.values):
-        for name in OF_LINKAGE:
+        for name in [name for name in question.values if name not in OF_ATTACKS]:
             value, default = question.values[name], question.parameters[name].settled_default
             # Of data it is not asked whether they are the same.
             if value is not default and (default is None or value != default):
