@@ -27,8 +27,11 @@ serve: $(READY)  ## open the workbench on the example world
 	@test -d demo || $(MAKE) --no-print-directory demo
 	@$(BIN)/keyhole serve demo
 
-test: $(READY) lint  ## lint, types, layers, tests, docs
+test: $(READY)  ## lint, types, layers, tests, docs
 	@setup/packages.sh
+	@# Kernels are compiled while the code is read.
+	@$(BIN)/keyhole demo --out $(VENV)/demo --force > $(VENV)/demo.log 2>&1 & \
+	$(MAKE) --no-print-directory lint; linted=$$?; wait; exit $$linted
 	@$(BIN)/python -m pytest -n 2
 	@$(MAKE) --no-print-directory docs
 
