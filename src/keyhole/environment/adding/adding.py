@@ -31,7 +31,7 @@ from keyhole.environment.adding.catalogue import (
 )
 from keyhole.environment.adding.decisions import Decision, read_decisions
 from keyhole.environment.adding.placing import Placement, Placer, captured_problems, require_decided
-from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, proposal_rows, rank
+from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, rank
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
     CapturedField,
@@ -178,7 +178,7 @@ class Addition(Result):
         notes += [note for p in self.placements for note in p.notes][:5]
         columns = ["field", "became", "construct", "coding", "minted"]
         first = Table(f"{self.kind} {short(self.name)}", columns, rows, [*notes, *self.notes])
-        waiting = [row for one in self.waiting[:_SHOWN] for row in proposal_rows(one)]
+        waiting = [row for one in self.waiting[:_SHOWN] for row in one.rows()]
         return [first, *_waiting_table(COLUMNS, waiting)]
 
 
@@ -221,9 +221,7 @@ class Batch(Result):
         ]
         note = f"proposals with a score of {self.threshold:g} or more were followed"
         first = Table("Forms added", ["form", "fields", *actions], rows, [note])
-        waiting = [
-            [short(form), *row] for form, one in self.waiting[:_SHOWN] for row in proposal_rows(one)
-        ]
+        waiting = [[short(form), *row] for form, one in self.waiting[:_SHOWN] for row in one.rows()]
         return [first, *_waiting_table(("form", *COLUMNS), waiting)]
 
 

@@ -22,6 +22,7 @@ from keyhole.environment.adding.questions import (
     settle_roles,
 )
 from keyhole.environment.adding.vocabulary import (
+    CONCEPT_NAMED,
     CONCEPT_OF,
     CONCEPTS,
     MEANT_BY_ANSWERS,
@@ -273,9 +274,9 @@ class Catalogue:
     def free_letters(self, name: str, taken: Collection[str] = ()) -> str:
         """Propose letters for a new construct: those in use for it, else its initials."""
         used = self._used if not taken else self._used | {one.upper() for one in taken}
-        concept = next((c.letters for c in CONCEPTS if c.name == name), "")
-        if concept and concept not in used:
-            return concept
+        concept = CONCEPT_NAMED.get(name)
+        if concept is not None and concept.letters not in used:
+            return concept.letters
         return next(o for o in _initials(name) if o not in used and o not in CONCEPT_OF)
 
 
