@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     )
     from keyhole.environment.adding.decisions import proposals_to_toml, read_decision_file
     from keyhole.environment.adding.importing import import_files
+    from keyhole.environment.adding.placing import tie_codings
     from keyhole.environment.adding.proposals import propose
-    from keyhole.environment.adding.tying import tie_codings
     from keyhole.environment.codings.graph import CodingGraph
     from keyhole.environment.codings.joins import compatibility, mint
     from keyhole.environment.example import example_environment
@@ -63,7 +63,7 @@ _HOMES = {
     "add_target": "adding.adding",
     "place": "adding.adding",
     "captured_again": "adding.adding",
-    "tie_codings": "adding.tying",
+    "tie_codings": "adding.placing",
     "remove": "removing",
     "file_weights": "scenarios.recoding",
     "prevalence_chart": "pictures.charts",
