@@ -8,7 +8,16 @@ from collections.abc import Iterable, Sequence
 
 from keyhole.core.names import shown
 from keyhole.environment.importers.bands import parse_bands
-from keyhole.environment.model import CapturedField, Category, CategoryKind, Intervals
+from keyhole.environment.model import (
+    CapturedField,
+    CapturedForm,
+    Category,
+    CategoryKind,
+    Form,
+    Intervals,
+)
+from keyhole.environment.wording import require_none
+from keyhole.errors import FileError
 from keyhole.screening.identifiers import recognise, words
 
 YES_NO = (Category("yes", "Yes"), Category("no", "No"))
@@ -201,6 +210,18 @@ def split_choices(
         )
         for one in make_categories(options)
     ]
+
+
+def captured_form(
+    form: Form, fields: Iterable[CapturedField], notes: Iterable[str], broken: Iterable[str] = ()
+) -> tuple[CapturedForm]:
+    """Return a form whose broken fields are noted; without any whole one they are refused."""
+    whole, told = distinct_fields(fields), list(broken)
+    if not whole:
+        told = told or ["it must ask something. Got no field instead"]
+        require_none((f"{one}." for one in told), FileError)
+    skipped = (f"{one}: it is left out." for one in told)
+    return (CapturedForm(form, whole, (*notes, *skipped)),)
 
 
 def titled(title: str) -> tuple[str, ...]:
