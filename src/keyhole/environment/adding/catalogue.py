@@ -11,6 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
+from typing import NamedTuple
 
 from keyhole.environment.adding.matching_categories import Answers, answers_of
 from keyhole.environment.adding.questions import (
@@ -181,6 +182,12 @@ def _option_concept(question: AskedQuestion) -> str:
     return next(fits, "") if told - {"other", "#HO"} else ""
 
 
+class Apart(NamedTuple):
+    """A decision that a field is a direct identifier of some kind, or (without one) is left."""
+
+    identifier: str
+
+
 class Catalogue:
     """Constructs and codings of an environment, by words and by answers."""
 
@@ -195,21 +202,23 @@ class Catalogue:
         self._holders: dict[object, set[str]] = {}
         self.questions: dict[str, AskedQuestion] = {}
         self._index: dict[tuple[str, str], dict[str, None]] = {}
-        self._decided: dict[Hashable, set[str]] = {}
+        self._decided: dict[Hashable, set[str | Apart]] = {}
         for construct in sorted(environment.constructs, key=lambda c: c.letters):
             self.add_construct(construct)
         for coding in sorted(environment.codings, key=lambda c: c.name):
             self.add_coding(coding)
         owners: list[Form | Source | Target] = [*environment.forms, *environment.sources]
         for owner in (*owners, *environment.targets):
-            decided = [f for f in owner.fields if f.decided and f.coding in self.names]
-            if not decided:
+            if not any(field.decided for field in owner.fields):
                 continue
             asked = stored_questions(owner.fields)
             for field, questions in zip(owner.fields, asked, strict=True):
-                if field in decided:
-                    letters = self.names[field.coding or ""].construct
-                    self.remember(text_key(*asked_text(field), questions), letters)
+                if field.decided:
+                    home: str | Apart = Apart(field.identifier or "")
+                    if field.coding in self.names:
+                        home = self.names[field.coding].construct
+                    text = text_key(*asked_text(field), questions)
+                    self._decided.setdefault(text, set()).add(home)
 
     def add_construct(self, construct: Construct) -> None:
         """Enter a construct under the words of its name."""
@@ -233,12 +242,8 @@ class Catalogue:
         if answers.sort == "list" and answers.size >= _FEWEST and not answers.bare:
             self._holders.setdefault(answers.signature, set()).add(coding.construct)
 
-    def remember(self, text: Hashable, letters: str) -> None:
-        """Remember that a person said to which construct fields with this text belong."""
-        self._decided.setdefault(text, set()).add(letters)
-
-    def decided(self, text: Hashable) -> set[str]:
-        """Return the constructs that a person chose for fields with this text."""
+    def decided(self, text: Hashable) -> set[str | Apart]:
+        """Return where a person put fields with this text: constructs, or apart from them."""
         return self._decided.get(text, set())
 
     def captured(self, letters: str) -> list[Coding]:

@@ -320,7 +320,7 @@ def _problems(
         known = catalogue.constructs.get(letters)
         if not (letters.isascii() and letters.isalpha()):
             yield f"construct must be the letters of the new construct. Got {letters!r} instead."
-        elif known is not None:
+        elif known is not None and (known not in placer.constructs or known.name != decision.name):
             yield (
                 f"the letters {letters!r} are those of {shown(known.name)}. Accommodate the field "
                 "in it, or give other letters."

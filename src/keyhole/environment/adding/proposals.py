@@ -16,6 +16,7 @@ from keyhole.core.marks import WHEN_SET
 from keyhole.core.names import shown
 from keyhole.core.tables import Table
 from keyhole.environment.adding.catalogue import (
+    Apart,
     Catalogue,
     asked_text,
     captured_questions,
@@ -40,6 +41,7 @@ _FEWEST = 0.35  # a lower score is not worth a person's time
 _SAME_LIST = 0.55  # the same telling answers under other words
 _MOST_TIES = 200
 _SHOWN = 60
+_BEFORE = "decided before for the same text"
 _NARRATIVE = frozenset({"description", "explanation", "remark", "comment", "narrative", "detail"})
 _OPEN_END = frozenset({"other"})  # "other, please specify" belongs to the question before it
 
@@ -96,6 +98,10 @@ def rank(
         reason = "the source itself names this coding, and the answers are the same"
         held = coding.construct, name, coding.name
         return (Proposal(field.name, "assimilate", 1.0, reason, *held),)
+    decided = catalogue.decided(text_key(*asked_text(field), questions))
+    if len(decided) == 1 and isinstance(home := next(iter(decided)), Apart):
+        action: Action = "identifier" if home.identifier else "leave"
+        return (Proposal(field.name, action, 1.0, _BEFORE, identifier=home.identifier),)
     whole = (options or {}).get(asked_text(field)[0], answers) if field.option else answers
     found = one.known(whole)
     best = max((p.score for p in found), default=0.0)
@@ -132,9 +138,10 @@ class _Ranking:
         catalogue, questions = self.catalogue, self.questions
         scores: dict[str, tuple[float, str]] = {}  # by the name of a construct
         decided = catalogue.decided(text_key(*asked_text(self.field), questions))
-        for letters in decided:
-            sure = 1.0 if len(decided) == 1 else 0.75
-            scores[catalogue.constructs[letters].name] = sure, "decided before for the same text"
+        sure = 1.0 if len(decided) == 1 else 0.75
+        for home in decided:
+            if isinstance(home, str):
+                scores[catalogue.constructs[home].name] = sure, _BEFORE
         concepts = {} if decided else concept_scores(questions, whole)
         for letters, (score, told) in concepts.items():
             name = construct_name(replace(questions[0], steps=((f"#{letters}",),)))

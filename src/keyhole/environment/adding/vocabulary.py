@@ -37,7 +37,8 @@ def _said(table: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _concept(letters: str, given: Mapping[str, Any]) -> Concept:
-    sets = {key: frozenset(given.get(key, "").split()) for key in ("columns", "absorbs", "answers")}
+    keys = "columns", "absorbs", "answers"
+    sets: Any = {key: frozenset(given.get(key, "").split()) for key in keys}
     more = {key: given[key] for key in ("sort", "local") if key in given}
     said = given["name"], *_listed(given.get("phrases", ""))
     return Concept(letters, given["name"], said, _listed(given.get("cues", "")), **sets, **more)

@@ -121,8 +121,8 @@ def _eq_answer(answer: Mapping[str, Any], name: str, label: str) -> _Asked:
     elif kind in ("Radio", "Checkbox", "Dropdown", "Relationship") and not options:
         raise ValueError("it has no options")
     telling = "phone" if kind == "MobileNumber" else "address" if kind == "Address" else None
-    more = {"identifier": telling} if telling else {}
-    yield capture(path, label, name=name, options=options, intervals=intervals, **more)
+    more: Any = {"options": options, "intervals": intervals}
+    yield capture(path, label, name=name, identifier=telling, **more)
 
 
 # --- SurveyJS ----------------------------------------------------------------------------------
@@ -231,8 +231,7 @@ def _written(
         asked = words(path[-1]) + words(label)
         intervals = bounded_numbers(asked, _number(one.get("min")), _number(one.get("max")))
     telling = {"email": "email", "tel": "phone"}.get(kind)
-    more = {"identifier": telling} if telling else {}
-    return capture(path, label, intervals=intervals, universe=universe, **more)
+    return capture(path, label, intervals=intervals, universe=universe, identifier=telling)
 
 
 # --- plain text and Markdown -------------------------------------------------------------------
