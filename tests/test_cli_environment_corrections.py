@@ -128,9 +128,9 @@ def test_a_file_decides_on_all_forms_and_is_undone(ask, form, tmp_path):
     assert [(one["name"], len(one["placements"])) for one in counts] == [("again", 2), ("work", 1)]
     assert ask("waiting", "--json")["waiting"] == []
     assert coded(ask, "again")["q7"][:3] == coded(ask, "work")["q7"][:3]  # of one construct
+    assert "was changed again" in ask("undo", "--change", "2", code=2)
     ask("undo")
     assert ask("waiting", "--json") == before
-    assert "was changed again" in ask("undo", "--change", "2", code=2)
     ask("undo")  # of the undoing
     assert ask("waiting", "--json")["waiting"] == []
 

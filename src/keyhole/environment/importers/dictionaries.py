@@ -110,14 +110,9 @@ def _redcap_fields(
     row: SheetRow, broken: list[str], notes: dict[str, None]
 ) -> Iterator[CapturedField]:
     kind, name = row["field_type"].lower(), row["field_name"]
-    path, label = (
-        [part for part in (row["form_name"], name) if part],
-        plain_text(row["field_label"]),
-    )
-    options, asked = (
-        parse_choices(row["choices"]),
-        {"name": name, "universe": row["branching_logic"]},
-    )
+    path, label = [*filter(None, (row["form_name"], name))], plain_text(row["field_label"])
+    options = parse_choices(row["choices"])
+    asked: Any = {"name": name, "universe": row["branching_logic"]}
     if kind == "descriptive":
         return
     if not name:
