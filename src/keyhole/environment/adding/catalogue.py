@@ -125,7 +125,8 @@ def concept_scores(
                 said[word[1:]] = max(said.get(word[1:], 0.0), worth)
     hints = _hints(answers)
     for letters, other in MEANT_BY_ANSWERS.items():
-        if letters in said and hints.get(other, 0.0) >= _HINTED:
+        least = _HINTED if other != "GI" else 0.01  # one answer beyond male and female is enough
+        if letters in said and hints.get(other, 0.0) >= least:
             said[other] = max(said.pop(letters), said.get(other, 0.0))
     single = _option_concept(questions[0]) if answers.sort == "yes or no" else ""
     if single:

@@ -43,6 +43,7 @@ _MOST_TIES = 200
 _SHOWN = 60
 _BEFORE = "decided before for the same text"
 _NARRATIVE = frozenset({"description", "explanation", "remark", "comment", "narrative", "detail"})
+_SAMPLES = frozenset({"sampling", "sample", "survey", "replicate", "design", "final", "population"})
 _OPEN_END = frozenset({"other"})  # "other, please specify" belongs to the question before it
 
 
@@ -204,6 +205,8 @@ class _Ranking:
         told = {word for asked in self.questions for word, weight in asked.weights if weight > 0.2}
         if told & PAGE:
             return f"{min(told & PAGE)!r} belongs to the page, not to the person"
+        if told & {"weight", "#WE"} and told & _SAMPLES:
+            return "a weight of the sample, which nobody matches on"
         if self.answers.sort == "text" and told & _NARRATIVE:
             return "a narrative, which nobody matches on"
         open_end = self.answers.sort == "text" and told & _OPEN_END

@@ -208,8 +208,13 @@ def _leaf(step: _Words) -> _Words:
     """Rewrite the field's own words; where no phrase is known, words in any order may tell."""
     found = _rewritten(step)
     known = [word for word in found if word.startswith("#")]
+    if " ".join(found) in vocabulary.WHOLE:
+        return (f"#{vocabulary.WHOLE[' '.join(found)]}",)
     told = {*step, *found}
-    cue = next(((c, t) for c, t in _CUES if c <= told), None) if len(known) < 2 else None
+    cues = [(c, t) for c, t in _CUES if c <= told] if len(known) < 2 else []
+    meant = {*known, *(t for _, t in cues)}
+    # Of cues as large the one that absorbs the others: vehicles of the members of the household.
+    cue = max(cues, key=lambda c: (len(c[0]), len(meant & _absorbed(c[1:]))), default=None)
     if cue is not None and (not known or len(cue[0]) > 1):
         kept = tuple(w for w in found if w not in cue[0] and not (w in known and w != cue[1]))
         found = kept if cue[1] in kept else (*kept, cue[1])

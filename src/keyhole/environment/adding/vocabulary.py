@@ -56,6 +56,7 @@ COLUMNS: Mapping[str, str] = {name: one.letters for one in CONCEPTS for name in 
 PLACES = frozenset({"ST", "CN", "CI", "PC", "CO"})
 MEANT_BY_ANSWERS: Mapping[str, str] = _TABLE["meant_by_answers"]
 TIMES: Mapping[str, str] = _TABLE["times"]
+WHOLE = _said(_TABLE["whole"])
 PHRASES = _said(_TABLE["rewritten"])
 IRREGULAR = _said(_TABLE["singular"])
 SUBJECTS = _said(_TABLE["subjects"])

@@ -43,6 +43,15 @@ _OTHER = re.compile(
 SURE = 0.5
 _SURE_THOUGH_CODED = 0.9
 _MOST_STEPS = 8
+# The name of one of these is not that of a person, unless it is of somebody there.
+_ORGANISATIONS = frozenset(
+    {"employer", "company", "business", "firm", "school", "university", "college", "bank"}
+    | {"insurer", "hospital", "clinic", "facility", "organisation", "organization", "agency"}
+)
+_PERSONS = frozenset(
+    {"contact", "person", "supervisor", "manager", "owner", "first", "last", "middle", "your"}
+    | {"full", "user", "maiden", "account", "doctor", "physician", "teacher"}
+)
 _UNKEPT = re.compile("[\0\ud800-\udfff]")
 _CODE_WORDS = re.compile(r"[a-z]+([A-Z][a-z]*)+|[A-Za-z]+(_[A-Za-z0-9]+)+|[a-z]+(-[a-z]+)+")
 
@@ -159,6 +168,9 @@ def _identifier(
     found = recognise("/".join(path[-_MOST_STEPS:]), label, pattern)
     least = _SURE_THOUGH_CODED if categories else SURE
     if found is None or found.confidence < least or (categories and found.kind != "name"):
+        return None
+    told = {*words(path[-1]), *words(label)}
+    if found.kind == "name" and told & _ORGANISATIONS and not told & _PERSONS:
         return None
     return found.kind
 
