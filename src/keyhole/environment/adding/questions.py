@@ -48,6 +48,12 @@ def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
     return _questions(path[:_LONGEST], label[:_LONGEST])
 
 
+# "Highest grade completed, father": who is asked about stands behind.
+_BEHIND = re.compile(
+    rf"^(.*\w)\s*[,(–-]\s*({'|'.join(filter(str.isalpha, vocabulary.SUBJECTS))})\)?$", re.IGNORECASE
+)
+
+
 @lru_cache(maxsize=1 << 15)
 def _questions(path: str, label: str) -> tuple[AskedQuestion, ...]:
     by_path = _read([*filter(None, map(words, re.split(r"[/.:]", path)))], natural=False)
@@ -57,7 +63,8 @@ def _questions(path: str, label: str) -> tuple[AskedQuestion, ...]:
         by_path = replace(by_path, weights=((meant, _CONCEPT),), concept=letters, steps=((meant,),))
     time = _time(path, label)
     by_path = replace(by_path, time=time)
-    said = re.sub(vocabulary.BOILERPLATE, " ", label, flags=re.IGNORECASE)
+    said = _BEHIND.sub(r"\2's \1", label)
+    said = re.sub(vocabulary.BOILERPLATE, " ", said, flags=re.IGNORECASE)
     if set(words(said)) == set(words(path)):  # made from the path by an importer
         return (by_path,)
     by_label = _read([*filter(None, map(words, said.split(": ")))], natural=True)
@@ -189,7 +196,11 @@ def _tells(step: _Words, start: int, size: int, natural: bool) -> bool:
     if all(word in STOP or word in QUALIFIERS for word in step[:start]):
         return True
     before = [w for w in step[:start] if w not in ("your", "the", "my", "a")]
-    return natural and (step[start + size - 1].endswith("'s") or before[-1] in ("of", "for"))
+    role = _SUBJECTS[tuple(map(_singular, step[start : start + size]))][1]
+    last = role and start + size == len(step) and before[-1] != "to"  # "age of respondent"
+    return natural and bool(
+        last or step[start + size - 1].endswith("'s") or before[-1] in ("of", "for")
+    )
 
 
 def _once(step: _Words, phrases: Mapping[_Words, _Words] = _PHRASES) -> _Words:
@@ -273,6 +284,8 @@ def _joined(leaf: _Words, containers: list[_Words]) -> tuple[_Words, list[_Words
         while containers and set(containers[-1]) <= {"date", "range", "period"}:
             containers.pop()
     whole = (*containers[-1], *leaf) if containers else ()
+    if _PHRASES.get(whole, ("",))[0].startswith("#"):  # "household/size"
+        return _PHRASES[whole], containers[:-1]
     rewritten = _once(whole, _BRIDGES)
     if rewritten == whole:
         return leaf, containers

@@ -170,7 +170,7 @@ def _identifier(
     if found is None or found.confidence < least or (categories and found.kind != "name"):
         return None
     told = {*words(path[-1]), *words(label)}
-    if found.kind == "name" and told & _ORGANISATIONS and not told & _PERSONS:
+    if found.kind in ("name", "employer name") and told & _ORGANISATIONS and not told & _PERSONS:
         return None
     return found.kind
 
