@@ -8,6 +8,7 @@ it does not depend on what else is stored, so that the order of imports does not
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +28,7 @@ from keyhole.environment.adding.catalogue import (
 from keyhole.environment.adding.decisions import TEXTS, Action, Decision, Relation, Tie
 from keyhole.environment.adding.matching_categories import Answers, answers_of, match_answers
 from keyhole.environment.adding.questions import AskedQuestion, construct_name, is_specific
-from keyhole.environment.adding.vocabulary import CONCEPT_NAMED, CONCEPT_OF, PAGE
+from keyhole.environment.adding.vocabulary import CONCEPT_NAMED, CONCEPT_OF, PAGE, WEIGHT_NAME
 from keyhole.environment.codings.naming import is_coding_name, parse_name
 from keyhole.environment.model import CapturedField, CapturedForm, Coding, Environment
 from keyhole.environment.wording import require_none, short
@@ -41,6 +42,7 @@ _FEWEST = 0.35  # a lower score is not worth a person's time
 _SAME_LIST = 0.55  # the same telling answers under other words
 _MOST_TIES = 200
 _SHOWN = 60
+_WEIGHT = "a weight of the sample, which nobody matches on"
 _BEFORE = "decided before for the same text"
 _NARRATIVE = frozenset({"description", "explanation", "remark", "comment", "narrative", "detail"})
 _SAMPLES = frozenset({"sampling", "sample", "survey", "replicate", "design", "final", "population"})
@@ -110,7 +112,8 @@ def rank(
     if own.name not in {p.name for p in found}:
         found.append(own)
     if left := one.left():
-        found.append(Proposal(field.name, "leave", 1.0 if best < 0.9 else 0.5, left))
+        sure = best < 0.9 or left == _WEIGHT
+        found.append(Proposal(field.name, "leave", 1.0 if sure else 0.5, left))
     return tuple(sorted(found, key=lambda p: (-p.score, p.construct, p.action)))
 
 
@@ -205,8 +208,11 @@ class _Ranking:
         told = {word for asked in self.questions for word, weight in asked.weights if weight > 0.2}
         if told & PAGE:
             return f"{min(told & PAGE)!r} belongs to the page, not to the person"
-        if told & {"weight", "#WE"} and told & _SAMPLES:
-            return "a weight of the sample, which nobody matches on"
+        name = re.split(r"[/.]", self.field.path or self.field.name)[-1]
+        if told & {"weight", "#WE"} and (told & _SAMPLES or WEIGHT_NAME.fullmatch(name)):
+            return _WEIGHT
+        if told == {"complete"}:
+            return "the state of the page, not of the person"
         if self.answers.sort == "text" and told & _NARRATIVE:
             return "a narrative, which nobody matches on"
         open_end = self.answers.sort == "text" and told & _OPEN_END

@@ -139,6 +139,14 @@ _PHRASES: Mapping[_Words, _Words] = {
 }
 # The phrases that may begin in one step and end in the next.
 _BRIDGES = {said: m for said, m in _PHRASES.items() if {"start", "end", "range"} & set(said)}
+# Concepts that are another below some containers.
+_BORN, _AT_HOME = frozenset({"#PB", "birth"}), frozenset({"household", "family"})
+_WITHIN: Mapping[_Words, tuple[frozenset[str], str]] = {
+    ("#CO",): (_BORN, "#OB"),
+    ("#ST",): (_BORN, "#SB"),
+    ("#CI",): (_BORN, "#CB"),
+    ("#IC",): (_AT_HOME, "#HN"),
+}
 # The sets of words that mean a concept wherever they stand, the largest first.
 _CUES = sorted(
     (
@@ -222,7 +230,8 @@ def _leaf(step: _Words) -> _Words:
     if " ".join(found) in vocabulary.WHOLE:
         return (f"#{vocabulary.WHOLE[' '.join(found)]}",)
     told = {*step, *found}
-    cues = [(c, t) for c, t in _CUES if c <= told] if len(known) < 2 else []
+    within = _absorbed(found)
+    cues = [(c, t) for c, t in _CUES if c <= told and t not in within] if len(known) < 2 else []
     meant = {*known, *(t for _, t in cues)}
     # Of cues as large the one that absorbs the others: vehicles of the members of the household.
     cue = max(cues, key=lambda c: (len(c[0]), len(meant & _absorbed(c[1:]))), default=None)
@@ -284,6 +293,10 @@ def _joined(leaf: _Words, containers: list[_Words]) -> tuple[_Words, list[_Words
         while containers and set(containers[-1]) <= {"date", "range", "period"}:
             containers.pop()
     whole = (*containers[-1], *leaf) if containers else ()
+    outer = {word for step in containers for word in step}
+    if leaf in _WITHIN and outer & _WITHIN[leaf][0]:  # the income of a household
+        kept = [tuple(w for w in step if w not in _WITHIN[leaf][0]) for step in containers]
+        return (_WITHIN[leaf][1],), [step for step in kept if step]
     if _PHRASES.get(whole, ("",))[0].startswith("#"):  # "household/size"
         return _PHRASES[whole], containers[:-1]
     rewritten = _once(whole, _BRIDGES)

@@ -5,6 +5,7 @@ It stands in ``vocabulary.toml`` beside this module, to be read and added to.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -87,3 +88,9 @@ ABBREVIATIONS: tuple[Mapping[str, str], ...] = (
 # Words that turn an answer into its contrary.
 NEGATIVE = frozenset({"no", "not", "never", "none", "non", "without", "neither", "un", "nor"})
 NEGATIVE_FIRST = frozenset({*NEGATIVE, "false", "absent"})
+# The weights of well-known files: the ACS (and its replicates), IPUMS, the CPS and others.
+WEIGHT_NAME = re.compile(
+    r"p?wgtp\d{0,3}|(per|hh|lin|fin|rep|fnl|final|post)_?(wt|wgt|weight)[a-z0-9_]{0,6}|"
+    r"(pws|hws)\w?wgt|asecwth?|wtsupp|w(eigh)?t_?\d{0,3}|sampwgt|weightvar",
+    re.IGNORECASE,
+)

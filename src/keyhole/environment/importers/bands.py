@@ -52,6 +52,7 @@ FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2050, 1, 1)
 _COUNTS = frozenset(
     {"count", "number", "many", "times", "hours", "weeks", "days", "months", "years", "classes"}
 )
+_NO_YEARS = frozenset({"per", "school", "schooling", "grade", "education", "completed", "old"})
 _OLDEST, _MOST_COUNTED, _RICHEST = 121, 101, 10_000_000
 
 
@@ -238,7 +239,7 @@ def usual_numbers(asked: tuple[str, ...]) -> Intervals:
         return Intervals("number", start=0, stop=_OLDEST, step=1)
     if _MONEY.search(" ".join(asked)):  # before counts: "income in the past 12 months" is money
         return Intervals("number", start=0, stop=_RICHEST, step=_RICHEST // MOST_INTERVALS)
-    if "year" in asked and "per" not in asked:
+    if "year" in asked and not _NO_YEARS & set(asked):
         return dates("year")
     if _COUNTS & set(asked):
         return Intervals("number", start=0, stop=_MOST_COUNTED, step=1)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import datetime
 import math
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from keyhole.core.names import quoted, shown
 from keyhole.data.columns import Variable
 from keyhole.data.guarding import ask_reader
 from keyhole.data.microdata import Microdata
+from keyhole.environment.adding.vocabulary import WEIGHT_NAME
 from keyhole.environment.importers.bands import dates, number_intervals, tidy, usual_numbers
 from keyhole.environment.importers.fields import (
     BLANK,
@@ -67,12 +67,6 @@ _OF_SAMPLES = frozenset(
 _OF_BODIES = frozenset(
     {"body", "birth", "kg", "kilogram", "kilograms", "pound", "pounds", "lb", "lbs", "gram"}
     | {"grams", "height", "bmi", "infant", "baby", "loss", "gain", "vehicle", "truck"}
-)
-# The weights of well-known files: the ACS (and its replicates), IPUMS, the CPS and others.
-_WEIGHT_NAME = re.compile(
-    r"p?wgtp\d{0,3}|(per|hh|lin|fin|rep|fnl|final|post)_?(wt|wgt|weight)[a-z0-9_]{0,6}|"
-    r"(pws|hws)\w?wgt|asecwth?|wtsupp|w(eigh)?t_?\d{0,3}|sampwgt|weightvar",
-    re.IGNORECASE,
 )
 
 
@@ -286,7 +280,7 @@ def _is_weight(variable: Variable) -> bool:
     name, label = words(variable.name), words(variable.label)
     if set(label) & _OF_BODIES or set(name) & _OF_BODIES:
         return False
-    if _WEIGHT_NAME.fullmatch(variable.name):
+    if WEIGHT_NAME.fullmatch(variable.name):
         return True
     told = set(label) | set(name)
     return bool(told & _WEIGHTS) and (bool(told & _OF_SAMPLES) or not set(name) - _WEIGHTS)
