@@ -14,8 +14,8 @@ from keyhole.data import Microdata
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.exchange import environment_to_json
 from keyhole.environment.model import Environment
-from keyhole.environment.opening import read_place
-from keyhole.environment.scenarios.files import scenario_from_dict, scenario_to_toml
+from keyhole.environment.exchange import read_place
+from keyhole.environment.scenarios.scenarios import scenario_from_dict, scenario_to_toml
 from keyhole.environment.scenarios.recoding import ScenarioKey, scenario_key
 from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.errors import InputError

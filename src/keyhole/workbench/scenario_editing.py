@@ -12,7 +12,7 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.data import Microdata
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.model import Environment
-from keyhole.environment.scenarios.files import scenario_to_toml
+from keyhole.environment.scenarios.scenarios import scenario_to_toml
 from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.errors import InputError

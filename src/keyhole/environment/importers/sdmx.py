@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.core.names import shown
-from keyhole.environment.codings.naming import CodingName
+from keyhole.environment.codings.categories import CodingName
 from keyhole.environment.importers.fields import capture, category_kind, distinct_fields
 from keyhole.environment.importers.opening import children, local_name, open_xml
 from keyhole.environment.model import CapturedForm, Category, CategoryMap, Coding, Form

@@ -13,7 +13,7 @@ from keyhole.data.guarding import ask_reader
 from keyhole.environment.importers.bands import dates, usual_numbers
 from keyhole.environment.importers.fields import capture, distinct_fields, make_categories, titled
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
-from keyhole.environment.scenarios.positions import code_text
+from keyhole.environment.scenarios.recoding import code_text
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
