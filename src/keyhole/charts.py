@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from keyhole.core.extras import require_extra
 from keyhole.core.files import write_whole
 from keyhole.errors import OptionError
 
@@ -237,6 +238,7 @@ def chart_format(path: str | os.PathLike[str]) -> str:
     """  # noqa: E501
     extension = Path(path).suffix.lower()
     if extension in FORMATS:
+        require_extra("charts")
         return extension
     raise OptionError(
         f"a chart's file must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}. "

@@ -13,10 +13,10 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.extras import extra_problems
 from keyhole.engines.storage import WorkFolder
 from keyhole.errors import OptionError, RunError
 from keyhole.spark.tasks import DATA_CHANGED
@@ -90,11 +90,7 @@ def master_problems(master: Any) -> list[str]:
 
 
 def _missing_software() -> list[str]:
-    problems = []
-    if find_spec("pyspark") is None or find_spec("sqlglot") is None:
-        problems.append(
-            "The spark engine needs PySpark and sqlglot. Run: pip install 'keyhole[spark]'"
-        )
+    problems = extra_problems("spark")
     if not _submitted() and _java() is None:
         problems.append(
             "The spark engine needs Java 17 or newer. Install a Java runtime, and put it on PATH "

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import Annotated
 
+from keyhole.core.extras import require_extra
 from keyhole.core.kinds import File
 from keyhole.core.options import Option, bind, documented
 from keyhole.errors import FileError, RunError
@@ -48,6 +49,7 @@ def serve(
     from keyhole.workbench.responses import vega_bundle
 
     bind(serve, locals()).require()
+    require_extra("workbench")
     start = Path(folder)
     if not start.is_dir():
         raise FileError(f"{str(start)!r} is not a folder. Give the folder to work in.")
