@@ -46,7 +46,8 @@ from keyhole.core.verbs import Output, Verb, imported
 
 # A path holds no address: its slashes are one by now.
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/[^/]")
-READ = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "derive")
+READ = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "codebook",
+        "derive")  # fmt: skip
 """The options of `keyhole.load` that commands have."""
 
 

@@ -128,9 +128,10 @@ def declared_for(names: Iterable[str], reading: Mapping[str, Any]) -> dict[str, 
     """Return the missing codes and kinds that are declared of the columns of a file."""
     known = {*names, "*"}
     return {
-        option: {name: value for name, value in reading.get(option, {}).items() if name in known}
-        for option in ("missing_codes", "kinds")
-    }
+        "codebook": reading.get("codebook"),
+        **{option: {name: value for name, value in reading.get(option, {}).items() if name in known}
+        for option in ("missing_codes", "kinds")},
+    }  # fmt: skip
 
 
 def declaration_problems(sources: Iterable[Any], known: Iterable[str]) -> list[str]:
