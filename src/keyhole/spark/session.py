@@ -193,10 +193,7 @@ def _cores(master: str) -> int:
 
 @contextmanager
 def _told_at_start(master: str | None) -> Iterator[str]:
-    """Tell Spark, which reads it when it starts, what to run its workers with, and what to log.
-
-    What the environment says already counts.
-    """
+    """Tell Spark, which reads it when it starts, what to run its workers with, and what to log."""
     told = {"PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": f"ignore:{PANDAS}:FutureWarning"}
     if master is not None and master.startswith("local"):
         told["LOG4J_CONFIGURATION_FILE"] = str(LOG)

@@ -55,11 +55,7 @@ def _add_home(people: Columns, draws: Draws) -> None:
 
 
 def _couples(people: Columns) -> Ints:
-    """Return, for each person, the first person of the household.
-
-    Of the married people in order, two who follow each other, differ in sex and are at most
-    ten years apart are a couple: about one veteran in twenty, as in the survey.
-    """
+    """Return, for each person, the first person of the household."""
     married = np.flatnonzero(people["ms"] == _MARRIED)
     first, second = married[:-1], married[1:]
     age, sex = people["age"].astype(np.int16), people["sex"]

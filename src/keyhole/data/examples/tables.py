@@ -55,20 +55,7 @@ class Draws:
 
 
 class ShareTable:
-    """Shares of categories, in rows by condition, made ready for drawing.
-
-    Parameters
-    ----------
-    weights
-        Whole numbers; the last axis is the categories, the axes before it the conditions.
-        A row need not add up to anything, since it is scaled by its own sum.
-
-    Examples
-    --------
-    >>> married = ShareTable([[2, 8], [10, 0]])
-    >>> married.pick(Draws(seed=1, size=4).of("married"), np.array([0, 0, 1, 1]))
-    array([1, 1, 0, 0], dtype=uint8)
-    """
+    """Shares of categories, in rows by condition, made ready for drawing."""
 
     def __init__(self, weights: npt.ArrayLike) -> None:
         table = np.asarray(weights, dtype=np.int64)
