@@ -26,6 +26,26 @@ def coarsen(rows: Words, field: Ints, table: Numbers) -> None:
 
 
 @njit(nogil=True, cache=True)
+def lay_out(rows: Words, weights: Numbers, starts: Ints, old: Ints, new: Ints, out: Words) -> None:
+    """Move fields of packed rows to other places, between the weight and the number of the cell.
+
+    `old` has word, shift and bits of each field, `new` those of the weight, of each field and of
+    the cell.
+    """
+    last = len(new) - 1
+    for c in range(len(starts) - 1):
+        for i in range(starts[c], starts[c + 1]):
+            for w in range(out.shape[1]):
+                out[i, w] = 0
+            out[i, new[0, 0]] = np.uint64(weights[i])
+            out[i, new[last, 0]] |= np.uint64(c) << np.uint64(new[last, 1])
+            for k in range(len(old)):
+                top = np.uint64((1 << old[k, 2]) - 1)
+                code = (rows[i, old[k, 0]] >> np.uint64(old[k, 1])) & top
+                out[i, new[k + 1, 0]] |= code << np.uint64(new[k + 1, 1])
+
+
+@njit(nogil=True, cache=True)
 def settle_cells(
     rows: Words, weights: Numbers, cell: Words, whole: Words, cutoff: int, starts: Ints
 ) -> tuple[int, int, int]:
