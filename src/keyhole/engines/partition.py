@@ -342,13 +342,23 @@ class OpenCells:
         sizes = [self._cutoff + 1, *(int(self._sizes[v]) for v in fields), len(self._starts) - 1]
         plan, storage = in_order(sizes), self._storage
         places = np.column_stack([plan.word, plan.shift, plan.bits])
-        old = np.array([self._fields[v] for v in fields], dtype=np.int64).reshape(-1, 3)
+        moves: dict[tuple[int, int, int], int] = {}
+        for v, (to, shift, bits) in zip(fields, places[1:-1].tolist(), strict=True):
+            word, at, _ = self._fields[v].tolist()
+            move = (word, to, shift - at)
+            moves[move] = moves.get(move, 0) | ((1 << bits) - 1) << at
         rows = storage.empty((len(self._rows), plan.words), np.uint64)
-        rungs.lay_out(self._rows, self._weights, self._starts, old, places, rows)
-        if plan.words == 1:
-            rows[:, 0].sort()
-        else:
+        rungs.lay_out(
+            self._rows, self._weights, self._starts,
+            np.array(list(moves.values()), dtype=np.uint64),
+            np.array(list(moves), dtype=np.int64).reshape(-1, 3), places[-1], rows,
+        )  # fmt: skip
+        if plan.words > 1:
             rows = rows[np.lexsort(rows.T)]
+        elif int(plan.shift[-1] + plan.bits[-1]) <= 32:  # half the bits take half the time
+            rows[:, 0] = np.sort(rows[:, 0].astype(np.uint32))
+        else:
+            rows[:, 0].sort()
         weights, starts = (
             storage.empty(len(rows) + n, k) for n, k in ((0, np.int32), (1, np.int64))
         )

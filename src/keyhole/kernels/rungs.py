@@ -26,23 +26,25 @@ def coarsen(rows: Words, field: Ints, table: Numbers) -> None:
 
 
 @njit(nogil=True, cache=True)
-def lay_out(rows: Words, weights: Numbers, starts: Ints, old: Ints, new: Ints, out: Words) -> None:
-    """Move fields of packed rows to other places, between the weight and the number of the cell.
+def lay_out(
+    rows: Words, weights: Numbers, starts: Ints, masks: Words, moves: Ints, cell: Ints, out: Words
+) -> None:
+    """Move fields of packed rows to other places, above the weight and below the cell's number.
 
-    `old` has word, shift and bits of each field, `new` those of the weight, of each field and of
-    the cell.
+    `masks` has fields of one word that go to one word by one shift, `moves` for each the words
+    from and to and the shift to the left; `cell` the word and the shift of the number.
     """
-    last = len(new) - 1
     for c in range(len(starts) - 1):
+        number = np.uint64(c) << np.uint64(cell[1])
         for i in range(starts[c], starts[c + 1]):
-            for w in range(out.shape[1]):
+            for w in range(1, out.shape[1]):
                 out[i, w] = 0
-            out[i, new[0, 0]] = np.uint64(weights[i])
-            out[i, new[last, 0]] |= np.uint64(c) << np.uint64(new[last, 1])
-            for k in range(len(old)):
-                top = np.uint64((1 << old[k, 2]) - 1)
-                code = (rows[i, old[k, 0]] >> np.uint64(old[k, 1])) & top
-                out[i, new[k + 1, 0]] |= code << np.uint64(new[k + 1, 1])
+            out[i, 0] = np.uint64(weights[i])
+            out[i, cell[0]] |= number
+            for k in range(len(masks)):
+                fields, shift = rows[i, moves[k, 0]] & masks[k], moves[k, 2]
+                moved = fields << np.uint64(shift) if shift >= 0 else fields >> np.uint64(-shift)
+                out[i, moves[k, 1]] |= moved
 
 
 @njit(nogil=True, cache=True)

@@ -167,16 +167,19 @@ class Hunt:
         # The riskiest first: what comes last has few rivals and tends to fit together.
         tail = sorted(fits, key=lambda v: -fits[v])
         group, whole = self._group, head.union(tail)
+        alone = len({group[v] for v in tail}) == len(tail)
+        # Perhaps everything left lies inside a set already found, or fits together.
+        if alone and self._covered(whole):
+            return []
+        if len(tail) == 1:
+            self._report(whole, fits[tail[0]])
+            return []
         if len(fits) < len(cells.open):
             cells = cells.narrowed((), sorted(fits))
-        if len({group[v] for v in tail}) == len(tail):
-            # Perhaps everything left fits together, or lies inside a set already found.
-            if self._covered(whole):
-                return []
-            together = fits[tail[0]] if len(tail) == 1 else cells.joint()
-            if len(tail) > 1:
-                self._counts.append((whole, 1))
-            if len(tail) == 1 or self._fits(whole, together):
+        if alone:
+            together = cells.joint()
+            self._counts.append((whole, 1))
+            if self._fits(whole, together):
                 self._report(whole, together)
                 return []
         later = {v: [u for u in tail[i:] if group[u] != group[v]] for i, v in enumerate(tail, 1)}
