@@ -137,14 +137,45 @@ class MemoryEngine:
         """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
         return self.measure(keys, missing=missing).sizes()
 
-    def by_cell(self, keys: Sequence[str]) -> tuple[Ints, Tags]:
+    def by_cell(
+        self, keys: Sequence[str], beside: Sequence[str] = ()
+    ) -> tuple[Ints, Tags, dict[str, tuple[Words, Ints]]]:
         """Return where each cell of a key starts, and the records in the order of their cells.
 
-        They are sorted by compiled code, which is loaded for what is then counted in the cells.
+        Where the columns `beside` fit one word with the key and the number of the record they are
+        sorted along: by column the words in that order, and the shift and bits of its codes.
+        Sorted is by compiled code, which is loaded for what is then counted in the cells.
         """
-        columns = [self._columns[v] for v in self.numbers(keys)]
-        cells = RecordCells(columns, storage=self.storage, compiled=True)
-        return cells.starts, cells.tags
+        from keyhole.engines.partition import sort_in_threads
+        from keyhole.kernels.cells import word_starts
+
+        columns = [self._columns[v] for v in self.numbers([*keys, *beside])]
+        own = len(keys)
+        plan, tag_bits = layout([c.size for c in columns]), self.records.bit_length()
+        if not beside or plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
+            cells = RecordCells(columns[:own], storage=self.storage, compiled=True)
+            return cells.starts, cells.tags, {}
+        at = np.cumsum([tag_bits, *plan.bits[own:], *plan.bits[:own]])
+        shift = np.concatenate([at[-own - 1 : -1], at[: len(beside)]])
+        words = self.storage.empty(self.records, np.uint64)
+
+        def join(some: slice) -> None:
+            words[some] = np.arange(some.start, some.stop)
+            for column, to in zip(columns, shift.tolist(), strict=True):
+                words[some] |= column.values[some].astype(np.uint64) << np.uint64(to)
+
+        in_threads(join, list(parts(self.records, 1 << 16)))
+        low = int(at[len(beside)])
+        sort_in_threads(words, self.storage, low, int(at[-1]) - low)
+
+        starts = self.storage.empty(self.records + 1, np.int64)
+        count = word_starts(words, low, starts)
+        tags: Tags = self.storage.empty(self.records, np.int32)
+        for some in parts(self.records, 1 << 16):
+            tags[some] = words[some] & np.uint64((1 << tag_bits) - 1)
+        places = np.column_stack([shift, plan.bits])
+        found = {name: (words, places[i]) for i, name in enumerate((*keys, *beside))}
+        return starts[: count + 1], tags, found
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         from keyhole.engines.partition import PatternTable
@@ -345,9 +376,9 @@ def _sorted_words(
     for some in parts(len(rows)):
         words[some] = words[some] << np.uint64(tag_bits) | tags[some].astype(np.uint64)
     if bits:
-        from keyhole.kernels.cells import sort_words
+        from keyhole.engines.partition import sort_in_threads
 
-        sort_words(words, storage.empty(len(words), np.uint64), tag_bits, bits)
+        sort_in_threads(words, storage, tag_bits, bits)
     else:
         words.sort()
     for some in parts(len(rows)):

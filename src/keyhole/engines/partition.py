@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.engines.protocol import Tally
-from keyhole.engines.resources import WORKERS, in_threads
+from keyhole.engines.resources import ROWS_TO_SHARE, WORKERS, in_threads
 from keyhole.engines.storage import MEMORY, Storage, copied, parts
 from keyhole.kernels import cells, crosstab, leave_one_out, rungs
 from keyhole.kernels.arrays import Ints, Words
@@ -97,7 +97,7 @@ def sort_as_words(
         joined[some] = join(rows[some], tags[some], masks, shifts, tag_bits)
 
     in_threads(fill, list(parts(len(rows))))
-    joined.sort()
+    sort_in_threads(joined, storage)
     pairs = zip(masks.tolist(), shifts.tolist(), strict=True)
     back = np.array([m << s if s >= 0 else m >> -s for m, s in pairs], dtype=np.uint64)
     in_threads(
@@ -105,6 +105,36 @@ def sort_as_words(
         list(parts(len(rows))),
     )
     return True
+
+
+def sort_in_threads(words: Words, storage: Storage, low: int = 0, bits: int = 0) -> None:
+    """Sort words in place: two halves side by side, which two threads then merge.
+
+    With `bits`, only so many from `low` on are looked at, and equal words keep their order.
+    """
+    if len(words) < ROWS_TO_SHARE or WORKERS == 1:
+        halves = [words]
+    else:
+        halves = [words[: len(words) // 2], words[len(words) // 2 :]]
+    spare = storage.empty(len(words) if bits or len(halves) > 1 else 0, np.uint64)
+
+    def work(half: int) -> None:
+        if bits:
+            to = slice(0, len(halves[0])) if half == 0 else slice(len(halves[0]), None)
+            cells.sort_words(halves[half], spare[to], low, bits)
+        else:
+            halves[half].sort()
+
+    in_threads(work, range(len(halves)))
+    if len(halves) == 1:
+        return
+    mask = np.uint64(((1 << bits) - 1) << low if bits else (1 << 64) - 1)
+    in_threads(
+        lambda some: cells.merge_words(*halves, mask, spare, some.start, some.stop),
+        list(parts(len(words), -(-len(words) // WORKERS))),
+    )
+    for some in parts(len(words)):
+        words[some] = spare[some]
 
 
 Weights = npt.NDArray[np.int32]

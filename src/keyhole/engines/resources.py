@@ -79,6 +79,8 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 WORKERS = os.cpu_count() or 1
+ROWS_TO_SHARE = 1 << 15
+"""Fewer rows than this are counted sooner by one thread than shared out."""
 # In so many turns each thread takes its share of many items: uneven ones come out even.
 _TURNS = 64
 

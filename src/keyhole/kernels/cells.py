@@ -167,6 +167,44 @@ def sort_words(words: Words, spare: Words, low: int, bits: int) -> None:
 
 
 @njit(nogil=True, cache=True)
+def merge_words(a: Words, b: Words, mask: np.uint64, out: Words, first: int, last: int) -> None:
+    """Write places [first, last) of two sorted arrays merged by the bits of a mask.
+
+    Of equal words those of `a` come first.
+    """
+    low, high = max(0, first - len(b)), min(first, len(a))
+    while low < high:  # so many of `a` are among the first
+        i = (low + high) // 2
+        if a[i] & mask <= b[first - i - 1] & mask:
+            low = i + 1
+        else:
+            high = i
+    i, j = low, first - low
+    for k in range(first, last):
+        if j == len(b) or (i < len(a) and a[i] & mask <= b[j] & mask):
+            out[k] = a[i]
+            i += 1
+        else:
+            out[k] = b[j]
+            j += 1
+
+
+@njit(nogil=True, cache=True)
+def word_starts(words: Words, low: int, starts: Ints) -> int:
+    """Write where each cell of words, sorted by the bits from `low` on, starts; return how many.
+
+    At the end stands the number of words.
+    """
+    count = 0
+    for i in range(len(words)):
+        if i == 0 or (words[i] ^ words[i - 1]) >> np.uint64(low):
+            starts[count] = i
+            count += 1
+    starts[count] = len(words)
+    return count
+
+
+@njit(nogil=True, cache=True)
 def bounds(rows: Words, mask: Words) -> Ints:
     """Return where each cell of sorted rows starts, and at the end the number of rows."""
     count = 0

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keyhole.engines.partition import spans
-from keyhole.engines.resources import WORKERS, in_threads
+from keyhole.engines.resources import ROWS_TO_SHARE, WORKERS, in_threads
 from keyhole.exposure.attributes_cells import SensitiveCodes
 from keyhole.kernels import rungs
 from keyhole.kernels.arrays import Ints, Numbers, Words
@@ -31,8 +31,6 @@ from keyhole.kernels.packing import Layout, pack
 from keyhole.selection.frontier import OutOfTimeError
 
 Progress = Callable[[int, int], None]
-# Fewer rows than this are counted sooner by one thread than shared out.
-ROWS_TO_SHARE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
