@@ -23,6 +23,8 @@ Tags = npt.NDArray[np.int32]
 
 def spans(starts: Ints, workers: int = WORKERS) -> list[Ints]:
     """Cut the cells into one span a worker, of about as many rows each."""
+    if workers == 1 or starts[-1] < ROWS_TO_SHARE:
+        return [np.array([0, len(starts) - 1], dtype=np.int64)] if len(starts) > 1 else []
     goals = np.linspace(0, starts[-1], workers + 1)[1:-1]
     cuts = [0, *np.searchsorted(starts, goals).tolist(), len(starts) - 1]
     return [
@@ -72,7 +74,7 @@ def sort(
         return
     digits = plan.digits(variables)
     spare = spare or tuple(storage.empty(one.shape, one.dtype) for one in (rows, tags))
-    if len(starts) == 2 and workers > 1 and len(digits):
+    if len(starts) == 2 and workers > 1 and len(digits) and len(rows) >= ROWS_TO_SHARE:
         mask, one = plan.digit_mask(digits[0]), np.array([0, 1], dtype=np.int64)
         cells.sort_cells(rows, tags, starts, one, mask, digits[:1], *spare)
         starts, digits = cells.bounds(rows, mask), digits[1:]
@@ -141,6 +143,8 @@ Weights = npt.NDArray[np.int32]
 
 # Variables left out against one sort of all the others; more would leave cells too large.
 PART_SIZE = 4
+# Fewer patterns than this are not worth several sorts.
+FEW_ROWS = 1 << 13
 
 
 class Partition:
@@ -271,12 +275,13 @@ class DistinctPatterns:
         """Tally the patterns with each removable variable left out in turn."""
         whole = self.tally(records, cutoff)
         dealt = sorted(removable, key=lambda v: -int(self.plan.bits[v]))
-        parts = _parts(len(dealt))
+        parts = _parts(len(dealt)) if len(self.rows) > FEW_ROWS else [(0, len(dealt))]
         # Dealt like cards, so that what each part leaves splits about as well.
         dealt = [v for i in range(len(parts)) for v in dealt[i :: len(parts)]]
         if self.plan.words == 1:
             # Each part sorts single words, which one thread does best.
-            found = in_threads(lambda part: self._without(dealt, part, cutoff, 1), parts)
+            work = len(self.rows) * len(dealt)
+            found = in_threads(lambda part: self._without(dealt, part, cutoff, 1), parts, work)
         else:
             # Wide rows: one copy at a time, its cells shared by the threads.
             found = [self._without(dealt, part, cutoff, WORKERS) for part in parts]

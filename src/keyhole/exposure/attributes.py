@@ -330,6 +330,7 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
     learnt = in_threads(
         lambda of: _learnt(cells[of[0]], *of, ordered[of[0]], question),
         list(zip(names, told, strict=True)),
+        data.records * len(names),
     )
     found = {name: one for name, (one, _) in zip(names, learnt, strict=True)}
     alone = {name: flags for name, (_, flags) in zip(names, learnt, strict=True)}

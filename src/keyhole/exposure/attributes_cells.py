@@ -19,7 +19,7 @@ from keyhole.core.tables import Table
 from keyhole.engines import MemoryEngine, Records
 from keyhole.engines.choose import backend_of, engine_of, local_engine
 from keyhole.engines.partition import spans
-from keyhole.engines.resources import ROWS_TO_SHARE, WORKERS, in_threads
+from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Array, Flags, Floats, Ints, Numbers, Words
 from keyhole.results import share
 
@@ -121,10 +121,10 @@ def learn(columns: Sequence[CellValues], level: int = 1) -> list[LearntCells]:
         given = (one.starts, *words, one.held, task[1], found.total, level, one.ordered)
         learn_by_cell(*given, counted, shared)
 
-    begun = in_threads(begin, columns)
-    share_out = WORKERS if sum(len(one[0][0]) for one in begun) > ROWS_TO_SHARE else 1
+    rows = sum(int(one.starts[-1]) for one in columns)
+    begun = in_threads(begin, columns, rows)
     in_threads(
-        fill, [(i, some) for i, one in enumerate(columns) for some in spans(one.starts, share_out)]
+        fill, [(i, some) for i, one in enumerate(columns) for some in spans(one.starts)], rows
     )
     return [one[1] for one in begun]
 
