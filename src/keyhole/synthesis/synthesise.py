@@ -61,7 +61,7 @@ from keyhole.synthesis.planning import (
 from keyhole.synthesis.release import dropped_columns, require_free
 from keyhole.synthesis.result import Synthesis
 from keyhole.synthesis.rules import LONGEST_NAME, EditRules
-from keyhole.synthesis.targets import order_targets
+from keyhole.synthesis.targets import MOST_TARGETS, order_targets
 
 # So many subgroups that borrow a model are named.
 MOST_NAMED = 10
@@ -98,7 +98,8 @@ def synthesise(
     strata: Annotated[
         Names,
         Option(
-            "Columns whose combinations are subgroups: donors are of the record's own subgroup.",
+            "Columns whose combinations are subgroups: donors are of the record's own subgroup. "
+            "A band made for it, which is not to be released, is named in `drop` too.",
             kind=Columns("stratum", least=0),
         ),
     ] = (),
@@ -285,6 +286,13 @@ def synthesise(
         ),
     ] = (),
     formula: Formula = None,
+    counted: Annotated[
+        Names,
+        Option(
+            "The targets counted in the table of changes by risk level; all if left out.",
+            kind=Columns("counted target", least=0),
+        ),
+    ] = (),
     self_match: Annotated[
         int, Option("How many records are linked to themselves, at most; 0 for none.", low=0)
     ] = 2_000,
@@ -330,7 +338,7 @@ def synthesise(
     opened = opened.with_roles(dict.fromkeys(question.drop, "drop"))
     names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
     given = {name: question.values[name] for name in names}
-    wanted, every_rule = _targets_and_rules(question, opened)
+    wanted, every_rule = find_targets_and_rules(question, opened)
     request = SynthesisRequest(
         question,
         opened,
@@ -348,6 +356,7 @@ def synthesise(
         drawn.designation,
         crosses=question.crosses,
         formula=question.formula,
+        counted=question.counted,
         self_match=question.self_match,
         limits=GoalLimits(relation=question.relations),
         rules=request.rules,
@@ -389,7 +398,17 @@ def synthesise_problems(question: Question) -> Iterator[Problem]:
             MOST_VARIABLES,
             len(question.keys),
         )
-    pairs = [("strata", "targets"), *(("drop", name) for name in ("keys", "targets", "strata"))]
+    if question.targeted and len(question.targets or ()) > MOST_TARGETS:
+        yield Problem(
+            "{targets} must be at most {0} if {targeted}. Got {1} instead.",
+            MOST_TARGETS,
+            len(question.targets),
+        )
+    if question.targeted and not set(question.targets or ()) & set(question.keys or ()):
+        yield Problem("{targets} must hold at least one of {keys} if {targeted}. Got none instead.")
+    pairs = [("strata", "targets"), *(("drop", name) for name in ("keys", "targets"))]
+    for name in sorted(set(question.counted) - set(question.targets or question.counted)):
+        yield Problem("{counted} names {0!r}, which is not among {targets}.", name)
     for option, other in pairs:
         for name in question.values[option]:
             if name in (question.values[other] or ()):
@@ -456,7 +475,9 @@ def held_out_records(records: int, question: Question) -> Flags:
     return out
 
 
-def _targets_and_rules(question: Question, data: Microdata) -> tuple[tuple[str, ...], EditRules]:
+def find_targets_and_rules(
+    question: Question, data: Microdata
+) -> tuple[tuple[str, ...], EditRules]:
     """Return the rules, and the targets with all columns that make a sum with one of them.
 
     Whoever has all of a sum but one has that one too, so they are drawn together.
