@@ -79,7 +79,7 @@ def measure_coverage(samples: int) -> list[dict[str, Any]]:
             say(f"coverage: {samples} samples of {SAMPLE:,}{', clustered' * clustered}")
             numbers = range(samples)
             runs = list(pool.map(_run, numbers, [clustered] * samples, chunksize=5))
-            truth, _ = _estimates(_population().frame)
+            truth, _ = _estimates(_population().frame.with_columns(weight=pl.lit(1.0)))
             out += [_figures(i, truth[i], clustered, runs) for i in range(len(NAMES))]
     return out
 

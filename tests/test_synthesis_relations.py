@@ -294,9 +294,13 @@ def test_advice_names_no_option_that_is_taken(targeted, made):
     assert "without targeted" in advice
     assert "change 1" not in advice
     assert "=" not in told + advice
-    after = exposure_goals(found.exposure, strict, TARGETS, {**asked, "match": "closest"})[-1]
+    after = exposure_goals(
+        made.evaluation.exposure, strict, TARGETS, {**asked, "match": "closest"}
+    )[-1]
     assert "match k-closest" in after.advice
-    after = exposure_goals(found.exposure, strict, TARGETS, {**asked, "match": "k-closest"})[-1]
+    after = exposure_goals(
+        made.evaluation.exposure, strict, TARGETS, {**asked, "match": "k-closest"}
+    )[-1]
     assert "match k-closest" not in after.advice
 
 

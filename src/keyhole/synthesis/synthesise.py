@@ -305,6 +305,13 @@ def synthesise(
             below=1,
         ),
     ] = None,
+    shuffle: Annotated[
+        bool,
+        Option(
+            "Release the records in another order, since the neighbours of a record in a sorted "
+            "file tell of it. The original in that order is written to internal, to compare with."
+        ),
+    ] = False,
     engine: TaskEngine = "auto",
     master: Master = None,
     out: str | os.PathLike[str] | None = None,
@@ -534,6 +541,7 @@ def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
         "rules": {rule.name: rule.text for rule in (request.rules or EditRules([])).rules},
         "withheld": dropped_columns(request.data),
         **{name: values[name] for name in DRAWING},
+        "shuffle": question.shuffle,
         **({} if question.hold_out is None else {"hold_out": question.hold_out}),
     }
 
