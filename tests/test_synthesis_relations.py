@@ -442,3 +442,20 @@ def test_a_constant_column_and_an_empty_one_are_related_to_nothing():
     for a, b in (([0, 0, 0], [0, 1, 2]), ([0, 1, 2], [1, 1, 1]), ([], [])):
         found = associate(np.array(a, dtype=np.int64), np.array(b, dtype=np.int64))
         assert (found.v, found.statistic) == (0, 0)
+
+
+def test_the_procedure_of_the_paper_fails_as_it_did(people, made):
+    """Rare values are replaced by frequent ones and nothing comes back."""
+    drawn = keyhole.synthesise(
+        people, keys=KEYS, targets=TARGETS, strata=["sex"], implicates=1, seed=2718,
+        procedure="paper", self_match=0,
+    )  # fmt: skip
+    asked = drawn.parameters
+    assert (asked["procedure"], asked["donors"], asked["bootstrap"]) == ("paper", "common", "all")
+    assert (asked["graded"], asked["structure"], asked["cycles"]) == (False, 0, 5)
+    blanked = drawn.designation.at_risk
+    assert not blanked[drawn.implicates.donors[0]].any()
+    assert drawn.evaluation.homogeneity.smallest < 1e-6 < made.evaluation.homogeneity.smallest
+    risky, before = people.frame.filter(blanked), people.frame
+    white = [one["race1"].eq("B").mean() for one in (risky, drawn.frame().filter(blanked), before)]
+    assert white[0] < white[2] < white[1]

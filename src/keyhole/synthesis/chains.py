@@ -187,6 +187,8 @@ class _Fold:
 
     def fill(self) -> Ints:
         """Return for each recipient the donor of each target, by its number in the file."""
+        if self._plan.question.procedure == "paper":
+            return self._filled_singly()
         gram = self._gram("drawn")
         for t in range(len(self._plan.targets)):
             leader = self._plan.acceptance.leader(t)
@@ -209,6 +211,24 @@ class _Fold:
         self._repair()
         rows: Ints = self._chain.rows[self._given]
         return rows
+
+    def _filled_singly(self) -> Ints:
+        """Fill each target as published: at random, then better in cycles, the others as they were.
+
+        Hawala & Funk (2.3): a bootstrap of all records, the filled ones included, a model, and the
+        donor with the closest prediction.
+        """
+        for t, target in enumerate(self._plan.targets):
+            who, at = np.flatnonzero(self._replace[:, t]), self._design.names.index(target)
+            before = self._codes[:, at].copy()
+            self._given[who, t] = self._random.choice(self._donors, len(who))
+            self._give(t, who, t)
+            for _ in range(self._plan.question.cycles):
+                known = self._plan.predictors[target]
+                self._update(t, who, self._fit(t, known, self._gram_of_all(), False))
+            self._codes[:, at] = before
+        self._repair()
+        return self._chain.rows[self._given]
 
     def _known(self, t: int) -> Iterator[tuple[Ints, tuple[str, ...]]]:
         """Group the recipients of a target by what is known of them: all but what comes later."""

@@ -86,7 +86,9 @@ def draw_with_decoys(asked: SynthesisRequest, progress: Progress | None) -> Draw
     as many more are needed as fewer of them are seen to change. Of the draws that reach the
     level the one nearest to it is kept.
     """
-    constraints = find_constraints(asked.data, asked.targets, comparable_columns(asked.data))
+    constraints: tuple[Constraint, ...] = ()
+    if asked.question.procedure != "paper":
+        constraints = find_constraints(asked.data, asked.targets, comparable_columns(asked.data))
     decoys = wanted = asked.question.decoys
     best: tuple[tuple[bool, float], Drawn] | None = None
     for _ in range(ATTEMPTS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -69,8 +69,20 @@ MOST_NAMED = 10
 HELD_OUT = 0x686F6C64
 """Tells the draw of held-out records from the seed's other uses."""
 
+AS_PUBLISHED = {"donors": "common", "bootstrap": "all", "graded": False, "structure": 0}
+"""What the procedure of Hawala & Funk decides."""
 DRAWING = (
-    *("donors", "folds", "match", "neighbours", "cycles", "knots", "dimensions", "ridge"),
+    *(
+        "procedure",
+        "donors",
+        "folds",
+        "match",
+        "neighbours",
+        "cycles",
+        "knots",
+        "dimensions",
+        "ridge",
+    ),
     *("bootstrap", "donor_model", "models", "change"),
 )
 """The options that say how implicates are drawn."""
@@ -170,6 +182,15 @@ def synthesise(
             high=1,
         ),
     ] = None,
+    procedure: Annotated[
+        Literal["chain", "paper"],
+        Option(
+            "How blanks are filled: `chain`, each target given those before it; or `paper`, as "
+            "Hawala & Funk did it, which decides on `donors`, `bootstrap`, `graded` and "
+            "`structure`: all records at risk are blanked at once, each target is filled at random "
+            "and improved by itself in `cycles` (5 if not given)."
+        ),
+    ] = "chain",
     donors: Annotated[
         Literal["folds", "common"],
         Option(
@@ -335,6 +356,9 @@ def synthesise(
     (2, 2000)
     """
     question = bind(synthesise, locals())
+    if question.procedure == "paper":
+        settled = {**question.values, **AS_PUBLISHED, "cycles": question.cycles or 5}
+        question = replace(question, values=settled)
     problems = [*question.problems, *path_problems("out", out)]
     problems += [] if out is None or problems else require_free(Path(out), force)
     opened, drawing = _opened(question, data, problems)
