@@ -76,7 +76,7 @@ Sent = Annotated[SentForm, Depends(_read_form)]
 Found = Annotated[Project, Depends(_found)]
 
 
-def create_app(folder: Path, *, token: str, port: int, upload_limit: int = UPLOAD_LIMIT) -> Guard:
+def create_app(folder: Path, *, port: int, upload_limit: int = UPLOAD_LIMIT) -> Guard:
     """Make the workbench of a folder, behind its guard."""
     bench = Bench.of(folder)
     app = FastAPI(title="keyhole", docs_url=None, redoc_url=None, openapi_url=None)
@@ -90,7 +90,7 @@ def create_app(folder: Path, *, token: str, port: int, upload_limit: int = UPLOA
         app.exception_handler(status)(_not_found)
     app.exception_handler(Exception)(_failed)
     app.exception_handler(TooLargeError)(lambda *_: too_large(upload_limit))
-    return Guard(app, bench.projects.state, token, own_hosts(port), upload_limit)
+    return Guard(app, own_hosts(port), upload_limit)
 
 
 def _add_start(app: FastAPI, bench: Bench) -> None:

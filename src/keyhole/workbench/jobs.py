@@ -109,10 +109,11 @@ class Jobs:
             return
         self._cancelled.add(number)  # whoever finds it gone meanwhile says why
         ((process,),) = self.state.rows("SELECT process FROM jobs WHERE id = ?", number)
-        if process:
+        child = self._children.pop(number, None)
+        # A row that came with the folder may name any process; a job of ours holds its lock.
+        if process and (child is not None or _is_held(lock_path(self.state, number))):
             with suppress(OSError):
                 os.killpg(process, signal.SIGTERM)
-        child = self._children.pop(number, None)
         if child is not None:
             try:
                 child.wait(10)
@@ -141,7 +142,8 @@ class Jobs:
             return child.poll() is None
         if _is_held(lock_path(self.state, number)):
             return True
-        return time.time() - started < _STARTING and not lock_path(self.state, number).exists()
+        waiting = 0 <= time.time() - started < _STARTING
+        return waiting and not lock_path(self.state, number).exists()
 
     def _end(self, number: int, state: JobState) -> None:
         """Note that a job ended, unless it noted so itself in the meantime."""

@@ -216,7 +216,7 @@ class Project:
         return int(row["number"]) if row else 0
 
     def _write(self, text: str) -> None:
-        with write_whole(self.path, force=True) as temporary:
+        with write_whole(self.path, force=True, private=True) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
