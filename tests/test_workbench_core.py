@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import html
 import json
 import os
+import re
 import signal
 import subprocess
+import threading
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,6 +23,8 @@ from keyhole.errors import FileError, InputError
 from keyhole.reviews.runner import review
 from keyhole.workbench import editing
 from keyhole.workbench.app import Bench
+from keyhole.workbench.editing import put_setting
+from keyhole.workbench.projects import OutdatedPageError
 from keyhole.workbench.start_folder import inside
 
 
@@ -60,6 +67,48 @@ def test_a_change_made_for_another_version_is_a_conflict(bench: Workbench) -> No
     assert answer.status_code == 409
     assert "another tab" in answer.text
     assert values(bench)["keys"] == ["sex"]
+    text = html.unescape(re.sub(r"<[^>]+>", "", answer.text))
+    assert '+keys = ["sex"]' in text[text.index("Their change") : text.index("Your change")]
+    assert '+keys = ["age"]' in text[text.index("Your change") :]
+    form = answer.text[answer.text.index("Your change again") :]
+    again = re.findall(r'name="(\w+)" value="([^"]*)"', form[: form.index("</form>")])
+    sent = bench.client.post(bench.address("exposure/measure"), data=dict(again))
+    assert sent.status_code == 200
+    assert values(bench)["keys"] == ["age"]
+    late = bench.client.post(bench.address("do/undo"), data={"version": shown, "page": "data"})
+    assert late.status_code == 409
+    assert values(bench)["keys"] == ["age"]
+
+
+def test_of_two_edits_of_one_version_exactly_one_is_accepted(tmp_path: Path) -> None:
+    """Two servers on one folder, 200 times at once: none is lost, the other is told of both."""
+    benches = [start(tmp_path), start(tmp_path)]
+    kept, ready = [], threading.Barrier(2)
+
+    def edit(bench: Workbench, number: int, version: str) -> OutdatedPageError | None:
+        ready.wait()
+        try:
+            bench.project.change(
+                f"edit {number}", lambda d: put_setting(d, "", "title", str(number)), version
+            )
+        except OutdatedPageError as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(2) as pool:
+        for pair in range(200):
+            before = benches[0].project.text()
+            version = hashlib.sha256(before.encode()).hexdigest()[:16]
+            numbers = [2 * pair, 2 * pair + 1]
+            refused = list(pool.map(edit, benches, numbers, [version] * 2))
+            assert sorted(one is None for one in refused) == [False, True]
+            taken = numbers[refused.index(None)]
+            (other,) = filter(None, refused)
+            assert values(benches[0])["title"] == str(taken)
+            assert (other.before, other.now) == (before, benches[0].project.text())
+            assert f'title = "{sum(numbers) - taken}"' in (other.yours or "")
+            kept.append(f"edit {taken}")
+    assert [one.label for one in reversed(benches[1].project.history())][1:] == kept
 
 
 def test_undo_and_redo_go_through_the_versions(bench: Workbench) -> None:

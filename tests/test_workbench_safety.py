@@ -43,7 +43,7 @@ def test_a_name_made_to_point_here_is_refused(bench: Workbench, host: str) -> No
     assert "May this file" not in answer.text
 
 
-@pytest.mark.parametrize("path", ["/", "/project/1/data", "/project/1/events", "/enter",
+@pytest.mark.parametrize("path", ["/", "/project/1/data", "/events", "/enter",
                                   "/project/1/file/review.toml", "/nowhere"])  # fmt: skip
 def test_without_the_cookie_nothing_is_shown(stranger: httpx.Client, path: str) -> None:
     answer = stranger.get(path)
@@ -351,7 +351,7 @@ def test_a_review_file_that_cannot_be_read_is_told_of(
         assert bench.get(name).status_code in (200, 404)
     for what in ("do/undo", "do/redo", "do/run"):
         answer = bench.client.post(bench.address(what), data={}, follow_redirects=False)
-        assert answer.status_code == 303
+        assert answer.status_code in (303, 409)
     assert bench.client.get("/").status_code == 200
 
 
@@ -380,7 +380,7 @@ def test_tampered_results_are_taken_as_absent(bench: Workbench, record: bytes) -
 
 @pytest.mark.parametrize("number", ["99999999999999999999", "0", "-1", "2147483648"])
 def test_numbers_of_no_review_lead_nowhere(bench: Workbench, number: str) -> None:
-    for path in ("data", "events", "chart/a.svg", "file/report.html"):
+    for path in ("data", "chart/a.svg", "file/report.html"):
         assert bench.client.get(f"/project/{number}/{path}").status_code == 404
 
 

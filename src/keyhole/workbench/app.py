@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +18,8 @@ from keyhole.workbench import responses
 from keyhole.workbench.jobs import Jobs
 from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pages import PAGES
-from keyhole.workbench.projects import Project, Projects, plain_problem
+from keyhole.workbench.pages.dossier import masked
+from keyhole.workbench.projects import OutdatedPageError, Project, Projects, plain_problem
 from keyhole.workbench.release_now import gauges, release_results, verdict_bar
 from keyhole.workbench.responses import STATIC, render
 from keyhole.workbench.safety import UPLOAD_LIMIT, Guard, TooLargeError, own_hosts, too_large
@@ -132,15 +133,18 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
         return _to(f"/project/{number}/data")
 
     @app.post("/project/{number}/do/{what}")
-    def do(project: Found, what: str, form: Sent) -> Response:
+    def do(project: Found, what: str, request: Request, form: Sent) -> Response:
         page = _BY_NAME.get(form.text("page") or "data", PAGES[0])
-        with suppress(KeyholeError):  # the page says what is wrong with the review
-            return _done(bench, project, page, what)
-        return _to(f"/project/{project.number}/{page.name}")
+        try:
+            return _done(bench, project, page, what, form.text("version"))
+        except OutdatedPageError as error:
+            return _page(request, bench, project, page, _problems(error), 409, _conflict(error))
+        except KeyholeError:  # the page says what is wrong with the review
+            return _to(f"/project/{project.number}/{page.name}")
 
-    @app.get("/project/{number}/events")
-    async def listen(project: Found, request: Request) -> Response:
-        return responses.progress(request, project, bench.jobs)
+    @app.get("/events")
+    async def listen(request: Request) -> Response:
+        return responses.progress(request, bench.projects, bench.jobs)
 
     @app.get("/project/{number}/chart/{name}")
     def chart(project: Found, name: str) -> Response:
@@ -151,11 +155,13 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
         return responses.result_file(project, name) or _missing()
 
 
-def _done(bench: Bench, project: Project, page: Page, what: str) -> Response:
+def _done(
+    bench: Bench, project: Project, page: Page, what: str, version: str | None
+) -> Response:
     """Do what every page offers, and go back to the page."""
     number = project.number
     if what in ("undo", "redo"):
-        getattr(project, what)()
+        getattr(project, what)(version or "")
         _start_stages(bench, project, page.stages)
     elif what == "cancel":
         if (job := bench.jobs.current(number)) is not None:
@@ -184,6 +190,10 @@ def _add_pages(app: FastAPI, bench: Bench) -> None:
             return _missing()
         try:
             to = _acted(bench, project, page, action, request, form)
+        except OutdatedPageError as error:
+            again = None if form.files else (action, form.values)
+            conflict = _conflict(error, again)
+            return _page(request, bench, project, page, _problems(error), 409, conflict)
         except (ConflictError, InputError) as error:
             status = 409 if isinstance(error, ConflictError) else 422
             return _page(request, bench, project, page, _problems(error), status)
@@ -226,6 +236,7 @@ def _page(
     page: Page,
     problems: Sequence[str] = (),
     status: int = 200,
+    conflict: Mapping[str, Any] | None = None,
 ) -> HTMLResponse:
     view = bench.view(project, request)
     undo, redo = project.steps()
@@ -246,9 +257,25 @@ def _page(
         redo=redo,
         job=view.job,
         problems=problems,
+        conflict=conflict,
         **context,
     )
     return HTMLResponse(text, status_code=status)
+
+
+def _conflict(error: OutdatedPageError, again: Any = None) -> dict[str, Any] | None:
+    """Return both changes of one version, line by line, and the form that asks for ours again."""
+    texts = (error.before, error.now, error.yours or error.before)
+    try:
+        before, now, yours = (masked(text).splitlines() for text in texts)
+    except (ValueError, RecursionError):  # no TOML: the page says so
+        return None
+
+    def lines(after: list[str]) -> list[str]:
+        found = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
+        return [line for line in found if not line.startswith("@@")]
+
+    return {"theirs": lines(now), "yours": lines(yours), "again": again if error.yours else None}
 
 
 def _start(request: Request, bench: Bench, problems: Sequence[str] = ()) -> HTMLResponse:

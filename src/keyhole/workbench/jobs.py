@@ -109,11 +109,12 @@ class Jobs:
             return
         self._cancelled.add(number)  # whoever finds it gone meanwhile says why
         ((process,),) = self.state.rows("SELECT process FROM jobs WHERE id = ?", number)
-        child = self._children.pop(number, None)
         # A row that came with the folder may name any process; a job of ours holds its lock.
-        if process and (child is not None or _is_held(lock_path(self.state, number))):
+        ours = number in self._children or _is_held(lock_path(self.state, number))
+        if process and ours:
             with suppress(OSError):
                 os.killpg(process, signal.SIGTERM)
+        child = self._children.pop(number, None)
         if child is not None:
             try:
                 child.wait(10)
