@@ -291,8 +291,10 @@ def test_sockets_that_ask_nothing_are_closed(
         'keys = ["sex"]\n[data]\nfile = "inner.csv"\n',
         'keys = ["sex"]\n[data]\nfile = "people.csv"\n[environment]\nstore = "../env.json"\n',
         'keys = ["sex"]\n[data]\nfile = "people.csv"\n[protection]\nplan = "../plan.toml"\n',
-        *(f'keys = ["sex"]\n[data]\nfile = "people.csv"\n[environment]\nstore = "{way}OUTSIDE"\n'
-          for way in ("sqlite:///", "SQLite+pysqlite:///", "sqlite:///../../..")),
+        *(
+            f'keys = ["sex"]\n[data]\nfile = "people.csv"\n[environment]\nstore = "{way}OUTSIDE"\n'
+            for way in ("sqlite:///", "SQLite+pysqlite:///", "sqlite:///../../..")
+        ),
         'keys = ["sex"]\n[data]\nfile = "/dev/zero"\n',
     ],
 )

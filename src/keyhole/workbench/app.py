@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from keyhole.errors import ConflictError, InputError, KeyholeError
 from keyhole.workbench import responses
 from keyhole.workbench.jobs import Jobs
+from keyhole.workbench.live import LiveExposure
 from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.pages.dossier import masked
@@ -33,17 +34,18 @@ THEMES = ("auto", "light", "dark")
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A workbench: its folder, its reviews and its jobs."""
+    """A workbench: its folder, its reviews, its jobs, and the files held for live answers."""
 
     folder: Path
     projects: Projects
     jobs: Jobs
+    live: LiveExposure
 
     @classmethod
     def of(cls, folder: Path) -> Bench:
         """Open the workbench of a folder."""
         state = WorkbenchState.of(folder)
-        return cls(folder, Projects(state, folder), Jobs(state))
+        return cls(folder, Projects(state, folder), Jobs(state), LiveExposure(folder))
 
     def view(self, project: Project, request: Request) -> View:
         """Look at a review for a page."""
@@ -146,6 +148,16 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
     async def listen(request: Request) -> Response:
         return responses.progress(request, bench.projects, bench.jobs)
 
+    @app.post("/project/{number}/live")
+    def live(project: Found, form: Sent) -> Response:
+        asked: dict[str, Any] = {"keys": form.texts("keys")}
+        if isinstance(cutoff := form.number("cutoff"), int) and form.flag("without"):
+            asked["cutoff"] = cutoff
+        try:
+            return JSONResponse(bench.live.ask(project.path, asked))
+        except KeyholeError as error:
+            return JSONResponse({"problems": _problems(error)})
+
     @app.get("/project/{number}/chart/{name}")
     def chart(project: Found, name: str) -> Response:
         return responses.chart(project, name) or _missing()
@@ -155,9 +167,7 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
         return responses.result_file(project, name) or _missing()
 
 
-def _done(
-    bench: Bench, project: Project, page: Page, what: str, version: str | None
-) -> Response:
+def _done(bench: Bench, project: Project, page: Page, what: str, version: str | None) -> Response:
     """Do what every page offers, and go back to the page."""
     number = project.number
     if what in ("undo", "redo"):

@@ -1,5 +1,7 @@
-// The workbench's only script: pages work as plain forms without it. It sends forms and swaps in
+// The workbench's script: pages work as plain forms without it. It sends forms and swaps in
 // the page that comes back, hears how the job goes, and has Vega draw the pictures.
+
+import { dressLive } from "./live.js";
 
 const parts = ["main", "side", "top"];
 
@@ -171,6 +173,7 @@ document.addEventListener("input", (event) => {
 
 function dress(root) {
   for (const figure of root.querySelectorAll("figure[data-chart]:not([data-drawn])")) draw(figure);
+  for (const panel of root.querySelectorAll("#live:not([data-dressed])")) dressLive(panel);
   for (const list of root.querySelectorAll('.picker[data-filter="yes"]:not([data-dressed])')) {
     list.dataset.dressed = "yes";
     const box = document.createElement("input");
