@@ -21,7 +21,7 @@ from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.pages.dossier import masked
 from keyhole.workbench.projects import OutdatedPageError, Project, Projects, plain_problem
-from keyhole.workbench.release_now import gauges, release_results, verdict_bar
+from keyhole.workbench.release_now import gauges, pipeline, release_results, verdict_bar
 from keyhole.workbench.responses import STATIC, render
 from keyhole.workbench.safety import UPLOAD_LIMIT, Guard, TooLargeError, own_hosts, too_large
 from keyhole.workbench.start_folder import files_below, open_example, open_named, path_below
@@ -263,6 +263,7 @@ def _page(
         title=view.review.title if usable else project.path.name,
         bar=verdict_bar(view, results) if usable else None,
         gauges=gauges(view, results) if usable else [],
+        pipeline=pipeline(view, results) if usable else [],
         undo=undo,
         redo=redo,
         job=view.job,

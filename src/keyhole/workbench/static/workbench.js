@@ -2,6 +2,7 @@
 // the page that comes back, hears how the job goes, and has Vega draw the pictures.
 
 import { dressLive } from "./live.js";
+import { dressPlane } from "./plane.js";
 
 const parts = ["main", "side", "top"];
 
@@ -174,6 +175,7 @@ document.addEventListener("input", (event) => {
 function dress(root) {
   for (const figure of root.querySelectorAll("figure[data-chart]:not([data-drawn])")) draw(figure);
   for (const panel of root.querySelectorAll("#live:not([data-dressed])")) dressLive(panel);
+  for (const plane of root.querySelectorAll(".plane:not([data-dressed])")) dressPlane(plane);
   for (const list of root.querySelectorAll('.picker[data-filter="yes"]:not([data-dressed])')) {
     list.dataset.dressed = "yes";
     const box = document.createElement("input");
