@@ -14,16 +14,20 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.workbench import REVIEW, Workbench, start
+from tests.workbench_pages import count_jobs
 
 from keyhole.errors import FileError, InputError
 from keyhole.reviews.runner import review
 from keyhole.workbench import editing
 from keyhole.workbench.app import Bench
 from keyhole.workbench.editing import put_setting
+from keyhole.workbench.jobs import Jobs
+from keyhole.workbench.pages.data import _bars
 from keyhole.workbench.projects import OutdatedPageError
 from keyhole.workbench.start_folder import inside
 
@@ -342,3 +346,24 @@ def test_options_of_screening_are_fields_of_the_form(tmp_path: Path) -> None:
     text = (tmp_path / "review.toml").read_text()
     assert "[screen]\nsure = 0.6\nyear = 2020\n" in text
     assert "--sure 0.6 --year 2020" in bench.get("data").text
+
+
+def test_opening_a_file_computes_its_first_answers_once(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = count_jobs(monkeypatch)
+    for _ in range(2):
+        sent = {"file": "people.csv"}
+        answer = bench.client.post("/open", data=sent, follow_redirects=False)
+        assert answer.status_code == 303
+        monkeypatch.setattr(Jobs, "current", lambda *_: begun[0])
+    ((kind, asked),) = begun
+    assert kind == "stages"
+    assert {"exposure", "screen", "solve"} <= set(asked["stages"])
+
+
+def test_bars_of_a_column_mask_what_few_have() -> None:
+    found = _bars(np.array([100, 2, 0, 1, 50]), 3)
+    assert found == ((100, False), (3, True), (0, False), (3, True), (50, False))
+    assert len(_bars(np.ones(1000, np.int64), 3)) == 24
+    assert _bars(np.zeros(0, np.int64), 3) == ((0, False),)

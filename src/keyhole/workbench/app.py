@@ -30,6 +30,10 @@ from keyhole.workbench.state import WorkbenchState
 _BY_NAME = {page.name: page for page in PAGES}
 _OURS = re.compile(r"(/[\w-]+)*/?")
 THEMES = ("auto", "light", "dark")
+FIRST = tuple(
+    stage for name in ("data", "exposure", "select", "solve") for stage in _BY_NAME[name].stages
+)
+"""The stages that are computed when a review is opened for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,11 @@ def _add_start(app: FastAPI, bench: Bench) -> None:
     @app.post("/open")
     def open_file(request: Request, form: Sent) -> Response:
         try:
-            return _to(f"/project/{open_named(bench.projects, form).number}/data")
+            project = open_named(bench.projects, form)
+            states = {one.state for one in project.look().standings.values()}
+            if states <= {"absent", "unasked"} and not bench.jobs.current(project.number):
+                _start_stages(bench, project, FIRST)
+            return _to(f"/project/{project.number}/data")
         except KeyholeError as error:
             return _start(request, bench, _problems(error))
 
