@@ -237,12 +237,12 @@ def usual_numbers(asked: tuple[str, ...]) -> Intervals:
     if "age" in asked:
         return Intervals("number", start=0, stop=_OLDEST, step=1)
     if _MONEY.search(" ".join(asked)):  # before counts: "income in the past 12 months" is money
-        return Intervals("number", start=0, stop=_RICHEST, step=_RICHEST // MOST_INTERVALS)
+        return Intervals("number")
     if "year" in asked and "per" not in asked:
         return dates("year")
     if _COUNTS & set(asked):
         return Intervals("number", start=0, stop=_MOST_COUNTED, step=1)
-    return Intervals("number", start=0, stop=MOST_INTERVALS, step=1)
+    return Intervals("number")
 
 
 def tidy(value: float, digits: int = 12) -> float:

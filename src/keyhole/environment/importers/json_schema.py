@@ -164,13 +164,15 @@ def _intervals(shape: _Shape, path: tuple[str, ...], label: str) -> Intervals | 
 
 def _numbers(shape: _Shape, asked: tuple[str, ...]) -> Intervals:
     usual = usual_numbers(asked)
-    if shape.lowest is None and shape.highest is None:
+    if shape.lowest is None and (shape.highest is None or usual.exact):
         return usual
     if _are_years(shape, asked):
         ends = (shape.lowest, None if shape.highest is None else shape.highest + 1)
         first, last = (None if end is None else datetime.date(int(end), 1, 1) for end in ends)
         return dates("year", first, last)
     low = shape.lowest if shape.lowest is not None else min(0, shape.highest or 0)
+    if usual.exact and shape.highest is None:
+        return usual
     high = shape.highest if shape.highest is not None else max(usual.stop - 1, low)
     return number_intervals(low, high, shape.step or 1) or usual
 
