@@ -201,7 +201,7 @@ limit = {LIMIT}
 
 # The best release within the limit: which detail of which key, and what that keeps.
 [solve]
-evaluations = {min(max(WORK // records, FEWEST_SETS), LARGEST)}    # so many sets of levels are counted
+evaluations = {min(max(WORK // records, FEWEST_SETS), LARGEST)}    # sets of levels to be counted
 """
     frontier = "[frontier]\nseconds = 60    # stop with the sets found so far"
     return f"{text}\n{_commented('All the best sets of variables, exactly.', frontier)}"
