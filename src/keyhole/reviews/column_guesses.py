@@ -92,6 +92,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("politics", r"politic(s|al)|party|voted?|votes"),
     ("genetics", r"genetic|genetics|genotype|genome|dna"),
 )  # fmt: skip
+_BY_WAY = {"means", "of"}  # of transport, say: no money
 _MONEY = dict(_NAMED)["income or wealth"]
 # Words of categories, of which several tell the subject.
 _HELD: tuple[tuple[str, str], ...] = (
@@ -386,7 +387,8 @@ def guess_sensitive(
 
 def _subject(data: Microdata, variable: Variable) -> tuple[str, str] | None:
     """Return what a column is about, and what tells it."""
-    for where, found in _said(variable).items():
+    for where, said in _said(variable).items():
+        found = said - _BY_WAY if said >= _BY_WAY else said
         for subject, pattern in _NAMED:
             if any(re.fullmatch(pattern, word) for word in found):
                 return subject, where
