@@ -21,8 +21,9 @@ FEWEST = 50
 
 def read_code_list(path: str) -> dict[str, str]:
     """Read a code list: the parent of each child, as text."""
-    # Codes are read as text, so that 01 stays 01.
-    frame = load(path).frame if not path.endswith(".csv") else pl.read_csv(path, infer_schema=False)
+    frame = load(path).frame
+    if path.endswith(".csv") and {"parent", "child"} <= set(frame.columns):
+        frame = pl.read_csv(path, infer_schema=False)  # as text, so that 01 stays 01
     problems = [
         f"the code list must have the columns 'parent' and 'child'. Got no {name!r} instead."
         for name in ("parent", "child")
