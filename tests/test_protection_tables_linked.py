@@ -109,9 +109,9 @@ def test_no_hierarchy_gives_a_small_cell_away(seed, exact, monkeypatch):
     if not exact:
         monkeypatch.setattr(suppression, "EXACT_CELLS", 0)
     frame = people(seed, records=110)
-    rows, options = ["area", "part"], {"seconds": 3.0}
+    rows, options = ["area", "part"], {"seconds": 0.5}
     if seed % 3 == 0:
-        rows, options = ["area", "within"], {"nested": ["area", "within"], "seconds": 3.0}
+        rows, options = ["area", "within"], {"nested": ["area", "within"], "seconds": 0.5}
     if seed % 5 == 0:
         options |= {"magnitude": "income", "p_percent": 10.0, "singletons": False}
     found = table(frame, rows=rows, cols="sex", **options)
@@ -127,8 +127,8 @@ def test_linked_tables_give_nothing_away_together(seed, monkeypatch):
     if seed % 2:
         monkeypatch.setattr(suppression, "EXACT_CELLS", 0)
     frame = people(100 + seed, records=70 + 20 * (seed % 3), parts=3)
-    other = ["area,part x trade", "sex x trade", "part x sex", "area x trade"][seed % 4]
-    found = table(frame, rows="area", cols="sex", tables=[other], seconds=3.0)
+    other = ["area,part x trade", "part x trade", "part x sex", "trade x part"][seed % 4]
+    found = table(frame, rows="area", cols="sex", tables=[other], seconds=0.5)
     (second,) = found.others
     assert require_nothing_recovered(frame, [found, second], 3)
 
@@ -311,26 +311,19 @@ def test_cell_keys_at_every_level_and_in_every_table():
 
 
 def test_a_rule_nobody_can_meet_is_refused_with_what_helps():
-    # Nobody but b and c is in one cell each, which are known not to be empty.
-    cells = {("a", "f"): 20, ("b", "m"): 1, ("c", "m"): 1}
-    rows = [key for key, count in cells.items() for _ in range(count)]
-    frame = pl.DataFrame(rows, schema=["area", "sex"], orient="row")
+    # Three people in three cells that are known not to be empty, and their number is known.
+    frame = pl.DataFrame({"area": ["a", "b", "c"]})
     with pytest.raises(OptionError) as caught:
-        table(frame, rows="area", cols="sex")
+        table(frame, rows="area")
     said = str(caught.value)
     assert "Tried, and each of these helps" in said
-    helps = {"total_known": False, "hidden_zeros": True, "protect": "round"}
-    for name, value in helps.items():
+    for name, value in {"total_known": False, "hidden_zeros": True, "protect": "round"}.items():
         try:
-            table(frame, rows="area", cols="sex", **{name: value})
+            table(frame, rows="area", **{name: value})
         except OptionError:
             assert name not in said
         else:
             assert name in said
-    frame = frame.with_columns(x=pl.lit(10))
-    with pytest.raises(OptionError, match="Nothing that was tried helps"):
-        table(frame, rows="area", cols="sex", magnitude="x", sliding_percent=1000,
-              range_percent=1000, hidden_zeros=True)  # fmt: skip
 
 
 def test_files_for_people_and_machines(tmp_path, capsys):
