@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyhole.core.kinds import LARGEST
 from keyhole.core.toml import comment, quote, toml_key, toml_value
 from keyhole.data import Microdata
 from keyhole.exposure.scores import MOST_VARIABLES
@@ -200,7 +201,7 @@ limit = {LIMIT}
 
 # The best release within the limit: which detail of which key, and what that keeps.
 [solve]
-evaluations = {max(WORK // records, FEWEST_SETS)}    # so many sets of levels are counted
+evaluations = {min(max(WORK // records, FEWEST_SETS), LARGEST)}    # sets of levels to be counted
 """
     frontier = "[frontier]\nseconds = 60    # stop with the sets found so far"
     return f"{text}\n{_commented('All the best sets of variables, exactly.', frontier)}"
