@@ -172,9 +172,7 @@ def _polars(frame: pl.DataFrame) -> Figures:
         counts = counts.with_columns((n / pl.col("size")).alias("p"))
         cells = (
             counts.with_columns(
-                (-p * p.log()).alias("log"),
-                (p * n).alias("p2"),
-                ((p - q).abs() - q).alias("gap"),
+                (-p * p.log()).alias("log"), (p * n).alias("p2"), ((p - q).abs() - q).alias("gap")
             )
             .group_by(KEYS)
             .agg(

@@ -15,11 +15,7 @@ from benchmarks.protection_report import protection_sections, protection_targets
 from benchmarks.solving_report import solving_sections, solving_targets
 from benchmarks.spark_report import spark_sections, spark_targets
 from benchmarks.study_report import study_sections
-from benchmarks.synthesis_report import (
-    coverage_targets,
-    synthesis_sections,
-    synthesis_targets,
-)
+from benchmarks.synthesis_report import coverage_targets, synthesis_sections, synthesis_targets
 from benchmarks.targets import best, targets
 
 Cases = Sequence[Mapping[str, Any]]

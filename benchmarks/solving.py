@@ -80,7 +80,7 @@ def _rivals(records: int, keys: Sequence[str], ours: float) -> list[dict[str, An
     asked, _ = _asked(sample(records), keys)
     expected = [(p.risk, p.gain, p.rungs) for p in asked.search(float("inf"), None).stairs.points]
     ways: dict[str, Callable[[], LadderSearch | Stairs]] = {
-        "packed NumPy, the same pruning": partial(_numpy, asked),
+        "packed NumPy, the same pruning": partial(_numpy, asked)
     }
     for make in (Polars, DuckDB):
         rival = make(_levels(asked))
