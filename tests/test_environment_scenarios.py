@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 import keyhole
 from keyhole.data.examples import veterans, veterans_sample
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.example import example_environment
-from keyhole.environment.exchange import environment_to_json, from_json
-from keyhole.environment.scenarios.files import (
-    read_scenarios,
-    scenario_from_dict,
-    scenario_to_toml,
-    scenarios_from_dict,
-)
+from keyhole.environment.exchange import environment_to_json, example_environment, from_json
 from keyhole.environment.scenarios.identification import p_identification
 from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.scenarios.scenarios import (
@@ -29,6 +22,10 @@ from keyhole.environment.scenarios.scenarios import (
     RestrictedStage,
     Scenario,
     preset,
+    read_scenarios,
+    scenario_from_dict,
+    scenario_to_toml,
+    scenarios_from_dict,
 )
 from keyhole.errors import FileError, InputError, OptionError
 from keyhole.exposure.scenarios import compare_scenarios

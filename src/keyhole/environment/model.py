@@ -157,7 +157,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A data-capture form: what the database behind it holds, at the detail it is asked."""
+    """A data-capture form: what the database behind it holds, at the detail it is asked.
+
+    ``statement`` is what the form says of how the data are used; ``method`` which of the seven
+    methods of data environment analysis found it, with what that method needs: search parameters,
+    time frame, social group.
+    """
 
     name: str
     organisation: str = ""
@@ -175,7 +180,10 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A public source, typed and ranked as in the paper ("What is Public Data?", Tables 1-4)."""
+    """A public source, typed and ranked as in the paper ("What is Public Data?", Tables 1-4).
+
+    ``method`` to ``social_group`` say how it was found, as in `Form`.
+    """
 
     name: str
     formality: Literal["formal", "informal"] = "formal"
@@ -187,6 +195,11 @@ class Source:
     cost: int = 1
     collected: datetime.date | None = None
     fields: tuple[Field, ...] = ()
+    method: CollectionMethod = "public domain data harvesting"
+    statement: str = ""
+    search_parameters: str = ""
+    time_frame: str = ""
+    social_group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 It is read from CSV and Excel, and written as CSV.
 
-Columns ``form, organisation, sector, purpose, method, collected, field, label, coding, code,
+Columns ``form, organisation, sector, purpose, method, collected, statement, search_parameters,
+time_frame, social_group, field, label, coding, code,
 category, kind, from, to, every``; only ``field`` must be there. Without ``form`` the table is one
 form, named like its file. What stands left of ``code`` may be blank where it is as in the row
 above. ``kind`` is ``value`` (or blank), ``other``, ``not stated``, ``not applicable``,
@@ -53,7 +54,8 @@ from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, OptionError
 
-_FORM = ("form", "organisation", "sector", "purpose", "method", "collected")
+_CAPTURE = ("statement", "search_parameters", "time_frame", "social_group")
+_FORM = ("form", "organisation", "sector", "purpose", "method", "collected", *_CAPTURE)
 _FIELD = ("field", "label", "coding")
 COLUMNS = (*_FORM, *_FIELD, "code", "category", "kind", "from", "to", "every")
 # Text that a spreadsheet would take for a formula.
@@ -153,7 +155,8 @@ def _form(about: dict[str, str], problems: list[str]) -> Form:
     collected = _day(about["collected"])
     if about["collected"] and collected is None:
         problems.append(f"form {shown(name)}: collected must be a day, as 2024-05-31.")
-    given: Any = {column: about[column] for column in ("organisation", "sector", "purpose")}
+    words = ("organisation", "sector", "purpose", *_CAPTURE)
+    given: Any = {column: about[column] for column in words}
     return Form(name, method=method, collected=collected, **given)  # type: ignore[arg-type]
 
 
@@ -342,6 +345,7 @@ def _span_problems(environment: Environment) -> Iterator[str]:
 def _rows(form: Form, codings: dict[str, Coding]) -> Iterator[_Cells]:
     day = form.collected.isoformat() if form.collected else ""
     own = form.name, form.organisation, form.sector, form.purpose, form.method, day
+    own += tuple(getattr(form, name) for name in _CAPTURE)
     for asked in form.fields:
         held = codings[asked.coding] if asked.coding else asked.question
         named = held.name if isinstance(held, Coding) else held.coding if held else ""
