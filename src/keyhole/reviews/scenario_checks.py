@@ -12,12 +12,10 @@ from typing import Any
 from keyhole.core.names import nearest, quoted
 from keyhole.data import Microdata
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.exchange import environment_to_json
+from keyhole.environment.exchange import environment_to_json, read_place
 from keyhole.environment.model import Environment
-from keyhole.environment.exchange import read_place
-from keyhole.environment.scenarios.scenarios import scenario_from_dict, scenario_to_toml
 from keyhole.environment.scenarios.recoding import ScenarioKey, scenario_key
-from keyhole.environment.scenarios.scenarios import Scenario
+from keyhole.environment.scenarios.scenarios import Scenario, scenario_from_dict, scenario_to_toml
 from keyhole.errors import InputError
 from keyhole.reviews.files import (
     KEYED,

@@ -8,7 +8,8 @@ time_frame, social_group, field, label, coding, code, category, kind, from, to, 
 form, named like its file. What stands left of ``code`` may be blank where it is as in the row
 above. ``kind`` is ``value`` (or blank), ``other``, ``not stated``, ``not applicable``,
 ``identifier`` (of the kind in ``category``), ``text`` or ``number`` (as exact as it is written).
-``from``, ``to`` and ``every`` (a number, or day, month or year) describe a regular partition; ``from`` and ``to`` alone one interval, up to and without ``to``.
+``from``, ``to`` and ``every`` (a number, or day, month or year) describe a regular partition;
+``from`` and ``to`` alone one interval, up to and without ``to``.
 """
 
 from __future__ import annotations
