@@ -45,7 +45,9 @@ class Intervals:
 
     Either ``edges`` (k + 1 rising numbers, or day ordinals for dates, make k intervals) or
     a regular partition: from ``start`` up to ``stop`` by ``step`` (a number; for dates
-    every ``unit``).
+    every ``unit``). Numbers without any of these are *exact*: as they are written, so that they
+    tell every interval. ``factor`` turns a number into the unit of its construct: 1/12 for ages
+    in months, 12 for dollars a month.
     """
 
     scale: Scale
@@ -54,6 +56,12 @@ class Intervals:
     stop: float = 0
     step: float = 0
     unit: Unit | None = None
+    factor: float = 1.0
+
+    @property
+    def exact(self) -> bool:
+        """Whether numbers are as exact as they are written."""
+        return self.scale == "number" and not self.edges and self.start == self.stop == self.step
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,15 +94,29 @@ class Node:
         self.coding, self.name, self.construct = coding, coding.name, coding.construct
         self.size = size_of(coding)
         self.intervals = self.size - len(coding.categories)
-        self.open = coding.open
-        self.scale = None if coding.intervals is None else coding.intervals.scale
+        self.exact = coding.intervals is not None and coding.intervals.exact
+        # An exact number is like free text: what its categories are depends on the other coding.
+        self.open = coding.open or self.exact
+        intervals = None if self.exact else coding.intervals
+        self.scale = None if intervals is None else intervals.scale
         self.special = any(category.kind in SPECIAL for category in coding.categories)
 
     @property
     def edges(self) -> Floats:
-        """The edges of its intervals."""
+        """The edges of its intervals, in its own unit."""
         assert self.coding.intervals is not None
         return edges_of(self.coding.intervals)
+
+    @cached_property
+    def line(self) -> Floats:
+        """The edges of its intervals in the unit of the construct."""
+        assert self.coding.intervals is not None
+        factor = self.coding.intervals.factor
+        return self.edges if factor == 1 else np.round(self.edges * factor, 9)
+
+    def tells(self, other: Node) -> bool:
+        """Tell whether it is an exact number, and so tells every interval of numbers."""
+        return self.exact and other.scale == "number"
 
     @cached_property
     def codes(self) -> tuple[str, ...]:

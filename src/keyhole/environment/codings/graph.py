@@ -316,7 +316,8 @@ class Family:
             text = f"the map {quoted(names, 3)} does not say how categories fall; give its pairs"
         elif left.open or right.open:
             name = left.name if left.open else right.name
-            text = f"{name} is free text: nothing is known of its categories"
+            sort = "a number without bounds" if self.nodes[self.index[name]].exact else "free text"
+            text = f"{name} is {sort}: nothing is known of its categories"
         elif left.scale is not None and right.scale is not None:
             text = str(comparable(left, right, self.as_of))
         else:
@@ -328,13 +329,13 @@ class Family:
 
 
 def matched_by_wording(left: Node, right: Node) -> Pairs | None:
-    """Return the overlap by the answers' wording, where it leaves no answer of one side over.
+    """Return the overlap by the answers' wording, where it leaves no answer of either side over.
 
     It depends on nothing but the two codings, whichever was there first.
     """
     from keyhole.environment.adding.matching_categories import answers_of, match_answers
 
-    if max(left.size, right.size) > _COMPARED:
+    if max(left.size, right.size) > _COMPARED or left.open or right.open:
         return None
     sides = [answers_of(node.coding.categories, node.coding.intervals) for node in (left, right)]
     found = match_answers(*sides)
@@ -344,6 +345,9 @@ def matched_by_wording(left: Node, right: Node) -> Pairs | None:
         return None
     pairs = sorted((left.positions[a], right.positions[b]) for a, b in found.pairs)
     array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    for side, node in enumerate((left, right)):
+        if not np.isin(np.flatnonzero(node.substantive), array[:, side]).all():
+            return None  # who gives an answer that the other lacks gives another there
     return with_kin((array[:, 0], array[:, 1]), left, right)
 
 

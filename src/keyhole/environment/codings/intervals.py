@@ -35,6 +35,8 @@ def edges_of(intervals: Intervals) -> Floats:
     start, stop, step = intervals.start, intervals.stop, intervals.step
     if intervals.edges:
         edges = np.array(intervals.edges, dtype=np.float64)
+    elif intervals.exact:
+        edges = np.array([-np.inf, np.inf])
     elif intervals.scale == "date":  # cut at the beginning of days, months or years
         letter = _LETTERS[intervals.unit]
         bounds = days_of(np.array([start, stop]))
@@ -60,8 +62,10 @@ def interval_problems(intervals: Intervals) -> list[str]:
     """Say what is wrong with a partition into intervals."""
     if intervals.scale not in ("number", "date"):
         return [f"scale must be 'number' or 'date'. Got {intervals.scale!r} instead."]
-    if intervals.edges:
-        return _edge_problems(intervals)
+    if not (math.isfinite(intervals.factor) and intervals.factor > 0):
+        return [f"factor must be above 0. Got {intervals.factor:g} instead."]
+    if intervals.edges or intervals.exact:
+        return _edge_problems(intervals) if intervals.edges else []
     start, stop, step = intervals.start, intervals.stop, intervals.step
     if not all(map(math.isfinite, (start, stop, step))) or start >= stop:
         return [f"start must lie below stop. Got {start:g} and {stop:g} instead."]

@@ -136,6 +136,12 @@ def join_codings(
     """
     one, other = graph.node(left), graph.node(right)
     values = category_weights(one, weights)
+    if other.tells(one):
+        return _join_number(one, other, values)
+    if one.tells(other):
+        back = _join_number(other, one, None)
+        ends = {"left": one.name, "right": other.name, "groups_left": NOTHING}
+        return replace(back, groups_right=back.groups_left, entropy=0.0, **ends)
     if other.open and one.name != other.name:
         return _join_text(graph, one, other, as_of, weights)
     relation = graph.overlap(left, right, as_of=as_of)
@@ -182,6 +188,24 @@ def join_codings(
 def climb(graph: CodingGraph, start: str, end: str, as_of: Day) -> str:
     """Write the path up the graph; one that goes over no stored edge is told as a recoding."""
     return " → ".join(graph.path(start, end, as_of=as_of) or (start, end))
+
+
+def _join_number(one: Node, number: Node, values: Floats | None) -> Join:
+    """Join with a number that is as exact as it is written: it tells every interval."""
+    groups = np.arange(one.size)
+    return Join(
+        one.name,
+        number.name,
+        resolved=True,
+        coding=one.name,
+        stored=True,
+        groups_left=groups,
+        labels=one.labels,
+        informative=informative_groups(one, groups) > 1,
+        entropy=partition_entropy(groups, values),
+        antichain=(one.name,),
+        explanation=(f"{number.name} is a number as exact as it is written: it tells {one.name}",),
+    )
 
 
 def _join_text(

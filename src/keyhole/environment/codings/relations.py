@@ -110,7 +110,7 @@ def comparable(left: Node, right: Node, as_of: Day) -> str | None:
         return None
     if as_of is None:
         return "dates and ages can only be compared on a day: that of a target (as_of, --as-of)"
-    ages = left.edges if left.scale == "number" else right.edges
+    ages = left.line if left.scale == "number" else right.line
     if birth_edges(ages, as_of) is None:
         return "dates and ages are compared in whole years, and an age has another edge"
     return None
@@ -119,9 +119,9 @@ def comparable(left: Node, right: Node, as_of: Day) -> str | None:
 def aligned(left: Node, right: Node, as_of: Day) -> tuple[Floats, Floats]:
     """Return the edges of both on one line, ages as days of birth where the other has dates."""
     if left.scale == right.scale:
-        return left.edges, right.edges
+        return left.line, right.line
     assert as_of is not None
-    sides = [n.edges if n.scale == "date" else birth_edges(n.edges, as_of) for n in (left, right)]
+    sides = [n.line if n.scale == "date" else birth_edges(n.line, as_of) for n in (left, right)]
     assert sides[0] is not None
     assert sides[1] is not None
     return sides[0], sides[1]

@@ -288,7 +288,8 @@ def columns_of(
         elif node is None:
             absent.append(Absent(field_.name, "", "nobody has said yet which coding it has"))
         elif node.open:
-            text = f"{node.name} is free text: it has no categories to match"
+            sort = "a number without bounds" if node.exact else "free text"
+            text = f"{node.name} is {sort}: it has no categories to match"
             absent.append(Absent(field_.name, node.construct, text))
         else:
             weight = category_weights(node, given.get(field_.name))
@@ -343,6 +344,9 @@ def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
     relation = graph.overlap(node.name, coding, as_of=as_of)
     # What nobody has compared is at most as the file has it: the upper answer.
     at_most = Held(np.arange(node.size), False, ()) if graph.possible else Held(None, False, ())
+    if other.tells(node):
+        words = f"{other.name} is a number as exact as it is written"
+        return Held(np.arange(node.size), True, (words,))
     if other.open and other.name != node.name:  # free text is taken for what it can be coded into
         names = graph.stand_ins(other.name, as_of=as_of)
         found = {name: graph.remembered(_held, node, name, as_of).groups for name in names}

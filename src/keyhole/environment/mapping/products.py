@@ -78,7 +78,7 @@ def _cut(node: Node, nodes: Sequence[Node], as_of: Day) -> Pairs:
     """Tie the target to the product of intervals, which is cut by all their edges."""
     scale: Scale = "number" if all(one.scale == "number" for one in nodes) else "date"
     edges = [
-        one.edges if as_of is None or one.scale == scale else birth_edges(one.edges, as_of)
+        one.line if as_of is None or one.scale == scale else birth_edges(one.line, as_of)
         for one in nodes
     ]
     lines = [line for line in edges if line is not None]

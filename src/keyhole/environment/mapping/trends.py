@@ -213,11 +213,13 @@ def matrix(
 
     def linked(one: str, other: str) -> bool:
         """Tell whether two codings can be matched on two groups of answers or more."""
-        held = graph.node(one)
+        held, met = graph.node(one), graph.node(other)
+        if held.tells(met) or met.tells(held) or (one == other and held.exact):
+            return True
         relation = graph.overlap(one, other, as_of=day)
         if not relation.resolved:
             return False
-        groups, _ = overlap_groups(held, graph.node(other), (relation.left, relation.right))
+        groups, _ = overlap_groups(held, met, (relation.left, relation.right))
         return informative_groups(held, groups) > 1
 
     names = tuple(sorted(classes))
