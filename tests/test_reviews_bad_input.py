@@ -9,7 +9,7 @@ import pytest
 from keyhole.cli.main import run as command
 from keyhole.core.kinds import alternatives
 from keyhole.errors import FileError, InputError, OptionError
-from keyhole.reviews import folders
+from keyhole.reviews import store as folders
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.demo import demo
 from keyhole.reviews.runner import review

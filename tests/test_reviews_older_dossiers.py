@@ -10,7 +10,7 @@ from tests.whole_review import REVIEW, files, review_in
 import keyhole
 from keyhole.cli.main import run as run_verb
 from keyhole.errors import InputError
-from keyhole.reviews import dossier_comparison, runner
+from keyhole.reviews import runner, verifying
 from keyhole.reviews.store import digest, to_json
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
@@ -111,9 +111,9 @@ def test_a_default_is_asked_as_it_was_then(out, monkeypatch):
 
 
 def test_a_stage_whose_method_has_changed_is_checked_by_its_hashes(out, monkeypatch):
-    stage = dossier_comparison._STAGES["exposure"]
+    stage = verifying._STAGES["exposure"]
     changed = dataclasses.replace(stage, since="0.2")
-    monkeypatch.setitem(dossier_comparison._STAGES, "exposure", changed)
+    monkeypatch.setitem(verifying._STAGES, "exposure", changed)
     edit(out, lambda record, _: record["result"].update(rp=0.123))
     found = keyhole.verify(out)
     assert found.same

@@ -10,7 +10,7 @@ from tests.whole_review import REVIEW, SEED, review_in
 import keyhole
 from keyhole.protection.methods import METHODS
 from keyhole.reviews import public_note as notes
-from keyhole.reviews.methods import sources
+from keyhole.reviews.asked import sources
 from keyhole.reviews.schema import PRODUCTS
 
 pytestmark = pytest.mark.usefixtures("plain_charts")

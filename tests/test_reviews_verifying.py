@@ -20,7 +20,7 @@ from keyhole.reviews import checks
 from keyhole.reviews.restoring import restore_review
 from keyhole.reviews.stages import exposure as exposure_stages
 from keyhole.reviews.store import digest, to_json
-from keyhole.reviews.verification import compare_values
+from keyhole.reviews.verifying import compare_values
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 

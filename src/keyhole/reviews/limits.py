@@ -17,9 +17,9 @@ from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.digits import limit_percentage, percentage_beside, share_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import better_set, proposed_set, selection_stage, study_stage
+from keyhole.reviews.stages.exposure import ScenarioStories
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
 from keyhole.reviews.stages.remaining import KEYS, PRODUCT_NAMES, KeyOnProduct, Remaining
-from keyhole.reviews.stages.scenarios import ScenarioStories
 
 VERDICTS = {True: ("met", "Met"), False: ("unmet", "Not met"), None: ("unjudged", "Not judged")}
 """Whether something is met: how a page marks it, and its words."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from keyhole.core.codec import PublicView
 from keyhole.protection.method import WEAKER
-from keyhole.reviews.methods import sources
+from keyhole.reviews.asked import sources
 from keyhole.reviews.rendering import render_page
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review

@@ -1,25 +1,32 @@
-"""The report of a review: one page that needs nothing else, loads nothing and runs no script."""
+"""Pages of a review, the dossier and the public note: made when it ends, and again later."""
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.options import bind, documented
+from keyhole.core.shared import DossierFolder
 from keyhole.reviews import (
     chapters,
     dossier_chapters,
     protection_chapters,
-    selection_chapters,
     study_chapters,
     synthesis_chapters,
 )
-from keyhole.reviews.asked import asked_terms
+from keyhole.reviews.asked import asked_terms, assumptions, methods_used
 from keyhole.reviews.count_sheets import CountSheet, hide_counts, rule, smallest_shown
 from keyhole.reviews.group_tables import enter_tables
 from keyhole.reviews.limits import better_in_words
-from keyhole.reviews.methods import assumptions, methods_used
+from keyhole.reviews.public_note import write_note
 from keyhole.reviews.rendering import inline_drawing, markup, picture_label, render_page
+from keyhole.reviews.restoring import read_content, read_stored, strange
+from keyhole.reviews.result import ReviewResult
+from keyhole.reviews.store import NOTE, REPORT, RESULTS, ResultStore, digest, own_folder, to_json
 
 if TYPE_CHECKING:
     from keyhole.reviews.result import ReviewResult
@@ -65,10 +72,10 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "data": results["data"].tables(smallest)[0],
         "exposure": chapters.exposure_tables(review, results["exposure"], sheet),
         "exposure_notes": hide_counts(results["exposure"].notes, smallest),
-        "paths": selection_chapters.selection_paths(review, results, sheet),
-        "ends": selection_chapters.ends_table(results["paths"]) if "paths" in results else None,
+        "paths": chapters.selection_paths(review, results, sheet),
+        "ends": chapters.ends_table(results["paths"]) if "paths" in results else None,
         "comparison": results["comparison"].tables()[0] if "comparison" in results else None,
-        "before_after": selection_chapters.before_after(results),
+        "before_after": chapters.before_after(results),
         "better": better_in_words(review, results),
         "attacks": study_chapters.attacks(review, results, sheet),
         "metrics": study_chapters.metrics_table(review, results),
@@ -97,3 +104,61 @@ def _hashes(found: ReviewResult) -> dict[str, str]:
     drawn = (found.review.synthesis, found.review.protection)
     name += " (without its seed)" if any(one is not None for one in drawn) else ""
     return {name: found.review.sha256, **files}
+
+
+def make_pages(store: ResultStore, found: ReviewResult) -> dict[str, str]:
+    """Return the text of each page by its name."""
+    charts = {
+        name: store.chart(name).read_text(encoding="utf-8")
+        for record in found.records.values()
+        for name in record["charts"]
+    }
+    return {REPORT: write_report(found, charts), NOTE: write_note(found)}
+
+
+def page_hashes(pages: Mapping[str, str]) -> dict[str, str]:
+    """Return the hash of each page by its name, as results.json holds them."""
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in pages.items()}
+
+
+@documented
+def report(folder: DossierFolder) -> ReviewResult:
+    r"""Write a review's dossier and public note again.
+
+    They are made from the stored records of the stages, whose hashes must fit. The data is not
+    read. To compute the figures again as well, see `keyhole.verify`.
+
+    Returns
+    -------
+    ReviewResult
+        As of `keyhole.review`, with every stage taken from the folder.
+
+    Raises
+    ------
+    FileError
+        With all that is not whole in the folder, at once.
+
+    Examples
+    --------
+    >>> import keyhole, tempfile
+    >>> place = Path(tempfile.mkdtemp())
+    >>> _ = (place / "people.csv").write_text("sex,age\nf,30\nf,30\nf,30\nm,41\n")
+    >>> _ = (place / "review.toml").write_text('keys = ["sex"]\n[data]\nfile = "people.csv"\n')
+    >>> _ = keyhole.review(place / "review.toml", out=place / "out")
+    >>> (place / "out" / "report.html").unlink()
+    >>> report(place / "out").report.is_file()
+    True
+    """
+    bind(report, locals()).require()
+    place = Path(folder)
+    found = read_stored(place)
+    with strange(place):
+        pages = make_pages(ResultStore(place), found)
+    with own_folder(place, lambda: None):
+        for name, text in pages.items():
+            ResultStore(place).write(name, text)
+        if page_hashes(pages) != found.pages:
+            content = {**read_content(place), "pages": page_hashes(pages)}
+            del content["sha256"]
+            ResultStore(place).write(RESULTS, to_json({**content, "sha256": digest(content)}))
+    return dataclasses.replace(found, pages=page_hashes(pages))

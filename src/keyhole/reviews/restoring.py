@@ -15,24 +15,26 @@ from typing import Any
 from keyhole.core.codec import from_plain
 from keyhole.core.options import Problem
 from keyhole.errors import FileError, KeyholeError
-from keyhole.reviews.dossier_format import (
-    CONTENT,
-    MARK,
-    PAGES,
-    RESULTS,
-    fits,
-    out_of_place,
-    read_json,
-)
 from keyhole.reviews.files import hash_or_none
-from keyhole.reviews.folders import require_no_link
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.settings import DataSettings, ReleaseSettings, Review, ScenarioSettings
 from keyhole.reviews.stages import restored
-from keyhole.reviews.store import ResultStore, digest, is_unaltered, keyhole_version, version_parts
-from keyhole.reviews.verification import short_name
+from keyhole.reviews.store import (
+    CONTENT,
+    MARK,
+    RESULTS,
+    ResultStore,
+    digest,
+    fits,
+    is_unaltered,
+    keyhole_version,
+    out_of_place,
+    read_json,
+    require_no_link,
+    version_parts,
+)
 
 Content = Mapping[str, Any]
 
@@ -107,11 +109,11 @@ def read_content(folder: Path, *, older: bool = False) -> dict[str, Any]:
             f"{str(folder)!r} holds no finished review: there is no {RESULTS}. Run the review to "
             f"its end first: keyhole review REVIEW.toml --out {folder}"
         )
-    problems = out_of_place(folder)
+    problems = [*out_of_place(folder)]
     if problems:
         raise FileError(problems)
     content: dict[str, Any] = read_json(path)
-    if not fits(content, CONTENT) or not fits(content.get("pages", {}), PAGES):
+    if not fits(content, CONTENT) or not fits(content.get("pages", {}), {str: str}):
         raise FileError(f"{str(path)!r} cannot be read as the results of a review. Run it again.")
     made, here = content["versions"].get("keyhole", ""), keyhole_version()
     if is_older(content) and not (older and version_parts(made) <= version_parts(here)):
@@ -127,6 +129,12 @@ def is_older(content: Content) -> bool:
     """Tell whether results are not of this version; those of 0.1 hold no hashes of pages."""
     made = content["versions"].get("keyhole", "")
     return made != keyhole_version() or (made.startswith("0.1.") and "pages" not in content)
+
+
+def short_name(name: Any) -> str:
+    """Write a name that somebody else gave: printable, and of a line's length at most."""
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name))
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def changed(folder: Path, content: Content) -> list[str]:

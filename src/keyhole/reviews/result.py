@@ -11,11 +11,10 @@ from keyhole.core.codec import plain_values
 from keyhole.core.tables import Table
 from keyhole.results import Result
 from keyhole.reviews.digits import share_beside
-from keyhole.reviews.dossier_format import NOTE, REPORT, RESULTS
 from keyhole.reviews.limits import Limit
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored
-from keyhole.reviews.store import digest
+from keyhole.reviews.store import NOTE, REPORT, RESULTS, digest
 from keyhole.reviews.verdict import Verdict, find_verdict
 
 if TYPE_CHECKING:

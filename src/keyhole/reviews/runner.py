@@ -16,14 +16,21 @@ from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.errors import OptionError
 from keyhole.results import Result
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.dossier_format import RESULTS
 from keyhole.reviews.files import Files
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import STAGES, Asked, Stage, restored
 from keyhole.reviews.stages.stage import NothingToDoError
-from keyhole.reviews.store import Draw, ResultStore, digest, open_results, to_json, versions
+from keyhole.reviews.store import (
+    RESULTS,
+    Draw,
+    ResultStore,
+    digest,
+    open_results,
+    to_json,
+    versions,
+)
 from keyhole.synthesis.release import require_free
 
 Progress = Callable[[str], None]
@@ -269,7 +276,7 @@ class _Run:
 
     def finish(self) -> ReviewResult:
         """Write the pages, and the results last: they are there when all is done."""
-        from keyhole.reviews.pages import make_pages, page_hashes
+        from keyhole.reviews.report import make_pages, page_hashes
 
         self.tell("writing the report")
         found = ReviewResult(
