@@ -167,7 +167,7 @@ def _words(line: LedgerLine) -> str:
 
 def _variables(kept: Ledger) -> Table:
     rows = [
-        [one.variable, f"{one.entropy:.2f}", "" if one.share is None else f"{one.share:.3f}",
+        [one.variable, f"{one.entropy:.2f}", "" if one.share is None else share(one.share),
          "" if one.il1s is None else f"{one.il1s:.3f}"]
         for one in kept.variables
     ]  # fmt: skip
@@ -189,7 +189,7 @@ def _compared(found: Protection) -> list[Table]:
 def _next_steps(kept: Ledger, smallest: int) -> Table:
     rows = [
         [one.words, count_alone(one.changed, smallest), share(one.rp),
-         f"{one.lost:.3f}", f"{one.price:+.3f}", "yes" if one.meets else "no"]
+         share(one.lost), share(one.price), "yes" if one.meets else "no"]
         for one in kept.next_steps
     ]  # fmt: skip
     columns = ["add", "changed", f"RP({kept.cutoff})", "lost", "price", "meets the limit"]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from keyhole.core.options import bind, documented
 from keyhole.core.shared import DossierFolder
+from keyhole.results import shares_written
 from keyhole.reviews import (
     chapters,
     dossier_chapters,
@@ -18,14 +19,16 @@ from keyhole.reviews import (
     study_chapters,
     synthesis_chapters,
 )
-from keyhole.reviews.asked import asked_terms, assumptions, methods_used
+from keyhole.reviews.asked import asked_table, assumptions, methods_used
 from keyhole.reviews.count_sheets import CountSheet, hide_counts, rule, smallest_shown
+from keyhole.reviews.digits import percentage_near
 from keyhole.reviews.group_tables import enter_tables
-from keyhole.reviews.limits import better_in_words
+from keyhole.reviews.limits import better_in_words, limits_by_product
 from keyhole.reviews.public_note import write_note
 from keyhole.reviews.rendering import inline_drawing, markup, picture_label, render_page
 from keyhole.reviews.restoring import read_content, read_stored, strange
 from keyhole.reviews.result import ReviewResult
+from keyhole.reviews.settings import Review
 from keyhole.reviews.store import NOTE, REPORT, RESULTS, ResultStore, digest, own_folder, to_json
 
 if TYPE_CHECKING:
@@ -37,9 +40,14 @@ SIGNATURES = 4
 
 
 def write_report(found: ReviewResult, charts: Mapping[str, str]) -> str:
-    """Return the report as a page."""
+    """Return the report as a page; every share in it is in percent, rounded across no limit."""
     drawings = {n: markup(inline_drawing(svg, n, picture_label(n))) for n, svg in charts.items()}
-    return render_page("report.html", ("report.css",), drawings=drawings, **_context(found))
+    review = found.review
+    asked = (review.exposure, review.attributes, review.solve, review.selection, review.frontier)
+    sections = (*asked, review.protection, review.study, review.attacks)
+    limits = {one.limit for one in sections if one is not None and one.limit is not None}
+    with shares_written(partial(percentage_near, limits=sorted(limits))):
+        return render_page("report.html", ("report.css",), drawings=drawings, **_context(found))
 
 
 def _context(found: ReviewResult) -> dict[str, Any]:
@@ -54,7 +62,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "screen": protection_chapters.screen_said,
         "uniques": chapters.uniques_tables,
         "drivers": partial(chapters.driver_tables, review),
-        "fix": chapters.fix_table,
+        "fix": lambda found: replace(found.tables()[0], title="Changes of one variable"),
         # The best release beside simpler plans, and some of the releases to choose from.
         "solve": lambda found: found.tables()[:3],
         "frontier": lambda found: found.tables()[-1],
@@ -64,16 +72,19 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         **plain,
         "review": review,
         "results": results,
-        "limits": found.limits,
+        "limits": limits_by_product(found.limits),
+        "made": found.made,
+        "measures": _measures(review),
+        "file_name": PurePath(review.data.file).name,
         "verdict": found.verdict,
         "glance": dossier_chapters.released_glance(review, results),
         "release": dossier_chapters.release_terms(review, results),
-        "asked": asked_terms(review),
+        "asked": asked_table(review),
         "data": results["data"].tables(smallest)[0],
         "exposure": chapters.exposure_tables(review, results["exposure"], sheet),
         "exposure_notes": hide_counts(results["exposure"].notes, smallest),
         "paths": chapters.selection_paths(review, results, sheet),
-        "ends": chapters.ends_table(results["paths"]) if "paths" in results else None,
+        "ends": results["paths"].tables()[0] if "paths" in results else None,
         "comparison": results["comparison"].tables()[0] if "comparison" in results else None,
         "before_after": chapters.before_after(results),
         "better": better_in_words(review, results),
@@ -82,7 +93,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "releases": study_chapters.releases_chapter(review, results),
         "controlled": study_chapters.controlled_chapter(review, results),
         "attributes": chapters.attributes_chapter(review, results),
-        "scenarios": chapters.scenario_chapter(review, records, results),
+        "scenarios": results.get("scenarios"),
         "protection": protection_chapters.protection_chapter(review, results),
         "tables": protection_chapters.table_chapters(results),
         "synthesis": synthesis_chapters.synthesis_chapter(review, results, sheet),
@@ -96,6 +107,25 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "hashes": _hashes(found),
         "stages": {name: record["key"] for name, record in records.items()},
     }
+
+
+def _measures(review: Review) -> str:
+    """Explain the measures of the verdict, which come before all chapters."""
+    cutoff = review.exposure.cutoff
+    said = [
+        f"RP({cutoff}), the risk proportion: the share of records in cells smaller than {cutoff}. "
+        f"A cell is all records with the same values of the key, which an intruder knows."
+    ]
+    if review.attributes is not None:
+        said.append(
+            "Attribute disclosure: the share of records in cells where all have one value of a "
+            "sensitive column."
+        )
+    if review.study is not None:
+        said.append("Attack: the share of suspected matches that are correct.")
+    if review.attacks is not None:
+        said.append("Residual risk: what an attack gains from people being in the file.")
+    return " ".join(said)
 
 
 def _hashes(found: ReviewResult) -> dict[str, str]:
@@ -161,4 +191,4 @@ def report(folder: DossierFolder) -> ReviewResult:
             content = {**read_content(place), "pages": page_hashes(pages)}
             del content["sha256"]
             ResultStore(place).write(RESULTS, to_json({**content, "sha256": digest(content)}))
-    return dataclasses.replace(found, pages=page_hashes(pages))
+    return replace(found, pages=page_hashes(pages))

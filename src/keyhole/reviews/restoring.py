@@ -62,6 +62,7 @@ def read_stored(folder: Path) -> ReviewResult:
             versions=content["versions"],
             files=content["files"],
             pages=content["pages"],
+            made=content.get("made", {}),
         )
 
 
@@ -113,7 +114,9 @@ def read_content(folder: Path, *, older: bool = False) -> dict[str, Any]:
     if problems:
         raise FileError(problems)
     content: dict[str, Any] = read_json(path)
-    if not fits(content, CONTENT) or not fits(content.get("pages", {}), {str: str}):
+    if not fits(content, CONTENT) or not all(
+        fits(content.get(name, {}), {str: str}) for name in ("pages", "made")
+    ):
         raise FileError(f"{str(path)!r} cannot be read as the results of a review. Run it again.")
     made, here = content["versions"].get("keyhole", ""), keyhole_version()
     if is_older(content) and not (older and version_parts(made) <= version_parts(here)):
@@ -172,6 +175,7 @@ def restore_review(content: Content) -> Review:
     asked = {name: _question(name, given[name]) for name in fields - {*kinds, "keys"}}
     return Review(
         title=str(given["title"]),
+        run_by=None,  # `made` has it
         path=Path(content["review"]["file"]),
         sha256=content["review"]["sha256"],
         **{**asked, **settings, "keys": tuple(_of(list, given["keys"]))},

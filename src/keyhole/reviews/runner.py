@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import getpass
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,7 +29,9 @@ from keyhole.reviews.store import (
     Draw,
     ResultStore,
     digest,
+    fits,
     open_results,
+    read_json,
     to_json,
     versions,
 )
@@ -291,7 +295,9 @@ class _Run:
                 for part in self.given
             },
             pages={},
+            made={},
         )
+        found = replace(found, made=self._made(found))
         pages = make_pages(self.store, found)
         found = replace(found, pages=page_hashes(pages))
         content = to_json(found.content())
@@ -301,6 +307,19 @@ class _Run:
             self.store.write(name, text)
         self.store.write(RESULTS, content)
         return found
+
+    def _made(self, found: ReviewResult) -> dict[str, str]:
+        """Return the date and who ran the review: those stored, where nothing else is new."""
+        stored, now = read_json(self.store.folder / RESULTS), found.content()
+        if fits(stored, {"made": {"date": str, "by": str}}):
+            apart = {"made", "pages", "sha256"}
+            if all(stored.get(name) == now.get(name) for name in {*stored, *now} - apart):
+                return dict(stored["made"])
+        try:
+            by = self.review.run_by or getpass.getuser()
+        except (OSError, KeyError):
+            by = "unknown"
+        return {"date": datetime.date.today().isoformat(), "by": by}
 
 
 def _told(stage: Stage, asked: Asked) -> Asked:

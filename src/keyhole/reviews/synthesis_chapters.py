@@ -211,7 +211,7 @@ def _matches(found: SelfMatch, sheet: CountSheet) -> Table:
         tried, before, bounds = one.records, one.baseline.unchanged or 0.0, one.interval
         rate = _share(one.matched, tried, sheet)
         unchanged = _share(round(before * tried), tried, sheet)
-        interval = f"{bounds[0]:.4f} to {bounds[1]:.4f}" if bounds else ""
+        interval = f"{share(bounds[0])} to {share(bounds[1])}" if bounds else ""
         chance = share(one.baseline.chance)
         own = IfExact([rate], interval)
         rows.append([one.metric, f"{tried:,}", rate, own, unchanged, chance])

@@ -165,24 +165,22 @@ class Verification(Result):
                 for p in self.parts
             ]
             tables.append(Table("Computed anew", ["stage", "figures compared", "same"], rows))
-        said = [_verdict(self), *self.differences[:SHOWN]]
+        left = [part for part in self.parts if part.remark]
+        verdict = "The dossier is not what its inputs give. These differ:"
+        if not self.parts:
+            verdict = (
+                "Not the inputs that the dossier was made from; nothing was computed. Changed:"
+            )
+        elif self.same and left:
+            titles = ", ".join(part.title for part in left)
+            verdict = f"All {self.figures:,} figures compared are what the inputs give. "
+            verdict += f"{left[0].remark.capitalize()}: {titles}."
+        elif self.same:
+            verdict = f"All {self.figures:,} figures are what the inputs give."
+        said = [verdict, *self.differences[:SHOWN]]
         more = len(self.differences) - SHOWN
         said += [f"… and {more:,} more, with --json."] if more > 0 else []
         return [*tables, Table("Verdict", [], [], [*said, *self.notes])]
-
-
-def _verdict(found: Verification) -> str:
-    if not found.parts:
-        return "Not the inputs that the dossier was made from; nothing was computed. Changed:"
-    left = [part for part in found.parts if part.remark]
-    if found.same and left:
-        return (
-            f"All {found.figures:,} figures compared are what the inputs give. "
-            f"{left[0].remark.capitalize()}: {', '.join(part.title for part in left)}."
-        )
-    if found.same:
-        return f"All {found.figures:,} figures are what the inputs give."
-    return "The dossier is not what its inputs give. These differ:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +214,14 @@ def compare_values(stored: Any, computed: Any, at: str = "", *, older: bool = Fa
 
 def _leaves(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
     """Yield for each leaf its path if the sides differ there, else nothing to tell."""
-    if isinstance(computed, Mapping) and isinstance(stored, Mapping):
+    if _ABSENT in (stored, computed):
+        yield f"{at} (is not there)" if stored is _ABSENT else f"{at} (should not be there)"
+    elif isinstance(computed, Mapping) and isinstance(stored, Mapping):
         for name in [*computed, *(name for name in stored if name not in computed)]:
             inner = f"{at}.{short_name(name)}" if at else short_name(name)
             if name in stored or not older:
                 pair = stored.get(name, _ABSENT), computed.get(name, _ABSENT)
-                yield from _part(*pair, inner, older)
+                yield from _leaves(*pair, inner, older)
     elif older and at.endswith(".notes") and isinstance(computed, list):
         for i, note in enumerate(stored):
             said = any(note == other or _means_same(note, other) for other in computed)
@@ -229,7 +229,7 @@ def _leaves(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
     elif isinstance(computed, list) and isinstance(stored, list):
         for i in range(max(len(stored), len(computed))):
             one, other = (side[i] if i < len(side) else _ABSENT for side in (stored, computed))
-            yield from _part(one, other, f"{at}[{i}]", older)
+            yield from _leaves(one, other, f"{at}[{i}]", older)
     else:
         same = type(stored) is type(computed) and stored == computed
         yield "" if same or (older and _means_same(stored, computed)) else at
@@ -243,15 +243,6 @@ def _means_same(stored: Any, computed: Any) -> bool:
         return " " in stored and one == other
     numbers = all(isinstance(s, int | float) and not isinstance(s, bool) for s in sides)
     return numbers and math.isclose(stored, computed, rel_tol=1e-9)
-
-
-def _part(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
-    if stored is _ABSENT:
-        yield f"{at} (is not there)"
-    elif computed is _ABSENT:
-        yield f"{at} (should not be there)"
-    else:
-        yield from _leaves(stored, computed, at, older)
 
 
 @documented
@@ -397,7 +388,8 @@ def _computed(
         anew = temporary / "anew"
         found = run_review(settings, files, out=anew, progress=tell, stored=asked)
         if not older:
-            found = dataclasses.replace(found, versions=stored["versions"])  # told as it was made
+            as_made = {"versions": stored["versions"], "made": stored.get("made", {})}
+            found = dataclasses.replace(found, **as_made)
             pages = make_pages(ResultStore(anew), found)
             found = dataclasses.replace(found, pages=page_hashes(pages))
         tell("comparing the figures")
