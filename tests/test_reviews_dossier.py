@@ -17,7 +17,7 @@ import keyhole
 from keyhole.errors import InputError
 from keyhole.reviews.dossier_chapters import release_terms, remaining_chapter
 from keyhole.reviews.restoring import read_stored
-from keyhole.reviews.stages.remaining import Intruder, Product, Remaining, find_remaining
+from keyhole.reviews.stages.outgoing import Intruder, Product, Remaining, find_remaining
 
 CHROMIUM = shutil.which("chromium")
 

@@ -17,15 +17,17 @@ from keyhole.reviews.digits import percentage_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
 from keyhole.reviews.stages.attributes import RELEASED_ATTRIBUTES, ReleasedAttributes
-from keyhole.reviews.stages.outgoing import OUTGOING, ReleasedFiles, scenario_words
-from keyhole.reviews.stages.protection import plan_of_release, released_product
-from keyhole.reviews.stages.remaining import (
+from keyhole.reviews.stages.outgoing import (
     AS_IT_IS,
+    OUTGOING,
     PRODUCT_NAMES,
     REMAINING,
     KeyOnProduct,
+    ReleasedFiles,
     Remaining,
+    scenario_words,
 )
+from keyhole.reviews.stages.protection import plan_of_release, released_product
 from keyhole.reviews.verdict import MOST_NAMED, released_rates, shown_share
 
 
@@ -185,7 +187,8 @@ def remaining_chapter(review: Review, results: Results) -> Chapter | None:
                 f"these, RP({read_off.cutoff}) on the key of the protection is "
                 f"{share(read_off.rp)}."
             )
-        if product == "selection" and any(stage.startswith("study-") for stage in results):
+        study = review.study  # a candidate, or another file that is attacked, may be the release
+        if product == "selection" and study and study.puf is None and not study.candidates:
             warnings.append(
                 "The attack of the study was made on the original, not on what is released. Name "
                 "the release in [study.candidates] to have it attacked."

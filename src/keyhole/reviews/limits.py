@@ -17,8 +17,8 @@ from keyhole.reviews.digits import limit_percentage, percentage_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import better_set, proposed_set, selection_stage, study_stage
 from keyhole.reviews.stages.exposure import ScenarioStories
+from keyhole.reviews.stages.outgoing import AS_IT_IS, KEYS, PRODUCT_NAMES
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
-from keyhole.reviews.stages.remaining import AS_IT_IS, KEYS, PRODUCT_NAMES
 
 VERDICTS = {True: ("met", "Met"), False: ("unmet", "Not met"), None: ("unjudged", "Not judged")}
 """Whether something is met: how a page marks it, and its words."""

@@ -27,6 +27,7 @@ from keyhole.reviews.stages.attributes import (
     ReleasedAttributes,
 )
 from keyhole.reviews.stages.outgoing import (
+    KEYS,
     OUTGOING,
     OnKey,
     ReleasedFiles,
@@ -36,7 +37,6 @@ from keyhole.reviews.stages.outgoing import (
 )
 from keyhole.reviews.stages.protection import PROTECTION, plan_of_release, released_product
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
-from keyhole.reviews.stages.remaining import KEYS
 from keyhole.reviews.study_chapters import ATTACK_TITLES, rates_said
 from keyhole.synthesis.associations import NEVER_RELEASED
 

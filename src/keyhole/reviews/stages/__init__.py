@@ -15,10 +15,9 @@ from keyhole.reviews.stages.exposure import (
     SCENARIO_STAGE,
     SCREEN_STAGE,
 )
-from keyhole.reviews.stages.outgoing import OUTGOING_STAGE
+from keyhole.reviews.stages.outgoing import OUTGOING_STAGE, REMAINING_STAGE
 from keyhole.reviews.stages.protection import PROTECTION_STAGE
 from keyhole.reviews.stages.releases import RELEASES_STAGE, STUDY_STAGES, study_stage
-from keyhole.reviews.stages.remaining import REMAINING_STAGE
 from keyhole.reviews.stages.selection import (
     SELECTION_STAGES,
     SOLVE_STAGE,

@@ -19,6 +19,7 @@ from keyhole.reviews.source import SCENARIO
 from keyhole.reviews.stages.stage import (
     Asked,
     Earlier,
+    Pictures,
     Progress,
     Stage,
     counted,
@@ -141,6 +142,14 @@ def _without_rare_category(found: MinimalUniques) -> MinimalUniques:
     return dataclasses.replace(found, level_summary=summary)
 
 
+def draw_uniques(found: MinimalUniques) -> Pictures:
+    """Draw each variable's share of the scores, but for those in few minimal uniques."""
+    smallest = smallest_shown(found.cutoff)
+    shown = {n: many for n, many in found.by_variable.items() if not 0 < many < smallest}
+    kept = dataclasses.replace(found, keys=tuple(shown), by_variable=shown)
+    return kept.plot() if shown else {}
+
+
 def draw_exposure(found: Exposure) -> altair.TopLevelMixin:
     """Draw exposure; that a record or two are left out is not told in its words."""
     left_out = found.records - found.complete
@@ -239,7 +248,7 @@ EXPOSURE_STAGES: tuple[Stage, ...] = (
     Stage(
         "uniques", "Minimal uniques", ask_uniques,
         runs("keyhole.exposure.uniques.uniques", progress=counted, then=_without_rare_category),
-        ("exposure",), draw=own_picture,
+        ("exposure",), draw=draw_uniques,
         returns="keyhole.exposure.uniques.MinimalUniques",
     ),
 )  # fmt: skip
