@@ -213,10 +213,10 @@ def _path(found: Selection, named: Sequence[str], sheet: CountSheet) -> dict[str
     groups = None
     if found.groups:  # of a small one that was asked for only the name is shown
         sizes = [(group.label, group.selection.records or 0) for group in found.groups]
-        entered = enter_groups(sheet, found.by or "", sizes, named)
+        shown = enter_groups(sheet, found.by or "", sizes, named)
         sets = [" ".join(group.selection.within_limit or ["nothing"]) for group in found.groups]
-        rows = [[words if entered.is_described(i, 1) else ""] for i, words in enumerate(sets)]
-        groups = entered.table(f"By {found.by}", ["group", "records", "within the limit"], rows)
+        rows = [[words if shown.is_described(i, 1) else ""] for i, words in enumerate(sets)]
+        groups = shown.table(f"By {found.by}", ["group", "records", "within the limit"], rows)
     tables = [
         Table(
             f"Step {table.step}",

@@ -8,7 +8,6 @@ import os
 import secrets
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -229,24 +228,12 @@ def draft_text(
     read: Mapping[str, Any],
 ) -> str:
     """Return the text of a review file; `file` is seen from it, `read` is how it is read."""
-    proposed = _propose(data, found, guess)
-    parts = [
-        _head(data, file, review),
-        _keys(guess),
-        _data(data, file, guess, read),
-        _measured(guess, found.year),
-        _selection(guess, data.records),
-        _RELEASE.format('["solve"]' if len(guess.keys) > 1 else "[]"),
-        _protection(guess, proposed),
-        _synthesis(proposed),
-        _study(guess, proposed),
-        _commented(*_ENVIRONMENT),
-    ]
-    return "\n".join(parts)
-
-
-def _head(data: Microdata, file: str, review: str) -> str:
-    return f"""\
+    several = len(guess.keys) > 1
+    numbers = [
+        name for name in guess.keys
+        if data.variable(name).kind == "measure" and data.column(name).dtype.is_numeric()
+    ]  # fmt: skip
+    head = f"""\
 # The review of {comment(file)}, drafted by looking at it: {data.records:,} records in
 # {len(data.names):,} columns. All of it is a proposal: read it, change it, and run it here:
 #   keyhole review {comment(shlex.quote(review))} --out findings
@@ -254,82 +241,96 @@ def _head(data: Microdata, file: str, review: str) -> str:
 
 title = {quote(f"Review of {data.name}")}
 """
+    own = [*guess.with_role("identifier"), "id"][0]
+    study = f"""[study]
+eif = "external.csv"    # a file that an intruder could have
+iuf = "truth.csv"       # the true matches: one row per person in both files
+puf_id = {quote(own)}
+eif_id = "eif_id"
+link = {toml_value(guess.keys if several else [*guess.keys, *guess.candidates[:1]])}
+numeric = {toml_value(numbers)}
+metrics = ["unicity", "taxicab"]
+limit = 0.1    # the highest acceptable share of suspected matches that are confirmed"""
+    parts = [
+        head,
+        _keys(guess),
+        _data(data, file, guess, read),
+        _measured(guess, found.year),
+        _selection(guess, data.records),
+        _RELEASE.format('["solve"]' if several else "[]"),
+        _protection(data, found, guess, numbers),
+        _synthesis(data, found, guess),
+        _commented("An attack as an intruder would make it; it needs two more files.", study),
+        _commented(*_ENVIRONMENT),
+    ]
+    return "\n".join(parts)
 
 
 def _keys(guess: Guess) -> str:
-    why = guess.why
-    lines = [_reasoned(f"    {quote(name)},", why.get(name, "as asked")) for name in guess.keys]
-    rough = [
+    lines = [
+        "# What an intruder could know of a person. Nobody but you knows: go through all columns."
+    ]
+    lines += [
         f"# {comment(coarse)} is a coarser version of {comment(fine)}: name it instead if nobody "
         f"knows more."
         for fine, coarse in guess.coarser.items()
     ]
-    more = [
+    lines += ["keys = ["]
+    lines += [
+        _reasoned(f"    {quote(name)},", guess.why.get(name, "as asked")) for name in guess.keys
+    ]
+    lines += [
         f"    # {comment(quote(name))},    # others could know it too" for name in guess.knowable
     ]
-    return "\n".join(
-        ["# What an intruder could know of a person. Nobody but you knows: go through all columns.",
-         *rough, "keys = [", *lines, *more, "]", ""]
-    )  # fmt: skip
+    return "\n".join([*lines, "]", ""])
 
 
 def _data(data: Microdata, file: str, guess: Guess, read: Mapping[str, Any]) -> str:
+    stated = [n for n in ("encoding", "delimiter", "sheet", "missing_codes") if n in read]
     lines = ["[data]", f"file = {quote(file)}"]
-    lines += [f"{name} = {toml_value(read[name])}" for name in ("encoding", "delimiter", "sheet")
-              if name in read]  # fmt: skip
-    if "missing_codes" in read:
-        lines += [f"missing_codes = {toml_value(read['missing_codes'])}"]
+    lines += [f"{name} = {toml_value(read[name])}" for name in stated]
     if guess.replicates:
         first, last = comment(guess.replicates[0]), comment(guess.replicates[-1])
         lines += [f"# {len(guess.replicates)} replicate weights: {first} to {last}"]
     if "missing_codes" not in read:
         lines += _codes(data, guess)
-    given = {name: (kind, "as asked") for name, kind in read.get("kinds", {}).items()}
-    kinds = {**given, **{name: ("category", why) for name, why in guess.codes.items()}}
-    if kinds:
-        lines += ["", "[data.kinds]"]
+    kinds = {name: (kind, "as asked") for name, kind in read.get("kinds", {}).items()}
+    kinds |= {name: ("category", why) for name, why in guess.codes.items()}
+    roles = {name: (role, guess.why.get(name, "")) for name, role in guess.roles.items()}
+    for section, settings in (("kinds", kinds), ("roles", roles)):
+        lines += ["", f"[data.{section}]"] if settings else []
         lines += [
-            _reasoned(f"{toml_key(name)} = {quote(kind)}", why)
-            for name, (kind, why) in kinds.items()
-        ]
-    if guess.roles:
-        lines += ["", "[data.roles]"]
-        lines += [
-            _reasoned(f"{toml_key(name)} = {quote(role)}", guess.why.get(name, ""))
-            for name, role in guess.roles.items()
+            _reasoned(f"{toml_key(name)} = {quote(value)}", why)
+            for name, (value, why) in settings.items()
         ]
     return "\n".join([*lines, ""])
 
 
 def _codes(data: Microdata, guess: Guess) -> list[str]:
-    sure, doubtful = guess.missing_codes, guess.doubtful
-    lines = []
+    sure, doubtful, lines = guess.missing_codes, guess.doubtful, list[str]()
+
+    def share(name: str, codes: Sequence[Any]) -> str:
+        return f"{rate(share_of(data, name, tuple(codes)))} of the records"
+
     if sure:
         lines += ["", "# These look like codes for missing values.", "[data.missing_codes]"]
     for name, codes in sure.items():
         more = ""
         if name in doubtful:
-            both = toml_value([*codes, *doubtful[name]])
-            told, share = (
-                toml_value(doubtful[name])[1:-1],
-                rate(share_of(data, name, doubtful[name])),
+            both, told = (toml_value([*codes, *doubtful[name]]), toml_value(doubtful[name])[1:-1])
+            more = (
+                f"; {comment(told)} ({share(name, doubtful[name])}) may be one too: {comment(both)}"
             )
-            more = f"; {comment(told)} ({share}) may be one too: {comment(both)}"
-        share = _share(data, name, codes)
-        lines.append(f"{toml_key(name)} = {toml_value(codes)}    # {share}{more}")
+        lines.append(f"{toml_key(name)} = {toml_value(codes)}    # {share(name, codes)}{more}")
     alone = {name: codes for name, codes in doubtful.items() if name not in sure}
     if alone:
-        mark = [] if sure else ["[data.missing_codes]"]
-        what = "# These may be codes for missing values, or values: nobody but you knows."
-        lines += ["" for _ in mark] + [what, *(f"# {line}" for line in mark)]
+        lines += [] if sure else [""]
+        lines += ["# These may be codes for missing values, or values: nobody but you knows."]
+        lines += [] if sure else ["# [data.missing_codes]"]
     return lines + [
-        f"# {toml_key(name)} = {comment(toml_value(codes))}    # {_share(data, name, codes)}"
+        f"# {toml_key(name)} = {comment(toml_value(codes))}    # {share(name, codes)}"
         for name, codes in alone.items()
     ]
-
-
-def _share(data: Microdata, name: str, codes: Sequence[Any]) -> str:
-    return f"{rate(share_of(data, name, tuple(codes)))} of the records"
 
 
 def _measured(guess: Guess, year: int) -> str:
@@ -345,12 +346,8 @@ def _measured(guess: Guess, year: int) -> str:
     if not guess.with_role("weight"):
         lines.append("# fraction = 0.1    # the share of the population that is in the file")
     if 2 <= len(guess.keys) <= MOST_VARIABLES:
-        size = min(3, len(guess.keys) - 1)
-        lines += [
-            "",
-            "[uniques]",
-            f"max_size = {size}    # singled out by at most this many variables",
-        ]
+        size = f"max_size = {min(3, len(guess.keys) - 1)}"
+        lines += ["", "[uniques]", f"{size}    # singled out by at most this many variables"]
     if guess.with_role("sensitive"):
         lines += [
             "",
@@ -363,15 +360,25 @@ def _measured(guess: Guess, year: int) -> str:
 
 def _selection(guess: Guess, records: int) -> str:
     keep, *rest = guess.keys
-    named = [_alternatives(name, guess.coarser) for name in [*rest, *guess.candidates]]
+    # A candidate with its coarser version is a list: a name may hold a bar.
+    named = [
+        f"[{quote(n)}, {quote(guess.coarser[n])}]" if n in guess.coarser else quote(n)
+        for n in [*rest, *guess.candidates]
+    ]
     if not named:
         return ""
+    lines = ["   "]
+    for item in named:
+        if len(lines[-1]) + len(item) > _WIDE and lines[-1].strip():
+            lines.append("   ")
+        lines[-1] += f" {item},"
+    candidates = "\n".join(lines)
     text = f"""# Which variables can be released together within the limit.
 [selection]
 method = ["forward", "backward"]    # the first makes the proposal
 keep = [{quote(keep)}]
 candidates = [
-{_lines(named)}
+{candidates}
 ]
 limit = {LIMIT}
 
@@ -383,39 +390,44 @@ evaluations = {max(WORK // records, FEWEST_SETS)}    # so many sets of levels ar
     return f"{text}\n{_commented('All the best sets of variables, exactly.', frontier)}"
 
 
-def _alternatives(name: str, coarser: Mapping[str, str]) -> str:
-    """Name a candidate with its coarser version, as a list: a name may hold a bar."""
-    if name in coarser:
-        return f"[{quote(name)}, {quote(coarser[name])}]"
-    return quote(name)
-
-
-def _protection(guess: Guess, proposed: _Proposals) -> str:
-    steps = []
-    if proposed.drop:
-        steps.append(
-            f"[[protection.step]]\nmethod = \"drop\"\ncolumns = {toml_value(proposed.drop)}    "
-            f"# would reveal keys"
-        )  # fmt: skip
-    for name, value in proposed.top_codes.items():
-        steps.append(
-            f'[[protection.step]]\nmethod = "top-code"\ncolumn = {quote(name)}\nvalue = {value}'
-        )
+def _protection(data: Microdata, found: Screening, guess: Guess, numbers: Sequence[str]) -> str:
+    # Columns that determine a key, and are none, would reveal what is suppressed.
+    alone = (one for one in found.dependencies if len(one.by) == 1)
+    by = dict.fromkeys(one.by[0] for one in alone if one.determined in guess.keys)
+    drop, step = [name for name in by if name not in guess.set_apart()], "[[protection.step]]"
+    steps = ["[protection]"]
+    if drop:
+        columns = f"columns = {toml_value(drop)}    # would reveal keys"
+        steps.append(f'{step}\nmethod = "drop"\n{columns}')
+    for name in numbers:
+        top = _top(data, name)
+        if top is not None:
+            steps.append(f'{step}\nmethod = "top-code"\ncolumn = {quote(name)}\nvalue = {top}')
     keys = toml_value(guess.keys)
-    steps.append(f'[[protection.step]]\nmethod = "suppress"\nkeys = {keys}\nlimit = {LIMIT}')
-    text = "\n\n".join(["[protection]", *steps])
-    return _commented("A plan of protections, and what each step of it costs the analyst.", text)
+    steps.append(f'{step}\nmethod = "suppress"\nkeys = {keys}\nlimit = {LIMIT}')
+    what = "A plan of protections, and what each step of it costs the analyst."
+    return _commented(what, "\n\n".join(steps))
 
 
-def _synthesis(proposed: _Proposals) -> str:
-    if not proposed.targets:
+def _synthesis(data: Microdata, found: Screening, guess: Guess) -> str:
+    targets = _targets(data, guess)
+    if not targets:
         return ""
+    by_sex = (name for name in guess.keys if guess.why.get(name) == "sex or gender")
+    strata = [name for name in by_sex if name not in targets]
+    # Columns that would name records, or tell what a target was.
+    away, unique = guess.set_apart(), {one.column for one in found.near_unique}
+    names = ((one.variable.name, one.read) for one in found.inspections)
+    others = [name for name, read in names if read and name not in away]
+    tell = unique | {name for _, name in revealing_columns(data, targets, others)}
+    tell |= {coarse for fine, coarse in guess.coarser.items() if fine in targets}
+    drop = [name for name in others if name in tell]
     lines = [
         "[synthesis]",
-        f"targets = {toml_value(proposed.targets)}",
-        *([f"strata = {toml_value(proposed.strata)}"] if proposed.strata else []),
-        *([f"drop = {toml_value(proposed.telling)}    # they would tell what was there before"]
-          if proposed.telling else []),
+        f"targets = {toml_value(targets)}",
+        *([f"strata = {toml_value(strata)}"] if strata else []),
+        *([f"drop = {toml_value(drop)}    # they would tell what was there before"]
+          if drop else []),
         "implicates = 5",
         "decoys = 0.5",
         # So large that nobody finds it by trying, even from a hash of this file.
@@ -425,20 +437,6 @@ def _synthesis(proposed: _Proposals) -> str:
     return _commented(what, "\n".join(lines))
 
 
-def _study(guess: Guess, proposed: _Proposals) -> str:
-    own = [*guess.with_role("identifier"), "id"][0]
-    text = f"""[study]
-eif = "external.csv"    # a file that an intruder could have
-iuf = "truth.csv"       # the true matches: one row per person in both files
-puf_id = {quote(own)}
-eif_id = "eif_id"
-link = {toml_value(guess.keys if len(guess.keys) > 1 else [*guess.keys, *guess.candidates[:1]])}
-numeric = {toml_value(proposed.numbers)}
-metrics = ["unicity", "taxicab"]
-limit = 0.1    # the highest acceptable share of suspected matches that are confirmed"""
-    return _commented("An attack as an intruder would make it; it needs two more files.", text)
-
-
 def _commented(what: str, text: str) -> str:
     lines = [f"# {line}".rstrip() for line in text.splitlines()]
     return "\n".join([f"# --- {what}", *lines, ""])
@@ -446,58 +444,6 @@ def _commented(what: str, text: str) -> str:
 
 def _reasoned(setting: str, reason: str) -> str:
     return f"{setting}    # {comment(reason)}" if reason else setting
-
-
-def _lines(items: Sequence[str]) -> str:
-    lines, line = [], "   "
-    for item in items:
-        if len(line) + len(item) > _WIDE and line.strip():
-            lines.append(line)
-            line = "   "
-        line += f" {item},"
-    return "\n".join([*lines, line])
-
-
-@dataclass(frozen=True, slots=True)
-class _Proposals:
-    """Settings for the sections of a draft that are comments."""
-
-    drop: tuple[str, ...]
-    top_codes: Mapping[str, int]
-    targets: tuple[str, ...]
-    strata: tuple[str, ...]
-    telling: tuple[str, ...]
-    numbers: tuple[str, ...]
-
-
-def _propose(data: Microdata, found: Screening, guess: Guess) -> _Proposals:
-    numbers = tuple(name for name in guess.keys if _is_number(data, name))
-    targets = _targets(data, guess)
-    strata = tuple(
-        name
-        for name in guess.keys
-        if guess.why.get(name) == "sex or gender" and name not in targets
-    )
-    return _Proposals(
-        drop=_revealing(found, guess),
-        top_codes={name: top for name in numbers if (top := _top(data, name)) is not None},
-        targets=targets,
-        strata=strata,
-        telling=_identifying(data, found, guess, targets),
-        numbers=numbers,
-    )
-
-
-def _is_number(data: Microdata, name: str) -> bool:
-    return data.variable(name).kind == "measure" and data.column(name).dtype.is_numeric()
-
-
-def _revealing(found: Screening, guess: Guess) -> tuple[str, ...]:
-    """Return columns that determine a key, and are none: they would reveal what is suppressed."""
-    by = [
-        one.by[0] for one in found.dependencies if len(one.by) == 1 and one.determined in guess.keys
-    ]
-    return tuple(n for n in dict.fromkeys(by) if n not in guess.set_apart())
 
 
 def _top(data: Microdata, name: str) -> int | None:
@@ -512,24 +458,11 @@ def _top(data: Microdata, name: str) -> int | None:
     return top if top > lowest + ROUND else None
 
 
-def _targets(data: Microdata, guess: Guess) -> tuple[str, ...]:
+def _targets(data: Microdata, guess: Guess) -> list[str]:
     """Choose the keys with most levels that no other key tells."""
     if len(guess.keys) < 2:
-        return ()
+        return []
     fit = [name for name in guess.keys if guess.why.get(name) not in ("place", "sex or gender")]
     ordered = sorted(fit, key=lambda name: -data.codes(name).size)
     revealed = {target for target, _ in revealing_columns(data, ordered, guess.keys)}
-    return tuple([name for name in ordered if name not in revealed][:MOST_TARGETS])
-
-
-def _identifying(
-    data: Microdata, found: Screening, guess: Guess, targets: Sequence[str]
-) -> tuple[str, ...]:
-    """Return columns that would name records, or tell what a target was."""
-    away = guess.set_apart()
-    others = [one.variable.name for one in found.inspections
-              if one.read and one.variable.name not in away]  # fmt: skip
-    unique = {one.column for one in found.near_unique}
-    tell = {name for _, name in revealing_columns(data, targets, others)} if targets else set()
-    tell |= {coarse for fine, coarse in guess.coarser.items() if fine in targets}
-    return tuple(name for name in others if name in tell or name in unique)
+    return [name for name in ordered if name not in revealed][:MOST_TARGETS]
