@@ -41,7 +41,7 @@ def share(value: float | None, digits: int = 4) -> str:
     if value is None:
         return "not estimable"
     write = _writing.get()
-    return f"{value:.{digits}f}" if write is None or digits != 4 else write(value)
+    return f"{value:.{digits}f}" if write is None or digits < 3 else write(value)
 
 
 def limit_shown(limit: float) -> str:

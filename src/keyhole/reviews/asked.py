@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ _APART = {
     "attributes": ("derive",),
     "protection": ("plan", "plan_file"),
     "study": ("scenario", "scores_file"),
-    "selection": ("method",),
+    "selection": ("methods",),
 }
 
 
@@ -56,9 +57,9 @@ def asked_table(review: Review) -> Table:
             rows.append(["protection: plan", words, "The steps of the plan and their columns."])
         shared = {"keys": review.keys} if section != "selection" else {}
         rows += [
-            [f"{section}: {name}", _shown(name, value, question), question.parameters[name].help]
+            [f"{section}: {name}", _shown(name, value, question), _meaning(question, name)]
             for name, value in question.given().items()
-            if name not in _APART.get(section, ()) and value != shared.get(name)
+            if name not in _APART.get(section, ()) and value not in (shared.get(name), {})
         ]
     tables = (("table", review.table), ("table of the release", review.tabulate))
     rows += [
@@ -67,6 +68,12 @@ def asked_table(review: Review) -> Table:
         for one in some
     ]
     return Table("", ["setting", "value", "meaning"], rows)
+
+
+def _meaning(question: Question, name: str) -> str:
+    """Return the first clause of what a setting means."""
+    words = re.split(r"[.;](?: |$)", question.parameters[name].help, maxsplit=1)[0]
+    return f"{words.replace('`', '')}."
 
 
 def _shown(name: str, value: Any, question: Question) -> str:

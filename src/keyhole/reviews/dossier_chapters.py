@@ -19,6 +19,7 @@ from keyhole.reviews.stages import study_stage
 from keyhole.reviews.stages.attributes import RELEASED_ATTRIBUTES, ReleasedAttributes
 from keyhole.reviews.stages.outgoing import (
     AS_IT_IS,
+    KEYS,
     OUTGOING,
     PRODUCT_NAMES,
     REMAINING,
@@ -28,7 +29,7 @@ from keyhole.reviews.stages.outgoing import (
     scenario_words,
 )
 from keyhole.reviews.stages.protection import plan_of_release, released_product
-from keyhole.reviews.verdict import MOST_NAMED, released_rates, shown_share
+from keyhole.reviews.verdict import MOST_NAMED, recoverable_rp, released_rates, shown_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +66,13 @@ def released_glance(review: Review, results: Results) -> list[GlanceFigure]:
     keys = [(f"on {one.knows}", "", one) for one in found.keys if one.knows not in told]
     if worst is not None:
         keys.append(("worst scenario", f"on the key of {worst.knows}; ", worst))
-    limit = review.exposure.limit
-    figures += [
-        GlanceFigure(
-            f"RP({found.cutoff}) {words}",
-            _short(one.judged or 0.0, one.records, found.cutoff, limit),
-            whose + ("" if one.original is None else f"{percentage(one.original)} in the original"),
-            limit is not None and (one.judged or 0.0) > limit,
-        )
-        for words, whose, one in keys
-    ]
+    limit, recoverable = review.exposure.limit, recoverable_rp(review, results) or 0.0
+    for words, whose, one in keys:
+        figure = max(one.judged or 0.0, recoverable if one.knows == KEYS else 0.0)
+        short = _short(figure, one.records, found.cutoff, limit)
+        before = "" if one.original is None else f"{percentage(one.original)} in the original"
+        over = limit is not None and figure > limit
+        figures.append(GlanceFigure(f"RP({found.cutoff}) {words}", short, whose + before, over))
     if RELEASED_ATTRIBUTES in results and review.attributes is not None:
         figures += _learnt(results[RELEASED_ATTRIBUTES], review.attributes.limit)
     for metric in () if review.study is None else review.study.metrics[:1]:

@@ -101,7 +101,7 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
         remedy = "Set limit in [exposure]: the highest acceptable share of records at risk."
         reasons.append(Reason("Exposure", "not_judged", "no limit is set", remedy=remedy))
     else:
-        told = _read_off(review, results)
+        told = recoverable_rp(review, results)
         reasons += [
             _on_key(one, found.cutoff, limit, told if one.knows == KEYS else None)
             for one in found.keys
@@ -182,8 +182,8 @@ def _identifiers(found: ReleasedFiles) -> Reason:
     )  # fmt: skip
 
 
-def _read_off(review: Review, results: Mapping[str, Any]) -> float | None:
-    """Return RP on the keys with what can be read off a protected file that is released."""
+def recoverable_rp(review: Review, results: Mapping[str, Any]) -> float | None:
+    """Return RP on the keys of a protected file that is released, with recoverable values."""
     if released_product(review, results) != PROTECTION or PROTECTION not in results:
         return None
     told = results[PROTECTION].read_off
