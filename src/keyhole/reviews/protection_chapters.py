@@ -109,7 +109,8 @@ def _said(found: Protection, kept: Ledger) -> str:
     few = len(kept.targets) <= MOST_NAMED
     over = ", ".join(kept.targets) if few else f"the {len(kept.targets)} variables named below"
     lost = "" if end.price.lost is None else (
-        f", and {'lose' if many > 1 else 'loses'} {share(end.price.lost)} of the information in {over}"
+        f", and {'lose' if many > 1 else 'loses'} {share(end.price.lost)} of the information in "
+        f"{over}"
     )  # fmt: skip
     read_off = "" if found.read_off is None else (
         f" Including values recoverable from retained columns it is {share(found.read_off.rp)}."
