@@ -159,6 +159,7 @@ def test_small_counts_are_hidden(folder):
     chapter = page.partition('id="attributes"')[2].partition("</section>")[0]
     assert "&lt;3" in chapter
     assert "0.0123" not in chapter  # 1 of 81
+    assert "1.2%" not in chapter
     assert "1.2%" not in reason(found).said
 
 

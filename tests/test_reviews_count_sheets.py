@@ -25,9 +25,9 @@ def fits(text, part, whole):
     if text in (WITHHELD, "not estimable"):
         return True
     if "–" in text:
-        low, high = map(float, text.split("–"))
+        low, high = (float(end) / 100 for end in text.rstrip("%").split("–"))
         return low * whole - 1e-9 <= part <= high * whole + 1e-9
-    return whole > 0 and abs(part / whole - float(text)) <= 0.00005 + 1e-9
+    return whole > 0 and abs(part / whole - float(text.rstrip("%")) / 100) <= 0.00005 + 1e-9
 
 
 @settings(max_examples=60, deadline=None)

@@ -120,7 +120,7 @@ def test_what_remains_sets_every_key_beside_every_product(dossier):
 
 def test_what_remains_is_in_words_and_in_a_table(dossier):
     part = chapter(dossier.report.read_text(), "remaining")
-    assert "What goes out is veterans.csv after its protection" in part
+    assert "Released is veterans.csv after protection" in part
     assert len(rows(part)) == 1 + len(dossier.results()["remaining"]["rows"])
 
 

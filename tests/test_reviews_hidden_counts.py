@@ -60,11 +60,11 @@ def read(text, size=None):
     if text.startswith("<"):
         return 0, int(text[1:]) - 1
     if "–" in text:
-        low, high = (float(part) * size for part in text.split("–"))
+        low, high = (float(part) / 100 * size for part in text.rstrip("%").split("–"))
         return np.ceil(low - 1e-9), np.floor(high + 1e-9)
-    if "." in text:
-        half = 0.00005
-        return (float(text) - half) * size, (float(text) + half) * size
+    if text.endswith("%"):
+        rate, half = float(text[:-1]) / 100, 0.00005
+        return (rate - half) * size, (rate + half) * size
     return int(text.replace(",", "")), int(text.replace(",", ""))
 
 
@@ -343,5 +343,5 @@ def test_the_share_in_the_smallest_set_is_that_of_the_study():
     )  # fmt: skip
     *_, uses = pair_tables(study, CountSheet(SMALLEST))
     assert [[str(cell) for cell in row] for row in uses.cells] == [
-        ["sex", "1.0000", "1.0000", "0.2500"], ["age", "1.0000", "1.0000", "0.7500"],
+        ["sex", "100%", "100%", "25%"], ["age", "100%", "100%", "75%"],
     ]  # fmt: skip

@@ -110,11 +110,11 @@ def test_every_method_has_its_words(method):
 
 
 def test_the_note_says_nothing_of_columns_that_stay_at_home_if_none_do(tmp_path, sample, found):
-    assert "stay with the office" in told_of(found, "protection")
+    assert "identify people or households are not released" in told_of(found, "protection")
     text = re.sub(r"\[data.roles\].*?\n\n", "", REVIEW, flags=re.DOTALL)
     text = text[: text.index("[synthesis]")]
     other = keyhole.review(review_in(tmp_path, sample, text), out=tmp_path / "out")
-    assert "stay with the office" not in other.public_note.read_text()
+    assert "identify people or households are not released" not in other.public_note.read_text()
 
 
 @pytest.mark.parametrize("product", PRODUCTS)

@@ -345,7 +345,7 @@ def test_the_limit_is_judged_with_what_can_be_read_off(folder):
     assert judged.found == pytest.approx(read_off)
     assert plain <= 0.01 < read_off
     assert judged.answer == "not_met"
-    assert judged.remedy.startswith("This is with what can be read off columns that stay")
+    assert judged.remedy.startswith("This includes values recoverable from retained columns")
     dropped = reviewed(folder, text.replace('["serial"]', '["serial", "town"]'), "b")
     again = {one.what: one for one in dropped.verdict.reasons}["RP(10) on the keys"]
     assert (again.answer, again.found) == ("met", pytest.approx(plain))

@@ -297,7 +297,8 @@ def level(counts, name="low"):
 
 def fits(value, text, digits):
     """Tell whether a value is shown by a text: a band, or so many digits."""
-    ends = [float(end) for end in text.split("–")]
+    scale = 100 if text.endswith("%") else 1
+    ends = [float(end) / scale for end in text.rstrip("%").split("–")]
     half = 0.5 / 10**digits if len(ends) == 1 else 0
     return ends[0] - half - 1e-9 <= value <= ends[-1] + half + 1e-9
 
@@ -322,7 +323,7 @@ def test_a_small_count_by_level_hides_what_would_tell_it():
     ]
     assert len({*agree}) > 1, "the mean would tell it too"
     whole = heat_map("", [level([10, 300, 90])], 2, 1, CountSheet(3)).rows[0]
-    assert [str(cell.text) for cell in whole.cells] == ["0.0250", "0.7500", "0.2250"]
+    assert [str(cell.text) for cell in whole.cells] == ["2.5%", "75%", "22.5%"]
     assert str(whole.mean) == "1.20"
 
 

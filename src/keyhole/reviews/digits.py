@@ -63,6 +63,8 @@ def percentage_near(found: float, limits: Iterable[float]) -> str:
     --------
     >>> [percentage_near(f, (0.05, 0.3)) for f in (0.4676, 0.0503, 0.05, 0.29996, 0.9984, -0.0312)]
     ['47%', '5.03%', '5%', '29.996%', '99.84%', '−3.1%']
+    >>> percentage_near(0.1551, [0.155])
+    '15.51%'
     """
     if found < 0:
         return f"−{percentage(-found)}"
@@ -72,7 +74,10 @@ def percentage_near(found: float, limits: Iterable[float]) -> str:
             if not 1e-4 <= limit <= 1 - 1e-4 and _side(found, limit):
                 beyond = "below" if found < limit else "above"
                 return f"just {beyond} {limit_percentage(limit)}"
-        elif _side(float(words[:-1]), float(_exactly(100 * limit))) != _side(found, limit):
+            continue
+        exact, shown = _exactly(100 * limit), float(words[:-1])
+        near = "." in exact and abs(found - limit) < 0.01
+        if near or _side(shown, float(exact)) != _side(found, limit):
             return f"{_beside(100 * found, 100 * limit)}%"
     return words
 

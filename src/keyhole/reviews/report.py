@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from keyhole.core.options import bind, documented
 from keyhole.core.shared import DossierFolder
-from keyhole.results import shares_written
+from keyhole.core.tables import Table
+from keyhole.results import share, shares_written
 from keyhole.reviews import (
     chapters,
     dossier_chapters,
@@ -94,6 +96,9 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "controlled": study_chapters.controlled_chapter(review, results),
         "attributes": chapters.attributes_chapter(review, results),
         "scenarios": results.get("scenarios"),
+        "scenario_tables": [_in_percent(one) for one in records["scenarios"]["tables"]]
+        if "scenarios" in records
+        else [],
         "protection": protection_chapters.protection_chapter(review, results),
         "tables": protection_chapters.table_chapters(results),
         "synthesis": synthesis_chapters.synthesis_chapter(review, results, sheet),
@@ -126,6 +131,16 @@ def _measures(review: Review) -> str:
     if review.attacks is not None:
         said.append("Residual risk: what an attack gains from people being in the file.")
     return " ".join(said)
+
+
+def _in_percent(stored: Mapping[str, Any]) -> Table:
+    """Return a table that only its record has, with its shares as `share` writes them."""
+    table = Table.from_plain(stored)
+    cells = [
+        [share(float(text)) if re.fullmatch(r"[01]\.\d{4}", text) else text for text in row]
+        for row in table.cells
+    ]
+    return replace(table, rows=cells)
 
 
 def _hashes(found: ReviewResult) -> dict[str, str]:

@@ -178,6 +178,7 @@ class _Run:
     tell: Progress
     versions: Mapping[str, str]
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)  # of the records, as far as asked for
     reused: list[str] = field(default_factory=list)
     given: tuple[str, ...] = ()
     stored: Mapping[str, Asked] = field(default_factory=dict)
@@ -222,7 +223,10 @@ class _Run:
 
     def _asked(self, stage: Stage) -> tuple[dict[str, Any], Asked | None]:
         """Return the results that a stage may see, and what it asks."""
-        inputs = restored({n: self.records[n] for n in stage.inputs if n in self.records})
+        for name in stage.inputs:
+            if name in self.records and name not in self.results:
+                self.results |= restored({name: self.records[name]})
+        inputs = {name: self.results[name] for name in stage.inputs if name in self.records}
         asked = stage.ask(self.review, inputs)
         if asked is not None:
             asked |= {n: v for n, v in self.stored.get(stage.name, {}).items() if n in asked}
