@@ -85,7 +85,7 @@ def test_levels_of_a_variable_that_is_tabulated_are_left_to_the_table(folder):
     assert count in (folder / "out/report.html").read_text()
     reviewed(folder, REVIEW + '[[table]]\nrows = "region"\n', "tabled")
     page = (folder / "tabled/report.html").read_text()
-    assert "Levels that tell most" in page
+    assert "Levels that disclose most" in page
     assert count not in page
 
 
