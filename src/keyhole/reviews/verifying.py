@@ -10,9 +10,7 @@ build on it. Differences are told by their paths, never by values.
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -33,7 +31,9 @@ from keyhole.results import Result
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.files import Files, hash_or_none
 from keyhole.reviews.restoring import (
+    Compared,
     changed,
+    compare_values,
     is_older,
     read_content,
     review_file,
@@ -67,8 +67,6 @@ STAMPED = (".xlsx", ".sav", ".zsav", ".dta", ".xpt")
 DATA = (*STAMPED, ".csv", ".tsv", ".parquet", ".arrow", ".feather")
 _STAGES: dict[str, Stage] = {stage.name: stage for stage in STAGES}
 _SCALARS = (str, int, float, bool, type(None))
-_ABSENT = object()
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _YES = {True: "yes", False: "NO"}
 _TIMED = (
     "The search of {0} ran out of time. What it finds then depends on the machine: a difference "
@@ -181,68 +179,6 @@ class Verification(Result):
         more = len(self.differences) - SHOWN
         said += [f"… and {more:,} more, with --json."] if more > 0 else []
         return [*tables, Table("Verdict", [], [], [*said, *self.notes])]
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """How many figures were compared, and the paths of those that differ."""
-
-    figures: int
-    differences: tuple[str, ...] = ()
-
-    def __add__(self, other: Compared) -> Compared:
-        return Compared(self.figures + other.figures, self.differences + other.differences)
-
-
-def compare_values(stored: Any, computed: Any, at: str = "", *, older: bool = False) -> Compared:
-    """Compare plain values leaf by leaf; `at` is put before the paths that are told.
-
-    An `older` version may lack members and notes, and have other words around the numbers of a
-    sentence.
-
-    Examples
-    --------
-    >>> compare_values({"rp": 0.2, "cells": [3, 4]}, {"rp": 0.2, "cells": [3, 5], "cr": 1.0})
-    Compared(figures=4, differences=('cells[1]', 'cr (is not there)'))
-    >>> compare_values({"rp": 0.2, "note": "2 left out"}, {"rp": 0.2, "note": "without 2", "cr": 1},
-    ...                older=True)
-    Compared(figures=2, differences=())
-    """
-    leaves = list(_leaves(stored, computed, at, older))
-    return Compared(len(leaves), tuple(told for told in leaves if told))
-
-
-def _leaves(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
-    """Yield for each leaf its path if the sides differ there, else nothing to tell."""
-    if _ABSENT in (stored, computed):
-        yield f"{at} (is not there)" if stored is _ABSENT else f"{at} (should not be there)"
-    elif isinstance(computed, Mapping) and isinstance(stored, Mapping):
-        for name in [*computed, *(name for name in stored if name not in computed)]:
-            inner = f"{at}.{short_name(name)}" if at else short_name(name)
-            if name in stored or not older:
-                pair = stored.get(name, _ABSENT), computed.get(name, _ABSENT)
-                yield from _leaves(*pair, inner, older)
-    elif older and at.endswith(".notes") and isinstance(computed, list):
-        for i, note in enumerate(stored):
-            said = any(note == other or _means_same(note, other) for other in computed)
-            yield "" if said else f"{at}[{i}]"
-    elif isinstance(computed, list) and isinstance(stored, list):
-        for i in range(max(len(stored), len(computed))):
-            one, other = (side[i] if i < len(side) else _ABSENT for side in (stored, computed))
-            yield from _leaves(one, other, f"{at}[{i}]", older)
-    else:
-        same = type(stored) is type(computed) and stored == computed
-        yield "" if same or (older and _means_same(stored, computed)) else at
-
-
-def _means_same(stored: Any, computed: Any) -> bool:
-    """Tell whether two numbers are as good as equal, or two sentences have the same numbers."""
-    sides = (stored, computed)
-    if all(isinstance(side, str) for side in sides):
-        one, other = (sorted(_NUMBER.findall(side)) for side in sides)
-        return " " in stored and one == other
-    numbers = all(isinstance(s, int | float) and not isinstance(s, bool) for s in sides)
-    return numbers and math.isclose(stored, computed, rel_tol=1e-9)
 
 
 @documented
@@ -431,7 +367,7 @@ def stored_options(place: Path, stored: Content, stated: Content) -> dict[str, d
 
     They were defaults, which may be others now. What the review file states is asked as it states.
     """
-    names = set(_names(stated))
+    names = {name for section in (stated, *_sections(stated)) for name in section}
     found = {}
     for stage in stored["stages"]:
         record = ResultStore(place).last(stage)
@@ -440,11 +376,11 @@ def stored_options(place: Path, stored: Content, stated: Content) -> dict[str, d
     return found
 
 
-def _names(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield name
-            yield from _names(inner)
+def _sections(value: Any) -> Iterator[Content]:
+    for inner in value.values() if isinstance(value, Mapping) else ():
+        if isinstance(inner, Mapping):
+            yield inner
+        yield from _sections(inner)
 
 
 def _scalars(asked: Content) -> Content:
@@ -554,7 +490,9 @@ def _outputs(
     files = kept.get("files")
     known: Content = files if isinstance(files, Mapping) else {}
     folder, again = old.outputs(stage), new.outputs(stage)
-    there = {*_files(folder), *(() if older else _files(again))}
+    places = (folder,) if older else (folder, again)
+    every = ((place, path) for place in places for path in place.rglob("*") if path.is_file())
+    there = {path.relative_to(place).as_posix() for place, path in every}
     for name in sorted({*there, *known}):
         one, other = folder / name, again / name
         # A name that only the record has is no file of ours, whatever it leads to.
@@ -579,10 +517,6 @@ def _is_same(one: Path, other: Path) -> bool:
     except KeyholeError:
         return False
     return first.frame.equals(second.frame) and first.variables == second.variables
-
-
-def _files(folder: Path) -> list[str]:
-    return [p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()]
 
 
 def _untouched(same: bool, path: str) -> Compared:
