@@ -82,6 +82,8 @@ def _shown(name: str, value: Any, question: Question) -> str:
     share = isinstance(kind, Number) and (kind.low, kind.high) == (0, 1)
     if share and isinstance(value, float | int):
         return limit_percentage(value)
+    if name == "link" and question.values.get("scenario"):
+        return f"{', '.join(value)}, at the detail of scenario {question.scenario!r}"
     if name == "scores":
         return "; ".join(f"{n}: {score_in_words(one)}" for n, one in value.items())
     if isinstance(value, Mapping):
