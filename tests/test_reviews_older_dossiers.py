@@ -5,6 +5,7 @@ import json
 import shutil
 
 import pytest
+from tests.reviews import plain_pictures
 from tests.whole_review import REVIEW, files, review_in
 
 import keyhole
@@ -48,16 +49,12 @@ def finished(tmp_path_factory, sample):
     """A folder with a small review by 0.1 that has run to its end."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keyhole.reviews.runner._save", _draw)
+        patch.setattr("keyhole.reviews.runner._pictures", plain_pictures)
         keyhole.review(review_in(folder, sample, SMALL, 120), out=folder / "out")
     edit(folder / "out", age)
     for page in PAGES:
         (folder / "out" / page).write_text("as they were written then")
     return folder
-
-
-def _draw(_, path):
-    path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from tests.reviews import plain_pictures
 from tests.whole_review import REVIEW, SEED, review_in
 
 import keyhole
@@ -23,7 +24,7 @@ OWN_WORDS = ("2nd", "A whole review")
 def found(tmp_path_factory, sample):
     folder = tmp_path_factory.mktemp("note")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keyhole.reviews.runner._save", lambda _, path: path.write_text("<svg/>"))
+        patch.setattr("keyhole.reviews.runner._pictures", plain_pictures)
         patch.setattr("keyhole.reviews.report.inline_drawing", lambda *_: "")
         return keyhole.review(review_in(folder, sample), out=folder / "out")
 

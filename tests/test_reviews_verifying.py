@@ -9,6 +9,7 @@ import shutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reviews import plain_pictures
 from tests.whole_review import REVIEW, SEED, files, review_in
 
 import keyhole
@@ -32,13 +33,9 @@ def finished(tmp_path_factory, sample):
     """A folder with a small review that has run to its end."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keyhole.reviews.runner._save", _draw)
+        patch.setattr("keyhole.reviews.runner._pictures", plain_pictures)
         keyhole.review(review_in(folder, sample, SMALL, 200), out=folder / "out")
     return folder
-
-
-def _draw(_, path):
-    path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
 
 
 @pytest.fixture
