@@ -16,12 +16,13 @@ if TYPE_CHECKING:
         add_source,
         add_target,
         captured_again,
+        decide,
         place,
     )
     from keyhole.environment.adding.decisions import proposals_to_toml, read_decision_file
-    from keyhole.environment.adding.importing import import_files
+    from keyhole.environment.adding.importing import import_files, undo
+    from keyhole.environment.adding.placing import tie_codings
     from keyhole.environment.adding.proposals import propose
-    from keyhole.environment.adding.tying import tie_codings
     from keyhole.environment.codings.graph import CodingGraph
     from keyhole.environment.codings.joins import compatibility, mint
     from keyhole.environment.example import example_environment
@@ -61,9 +62,10 @@ _HOMES = {
     "add_forms": "adding.adding",
     "add_source": "adding.adding",
     "add_target": "adding.adding",
+    "decide": "adding.adding",
     "place": "adding.adding",
     "captured_again": "adding.adding",
-    "tie_codings": "adding.tying",
+    "tie_codings": "adding.placing",
     "remove": "removing",
     "file_weights": "scenarios.recoding",
     "prevalence_chart": "pictures.charts",
@@ -106,6 +108,7 @@ _HOMES = {
     "remove_thing": "store_verbs",
     "tie": "store_verbs",
     "import_files": "adding.importing",
+    "undo": "adding.importing",
     "history": "listing",
     "map_target": "key_verbs",
     "find_join": "key_verbs",
@@ -125,6 +128,7 @@ __all__ = [
     "captured_again",
     "combine_keys",
     "compatibility",
+    "decide",
     "draw_graph",
     "enhance",
     "example_environment",
@@ -163,6 +167,7 @@ __all__ = [
     "tie",
     "tie_codings",
     "trend",
+    "undo",
     "waiting",
     "write_environment",
     "write_forms",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.files import write_whole
-from keyhole.core.kinds import Columns, File
+from keyhole.core.kinds import LARGEST, Columns, File
 from keyhole.core.marks import COUNT, SPREAD, Named
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
@@ -20,6 +20,7 @@ from keyhole.core.tables import Table
 from keyhole.core.toml import comment, quote, toml_key, toml_value
 from keyhole.data import Microdata
 from keyhole.data.reading import (
+    CodebookOption,
     CodesOption,
     DelimiterOption,
     EncodingOption,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 
 REVIEW = "review.toml"
-_READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet")
+_READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet", "codebook")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, repr=False)
@@ -122,6 +123,7 @@ def init(
     encoding: EncodingOption = None,
     delimiter: DelimiterOption = None,
     sheet: SheetOption = None,
+    codebook: CodebookOption = None,
     force: ForceOption = False,
 ) -> Draft:
     r"""Draft a review file by looking at a data file.
@@ -164,6 +166,8 @@ def init(
     guessed = guess(data, found, question.keys, codes)
     declared = {name: value for name, value in read.items() if value}
     seen = seen_from(path.resolve().parent, Path(file).resolve())
+    if codebook is not None:
+        declared["codebook"] = seen_from(path.resolve().parent, Path(codebook).resolve())
     text = draft_text(data, found, guessed, file=seen, review=path.name, read=declared)
     with write_whole(path, force=force) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
@@ -286,7 +290,9 @@ def _keys(guess: Guess) -> str:
 
 
 def _data(data: Microdata, file: str, guess: Guess, read: Mapping[str, Any]) -> str:
-    stated = [n for n in ("encoding", "delimiter", "sheet", "missing_codes") if n in read]
+    stated = [
+        n for n in ("encoding", "delimiter", "sheet", "codebook", "missing_codes") if n in read
+    ]
     lines = ["[data]", f"file = {quote(file)}"]
     lines += [f"{name} = {toml_value(read[name])}" for name in stated]
     if guess.replicates:
@@ -384,7 +390,7 @@ limit = {LIMIT}
 
 # The best release within the limit: which detail of which key, and what that keeps.
 [solve]
-evaluations = {max(WORK // records, FEWEST_SETS)}    # so many sets of levels are counted
+evaluations = {min(max(WORK // records, FEWEST_SETS), LARGEST)}    # sets of levels to be counted
 """
     frontier = "[frontier]\nseconds = 60    # stop with the sets found so far"
     return f"{text}\n{_commented('All the best sets of variables, exactly.', frontier)}"

@@ -256,8 +256,7 @@ class Solution(Result):
             least = math.ceil(blanking.suppressed / self.records * 10_000) / 10_000
             notes.append(
                 Problem(
-                    "Suppression alone keeps more after losses: {suppress} {0:g} allows it.",
-                    least,
+                    "Suppression alone keeps more after losses: {suppress} {0:g} allows it.", least
                 )
             )
         names = ["plan", "RP", "utility", "blanked", "removed", "after losses", "columns"]

@@ -9,7 +9,6 @@ is asked of each. Properties named ``view:...`` are of the page, not the answer.
 
 from __future__ import annotations
 
-import datetime
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +20,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.bands import dates, number_intervals, usual_numbers
+from keyhole.environment.importers.bands import bounded_numbers, dates, usual_numbers
 from keyhole.environment.importers.fields import (
     YES_NO,
     capture,
@@ -154,31 +153,12 @@ def _leaf(shape: _Shape, path: tuple[str, ...], label: str, notes: _Notes) -> Ca
 def _intervals(shape: _Shape, path: tuple[str, ...], label: str) -> Intervals | None:
     asked = words(path[-1]) + words(label)
     if shape.types & {"integer", "number"} and "string" not in shape.types:
-        return _numbers(shape, asked)
+        return bounded_numbers(asked, shape.lowest, shape.highest, shape.step)
     unit = _date_unit(shape, words(path[-1]))
     if unit is not None:
         return dates(unit)
     amount = shape.pattern and _AMOUNT.fullmatch(shape.pattern[:_LONGEST])
     return usual_numbers(asked) if amount else None
-
-
-def _numbers(shape: _Shape, asked: tuple[str, ...]) -> Intervals:
-    usual = usual_numbers(asked)
-    if shape.lowest is None and shape.highest is None:
-        return usual
-    if _are_years(shape, asked):
-        ends = (shape.lowest, None if shape.highest is None else shape.highest + 1)
-        first, last = (None if end is None else datetime.date(int(end), 1, 1) for end in ends)
-        return dates("year", first, last)
-    low = shape.lowest if shape.lowest is not None else min(0, shape.highest or 0)
-    high = shape.highest if shape.highest is not None else max(usual.stop - 1, low)
-    return number_intervals(low, high, shape.step or 1) or usual
-
-
-def _are_years(shape: _Shape, asked: tuple[str, ...]) -> bool:
-    """Tell whether the bounds are years: both of them, or one and the name says so."""
-    bounds = [bound for bound in (shape.lowest, shape.highest) if bound is not None]
-    return all(1800 <= bound <= 2200 for bound in bounds) and (len(bounds) == 2 or "year" in asked)
 
 
 def _date_unit(shape: _Shape, asked: tuple[str, ...]) -> Unit | None:
