@@ -391,7 +391,7 @@ Several methods, limits or cutoffs are compared in one table:
         verdict="same",
     ),
     Verb(
-        "keyhole.reviews.pages.report",
+        "keyhole.reviews.report.report",
         "Write a review's dossier and public note again.",
         "keyhole report findings",
         picture=False,
