@@ -100,7 +100,8 @@ def dependences(
     """
     fit = [name for name, codes in columns.items() if says_something(codes)]
     pairs = list(itertools.combinations(fit, 2))
-    found = in_threads(lambda pair: _dependence(columns, *pair, nearly), pairs)
+    rows = max((len(codes.values) for codes in columns.values()), default=0)
+    found = in_threads(lambda pair: _dependence(columns, *pair, nearly), pairs, rows)
     return [
         d
         for d in found
