@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.extras import require_extra
 from keyhole.core.kinds import File
 from keyhole.core.options import Option, bind, documented
 from keyhole.errors import FileError, RunError
@@ -51,13 +52,14 @@ def serve(
 
     A link is printed that opens the workbench once, and it runs until it is stopped.
     """
+    bind(serve, locals()).require()
+    require_extra("workbench")
     import uvicorn
 
     from keyhole.core.files import write_whole
     from keyhole.workbench.app import create_app
     from keyhole.workbench.responses import vega_bundle
 
-    bind(serve, locals()).require()
     start = Path(folder)
     if not start.is_dir():
         raise FileError(f"{str(start)!r} is not a folder. Give the folder to work in.")
