@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from keyhole.core.codec import Figures
+from keyhole.core.extras import needing
 from keyhole.core.options import Problem
 from keyhole.core.tables import Table
 from keyhole.errors import OptionError
@@ -12,6 +16,19 @@ from keyhole.errors import OptionError
 if TYPE_CHECKING:
     import altair
     import polars as pl
+
+
+_writing: ContextVar[Callable[[float], str] | None] = ContextVar("_writing", default=None)
+
+
+@contextmanager
+def shares_written(write: Callable[[float], str]) -> Iterator[None]:
+    """Have `share` write rates in another way, for a reader who is not a program: in percent."""
+    token = _writing.set(write)
+    try:
+        yield
+    finally:
+        _writing.reset(token)
 
 
 def share(value: float | None, digits: int = 4) -> str:
@@ -22,7 +39,16 @@ def share(value: float | None, digits: int = 4) -> str:
     >>> share(0.64401), share(None)
     ('0.6440', 'not estimable')
     """
-    return "not estimable" if value is None else f"{value:.{digits}f}"
+    if value is None:
+        return "not estimable"
+    write = _writing.get()
+    return f"{value:.{digits}f}" if write is None or digits < 3 else write(value)
+
+
+def limit_shown(limit: float) -> str:
+    """Write a limit as it was given, or as `share` writes rates."""
+    write = _writing.get()
+    return f"{limit:g}" if write is None else write(limit)
 
 
 def tables_of(*results: Any) -> list[Table]:
@@ -39,6 +65,12 @@ class Result(Figures):
 
     __slots__ = ()
     __hash__: ClassVar[None]  # type: ignore[assignment]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        plot = vars(cls).get("plot")
+        if plot is not None and not hasattr(plot, "__wrapped__"):
+            cls.plot = needing("charts")(plot)  # type: ignore[method-assign]
 
     def tables(self) -> list[Table]:
         """Return the tables a person reads."""

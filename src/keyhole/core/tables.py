@@ -47,24 +47,15 @@ class Table:
     @property
     def figures(self) -> frozenset[int]:
         """The columns that hold figures: they are aligned to the right."""
-        cells = self.cells
-        return frozenset(
-            i for i in range(len(self.columns)) if _are_figures([row[i] for row in cells])
-        )
+        cells, found = self.cells, []
+        for i in range(len(self.columns)):
+            filled = [row[i] for row in cells if row[i] not in _NO_FIGURE]
+            plain = [cell.lstrip("+-−<≤>≥ ").replace(",", "") for cell in filled]
+            found += [i] if plain and all(cell[:1].isdigit() for cell in plain) else []
+        return frozenset(found)
 
     def to_text(self) -> str:
-        """Lay the table out in plain text.
-
-        Examples
-        --------
-        >>> rows = [["F1", "0.011"], ["F2", ""]]
-        >>> print(Table("Risk", ["step", "rp"], rows, ["a note"]).to_text())
-        Risk
-          step     rp
-          F1    0.011
-          F2
-          a note
-        """
+        """Lay the table out in plain text."""
         cells = [[_printable(cell) for cell in row] for row in [self.columns, *self.cells]]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         right = self.figures
@@ -113,8 +104,3 @@ def _printable(text: str) -> str:
 def _escaped(text: str) -> str:
     # Quotes as the templates of pages write them, so that a name is written one way in a page.
     return html.escape(_printable(text)).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
-
-
-def _are_figures(cells: Sequence[str]) -> bool:
-    filled = [cell for cell in cells if cell not in _NO_FIGURE]
-    return bool(filled) and all(c.lstrip("+-−<≤>≥ ").replace(",", "")[:1].isdigit() for c in filled)

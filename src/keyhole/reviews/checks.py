@@ -35,7 +35,7 @@ from keyhole.reviews.files import (
     read_steadily,
     scenario_key_of,
 )
-from keyhole.reviews.scenario_checks import check_scenarios
+from keyhole.reviews.input_checks import check_scenarios, check_study
 from keyhole.reviews.schema import DERIVE, REPEATED, SECTIONS, TOP, question_of
 from keyhole.reviews.settings import (
     DataSettings,
@@ -52,7 +52,6 @@ from keyhole.reviews.stages.outgoing import derived_columns
 from keyhole.reviews.stages.protection import check_protection
 from keyhole.reviews.stages.selection import ladder_problems, located_ladders
 from keyhole.reviews.stages.synthesis import check_synthesis
-from keyhole.reviews.study_checks import check_study
 from keyhole.selection.solve import unmet_limits
 
 Values = dict[str, Any]
@@ -238,6 +237,9 @@ def _reviewed(
 ) -> ReviewFile:
     path = source.path.parent / settings.file
     derive, codings = _located(settings.derive, source.path.parent)
+    book = settings.codebook and allowed(source.path.parent / settings.codebook)
+    if book:
+        codings[str(settings.codebook)] = hash_or_none(book) or ""
     read_it = partial(
         _open,
         codings=codings,
@@ -245,13 +247,16 @@ def _reviewed(
         memory=settings.memory,
         in_memory_for=in_memory_for,
         derive=derive or None,
+        codebook=book,
         **options,
     )
     found, digest = read_steadily(path, read_it)
     data = cast(Microdata, found)  # what is on disk offers all that the other stages ask for
     read = {name: value for name, value in settings.declared().items() if name != "labels"}
     if derive:
-        read |= {DERIVE: dict(settings.derive), "codings": codings}
+        read |= {DERIVE: dict(settings.derive)}
+    if codings or derive:
+        read["codings"] = codings
     return ReviewFile(settings.file, data, digest, read)
 
 

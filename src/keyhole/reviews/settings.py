@@ -31,16 +31,18 @@ class DataSettings:
     sheet: str | None = None
     engine: str = "auto"
     memory: str | None = None
+    codebook: str | None = None
     derive: Mapping[str, str] = field(default_factory=dict)
 
     def reading(self) -> dict[str, Any]:
         """Return how the file is read, as far as its values depend on it."""
-        named = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "derive")
+        named = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "codebook",
+                 "derive")  # fmt: skip
         return {name: getattr(self, name) for name in named}
 
     def declared(self) -> dict[str, Any]:
         """Return what `keyhole.load` is told besides the file."""
-        apart = ("file", "engine", "memory", "derive")
+        apart = ("file", "engine", "memory", "codebook", "derive")
         return {k: v for k, v in dataclasses.asdict(self).items() if k not in apart}
 
 
@@ -120,6 +122,7 @@ class Review:
     table: tuple[Question, ...] = ()
     tabulate: tuple[Question, ...] = ()
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
+    run_by: str | None = None
 
     @property
     def tabulated(self) -> list[str]:
@@ -146,8 +149,9 @@ class Review:
         for name in ("steps", "take", "drop", "not_knowable"):
             if release[name] in (None, {}) or (name == "drop" and not release[name]):
                 del release[name]
-        if not self.data.derive:
-            del found["data"][DERIVE]  # older reviews have none
+        for name in (DERIVE, "codebook"):
+            if not found["data"][name]:
+                del found["data"][name]  # older reviews have none
         for name in ("solve", "attributes", "attacks"):
             if found[name] is None:
                 del found[name]
@@ -155,7 +159,7 @@ class Review:
             found[name] = [_plain(one) for one in getattr(self, name)]
             if not found[name]:
                 del found[name]  # older reviews have none
-        return {k: v for k, v in found.items() if k not in ("path", "sha256")}
+        return {k: v for k, v in found.items() if k not in ("path", "sha256", "run_by")}
 
 
 def counts_published(asked: Question) -> bool:
@@ -191,6 +195,7 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
         selection = resolve_selection(sections["selection"], tuple(keys))
     return Review(
         title=top.get("title", f"Review of {data.name}"),
+        run_by=top.get("run_by"),
         path=source.path,
         sha256=source.sha256,
         data=DataSettings(**sections["data"], derive=sections.get(DERIVE, {})),

@@ -60,20 +60,7 @@ class Constraint:
 def find_constraints(
     data: Microdata, targets: Iterable[str], columns: Iterable[str]
 ) -> tuple[Constraint, ...]:
-    """Find the columns that a target may not contradict.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> frame = pl.DataFrame({"age": [*range(20, 90)] * 9}).with_columns(
-    ...     band=pl.col("age") // 10, coin=pl.col("age") % 2
-    ... )
-    >>> data = load(frame, kinds={"age": "measure"})
-    >>> found = find_constraints(data, ["age"], ["band", "coin"])
-    >>> [(one.target, one.column) for one in found]
-    [('age', 'band')]
-    """
+    """Find the columns that a target may not contradict."""
     if data.records < LEAST_FILE:
         return ()
     groups = {}
@@ -289,6 +276,20 @@ class Acceptance:
         """Return the target whose donor gives this one too: the first of those in the same sum."""
         return self._leaders[target]
 
+    def leads_others(self, target: int) -> bool:
+        """Tell whether the target is part of a sum, which is drawn as a whole."""
+        return self._leaders.count(self._leaders[target]) > 1
+
+    def codes(self, target: int) -> Ints:
+        """Return the codes of a target in the file."""
+        found: Ints = self._data.codes(self.targets[target]).values
+        return found
+
+    def bars(self, target: int) -> Flags:
+        """Tell which records may not receive an equal value of a target."""
+        none = np.zeros(0, dtype=np.bool_)
+        return none if self.must_change is None else self.must_change[:, target]
+
     def concerns(self, target: str) -> bool:
         """Tell whether anything can forbid a value of the target."""
         tied = any(target in (one.target, one.column) for one in self.constraints)
@@ -440,12 +441,6 @@ def lead_sums(rules: EditRules | None, targets: Sequence[str]) -> list[int]:
     """Return for each target the first of those it makes a sum with; itself if there is none.
 
     Sums that share a target are one.
-
-    Examples
-    --------
-    >>> rules = EditRules.parse(["b + d == c", "e == a + b"])
-    >>> lead_sums(rules, ["f", "a", "b", "c", "d", "e"])
-    [0, 1, 1, 1, 1, 1]
     """
     leaders, at = list(range(len(targets))), {name: t for t, name in enumerate(targets)}
     for rule in () if rules is None else rules.rules:

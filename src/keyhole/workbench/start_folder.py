@@ -56,7 +56,7 @@ def files_below(folder: Path) -> dict[str, list[str]]:
 
 def walk(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, a few levels down: no links, hidden ones or dossiers."""
-    from keyhole.reviews.dossier_format import MARK
+    from keyhole.reviews.store import MARK
 
     level = [folder]
     for _ in range(DEEPEST):
@@ -123,7 +123,7 @@ def _keep(folder: Path, name: str, content: bytes) -> Path:
         raise FileError(
             f"there is a file {plain!r} in the folder already. Open that, or rename yours."
         )
-    with write_whole(path) as temporary:
+    with write_whole(path, private=True) as temporary:
         temporary.write_bytes(content)
     return path
 
