@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 
@@ -11,19 +12,24 @@ BENCH := $(VENV)/.bench
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-$(READY): requirements.txt requirements-dev.txt pyproject.toml
+# What keyhole runs on, its extras but for Spark and PostgreSQL, and what builds it.
+$(RUNS): requirements.txt pyproject.toml
 	@echo "Setting up $(VENV) (once) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "keyhole needs Python 3.11 or newer; set PYTHON=python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt 2>$(VENV)/pip.log || { cat $(VENV)/pip.log; exit 1; }
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.txt $$(grep -E '^(editables|hatchling)=' requirements-dev.txt) 2>$(VENV)/pip.log || { cat $(VENV)/pip.log; exit 1; }
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e . 2>$(VENV)/pip.log || { cat $(VENV)/pip.log; exit 1; }
 	@touch $@
 
-demo: $(READY)  ## review the example world and say where the report is
+$(READY): $(RUNS) requirements-dev.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt 2>$(VENV)/pip.log || { cat $(VENV)/pip.log; exit 1; }
+	@touch $@
+
+demo: $(RUNS)  ## review the example world and say where the report is
 	@$(BIN)/keyhole demo --out demo --force
 	@echo "  From here: make serve"
 
-serve: $(READY)  ## open the workbench on the example world
+serve: $(RUNS)  ## open the workbench on the example world
 	@test -d demo || $(MAKE) --no-print-directory demo
 	@$(BIN)/keyhole serve demo
 

@@ -45,6 +45,7 @@ PARTS = (
     "protection",
     "disk",
     "spark",
+    "workbench",
     "selection",
 )
 Store = dict[str, dict[str, Any]]
@@ -76,6 +77,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         study,
         subsets,
         synthesis,
+        workbench,
     )
 
     if quick:
@@ -98,6 +100,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "protection": lambda: protection.measure_protection((2_000, 4_000), 1),
             "disk": lambda: disk.measure_disk(disk.QUICK, 20.0),
             "spark": lambda: spark.measure_spark(10**5, 20.0),
+            "workbench": lambda: workbench.measure_workbench(10**5, 8),
             "selection": lambda: selection.measure_selection(selection.QUICK),
         }
     return {
@@ -123,6 +126,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "protection": protection.measure_protection,
         "disk": lambda: disk.measure_disk(disk.FULL),
         "spark": lambda: spark.measure_spark(10**6),
+        "workbench": lambda: workbench.measure_workbench(10**6, 40),
         "selection": lambda: selection.measure_selection(selection.FULL),
     }
 

@@ -21,6 +21,7 @@ from benchmarks.synthesis_report import (
     synthesis_targets,
 )
 from benchmarks.targets import best, targets
+from benchmarks.workbench import workbench_sections, workbench_targets
 
 Cases = Sequence[Mapping[str, Any]]
 
@@ -52,6 +53,7 @@ def render(
         _subsets(found),
         *solving_sections(found.get("solving"), _table),
         *attributes_sections(found.get("attributes"), _table),
+        *workbench_sections(found.get("workbench"), _table),
         *population_sections(found.get("population"), _table),
         *study_sections(found.get("study"), _table),
         *attacks_sections(found.get("attacks"), _table),
@@ -109,6 +111,7 @@ def _targets(found: Mapping[str, Any]) -> str:
         *protection_targets(found.get("protection")),
         *solving_targets(found.get("solving")),
         *attributes_targets(found.get("attributes")),
+        *workbench_targets(found.get("workbench")),
         *population_targets(found.get("population")),
         *attacks_targets(found.get("attacks")),
     ]

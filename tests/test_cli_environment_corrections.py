@@ -111,6 +111,56 @@ def test_a_decision_from_the_queue_holds_for_the_same_text_everywhere(ask, form,
     assert coded(ask, "again")["situation"] == coded(ask, "work")["situation"]
 
 
+def test_a_file_decides_on_all_forms_and_is_undone(ask, form, tmp_path):
+    other = {"properties": {"q8": {"enum": ["tea", "milk"]}, "q7": {"type": "string"}}}
+    again = tmp_path / "again-schema.json"
+    again.write_text(json.dumps(other))
+    ask("import", form, again)
+    before = ask("waiting", "--json")
+    edited = tmp_path / "all.toml"
+    ask("import", "--pending", "--propose", edited)
+    assert edited.read_text().count("[[decision]]") == len(before["waiting"]) == 3
+    edited.write_text(edited.read_text().replace('field = "q8"', 'field = "nothing"'))
+    told = ask("import", "--decisions", edited, code=2)
+    assert "form 'again': field 'nothing' is not in the form" in told
+    edited.write_text(edited.read_text().replace('field = "nothing"', 'field = "q8"'))
+    counts = ask("import", "--decisions", edited, "--json")["forms"]
+    assert [(one["name"], len(one["placements"])) for one in counts] == [("again", 2), ("work", 1)]
+    assert ask("waiting", "--json")["waiting"] == []
+    assert coded(ask, "again")["q7"][:3] == coded(ask, "work")["q7"][:3]  # of one construct
+    assert "was changed again" in ask("undo", "--change", "2", code=2)
+    ask("undo")
+    assert ask("waiting", "--json") == before
+    ask("undo")  # of the undoing
+    assert ask("waiting", "--json")["waiting"] == []
+
+
+def test_all_that_waits_is_accepted_above_a_score(ask, form):
+    ask("import", form)
+    assert "no proposal scores 0.9" in ask("import", "--pending", "--accept", "0.9", code=2)
+    assert "whole store" in ask("import", form, "--pending", code=2)
+    ask("import", "--pending", "--accept", "0.6")
+    assert coded(ask, "work")["situation"].startswith("ES")
+    assert [one["field"] for one in ask("waiting", "--json")["waiting"]] == ["q7"]
+
+
+@pytest.mark.parametrize(
+    ("action", "identifier"), [("leave", None), ("identifier", "record number")]
+)
+def test_what_is_left_or_kept_apart_is_so_everywhere(ask, form, tmp_path, action, identifier):
+    again = tmp_path / "again-schema.json"
+    again.write_text(json.dumps({**WAITING, "title": "Again"}))
+    ask("import", form, again)
+    edited = tmp_path / "work.toml"
+    more = f'identifier = "{identifier}"' if identifier else ""
+    text = f'[[decision]]\nform = "work"\nfield = "q7"\naction = "{action}"\n{more}'
+    edited.write_text(text)
+    ask("import", "--decisions", edited)
+    assert [one["field"] for one in ask("waiting", "--json")["waiting"]] == ["situation"]
+    fields = {one["name"]: one for one in ask("show", "again", "--json")["fields"]}
+    assert fields["q7"].get("identifier") == identifier
+
+
 def test_what_waits_is_taken_at_a_lower_score(ask, form):
     ask("import", form)
     assert "Lower --accept" in ask("import", "--form", "work", "--accept", "0.99", code=2)

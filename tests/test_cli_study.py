@@ -282,7 +282,8 @@ def test_bad_input_ends_with_one_message(case, keyhole, tmp_path, monkeypatch):
         path.write_text(texts.get(name, GOOD[name]))
     (tmp_path / "scores.toml").write_text(texts.get("scores", ""))
     words = [word for name, path in paths.items() for word in (f"--{name}", path)]
-    words += ["--puf-id", "puf_id", "--eif-id", "eif_id", "--link", "sex,age,state"]
+    usual = {"--puf-id": "puf_id", "--eif-id": "eif_id", "--link": "sex,age,state"}
+    words += [w for pair in usual.items() if pair[0] not in options.split() for w in pair]
     more = [word.format(**{k: str(v) for k, v in paths.items()}) for word in options.split()]
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     code, out, err = keyhole("study", *words, *more)
@@ -358,7 +359,10 @@ def test_a_release_without_ids_is_attacked_by_its_rows(files, keyhole, tmp_path)
     ("more", "said"),
     [
         ("--metric taxikab", "--metric must be one of .* Did you mean 'taxicab'"),
-        ("--metric unicity,taxicab --pairs pairs.csv", "--pairs needs one --puf and one --metric"),
+        (
+            "--metric unicity,taxicab --pairs pairs.csv",
+            "--pairs needs one --puf, --eif and --metric",
+        ),
         ("--puf puf={puf}", "--puf must be .* Got the name 'puf' twice"),
     ],
 )

@@ -120,8 +120,9 @@ def test_wide_fields_and_several_words_at_sizes_where_radix_passes_run(records, 
         assert found(engine.tally_added(held, rest, cutoff=3)) == [
             counted([*held, n]) for n in rest
         ]
-    joint = engine.partition(names[:1], cutoff=3).tally_joint(engine.numbers(names[1:]), records)
-    assert (joint.cells, joint.at_risk) == counted(names)
+    joint = engine.open_cells(names[:1], names[1:], cutoff=3).joint()
+    every = frozenset(range(len(names)))
+    assert (engine.count_cells([every])[every], joint) == counted(names)
     held = list(names)
     while len(held) > 1:
         without = [counted([n for n in held if n != name]) for name in held]
@@ -146,17 +147,22 @@ def test_wildcards_by_joins_and_by_pairs_agree(rows):
     assert by_joins.tolist() == by_choice.tolist()
 
 
-@given(tables(max_columns=6), st.integers(1, 5), st.data())
-def test_splitting_by_several_variables_together(rows, cutoff, data):
-    engine = engine_of(rows)
-    count = len(rows[0])
-    held = data.draw(st.integers(0, count - 1))
-    cells = engine.partition([NAMES[p] for p in range(held)], cutoff=cutoff)
-    more = engine.numbers([NAMES[p] for p in range(held, count)])
-    tally = cells.tally_joint(more, len(rows))
-    assert (tally.cells, tally.at_risk) == slow_tally(rows, range(count), cutoff)
-    refined = cells.refined(more).tally(len(rows))
-    assert refined == tally
+@given(tables(max_columns=6), st.integers(1, 5), st.integers(0, 9), st.data())
+def test_open_cells_know_who_is_in_small_cells_whatever_joins(rows, cutoff, most, data):
+    engine, count = engine_of(rows), len(rows[0])
+    order = data.draw(st.permutations(range(count)))
+    cuts = sorted(data.draw(st.integers(0, count)) for _ in range(2))
+    head, middle, rest = order[: cuts[0]], order[cuts[0] : cuts[1]], order[cuts[1] :]
+    more = [NAMES[v] for v in (*middle, *rest)]
+    cells = engine.open_cells([NAMES[v] for v in head], more, cutoff=cutoff)
+    for open_cells, held in ((cells, head), (cells.narrowed(middle, rest), [*head, *middle])):
+        assert open_cells.joint() == slow_tally(rows, [*held, *open_cells.open], cutoff)[1]
+        for v, found in zip(open_cells.open, open_cells.split(most), strict=True):
+            exact = slow_tally(rows, [*held, v], cutoff)[1]
+            assert found == exact or (most < found <= exact)
+    sets = [frozenset(order[:k]) for k in range(count + 1)] + [frozenset(rest)]
+    cells_of = {one: slow_tally(rows, sorted(one), cutoff)[0] for one in sets}
+    assert engine.count_cells(sets) == cells_of
 
 
 def test_adding_a_variable_never_lowers_rp_or_cr():

@@ -335,7 +335,7 @@ def test_no_java(monkeypatch, tmp_path):
 
 
 def test_no_pyspark_and_all_problems_at_once(monkeypatch, tmp_path):
-    monkeypatch.setattr("keyhole.spark.session.find_spec", lambda _: None)
+    monkeypatch.setattr("keyhole.core.extras.find_spec", lambda _: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(OptionError, match=r"pip install 'keyhole\[spark\]'") as caught:

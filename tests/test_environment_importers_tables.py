@@ -106,6 +106,9 @@ def test_all_problems_of_a_dictionary_are_told(tmp_path: Path) -> None:
         read_forms(written(tmp_path, text, "d.csv"))
     assert len(caught.value.problems) == 3
     assert all("row " in one for one in caught.value.problems)
+    (form,) = read_forms(written(tmp_path, text + "c,text,\n", "d.csv"))
+    assert [one.name for one in form.fields] == ["c"]
+    assert "row 2: 'a' has no choices: it is left out." in form.notes
 
 
 # --- XLSForm -----------------------------------------------------------------------------------
@@ -175,7 +178,12 @@ def test_all_problems_of_an_xlsform_are_told(tmp_path: Path) -> None:
     ]
     with pytest.raises(FileError) as caught:
         read_forms(workbook(tmp_path / "f.xlsx", {"survey": rows}))
-    assert len(caught.value.problems) == 5
+    assert len(caught.value.problems) == 4
+    rows.append(["text", "fine", "Fine"])
+    (form,) = read_forms(workbook(tmp_path / "f.xlsx", {"survey": rows}))
+    assert [one.name for one in form.fields] == ["g.fine"]
+    assert sum("it is left out" in note for note in form.notes) == 4
+    assert "Group 'g' is not ended." in form.notes
 
 
 # --- our own layout ----------------------------------------------------------------------------

@@ -16,7 +16,9 @@ from hypothesis import given, settings
 
 import keyhole
 from keyhole.cli.main import run
+from keyhole.engines import partition
 from keyhole.engines.choose import local_engine
+from keyhole.engines.storage import MEMORY
 from keyhole.errors import OptionError
 from keyhole.kernels.cells import sort_words
 
@@ -98,10 +100,26 @@ def test_words_are_sorted_by_some_of_their_bits(words, low, bits):
     assert given_words.tolist() == sorted(words, key=lambda x: x >> low & (1 << whole) - 1)
 
 
+@given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.integers(0, 8), st.integers(1, 60))
+def test_words_sorted_in_halves_and_merged_are_sorted(words, low, rows):
+    before = partition.ROWS_TO_SHARE, partition.WORKERS
+    partition.ROWS_TO_SHARE, partition.WORKERS = rows, 2
+    try:
+        for bits in (0, 20 - low):
+            found = np.array(words, dtype=np.uint64)
+            partition.sort_in_threads(found, MEMORY, low, bits)
+            assert found.tolist() == sorted(words, key=lambda x: x >> low if bits else x)
+    finally:
+        partition.ROWS_TO_SHARE, partition.WORKERS = before
+
+
 @given(frames)
 def test_records_lie_in_the_order_of_their_cells(frame):
     data = keyhole.load(frame)
-    starts, rows = local_engine(data, ["k", "j"]).by_cell(["k", "j"])
+    starts, rows, beside = local_engine(data, ["k", "j", "s"]).by_cell(["k", "j"], ["s"])
+    words, (shift, bits) = beside["s"]
+    codes = (words.astype(np.int64) >> shift) & (1 << bits) - 1
+    assert codes.tolist() == data.codes("s").values[rows].tolist()
     cells = [frame.select("k", "j")[rows[a:b].tolist()].rows() for a, b in pairwise(starts)]
     assert sorted(rows.tolist()) == list(range(frame.height))
     assert all(len({*cell}) == 1 for cell in cells)

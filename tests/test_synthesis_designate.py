@@ -16,6 +16,7 @@ from keyhole.data.examples import veterans, veterans_sample
 from keyhole.errors import FileError, OptionError
 from keyhole.exposure.uniques import uniques
 from keyhole.synthesis.designate import designate
+from keyhole.synthesis.synthesise import synthesise
 from keyhole.synthesis.targets import choose_targets, default_predictors, order_targets
 
 KEYS = ["sex", "ag8r", "ms", "race1", "homstate"]
@@ -308,17 +309,16 @@ def test_nobody_at_risk_has_nothing_replaced() -> None:
 @pytest.mark.parametrize(
     ("targets", "targeted", "says"),
     [
-        ([], False, "at least one column"),
+        ([], False, "at least one"),
         (["zzz"], False, "target 'zzz'"),
-        (["ms", "ms"], False, "more than once"),
-        (["income"], True, "at least one key"),
-        ([f"v{i}" for i in range(17)], True, "at most 16"),
+        (["ms", "ms"], False, "'ms' is repeated"),
+        (["income"], True, "at least one of keys if targeted"),
+        ([f"v{i}" for i in range(17)], True, "at most 16 if targeted"),
     ],
 )
 def test_bad_targets(targets: list[str], targeted: bool, says: str) -> None:
-    found = designate(SAMPLE, keys=KEYS, seed=1)
     with pytest.raises(OptionError, match=says):
-        choose_targets(SAMPLE, found, targets=targets, targeted=targeted)
+        synthesise(SAMPLE, keys=KEYS, targets=targets, targeted=targeted, seed=1)
 
 
 def test_sixteen_targets_can_be_tried() -> None:

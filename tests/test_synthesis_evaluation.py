@@ -35,12 +35,16 @@ from keyhole.synthesis.goals import (
     homogeneity_goal,
     monotone_goal,
     regressions_goals,
+    subgroups_goal,
 )
 from keyhole.synthesis.implicates import Implicates, draw_implicates
 from keyhole.synthesis.regressions import (
+    LEAST_SUBGROUP,
     Regression,
     Regressions,
+    SubgroupMeans,
     compare_regressions,
+    compare_subgroups,
     fit_linear,
 )
 from keyhole.synthesis.remaining_risk import (
@@ -444,7 +448,7 @@ def test_the_figures_are_plain_values(evaluation):
     json.dumps(figures, allow_nan=False)
     assert figures["changed_by_level"]["variables"] == list(TARGETS)
     assert len(figures["changed_by_level"]["average"]) == 3
-    assert len(figures["goals"]) == 14
+    assert len(figures["goals"]) == 15
     tested = {tuple(one["variables"]) for one in figures["homogeneity"]["tests"]}
     assert tested == {*((t,) for t in TARGETS), ("sex", "ms")}
 
@@ -561,22 +565,6 @@ def test_bars_of_numbers_hold_every_record(made):
 # Bad questions
 
 
-def test_problems_are_told_together(made):
-    with pytest.raises(OptionError) as error:
-        evaluate(
-            *made, crosses=[("sex", "agee"), ("sex",)], formula="income ~ __import__('os')",
-            self_match=-1, seed=1,
-        )  # fmt: skip
-    text = str(error.value)
-    for word in ("'agee'", "two variables", "formula", "self_m"):
-        assert word in text
-
-
-def test_a_designation_of_another_file_is_refused(made, six):
-    with pytest.raises(OptionError, match="same file"):
-        evaluate(made[0], designate(six, keys=["sex", "age"], seed=1), seed=1)
-
-
 def test_a_model_that_cannot_be_fitted_costs_nothing_else(made):
     evaluation = evaluate(*made, formula="age ~ age + I(age)", self_match=0, seed=1)
     assert evaluation.coefficients is None
@@ -650,6 +638,24 @@ def test_regressions_are_those_of_statsmodels():
     assert found.kept == sum(m.kept for m in found.models) / found.coefficients
     alone = compare_regressions(dataclasses.replace(made, donors=donors[:1]), ["race"])
     assert (alone.models, alone.kept, alone.overlap) == ((), None, None)
+    means = compare_subgroups(made)
+    wanted = {}
+    for level in "abc":
+        before, *after = (one.filter(race=level)["age"].mean() for one in files)
+        if frame["race"].eq(level).sum() >= LEAST_SUBGROUP:
+            wanted[level] = (np.mean(after) - before) / spread
+    got = {one.level: one.difference for one in means.means if one.target == "age"}
+    by_race = {k: v for k, v in got.items() if k in wanted}
+    assert by_race
+    assert by_race == pytest.approx({k: wanted[k] for k in by_race})
+    sizes = [abs(one.difference) for one in means.means]
+    assert sizes == sorted(sizes, reverse=True)
+    assert means.largest == sizes[0]
+    goal = subgroups_goal(means, GoalLimits(subgroup=sizes[0] / 2))
+    assert goal.met is False
+    assert f"{means.means[0].target} by {means.means[0].column}" in goal.advice
+    assert subgroups_goal(means, GoalLimits(subgroup=sizes[0])).met
+    assert subgroups_goal(SubgroupMeans((), 0), GoalLimits()).met is None
 
 
 def test_a_model_with_a_column_that_follows_is_not_fitted():

@@ -77,6 +77,40 @@ def test_chance_is_what_unrelated_columns_reach():
     assert 0.002 < beyond < 0.08
 
 
+# Each record's own variables
+
+
+def test_what_makes_a_record_stand_out_never_returns(targeted, people):
+    """Where it did, a quarter of the records were found again."""
+    risk, kept = targeted.designation.at_risk[targeted.implicates.rows], 0
+    for t, name in enumerate(targeted.choice.targets):
+        codes = people.codes(name).values
+        blank = targeted.choice.replace[targeted.implicates.rows, t] & risk
+        for donors in targeted.implicates.donors:
+            kept += int((codes[donors[blank, t]] == codes[targeted.implicates.rows[blank]]).sum())
+    stayed = [note for note in targeted.notes if "stayed as they were" in note]
+    assert kept <= (int(stayed[0].split()[0]) if stayed else 0) < 30
+    assert targeted.evaluation.self_match.rate < 0.02
+    assert targeted.evaluation.homogeneity.smallest > 0.05
+
+
+def test_bands_are_strata_that_are_not_released(people, tmp_path):
+    banded = people.frame.with_columns(band=pl.col("age") // 20)
+    asked = {"keys": ["sex", "age", "ms"], "targets": ["age", "ms"], "counted": ["ms"]}
+    made = keyhole.synthesise(
+        load(banded), **asked, strata=["band"], drop=["band", "ag8r", *NAMED], implicates=1, seed=1,
+        out=tmp_path / "drawn", self_match=0,
+    )  # fmt: skip
+    (drawn,) = (tmp_path / "drawn" / "release").glob("implicate-1.*")
+    assert "band" not in load(drawn).names
+    assert (made.frame()["age"] // 20).equals(banded["band"])
+    changed = made.evaluation.changed
+    assert changed.variables == ("ms",)
+    assert {len(row.shares) for row in changed.rows if row.shares} == {2}
+    with pytest.raises(InputError, match="counted names 'sex', which is not among targets"):
+        keyhole.synthesise(people, **{**asked, "counted": ["sex"]}, seed=1)
+
+
 # Relations
 
 
@@ -248,7 +282,7 @@ def test_donors_of_targeted_records_are_alike(targeted):
     assert replace[taken, at].mean() > 0.95
 
 
-def test_advice_names_no_option_that_is_taken(targeted):
+def test_advice_names_no_option_that_is_taken(targeted, made):
     found = targeted.evaluation
     asked = {"targeted": True, "change": 1, "graded": False, "donors": "folds", "cycles": 1}
     strict = GoalLimits(p=1.0, true_exposure=0.0, self_match=0.0)
@@ -256,13 +290,17 @@ def test_advice_names_no_option_that_is_taken(targeted):
     assert "targeted" not in told.replace("without targeted", "")
     assert "common" not in told
     assert "cycles" not in told
-    advice = exposure_goals(found.exposure, strict, TARGETS, asked)[0].advice
+    advice = exposure_goals(made.evaluation.exposure, strict, TARGETS, asked)[0].advice
     assert "without targeted" in advice
     assert "change 1" not in advice
     assert "=" not in told + advice
-    after = exposure_goals(found.exposure, strict, TARGETS, {**asked, "match": "closest"})[-1]
+    after = exposure_goals(
+        made.evaluation.exposure, strict, TARGETS, {**asked, "match": "closest"}
+    )[-1]
     assert "match k-closest" in after.advice
-    after = exposure_goals(found.exposure, strict, TARGETS, {**asked, "match": "k-closest"})[-1]
+    after = exposure_goals(
+        made.evaluation.exposure, strict, TARGETS, {**asked, "match": "k-closest"}
+    )[-1]
     assert "match k-closest" not in after.advice
 
 
@@ -404,3 +442,20 @@ def test_a_constant_column_and_an_empty_one_are_related_to_nothing():
     for a, b in (([0, 0, 0], [0, 1, 2]), ([0, 1, 2], [1, 1, 1]), ([], [])):
         found = associate(np.array(a, dtype=np.int64), np.array(b, dtype=np.int64))
         assert (found.v, found.statistic) == (0, 0)
+
+
+def test_the_procedure_of_the_paper_fails_as_it_did(people, made):
+    """Rare values are replaced by frequent ones and nothing comes back."""
+    drawn = keyhole.synthesise(
+        people, keys=KEYS, targets=TARGETS, strata=["sex"], implicates=1, seed=2718,
+        procedure="paper", self_match=0,
+    )  # fmt: skip
+    asked = drawn.parameters
+    assert (asked["procedure"], asked["donors"], asked["bootstrap"]) == ("paper", "common", "all")
+    assert (asked["graded"], asked["structure"], asked["cycles"]) == (False, 0, 5)
+    blanked = drawn.designation.at_risk
+    assert not blanked[drawn.implicates.donors[0]].any()
+    assert drawn.evaluation.homogeneity.smallest < 1e-6 < made.evaluation.homogeneity.smallest
+    risky, before = people.frame.filter(blanked), people.frame
+    white = [one["race1"].eq("B").mean() for one in (risky, drawn.frame().filter(blanked), before)]
+    assert white[0] < white[2] < white[1]

@@ -80,11 +80,17 @@ def test_the_same_seed_gives_the_same_bytes(people, tmp_path, suffix):
 
 def test_a_single_implicate_does_not_tell_which_records_changed(csv, tmp_path):
     """Hunt for tells: order, formats, types, rare values, whatever sets changed lines apart."""
-    made = keyhole.synthesise(csv, out=tmp_path / "one", **{**ASKED, "implicates": 1})
+    made = keyhole.synthesise(csv, out=tmp_path / "one", shuffle=True, **{**ASKED, "implicates": 1})
     before = csv.read_text().splitlines()
     after = (tmp_path / "one" / "release" / "implicate-1.csv").read_text().splitlines()
     assert before[0] == after[0]
     assert len(before) == len(after)
+    rows = pl.read_parquet(tmp_path / "one" / "internal" / "records.parquet")["release_row"]
+    assert rows.sort().to_list() == list(range(1, len(before)))
+    assert (rows.diff().abs() == 1).sum() < 12  # neighbours are apart
+    aligned = (tmp_path / "one" / "internal" / "original.csv").read_text().splitlines()
+    assert [aligned[row] for row in rows] == before[1:]
+    after = [after[0], *(after[row] for row in rows)]
     changed = np.array([a != b for a, b in zip(before[1:], after[1:], strict=True)])
     assert 0.2 < changed.mean() < 1
     places = [before[0].split(",").index(t) for t in ASKED["targets"]]

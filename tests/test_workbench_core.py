@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
+import html
 import json
 import os
+import re
 import signal
 import subprocess
+import threading
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.workbench import REVIEW, Workbench, start
+from tests.workbench_pages import count_jobs
 
 from keyhole.errors import FileError, InputError
 from keyhole.reviews.runner import review
 from keyhole.workbench import editing
 from keyhole.workbench.app import Bench
+from keyhole.workbench.editing import put_setting
+from keyhole.workbench.jobs import Jobs
+from keyhole.workbench.pages.data import _bars
+from keyhole.workbench.projects import OutdatedPageError
 from keyhole.workbench.start_folder import inside
 
 
@@ -60,6 +71,48 @@ def test_a_change_made_for_another_version_is_a_conflict(bench: Workbench) -> No
     assert answer.status_code == 409
     assert "another tab" in answer.text
     assert values(bench)["keys"] == ["sex"]
+    text = html.unescape(re.sub(r"<[^>]+>", "", answer.text))
+    assert '+keys = ["sex"]' in text[text.index("Their change") : text.index("Your change")]
+    assert '+keys = ["age"]' in text[text.index("Your change") :]
+    form = answer.text[answer.text.index("Your change again") :]
+    again = re.findall(r'name="(\w+)" value="([^"]*)"', form[: form.index("</form>")])
+    sent = bench.client.post(bench.address("exposure/measure"), data=dict(again))
+    assert sent.status_code == 200
+    assert values(bench)["keys"] == ["age"]
+    late = bench.client.post(bench.address("do/undo"), data={"version": shown, "page": "data"})
+    assert late.status_code == 409
+    assert values(bench)["keys"] == ["age"]
+
+
+def test_of_two_edits_of_one_version_exactly_one_is_accepted(tmp_path: Path) -> None:
+    """Two servers on one folder, 200 times at once: none is lost, the other is told of both."""
+    benches = [start(tmp_path), start(tmp_path)]
+    kept, ready = [], threading.Barrier(2)
+
+    def edit(bench: Workbench, number: int, version: str) -> OutdatedPageError | None:
+        ready.wait()
+        try:
+            bench.project.change(
+                f"edit {number}", lambda d: put_setting(d, "", "title", str(number)), version
+            )
+        except OutdatedPageError as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(2) as pool:
+        for pair in range(200):
+            before = benches[0].project.text()
+            version = hashlib.sha256(before.encode()).hexdigest()[:16]
+            numbers = [2 * pair, 2 * pair + 1]
+            refused = list(pool.map(edit, benches, numbers, [version] * 2))
+            assert sorted(one is None for one in refused) == [False, True]
+            taken = numbers[refused.index(None)]
+            (other,) = filter(None, refused)
+            assert values(benches[0])["title"] == str(taken)
+            assert (other.before, other.now) == (before, benches[0].project.text())
+            assert f'title = "{sum(numbers) - taken}"' in (other.yours or "")
+            kept.append(f"edit {taken}")
+    assert [one.label for one in reversed(benches[1].project.history())][1:] == kept
 
 
 def test_undo_and_redo_go_through_the_versions(bench: Workbench) -> None:
@@ -293,3 +346,24 @@ def test_options_of_screening_are_fields_of_the_form(tmp_path: Path) -> None:
     text = (tmp_path / "review.toml").read_text()
     assert "[screen]\nsure = 0.6\nyear = 2020\n" in text
     assert "--sure 0.6 --year 2020" in bench.get("data").text
+
+
+def test_opening_a_file_computes_its_first_answers_once(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = count_jobs(monkeypatch)
+    for _ in range(2):
+        sent = {"file": "people.csv"}
+        answer = bench.client.post("/open", data=sent, follow_redirects=False)
+        assert answer.status_code == 303
+        monkeypatch.setattr(Jobs, "current", lambda *_: begun[0])
+    ((kind, asked),) = begun
+    assert kind == "stages"
+    assert {"exposure", "screen", "solve"} <= set(asked["stages"])
+
+
+def test_bars_of_a_column_mask_what_few_have() -> None:
+    found = _bars(np.array([100, 2, 0, 1, 50]), 3)
+    assert found == ((100, False), (3, True), (0, False), (3, True), (50, False))
+    assert len(_bars(np.ones(1000, np.int64), 3)) == 24
+    assert _bars(np.zeros(0, np.int64), 3) == ((0, False),)

@@ -9,14 +9,19 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
-from tests.workbench import REVIEW, start
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.workbench import REVIEW, start, write_people
 from tests.workbench_jobs import do_jobs_at_once
 from typer.testing import CliRunner
 
 import keyhole
 from keyhole.cli.main import app
+from keyhole.data import load
 from keyhole.reviews.checks import read_review
+from keyhole.workbench.live import contributions, exposure_of
 
 FIELDS: dict[str, Any] = {"keys": ["sex", "age", "state"], "cutoff": "3", "limit": "10"}
 
@@ -89,3 +94,67 @@ def test_options_of_uniques_are_fields_of_the_form(tmp_path: Path) -> None:
     page = bench.get("exposure").text
     assert line in page
     assert 'name="uniques.availability" value="age=2,sex=0.5"' in page
+
+
+def plain_cells(frame: pl.DataFrame, keys: list[str]) -> list[int]:
+    """The sizes of the cells, a missing value being a value of its own."""
+    return frame.group_by(keys).len()["len"].to_list() if keys else [frame.height]
+
+
+@given(
+    rows=st.lists(st.tuples(*[st.sampled_from(["a", "b", "c", None])] * 3), min_size=1),
+    wide=st.booleans(),
+    cutoff=st.integers(1, 5),
+)
+def test_live_figures_are_those_of_a_plain_count(
+    rows: list[tuple[str | None, ...]], wide: bool, cutoff: int
+) -> None:
+    names = ["x", "y", "z"]
+    if wide:  # more cells than are counted in a table
+        rows, names = [(*row, *"abcdefghij"[: len(row) * 3]) for row in rows], list("xyzabcdefghi")
+        rows = [row[: len(names)] for row in rows]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+    cells = plain_cells(frame, names)
+    found = exposure_of(load(frame), names, "own")
+    assert found["cells"] == len(cells)
+    assert found["cr"] == len(cells) / frame.height
+    by_size = {size: size * cells.count(size) for size in set(cells)}
+    assert found["sizes"] == {size: count for size, count in by_size.items() if size <= 60}
+    assert found["larger"] == sum(count for size, count in by_size.items() if size > 60)
+    without = contributions(load(frame), names, cutoff, "own")
+    for name in names:
+        left = plain_cells(frame, [other for other in names if other != name])
+        assert without[name] == sum(size for size in left if size < cutoff) / frame.height
+
+
+@pytest.mark.parametrize("missing", ["own", "wildcard", "drop"])
+def test_live_figures_are_those_of_the_verb(tmp_path: Path, missing: Any) -> None:
+    people = pl.read_csv(write_people(tmp_path)).with_columns(
+        pl.col("state").replace({"MD": None}), pl.when(pl.col("age") > 25).then("age")
+    )
+    for keys in (["sex", "age", "state"], ["state", "age"], ["sex"]):
+        risk = keyhole.risk(people, keys=keys, missing=missing)
+        found = exposure_of(load(people), keys, missing)
+        below = sum(count for size, count in found["sizes"].items() if size < 3)
+        assert (below / found["records"], found["cr"]) == (risk.rp, risk.cr)
+        assert found["sizes"].get(1, 0) == risk.uniques
+        for name, rp in contributions(load(people), keys, 3, missing).items():
+            left = [other for other in keys if other != name]
+            assert rp == (keyhole.risk(people, keys=left, missing=missing).rp if left else 0.0)
+
+
+def test_a_resident_process_answers_and_is_started_again_if_it_died(tmp_path: Path) -> None:
+    bench = start(tmp_path)
+    answer = bench.post("live", {"keys": ["age", "sex"]}).json()
+    assert answer["records"] == 200
+    told = bench.post("live", {"keys": ["age", "sex"], "without": "yes", "cutoff": "3"}).json()
+    assert set(told["without"]) == {"age", "sex"}
+    (held,) = bench.bench.live._held.values()
+    held.kill()
+    held.wait()
+    assert bench.post("live", {"keys": ["age", "sex"]}).json() == answer
+    assert "nobody" in bench.post("live", {"keys": ["nobody"]}).json()["problems"][0]
+    assert bench.post("live", {"keys": []}).json()["problems"] == ["choose at least one key."]
+    (tmp_path / "people.csv").write_text("sex,age,state,id,income\nf,1,MD,1,1\n")
+    assert bench.post("live", {"keys": ["sex"]}).json()["records"] == 1  # as the file is now
+    bench.bench.live.close()

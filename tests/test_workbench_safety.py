@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import socket
+import subprocess
+import threading
+import time
 from pathlib import Path
 
 import httpx2 as httpx
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 from tests.workbench import HOST, PORT, TOKEN, Workbench, start, write_people
 
+from keyhole.environment.store import open_store
+from keyhole.workbench import server
 from keyhole.workbench.app import create_app
-from keyhole.workbench.safety import POLICY
+from keyhole.workbench.safety import POLICY, Guard
 
 
 @pytest.fixture
@@ -35,7 +43,7 @@ def test_a_name_made_to_point_here_is_refused(bench: Workbench, host: str) -> No
     assert "May this file" not in answer.text
 
 
-@pytest.mark.parametrize("path", ["/", "/project/1/data", "/project/1/events", "/enter",
+@pytest.mark.parametrize("path", ["/", "/project/1/data", "/events", "/enter",
                                   "/project/1/file/review.toml", "/nowhere"])  # fmt: skip
 def test_without_the_cookie_nothing_is_shown(stranger: httpx.Client, path: str) -> None:
     answer = stranger.get(path)
@@ -51,12 +59,25 @@ def test_a_guessed_token_does_not_open(stranger: httpx.Client) -> None:
     assert stranger.get("/").status_code == 403
 
 
+def test_a_link_opens_once(bench: Workbench, stranger: httpx.Client) -> None:
+    answer = stranger.get("/enter", params={"token": TOKEN})
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+    assert stranger.get("/").status_code == 403
+    again = bench.client.get("/enter", params={"token": TOKEN}, follow_redirects=False)
+    assert again.status_code == 303  # whoever is in already stays in
+    app: Guard = bench.client._transport.app  # type: ignore[attr-defined]
+    assert stranger.get(app.admit("another")).status_code == 200
+    assert stranger.get("/").status_code == 200
+
+
 def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(stranger: httpx.Client) -> None:
-    answer = stranger.get("/enter", params={"token": TOKEN}, follow_redirects=False)
+    stranger._transport.app.admit("another")  # type: ignore[attr-defined]
+    answer = stranger.get("/enter", params={"token": "another"}, follow_redirects=False)
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
-    assert TOKEN not in cookie
+    assert "another" not in cookie
 
 
 @pytest.mark.parametrize(
@@ -215,26 +236,52 @@ def test_the_memory_of_the_workbench_is_its_owners(bench: Workbench) -> None:
 
 
 def test_only_loopback_is_listened_on() -> None:
-    from keyhole.workbench.server import _listen
-
-    with _listen(0) as listening:
+    with server._listen(0) as listening:
         assert listening.getsockname()[0] == "127.0.0.1"
 
 
-def test_a_restart_turns_nobody_out_but_another_folder_does(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    bench = start(tmp_path / "one")
-    again = TestClient(
-        create_app(tmp_path / "one", token="new", port=PORT), base_url=f"http://{HOST}"
-    )
-    again.cookies = bench.client.cookies
-    assert again.get("/").status_code == 200
-    other = TestClient(
-        create_app(tmp_path / "two", token="new", port=PORT), base_url=f"http://{HOST}"
-    )
+def test_a_folder_that_was_received_lets_nobody_in_and_ends_no_process(bench: Workbench) -> None:
+    """Whoever sent the folder knows all that is in it, and may have put in more."""
+    state, cookie = bench.bench.projects.state, bench.client.cookies["keyhole-8123"]
+    mark = hashlib.sha256(cookie.encode()).hexdigest()
+    with state.changing() as database:
+        database.execute("CREATE TABLE sessions (hash TEXT PRIMARY KEY, made REAL NOT NULL)")
+        database.execute("INSERT INTO sessions VALUES (?, ?)", [mark, time.time() + 9e9])
+    other = TestClient(create_app(bench.folder, port=PORT), base_url=f"http://{HOST}")
     other.cookies = bench.client.cookies
     assert other.get("/").status_code == 403
+    names = [name for (name,) in state.rows("SELECT name FROM sqlite_master")]
+    assert "sessions" not in names
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as victim:
+        for started in (time.time(), time.time() + 9e9):
+            state.do("INSERT INTO jobs (project, kind, asked, state, step, process, started, "
+                     "problem) VALUES (1, 'review', '{}', 'running', '', ?, ?, '')",
+                     victim.pid, started)  # fmt: skip
+            bench.post("do/cancel", {"page": "data"})
+            assert victim.poll() is None
+        victim.kill()
+
+
+def test_sockets_that_ask_nothing_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_IDLE", 0.2)
+    app, listening = create_app(tmp_path, port=0), server._listen(0)
+    settings = uvicorn.Config(app, log_level="critical", http=server._protocol())
+    running = uvicorn.Server(settings)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+    thread.start()
+    asked = [b"", b"GET / HTTP/1.1\r\nHost: ", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /",
+             b"POST /static/x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"]  # fmt: skip
+    try:
+        for sent in asked:
+            with socket.create_connection(listening.getsockname(), timeout=60) as client:
+                client.sendall(sent)
+                while client.recv(4096):
+                    pass  # until the server closes it
+    finally:
+        running.should_exit = True
+        thread.join()
 
 
 @pytest.mark.parametrize(
@@ -244,6 +291,10 @@ def test_a_restart_turns_nobody_out_but_another_folder_does(tmp_path: Path) -> N
         'keys = ["sex"]\n[data]\nfile = "inner.csv"\n',
         'keys = ["sex"]\n[data]\nfile = "people.csv"\n[environment]\nstore = "../env.json"\n',
         'keys = ["sex"]\n[data]\nfile = "people.csv"\n[protection]\nplan = "../plan.toml"\n',
+        *(
+            f'keys = ["sex"]\n[data]\nfile = "people.csv"\n[environment]\nstore = "{way}OUTSIDE"\n'
+            for way in ("sqlite:///", "SQLite+pysqlite:///", "sqlite:///../../..")
+        ),
         'keys = ["sex"]\n[data]\nfile = "/dev/zero"\n',
     ],
 )
@@ -252,6 +303,9 @@ def test_a_review_reads_nothing_outside_the_folder(tmp_path: Path, text: str) ->
     place.mkdir()
     write_people(tmp_path).rename(tmp_path / "secret.csv")
     (place / "inner.csv").symlink_to(tmp_path / "secret.csv")
+    kept = tmp_path / "env.db"
+    open_store(kept, create=True)
+    held, text = kept.read_bytes(), text.replace("OUTSIDE", str(kept))
     (tmp_path / "env.json").write_text("{}")
     (tmp_path / "plan.toml").write_text('[[step]]\nmethod = "drop"\ncolumns = ["age"]\n')
     bench = start(place, text)
@@ -262,6 +316,8 @@ def test_a_review_reads_nothing_outside_the_folder(tmp_path: Path, text: str) ->
     bench.post("do/review", {"page": "data"})
     assert bench.wait().state == "failed"
     assert "is not below the folder" in bench.wait().problem
+    assert bench.post("environment/add", {"text": "x"}).status_code in (404, 422)
+    assert kept.read_bytes() == held
 
 
 def test_a_review_file_that_is_a_link_elsewhere_is_not_shown(bench: Workbench) -> None:
@@ -297,7 +353,7 @@ def test_a_review_file_that_cannot_be_read_is_told_of(
         assert bench.get(name).status_code in (200, 404)
     for what in ("do/undo", "do/redo", "do/run"):
         answer = bench.client.post(bench.address(what), data={}, follow_redirects=False)
-        assert answer.status_code == 303
+        assert answer.status_code in (303, 409)
     assert bench.client.get("/").status_code == 200
 
 
@@ -326,7 +382,7 @@ def test_tampered_results_are_taken_as_absent(bench: Workbench, record: bytes) -
 
 @pytest.mark.parametrize("number", ["99999999999999999999", "0", "-1", "2147483648"])
 def test_numbers_of_no_review_lead_nowhere(bench: Workbench, number: str) -> None:
-    for path in ("data", "events", "chart/a.svg", "file/report.html"):
+    for path in ("data", "chart/a.svg", "file/report.html"):
         assert bench.client.get(f"/project/{number}/{path}").status_code == 404
 
 

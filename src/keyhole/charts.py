@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from keyhole.core.extras import require_extra
 from keyhole.core.files import write_whole
 from keyhole.errors import OptionError
 
@@ -237,6 +238,7 @@ def chart_format(path: str | os.PathLike[str]) -> str:
     """  # noqa: E501
     extension = Path(path).suffix.lower()
     if extension in FORMATS:
+        require_extra("charts")
         return extension
     raise OptionError(
         f"a chart's file must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}. "
@@ -247,25 +249,7 @@ def chart_format(path: str | os.PathLike[str]) -> str:
 def save_chart(
     chart: altair.TopLevelMixin, path: str | os.PathLike[str], *, force: bool = False
 ) -> Path:
-    """Save a chart as a picture, a page or its Vega-Lite spec, by the file's extension.
-
-    Parameters
-    ----------
-    chart
-        The chart.
-    path
-        A file that ends in .svg, .png (twice the size on screen), .html (a page that needs
-        nothing else) or .json (the spec).
-    force
-        Replace the file if it exists.
-
-    Examples
-    --------
-    >>> import altair, tempfile
-    >>> dots = altair.Chart(inline([{"x": 1}])).mark_point().encode(x="x:Q")
-    >>> save_chart(dots, Path(tempfile.mkdtemp()) / "dots.svg").name
-    'dots.svg'
-    """
+    """Save a chart as a picture, a page or its Vega-Lite spec, by the file's extension."""
     extension = chart_format(path)
     with write_whole(path, force=force) as temporary:
         temporary.write_bytes(_content(chart, extension))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from keyhole.core.codec import Figures
+from keyhole.core.extras import needing
 from keyhole.core.options import Problem
 from keyhole.core.tables import Table
 from keyhole.errors import OptionError
@@ -39,6 +40,12 @@ class Result(Figures):
 
     __slots__ = ()
     __hash__: ClassVar[None]  # type: ignore[assignment]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        plot = vars(cls).get("plot")
+        if plot is not None and not hasattr(plot, "__wrapped__"):
+            cls.plot = needing("charts")(plot)  # type: ignore[method-assign]
 
     def tables(self) -> list[Table]:
         """Return the tables a person reads."""

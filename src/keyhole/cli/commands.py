@@ -28,6 +28,7 @@ from keyhole.cli.output import (
     tell_written,
     working,
 )
+from keyhole.cli.usage import expand_columns, group_of, header_of, standard_input
 from keyhole.core.expressions import Derivations
 from keyhole.core.kinds import Data, File, Flag, TableOrFile
 from keyhole.core.options import (
@@ -46,7 +47,8 @@ from keyhole.core.verbs import Output, Verb, imported
 
 # A path holds no address: its slashes are one by now.
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/[^/]")
-READ = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "derive")
+READ = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "codebook",
+        "derive")  # fmt: skip
 """The options of `keyhole.load` that commands have."""
 
 
@@ -60,7 +62,7 @@ def command_of(verb: Verb) -> Callable[..., None]:
     shown = [_file(source_of(made.function))] if made.has_file else []
     shown += map(_parameter, made.offered.values())
     shown += [_secret_file(p) for p in made.offered.values() if p.option.secret]
-    shown += [*map(_parameter, made.reading.values()), *_outputs(verb)]
+    shown += [*(_parameter(p, "Data") for p in made.reading.values()), *_outputs(verb)]
     shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
     command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in shown}
@@ -94,8 +96,13 @@ class _Command:
             reading = {name: known[name] for name in names}
         return cls(verb, function, offered, reading, has_file)
 
-    def run(self, words: Mapping[str, Any]) -> None:
-        """Read the words that were typed, run the verb, and write and print what it gives."""
+    def run(self, words: dict[str, Any]) -> None:
+        """Run the verb on the words that were typed."""
+        with standard_input(self.offered, words):
+            self._run(words)
+
+    def _run(self, words: Mapping[str, Any]) -> None:
+        """Read the words, run the verb, and write and print what it gives."""
         verb, problems = self.verb, list[str]()
         values = {
             **{name: None for name, p in self.offered.items() if p.required},
@@ -103,6 +110,9 @@ class _Command:
             **_read_secrets(self.offered, words, problems),
         }
         how = {n: v for n, v in _read(self.reading, words, problems).items() if v is not None}
+        file = words.get("file") or next(iter((values.get("puf") or {"": None}).values()))
+        if file is not None and not Path(file).is_dir():
+            expand_columns(self.offered, values, lambda: header_of(Path(file), how), problems)
         if not verb.returns:
             with told_with(dict.fromkeys(problems)):
                 _tell_aside(verb, self.function(**values))
@@ -277,12 +287,14 @@ def _file(source: DataSource | None) -> inspect.Parameter:
         show_default=False,
         metavar=source.metavar if source else "FILE",
         help=source.help.replace("`", "") if source else words,
+        rich_help_panel="Data",
     )
     return _described("file", Path, argument, inspect.Parameter.empty)
 
 
-def _parameter(parameter: Parameter) -> inspect.Parameter:
+def _parameter(parameter: Parameter, group: str = "") -> inspect.Parameter:
     """Describe an option as Typer wants it: a word, or a flag."""
+    panel = group or group_of(parameter.name, parameter.kind)
     flag = name_as_flag(parameter.name)
     names = [flag, *filter(None, [parameter.option.also])]
     default: Any = _default(parameter)
@@ -297,10 +309,14 @@ def _parameter(parameter: Parameter) -> inspect.Parameter:
     words = parameter.help.replace("`", "")
     metavar = None if kind is bool else parameter.metavar
     if parameter.option.argument:
-        option: Any = typer.Argument(metavar=metavar, help=words, show_default=False)
+        option: Any = typer.Argument(
+            metavar=metavar, help=words, show_default=False, rich_help_panel=panel
+        )
     else:
         shown = default not in (None, False, inspect.Parameter.empty)
-        option = typer.Option(*names, metavar=metavar, help=words, show_default=shown)
+        option = typer.Option(
+            *names, metavar=metavar, help=words, show_default=shown, rich_help_panel=panel
+        )
     return _described(parameter.name, kind, option, default)
 
 
@@ -317,7 +333,7 @@ def _outputs(verb: Verb) -> list[inspect.Parameter]:
     """Describe what a command gives back, and where."""
     found = []
     for one in verb.outputs:
-        option = typer.Option(metavar=one.metavar, help=one.help)
+        option = typer.Option(metavar=one.metavar, help=one.help, rich_help_panel="Output")
         needed = one.required
         kind, default = (Path, inspect.Parameter.empty) if needed else (Path | None, None)
         found.append(_described(one.name, kind, option, default))

@@ -47,7 +47,6 @@ class _Verbs(TyperGroup):
 app = typer.Typer(
     name="keyhole",
     cls=_Verbs,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help in plain text: it comes in a third of the time
     invoke_without_command=True,
@@ -91,12 +90,16 @@ def _command(verb: Verb) -> Any:
         group.callback(help=verb.summary)(lambda: None)
         return get_command(group)
     from keyhole.cli.commands import command_of
+    from keyhole.cli.usage import VerbCommand
 
     single = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
     )
     single.command(
-        verb.name, epilog=epilog, context_settings={"help_option_names": ["--help", "-h"]}
+        verb.name,
+        cls=VerbCommand,
+        epilog=epilog,
+        context_settings={"help_option_names": ["--help", "-h"]},
     )(command_of(verb))
     return get_command(single)
 

@@ -174,15 +174,6 @@ def from_plain(hint: Any, value: Any) -> Any:
 
     Members that the type does not know are passed over, so that what a later version added does
     not matter.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Spectrum:
-    ...     counts: Mapping[int, tuple[int, ...]]
-    ...     rp: float | None = None
-    >>> from_plain(Spectrum, {"counts": {"2": [4, 6]}, "rp": 0.5, "later": 1})
-    Spectrum(counts={2: (4, 6)}, rp=0.5)
     """
     hint, _ = unmarked(hint)
     origin, parts = get_origin(hint), get_args(hint)

@@ -164,19 +164,7 @@ Expression = ColumnName | Call
 
 
 def parse_expression(text: str) -> Call:
-    """Read an expression into a tree, or raise a `SyntaxProblem`.
-
-    Examples
-    --------
-    >>> parse_expression("band( `birth year` ,10)").columns
-    (ColumnName(name='birth year'),)
-    >>> print(parse_expression("band( `birth year` ,10)"))
-    band("birth year", 10)
-    >>> parse_expression("bnad(age, 10)")
-    Traceback (most recent call last):
-    ...
-    keyhole.core.tokens.SyntaxProblem: character 1: 'bnad' is not a function. Did you mean 'band'?
-    """
+    """Read an expression into a tree, or raise a `SyntaxProblem`."""
     parser = _Parser(text)
     tree = parser.call()
     if parser.token.kind != "end":

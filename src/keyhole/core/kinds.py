@@ -294,6 +294,26 @@ class Releases(Data):
         )
 
 
+class Sources(Releases):
+    """Data, or several by name; one alone stays what it is."""
+
+    what = "a file, a frame or microdata, or several of them by name"
+
+    def settle(self, value: Any) -> Any:
+        return dict(value) if self.are_several(value) else value
+
+    def read_all(self, words: Sequence[str]) -> Any:
+        found = Releases.read_all(self, words)
+        alone = next(iter(found.values()))
+        return alone if len(words) == 1 and words[0] == alone else found
+
+    def write(self, value: Any) -> str:
+        return Releases.write(self, value) if self.are_several(value) else str(value)
+
+    def shortest(self, value: Any) -> Any:
+        return value
+
+
 def _called(path: str) -> str:
     """Return what a file or folder is called."""
     name = os.path.basename(os.path.abspath(path))

@@ -74,22 +74,7 @@ Getter = TypeVar("Getter", bound=Callable[[Any], Any])
 
 
 def figure(*marks: Any) -> Callable[[Getter], Getter]:
-    """Mark the getter of a property as a member of the JSON object.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Cells:
-    ...     cells: int
-    ...     records: int
-    ...     @property
-    ...     @figure(Share("records"))
-    ...     def cr(self) -> float:
-    ...         return self.cells / self.records
-    >>> from keyhole.core.codec import to_plain
-    >>> to_plain(Cells(2, 4))
-    {'cells': 2, 'records': 4, 'cr': 0.5}
-    """
+    """Mark the getter of a property as a member of the JSON object."""
 
     def mark(getter: Getter) -> Getter:
         getter._figure = marks  # type: ignore[attr-defined]

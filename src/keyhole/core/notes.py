@@ -59,6 +59,7 @@ WORDS: dict[str, str] = {
     "goal.relations": "relations (largest change of Cramér's V)",
     "goal.correlations": "correlations (largest change)",
     "goal.differences": "means and shares of targets (largest standardised difference)",
+    "goal.subgroups": "means within subgroups (largest standardised difference)",
     "goal.coefficients": "coefficients of models chosen from the data (share in their interval)",
     "goal.overlap": "coefficients of models chosen from the data (mean interval overlap)",
     "goal.changed": "mean number changed (low, medium, high)",

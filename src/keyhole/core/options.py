@@ -169,12 +169,6 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
     """Return the options of a verb by name, in the order of its signature.
 
     Parameters without an `Option` are not options: the data, a way to report progress.
-
-    Examples
-    --------
-    >>> def count(data, *, cutoff: Annotated[int, Option("A size.", low=1)] = 3): ...
-    >>> parameters_of(count)["cutoff"].fault(0)
-    'a whole number of at least 1'
     """
     return dict(_parameters(function))
 
@@ -319,14 +313,6 @@ def bind(function: Callable[..., Any], values: Mapping[str, Any]) -> Question:
     Inside a verb ``bind(risk, locals())`` is its first line. What is no option of the verb is
     passed over. Where a value is unfit, its default stands in the question, so that whatever looks
     further never meets it.
-
-    Examples
-    --------
-    >>> def count(data, *, cutoff: Annotated[int, Option("A size.", low=1)] = 3): ...
-    >>> bind(count, {"cutoff": 5}).cutoff
-    5
-    >>> bind(count, {"cutoff": 0}).problems
-    ('cutoff must be a whole number of at least 1. Got 0 instead.',)
     """
     known = parameters_of(function)
     before = _FOUND_BEFORE.get()

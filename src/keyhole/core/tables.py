@@ -53,18 +53,7 @@ class Table:
         )
 
     def to_text(self) -> str:
-        """Lay the table out in plain text.
-
-        Examples
-        --------
-        >>> rows = [["F1", "0.011"], ["F2", ""]]
-        >>> print(Table("Risk", ["step", "rp"], rows, ["a note"]).to_text())
-        Risk
-          step     rp
-          F1    0.011
-          F2
-          a note
-        """
+        """Lay the table out in plain text."""
         cells = [[_printable(cell) for cell in row] for row in [self.columns, *self.cells]]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         right = self.figures

@@ -117,6 +117,11 @@ _ENVIRONMENT = (
         "Remove a thing from the store, unless something uses it.",
         "remove --store ENV.db form 'Membership form'",
     ),
+    _part(
+        "adding.importing.undo",
+        "Undo a change of the store: an import, decisions, a tie or a removal.",
+        "undo --store ENV.db",
+    ),
     _part("listing.history", "List who changed what, and when.", "history --store ENV.db"),
     _part(
         "mapping.undecided.waiting",

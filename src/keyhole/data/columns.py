@@ -85,18 +85,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Codes:
-    """A column as small unsigned integers.
-
-    Parameters
-    ----------
-    values
-        One code a record, in the smallest unsigned width: code i is the i-th level, and
-        ``len(levels)`` is missing.
-    levels
-        The distinct values that are not missing, sorted.
-    has_missing
-        Whether any value is missing.
-    """
+    """A column as small unsigned integers."""
 
     values: Array
     levels: pl.Series
@@ -128,12 +117,6 @@ def encode(series: pl.Series) -> Codes:
     Levels are sorted: numbers and dates by size, text by code point, an `Enum` in the order
     of its categories. Bytes are taken by their hexadecimal text, 0.0 and -0.0 are one level,
     and NaN is missing.
-
-    Examples
-    --------
-    >>> codes = encode(pl.Series("sex", ["m", "f", None, "m"]))
-    >>> codes.values.tolist(), codes.levels.to_list(), codes.size
-    ([1, 0, 2, 1], ['f', 'm'], 3)
     """
     series = _plain(require_flat(series))
     has_missing = series.null_count() > 0

@@ -105,14 +105,6 @@ def derive_codes(
 
     The data has by column its `variable` and its `codes`, wherever these are. `empty`
     makes the array for the codes, given its length and type; on disk a mapped file.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> people = load({"age": [31, 47, None, 38]})
-    >>> variable, codes = derive_codes(people, Derivation.of("age10", "band(age, 10)"))
-    >>> codes.levels.to_list(), codes.values.tolist()
-    (['30-39', '40-49'], [0, 1, 2, 0])
     """
     held = [data.codes(name) for name in derivation.columns]
     rows = _Rows.of(held, derivation)

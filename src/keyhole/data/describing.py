@@ -30,7 +30,7 @@ class Request:
     """What the caller of `load` declared about the columns.
 
     `derived` has expressions by column; `partial` leaves out those that a file has already, and
-    those whose columns it has not.
+    those whose columns it has not. `codebook` has the `ColumnLabels` of columns.
     """
 
     columns: Sequence[str] | None = None
@@ -40,6 +40,7 @@ class Request:
     labels: Mapping[str, str] = field(default_factory=dict)
     derived: Mapping[str, str] = field(default_factory=dict)
     partial: bool = False
+    codebook: Mapping[str, Any] = field(default_factory=dict)
 
     def choose(self, names: Sequence[str], where: str) -> list[str]:
         """Return the columns to be read, in file order, or say everything that is wrong."""
@@ -75,6 +76,15 @@ class Request:
             kind=cast("Kind", self.kinds.get(name, variable.kind)),
             label=self.labels.get(name, variable.label),
         )
+
+    def labelled(self, variable: Variable, series: pl.Series) -> Variable:
+        """Return what is known of a column with the labels of the codebook, whatever its case."""
+        name = variable.name
+        same = [one for one in self.codebook if one.casefold() == name.casefold()]
+        if not same:
+            return variable
+        book = self.codebook.get(name) or self.codebook[same[0]]
+        return self.declared(book.apply(variable, series))
 
     def _name_problems(self, names: Sequence[str], where: str) -> list[str]:
         codes = self.missing_codes if isinstance(self.missing_codes, Mapping) else {}
@@ -181,7 +191,8 @@ def describe(
     request = request or Request()
     require_calendar(frame)
     variables = tuple(
-        _variable(series, request, (known or {}).get(series.name, {})) for series in frame
+        request.labelled(_variable(series, request, (known or {}).get(series.name, {})), series)
+        for series in frame
     )
     _check_measures(frame, variables, request)
     return variables
@@ -254,6 +265,7 @@ def describe_again(data: Microdata, request: Request, name: str | None = None) -
 def _redescribed(series: pl.Series, old: Variable, request: Request) -> Variable:
     codes = tuple(dict.fromkeys((*old.missing_codes, *request.codes_for(old.name))))
     variable = dataclasses.replace(request.declared(old), missing_codes=codes)
+    variable = request.labelled(variable, series)
     if codes == old.missing_codes:
         return variable
     if series.dtype == pl.String and old.parsed is None:

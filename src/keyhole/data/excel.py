@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from keyhole.core.extras import require_extra
 from keyhole.core.names import quoted
 from keyhole.data.describing import Request
 from keyhole.data.inference import without_decimals
@@ -30,6 +31,7 @@ def read_excel(path: Path, request: Request, sheet: str | None = None) -> pl.Dat
     The first row that is not blank has the names. A column of numbers and text together becomes
     text, and one of numbers without decimals whole numbers.
     """
+    require_extra("excel")
     import fastexcel
 
     try:
@@ -97,6 +99,7 @@ def _quiet() -> Iterator[None]:
 
 def write_excel(data: Microdata, path: Path) -> None:
     """Write a workbook of one sheet; text is written as text and never as a formula."""
+    require_extra("excel")
     from xlsxwriter.exceptions import FileCreateError  # type: ignore[import-untyped]
 
     _require_room(data)

@@ -135,6 +135,12 @@ def _no_such_file(path: Path) -> str:
     return f"{str(path)!r} does not exist. {offer}"
 
 
+def name_by_contents(path: Path) -> str:
+    """Name a file that has no name, as one that standard input gave: text is delimited text."""
+    held = _held(_begin(path)) or "text"
+    return f"stdin{'.csv.gz' if held == 'gzip' else _PROPER[held]}"
+
+
 def written_suffix(suffix: str) -> str:
     """Return an extension if files can be written with it, else that of Parquet."""
     try:

@@ -305,11 +305,7 @@ def require_packed(path: Path, declared: Any, chosen: Iterable[str], *, whole: b
 
 
 def _unpacked_size(file: FileIO, chunk: Any) -> int:
-    """Return what a column unpacks to: readers take room by what each page says of itself.
-
-    A page begins with a struct that has the size of what it unpacks to as its field 2, and of
-    what is stored as 3. Its values are counted in the field 1 of its field 5 or 8.
-    """
+    """Return what a column unpacks to: readers take room by what each page says of itself."""
     at = chunk.dictionary_page_offset or chunk.data_page_offset
     end = at + chunk.total_compressed_size
     size = values = 0

@@ -192,11 +192,6 @@ def guess_kind(series: pl.Series, *, labelled: bool = False, measurement: str = 
        half as many as there are records; else a measure. Other numbers are a measure.
 
     `labelled` is whether any value other than a missing code has a label.
-
-    Examples
-    --------
-    >>> guess_kind(pl.Series([1, 2, 2, 1])), guess_kind(pl.Series([1.5, 2.0]))
-    ('category', 'measure')
     """
     dtype = series.dtype
     if dtype.is_temporal():

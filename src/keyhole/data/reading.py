@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 from keyhole.core.apart import is_everything_apart
 from keyhole.core.expressions import Derivations
-from keyhole.core.kinds import MissingCodes, Text, WordsByColumn
+from keyhole.core.kinds import File, MissingCodes, Text, WordsByColumn
 from keyhole.core.options import Option, documented
+from keyhole.data.codebook import read_codebook
 from keyhole.data.columns import KINDS, ROLES
 from keyhole.data.deriving import derivations_of, with_derived
 from keyhole.data.describing import Request, describe, describe_again, describe_text
@@ -58,6 +59,15 @@ DeriveOption = Annotated[
         kind=Derivations(),
     ),
 ]
+CodebookOption = Annotated[
+    str | os.PathLike[str] | None,
+    Option(
+        "Labels of columns and values: the .csv dictionary of the ACS, DDI (.xml), SPSS or Stata "
+        "syntax (.sps, .do), or .json.",
+        kind=File(),
+        metavar="CODEBOOK",
+    ),
+]
 SheetOption = Annotated[str | None, Option("The sheet of an Excel workbook; by default the first.")]
 
 
@@ -85,6 +95,7 @@ def load(
     encoding: EncodingOption = None,
     delimiter: DelimiterOption = None,
     sheet: SheetOption = None,
+    codebook: CodebookOption = None,
     derive: DeriveOption = None,
     partial: bool = False,
 ) -> Microdata:
@@ -121,7 +132,7 @@ def load(
     >>> data.column("age").to_list(), data.role("key")
     ([34, None, 51], ('age',))
     """
-    request = request_of(columns, roles, missing_codes, kinds, labels, derive, partial)
+    request = request_of(columns, roles, missing_codes, kinds, labels, derive, partial, codebook)
     delimiter = "\t" if delimiter in ("tab", r"\t") else delimiter
     if isinstance(source, Microdata):
         data = describe_again(source, request, name)
@@ -172,6 +183,7 @@ def request_of(
     labels: Any = None,
     derive: Any = None,
     partial: bool = False,
+    codebook: Any = None,
 ) -> Request:
     """Read what a caller of `load` declares about the columns."""
     if columns is not None and not isinstance(columns, Iterable):
@@ -187,6 +199,7 @@ def request_of(
         {column: str(label) for column, label in _by_name(labels, "labels").items()},
         {one.name: str(one.tree) for one in derivations_of(derive)},
         partial,
+        {} if codebook is None else read_codebook(codebook),
     )
 
 

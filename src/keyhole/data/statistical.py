@@ -212,10 +212,7 @@ def write_transport(data: Microdata, path: Path) -> None:
 
 
 def _stays_old(data: Microdata, frame: pl.DataFrame) -> bool:
-    """Whether version 5 of the transport format can hold what was read in it.
-
-    It does not count its records: those at its end that are blank text would not be seen.
-    """
+    """Whether version 5 of the transport format can hold what was read in it."""
     old = data.origin.suffix == ".xpt" and data.origin.version == 5
     text = all(dtype == pl.String for dtype in frame.dtypes)
     blank = text and frame.height > 0 and not any(frame.row(-1))
@@ -396,13 +393,7 @@ def _untagged(series: pl.Series, variable: Variable, name: str) -> pl.Series:
 
 
 def _require_written(path: Path, name: str, data: Microdata) -> None:
-    """Say so unless a file holds all the records that were written.
-
-    The writer overlooks a disk that refuses: what is refused is left out, in silence. So a file is
-    read back, before it gets its name. Every record of SPSS, Stata and SAS transport takes its
-    place in the file, so if all are found nothing before the last is left out. Only Stata has
-    something after it, and says at which byte it ends.
-    """
+    """Say so unless a file holds all the records that were written."""
     records = None
     with suppress(FileError):
         records = len(read_with_metadata(path, name, None, usecols=[data.names[0]])[0])

@@ -312,13 +312,7 @@ class TextFile:
         return frame.rename(dict(zip(frame.columns, chosen, strict=True)))
 
     def batches(self, chosen: Sequence[str], size: int) -> Iterator[Any]:
-        """Yield Arrow's batches of the chosen columns of a file, each of about so many bytes.
-
-        Raises
-        ------
-        TooLongError
-            If it does not parse, which it may do in larger pieces.
-        """
+        """Yield Arrow's batches of the chosen columns of a file, each of about so many bytes."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -338,11 +332,7 @@ class TextFile:
                 raise self._fault() from None
 
     def _options(self, chosen: Sequence[str], kind: Any, block: int) -> dict[str, Any]:
-        """Return how PyArrow is to parse: every chosen column as text, empty cells as null.
-
-        PyArrow's parser, since it refuses rows with too few cells, where others fill them up.
-        Columns go under their places, because any text may be a name.
-        """
+        """Return how PyArrow is to parse: every chosen column as text, empty cells as null."""
         from pyarrow import csv as arrow_csv
 
         places = {column: str(place) for place, column in enumerate(self.names)}

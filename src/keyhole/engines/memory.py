@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,13 +17,13 @@ import numpy.typing as npt
 
 from keyhole.data.columns import Codes
 from keyhole.engines.protocol import Missing, Records, Spectrum, Tally
-from keyhole.engines.resources import WORKERS
+from keyhole.engines.resources import WORKERS, in_threads
 from keyhole.engines.storage import MEMORY, Storage, copied, parts
 from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.packing import Layout, layout, pack
 
 if TYPE_CHECKING:
-    from keyhole.engines.partition import DistinctPatterns, Partition, PatternTable
+    from keyhole.engines.partition import DistinctPatterns, OpenCells, Partition, PatternTable
 
 
 class MemoryEngine:
@@ -55,16 +56,29 @@ class MemoryEngine:
         """Return the numbers of the columns named, by which a `Partition` knows them."""
         return [self._index[name] for name in names]
 
-    def partition(self, keys: Sequence[str], *, cutoff: int, workers: int = 1) -> Partition:
-        """Return a partition of the records by the key, to be refined step by step."""
-        from keyhole.engines.partition import Partition
+    def open_cells(self, keys: Sequence[str], more: Sequence[str], *, cutoff: int) -> OpenCells:
+        """Return the cells of a key as far as more variables could change who is at risk."""
+        from keyhole.engines.partition import OpenCells
 
-        base = self._patterns()
-        rows, weights = copied(base.rows, self.storage), copied(base.weights, self.storage)
-        out = Partition(rows, weights, self._plan, cutoff, workers, self.storage)
-        if keys:
-            out.refine(self.numbers(keys))
-        return out
+        keyed, joining = self.numbers(keys), self.numbers(more)
+        return OpenCells(self._patterns(), keyed, joining, self.sizes, cutoff)
+
+    def count_cells(self, sets: Iterable[frozenset[int]]) -> dict[frozenset[int], int]:
+        """Count the cells of many sets of columns, given by number; those alike share the work."""
+        from keyhole.engines.partition import CellCounter
+
+        often = Counter(v for one in sets for v in one)
+        rank = {v: i for i, (v, _) in enumerate(often.most_common())}
+        paths = sorted(sorted(rank[v] for v in one) for one in sets)
+        names, patterns = list(rank), self._patterns()
+        found = in_threads(
+            lambda some: CellCounter(patterns, self.sizes).count(some),
+            [
+                [[names[i] for i in path] for path in paths[some]]
+                for some in parts(len(paths), -(-len(paths) // WORKERS) or 1)
+            ],
+        )
+        return {numbers: cells for several in found for numbers, cells in several}
 
     def _patterns(self) -> DistinctPatterns:
         if self._base is None:
@@ -81,8 +95,12 @@ class MemoryEngine:
     def _refined(self, keys: Sequence[int], cutoff: int) -> Partition:
         held = self._partition
         if held is None or held[0] != cutoff or not held[1].variables <= set(keys):
-            held = (cutoff, self.partition((), cutoff=cutoff, workers=WORKERS))
-            self._partition = held
+            from keyhole.engines.partition import Partition
+
+            base = self._patterns()
+            rows, weights = copied(base.rows, self.storage), copied(base.weights, self.storage)
+            whole = Partition(rows, weights, self._plan, cutoff, WORKERS, self.storage)
+            held = self._partition = (cutoff, whole)
         more = [v for v in keys if v not in held[1].variables]
         if more:
             held[1].refine(more)
@@ -119,14 +137,45 @@ class MemoryEngine:
         """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
         return self.measure(keys, missing=missing).sizes()
 
-    def by_cell(self, keys: Sequence[str]) -> tuple[Ints, Tags]:
+    def by_cell(
+        self, keys: Sequence[str], beside: Sequence[str] = ()
+    ) -> tuple[Ints, Tags, dict[str, tuple[Words, Ints]]]:
         """Return where each cell of a key starts, and the records in the order of their cells.
 
-        They are sorted by compiled code, which is loaded for what is then counted in the cells.
+        Where the columns `beside` fit one word with the key and the number of the record they are
+        sorted along: by column the words in that order, and the shift and bits of its codes.
+        Sorted is by compiled code, which is loaded for what is then counted in the cells.
         """
-        columns = [self._columns[v] for v in self.numbers(keys)]
-        cells = RecordCells(columns, storage=self.storage, compiled=True)
-        return cells.starts, cells.tags
+        from keyhole.engines.partition import sort_in_threads
+        from keyhole.kernels.cells import word_starts
+
+        columns = [self._columns[v] for v in self.numbers([*keys, *beside])]
+        own = len(keys)
+        plan, tag_bits = layout([c.size for c in columns]), self.records.bit_length()
+        if not beside or plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
+            cells = RecordCells(columns[:own], storage=self.storage, compiled=True)
+            return cells.starts, cells.tags, {}
+        at = np.cumsum([tag_bits, *plan.bits[own:], *plan.bits[:own]])
+        shift = np.concatenate([at[-own - 1 : -1], at[: len(beside)]])
+        words = self.storage.empty(self.records, np.uint64)
+
+        def join(some: slice) -> None:
+            words[some] = np.arange(some.start, some.stop)
+            for column, to in zip(columns, shift.tolist(), strict=True):
+                words[some] |= column.values[some].astype(np.uint64) << np.uint64(to)
+
+        in_threads(join, list(parts(self.records, 1 << 16)))
+        low = int(at[len(beside)])
+        sort_in_threads(words, self.storage, low, int(at[-1]) - low)
+
+        starts = self.storage.empty(self.records + 1, np.int64)
+        count = word_starts(words, low, starts)
+        tags: Tags = self.storage.empty(self.records, np.int32)
+        for some in parts(self.records, 1 << 16):
+            tags[some] = words[some] & np.uint64((1 << tag_bits) - 1)
+        places = np.column_stack([shift, plan.bits])
+        found = {name: (words, places[i]) for i, name in enumerate((*keys, *beside))}
+        return starts[: count + 1], tags, found
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         from keyhole.engines.partition import PatternTable
@@ -327,9 +376,9 @@ def _sorted_words(
     for some in parts(len(rows)):
         words[some] = words[some] << np.uint64(tag_bits) | tags[some].astype(np.uint64)
     if bits:
-        from keyhole.kernels.cells import sort_words
+        from keyhole.engines.partition import sort_in_threads
 
-        sort_words(words, storage.empty(len(words), np.uint64), tag_bits, bits)
+        sort_in_threads(words, storage, tag_bits, bits)
     else:
         words.sort()
     for some in parts(len(rows)):

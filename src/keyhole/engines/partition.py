@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.engines.protocol import Tally
-from keyhole.engines.resources import WORKERS, in_threads
+from keyhole.engines.resources import ROWS_TO_SHARE, WORKERS, in_threads
 from keyhole.engines.storage import MEMORY, Storage, copied, parts
-from keyhole.kernels import cells, leave_one_out
+from keyhole.kernels import cells, crosstab, leave_one_out, rungs
 from keyhole.kernels.arrays import Ints, Words
-from keyhole.kernels.fields import join, part
+from keyhole.kernels.fields import in_order, join, part
 from keyhole.kernels.packing import Layout
 
 Tags = npt.NDArray[np.int32]
@@ -22,6 +23,8 @@ Tags = npt.NDArray[np.int32]
 
 def spans(starts: Ints, workers: int = WORKERS) -> list[Ints]:
     """Cut the cells into one span a worker, of about as many rows each."""
+    if workers == 1 or starts[-1] < ROWS_TO_SHARE:
+        return [np.array([0, len(starts) - 1], dtype=np.int64)] if len(starts) > 1 else []
     goals = np.linspace(0, starts[-1], workers + 1)[1:-1]
     cuts = [0, *np.searchsorted(starts, goals).tolist(), len(starts) - 1]
     return [
@@ -71,7 +74,7 @@ def sort(
         return
     digits = plan.digits(variables)
     spare = spare or tuple(storage.empty(one.shape, one.dtype) for one in (rows, tags))
-    if len(starts) == 2 and workers > 1 and len(digits):
+    if len(starts) == 2 and workers > 1 and len(digits) and len(rows) >= ROWS_TO_SHARE:
         mask, one = plan.digit_mask(digits[0]), np.array([0, 1], dtype=np.int64)
         cells.sort_cells(rows, tags, starts, one, mask, digits[:1], *spare)
         starts, digits = cells.bounds(rows, mask), digits[1:]
@@ -90,8 +93,13 @@ def sort_as_words(
     if plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
         return False
     masks, shifts = plan.moves(variables)
-    joined = joined_words(rows, tags, masks, shifts, tag_bits, storage)
-    joined.sort()
+    joined = storage.empty(len(rows), np.uint64)
+
+    def fill(some: slice) -> None:
+        joined[some] = join(rows[some], tags[some], masks, shifts, tag_bits)
+
+    in_threads(fill, list(parts(len(rows))))
+    sort_in_threads(joined, storage)
     pairs = zip(masks.tolist(), shifts.tolist(), strict=True)
     back = np.array([m << s if s >= 0 else m >> -s for m, s in pairs], dtype=np.uint64)
     in_threads(
@@ -101,23 +109,42 @@ def sort_as_words(
     return True
 
 
-def joined_words(
-    rows: Words, tags: Tags, masks: Words, shifts: Ints, tag_bits: int, storage: Storage
-) -> Words:
-    """Return one word a row: its fields moved, and its tag below them."""
-    joined = storage.empty(len(rows), np.uint64)
+def sort_in_threads(words: Words, storage: Storage, low: int = 0, bits: int = 0) -> None:
+    """Sort words in place: two halves side by side, which two threads then merge.
 
-    def fill(some: slice) -> None:
-        joined[some] = join(rows[some], tags[some], masks, shifts, tag_bits)
+    With `bits`, only so many from `low` on are looked at, and equal words keep their order.
+    """
+    if len(words) < ROWS_TO_SHARE or WORKERS == 1:
+        halves = [words]
+    else:
+        halves = [words[: len(words) // 2], words[len(words) // 2 :]]
+    spare = storage.empty(len(words) if bits or len(halves) > 1 else 0, np.uint64)
 
-    in_threads(fill, list(parts(len(rows))))
-    return joined
+    def work(half: int) -> None:
+        if bits:
+            to = slice(0, len(halves[0])) if half == 0 else slice(len(halves[0]), None)
+            cells.sort_words(halves[half], spare[to], low, bits)
+        else:
+            halves[half].sort()
+
+    in_threads(work, range(len(halves)))
+    if len(halves) == 1:
+        return
+    mask = np.uint64(((1 << bits) - 1) << low if bits else (1 << 64) - 1)
+    in_threads(
+        lambda some: cells.merge_words(*halves, mask, spare, some.start, some.stop),
+        list(parts(len(words), -(-len(words) // WORKERS))),
+    )
+    for some in parts(len(words)):
+        words[some] = spare[some]
 
 
 Weights = npt.NDArray[np.int32]
 
 # Variables left out against one sort of all the others; more would leave cells too large.
 PART_SIZE = 4
+# Fewer patterns than this are not worth several sorts.
+FEW_ROWS = 1 << 13
 
 
 class Partition:
@@ -142,16 +169,6 @@ class Partition:
         self._starts = np.array([0, len(rows)], dtype=np.int64)
         self._settled_cells = self._settled_at_risk = 0
         self.variables: frozenset[int] = frozenset()
-
-    def refined(self, variables: Sequence[int]) -> Partition:
-        """Return a copy split further by these variables."""
-        rows, weights = copied(self._rows, self._storage), copied(self._weights, self._storage)
-        copy = Partition(rows, weights, self._plan, self._cutoff, self._workers, self._storage)
-        # Never changed in place, only replaced.
-        copy._starts, copy.variables = self._starts, self.variables
-        copy._settled_cells, copy._settled_at_risk = self._settled_cells, self._settled_at_risk
-        copy.refine(variables)
-        return copy
 
     def refine(self, variables: Sequence[int]) -> None:
         """Split the cells further by these variables."""
@@ -184,29 +201,6 @@ class Partition:
             self._settled_at_risk += at_risk
         starts[count] = left
         self._rows, self._weights, self._starts = rows[:left], weights[:left], starts[: count + 1]
-
-    def tally(self, records: int) -> Tally:
-        """Tally the partition as it stands."""
-        starts, at_risk = self._starts, self._settled_at_risk
-        held = len(starts) - 1 if len(self._weights) else 0
-        for some in parts(held):
-            begins = starts[some]
-            rows = slice(int(begins[0]), int(starts[some.stop]))
-            sizes = np.add.reduceat(self._weights[rows], begins - begins[0], dtype=np.int64)
-            at_risk += int(sizes[sizes < self._cutoff].sum())
-        return Tally(records, self._settled_cells + held, at_risk)
-
-    def tally_joint(self, variables: Sequence[int], records: int) -> Tally:
-        """Tally what splitting by all these variables together would give."""
-        plan, tag_bits = self._plan, int(self._weights.max(initial=0)).bit_length()
-        if plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
-            return self.refined(variables).tally(records)
-        masks = plan.mask(self.variables.union(variables))
-        where = np.zeros(1, dtype=np.int64)
-        joined = joined_words(self._rows, self._weights, masks, where, tag_bits, self._storage)
-        joined.sort()
-        found, at_risk = cells.tally_runs(joined, tag_bits, self._cutoff)
-        return Tally(records, self._settled_cells + found, self._settled_at_risk + at_risk)
 
     def tally_splits(self, candidates: Sequence[int], sizes: Ints, records: int) -> list[Tally]:
         """Tally what each candidate alone would split the partition into."""
@@ -243,7 +237,7 @@ class DistinctPatterns:
         storage: Storage = MEMORY,
     ) -> None:
         self.rows, self.weights, self.plan, self.variables = rows, weights, plan, variables
-        self._storage = storage
+        self.storage = storage
 
     @classmethod
     def of(
@@ -266,8 +260,8 @@ class DistinctPatterns:
 
     def merged(self, variables: frozenset[int]) -> DistinctPatterns:
         """Return the distinct patterns of fewer variables."""
-        rows, weights = copied(self.rows, self._storage), copied(self.weights, self._storage)
-        return DistinctPatterns.of(rows, weights, self.plan, variables, self._storage)
+        rows, weights = copied(self.rows, self.storage), copied(self.weights, self.storage)
+        return DistinctPatterns.of(rows, weights, self.plan, variables, self.storage)
 
     def tally(self, records: int, cutoff: int) -> Tally:
         """Tally the cells that the patterns are."""
@@ -281,12 +275,13 @@ class DistinctPatterns:
         """Tally the patterns with each removable variable left out in turn."""
         whole = self.tally(records, cutoff)
         dealt = sorted(removable, key=lambda v: -int(self.plan.bits[v]))
-        parts = _parts(len(dealt))
+        parts = _parts(len(dealt)) if len(self.rows) > FEW_ROWS else [(0, len(dealt))]
         # Dealt like cards, so that what each part leaves splits about as well.
         dealt = [v for i in range(len(parts)) for v in dealt[i :: len(parts)]]
         if self.plan.words == 1:
             # Each part sorts single words, which one thread does best.
-            found = in_threads(lambda part: self._without(dealt, part, cutoff, 1), parts)
+            work = len(self.rows) * len(dealt)
+            found = in_threads(lambda part: self._without(dealt, part, cutoff, 1), parts, work)
         else:
             # Wide rows: one copy at a time, its cells shared by the threads.
             found = [self._without(dealt, part, cutoff, WORKERS) for part in parts]
@@ -305,7 +300,7 @@ class DistinctPatterns:
         keep, digits = plan.mask(kept), [plan.digits([v]) for v in dealt]
         masks = np.array([plan.mask([v]) for v in dealt])
         digit_starts = np.cumsum([0] + [len(d) for d in digits])
-        storage = self._storage
+        storage = self.storage
         rows, weights = copied(self.rows, storage), copied(self.weights, storage)
         spare = storage.empty(rows.shape, rows.dtype), storage.empty(weights.shape, weights.dtype)
         arrays, whole = (rows, weights, *spare), np.array([0, len(rows)], dtype=np.int64)
@@ -334,6 +329,144 @@ def _parts(count: int) -> list[tuple[int, int]]:
     parts = max(2, -(-count // PART_SIZE)) if count > 1 else 1
     cuts = np.linspace(0, count, parts + 1).round().astype(int).tolist()
     return list(itertools.pairwise(cuts))
+
+
+class OpenCells:
+    """The cells of a set of variables that more variables could still split into small ones.
+
+    Rows are the distinct patterns of the cell and of the variables that may join (`open`). Cells
+    that stay small, or can never become small, are dropped; `at_risk` counts the former.
+    """
+
+    def __init__(
+        self,
+        patterns: DistinctPatterns,
+        variables: Sequence[int],
+        more: Sequence[int],
+        sizes: Ints,
+        cutoff: int,
+    ) -> None:
+        self._storage, self._sizes, self._cutoff, self.at_risk = patterns.storage, sizes, cutoff, 0
+        weights = self._storage.empty(len(patterns.weights), np.int32)
+        for some in parts(len(weights)):
+            np.minimum(patterns.weights[some], cutoff, out=weights[some])
+        self._rows, self._weights = patterns.rows, weights
+        self._starts = np.array([0, len(weights)], dtype=np.int64)
+        plan = patterns.plan
+        fields = np.column_stack([plan.word, plan.shift, plan.bits])
+        self._fields = {v: fields[v] for v in (*variables, *more)}
+        self._regroup(variables, more)
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """The variables that may join."""
+        return tuple(self._fields)
+
+    def narrowed(self, variables: Sequence[int], more: Sequence[int]) -> OpenCells:
+        """Return the cells split by some variables, to which only `more` may join."""
+        made = copy.copy(self)
+        made._regroup(variables, more)
+        return made
+
+    def _regroup(self, variables: Sequence[int], more: Sequence[int]) -> None:
+        """Lay the rows out anew, sort them, merge equal ones and drop the cells that are settled.
+
+        From the lowest bits up: the weight, what may join, what splits, the cell until now.
+        """
+        fields = [*more, *variables]
+        sizes = [self._cutoff + 1, *(int(self._sizes[v]) for v in fields), len(self._starts) - 1]
+        plan, storage = in_order(sizes), self._storage
+        places = np.column_stack([plan.word, plan.shift, plan.bits])
+        moves: dict[tuple[int, int, int], int] = {}
+        for v, (to, shift, bits) in zip(fields, places[1:-1].tolist(), strict=True):
+            word, at, _ = self._fields[v].tolist()
+            move = (word, to, shift - at)
+            moves[move] = moves.get(move, 0) | ((1 << bits) - 1) << at
+        rows = storage.empty((len(self._rows), plan.words), np.uint64)
+        rungs.lay_out(
+            self._rows, self._weights, self._starts,
+            np.array(list(moves.values()), dtype=np.uint64),
+            np.array(list(moves), dtype=np.int64).reshape(-1, 3), places[-1], rows,
+        )  # fmt: skip
+        if plan.words > 1:
+            rows = rows[np.lexsort(rows.T)]
+        elif int(plan.shift[-1] + plan.bits[-1]) <= 32:  # half the bits take half the time
+            rows[:, 0] = np.sort(rows[:, 0].astype(np.uint32))
+        else:
+            rows[:, 0].sort()
+        weights, starts = (
+            storage.empty(len(rows) + n, k) for n, k in ((0, np.int32), (1, np.int64))
+        )
+        for some in parts(len(rows)):
+            weights[some] = rows[some, 0] & np.uint64((1 << int(plan.bits[0])) - 1)
+        last = len(sizes) - 1
+        cell, whole = (plan.mask(range(n, last + 1)) for n in (1 + len(more), 1))
+        left, cells, small = rungs.settle_cells(rows, weights, cell, whole, self._cutoff, starts)
+        self._rows, self._weights, self._starts = rows[:left], weights[:left], starts[: cells + 1]
+        self._fields = {v: places[1 + i] for i, v in enumerate(more)}
+        self.at_risk += small
+
+    def joint(self) -> int:
+        """Return the records in small cells if everything that may join did."""
+        small = (self._weights[some] for some in parts(len(self._weights)))
+        return self.at_risk + sum(int(one[one < self._cutoff].sum()) for one in small)
+
+    def split(self, most: int) -> list[int]:
+        """Return the records in small cells with each variable that may join, about, if > most."""
+        fields = np.array(list(self._fields.values()), dtype=np.int64).reshape(-1, 3)
+        span = np.array([0, len(self._starts) - 1], dtype=np.int64)
+        found = cells.tally_splits(
+            self._rows, self._weights, self._starts, span, fields,
+            self._sizes[list(self._fields)], self._cutoff, most - self.at_risk,
+        )  # fmt: skip
+        return [self.at_risk + int(x) for x in found[:, 1]]
+
+
+class CellCounter:
+    """Counts the cells of sets of variables, one after the other, from what they begin with alike.
+
+    Each pattern has the number of its cell for every beginning of the last set.
+    """
+
+    def __init__(self, patterns: DistinctPatterns, sizes: Ints) -> None:
+        self._patterns, self._sizes = patterns, sizes
+        plan = patterns.plan
+        self._fields = np.column_stack([plan.word, plan.shift, plan.bits])
+        self._held, self._used = np.zeros(0, dtype=np.int32), 0
+
+    def count(self, paths: Iterable[Sequence[int]]) -> list[tuple[frozenset[int], int]]:
+        """Return the number of cells of each set; those that begin alike should stand together."""
+        rows, found = self._patterns.rows, []
+        every = self._patterns.storage.empty(len(rows), np.int32)
+        every[:] = 0
+        whole = min(1, len(rows))
+        stack: list[tuple[int, npt.NDArray[np.int32], int]] = [(-1, every, whole)]
+        for path in paths:
+            alike = 0
+            while alike < min(len(stack), len(path)) - 1 and stack[alike + 1][0] == path[alike]:
+                alike += 1
+            del stack[alike + 1 :]
+            for v in path[alike:-1]:
+                stack.append((v, *self._split(*stack[-1][1:], v)))
+            found.append((frozenset(path), self._last(*stack[-1][1:], path[-1]) if path else whole))
+        return found
+
+    def _split(self, numbers: Tags, count: int, v: int) -> tuple[Tags, int]:
+        places = count * int(self._sizes[v])
+        if places > len(self._held) or self._used > 1 << 30:
+            self._held, self._used = self._patterns.storage.empty(places, np.int32), 0
+            self._held[:] = 0
+        out = self._patterns.storage.empty(len(numbers), np.int32)
+        given = (self._patterns.rows, self._fields[v], numbers, int(self._sizes[v]))
+        count = crosstab.split_cells(*given, self._held, self._used, out)
+        self._used += count
+        return out, count
+
+    def _last(self, numbers: Tags, count: int, v: int) -> int:
+        places = count * int(self._sizes[v])
+        met = np.zeros(places // 64 + 1, dtype=np.uint64)
+        given = (self._patterns.rows, self._fields[v], numbers, int(self._sizes[v]))
+        return int(crosstab.count_split(*given, met))
 
 
 class PatternTable:

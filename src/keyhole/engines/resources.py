@@ -79,6 +79,8 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 WORKERS = os.cpu_count() or 1
+ROWS_TO_SHARE = 1 << 15
+"""Fewer rows than this are counted sooner by one thread than shared out."""
 # In so many turns each thread takes its share of many items: uneven ones come out even.
 _TURNS = 64
 
@@ -90,13 +92,13 @@ def workers() -> int:
     return 1 if inside else WORKERS
 
 
-def in_threads(work: Callable[[A], T], items: Sequence[A]) -> list[T]:
-    """Work on the items on as many threads as there are cores.
+def in_threads(work: Callable[[A], T], items: Sequence[A], rows: int = ROWS_TO_SHARE) -> list[T]:
+    """Work on the items on as many threads as there are cores, unless they have few rows in all.
 
     Where there are many they are handed out some at a time: to hand out each takes longer than
     to look at a pair of short columns.
     """
-    if len(items) < 2:
+    if len(items) < 2 or rows < ROWS_TO_SHARE:
         return [work(item) for item in items]
     threads = workers()
     size = max(1, len(items) // (threads * _TURNS))

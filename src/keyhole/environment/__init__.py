@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from keyhole.environment.store import open_store as open_store
 
 _MODULES = {
-    "adding.adding": "add_form add_forms add_source add_target captured_again place",
+    "adding.adding": "add_form add_forms add_source add_target captured_again decide place",
     "adding.decisions": "proposals_to_toml read_decision_file",
-    "adding.importing": "import_files",
+    "adding.importing": "import_files undo",
+    "adding.placing": "tie_codings",
     "adding.proposals": "propose",
-    "adding.tying": "tie_codings",
     "codings.graph": "CodingGraph",
     "codings.joins": "compatibility mint",
     "exchange": "example_environment read_environment write_environment",

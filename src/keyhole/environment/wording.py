@@ -13,7 +13,7 @@ LONGEST = 60
 """Characters of a name that are shown; a longer one is cut."""
 
 
-def short(text: str) -> str:
+def short(text: str, most: int = LONGEST) -> str:
     """Cut a long name or text for a table.
 
     Examples
@@ -21,7 +21,7 @@ def short(text: str) -> str:
     >>> short("sex"), len(short("a" * 200)), short("a" * 200)[-2:]
     ('sex', 60, 'a…')
     """
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def require_none(problems: Iterable[str], kind: type[InputError] = InputError) -> None:

@@ -43,7 +43,9 @@ from keyhole.errors import OptionError
 from keyhole.exposure.attributes_cells import (
     DRAWN,
     AttributeCells,
+    LearntCells,
     ToldColumn,
+    learn,
     sensitive_by_role,
 )
 from keyhole.exposure.attribution import against, spread_of
@@ -323,7 +325,13 @@ def _by_role(data: Records, keys: Sequence[str]) -> tuple[str, ...]:
 def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attributes:
     keys, cutoff = question.keys, question.cutoff
     cells = AttributeCells.by_column(data, keys, names)
-    learnt = in_threads(lambda name: _learnt(cells[name], name, question), names)
+    ordered = {name: _ordered(data, name, question.distance) for name in names}
+    told = learn([cells[name].values(name, ordered[name]) for name in names], question.diversity)
+    learnt = in_threads(
+        lambda of: _learnt(cells[of[0]], *of, ordered[of[0]], question),
+        list(zip(names, told, strict=True)),
+        data.records * len(names),
+    )
     found = {name: one for name, (one, _) in zip(names, learnt, strict=True)}
     alone = {name: flags for name, (_, flags) in zip(names, learnt, strict=True)}
     sizes = cells[names[0]].sizes
@@ -349,18 +357,19 @@ def _remarks(data: Records, found: Mapping[str, LearntColumn]) -> Iterator[str]:
         yield "how near numbers lie together is not measured on Spark, where their values stay"
 
 
-def _learnt(cells: AttributeCells, name: str, question: Question) -> tuple[LearntColumn, Flags]:
+def _ordered(data: Records, name: str, distance: Distance) -> int:
+    """Return how many values of a column are in order, 0 if distances do not go by the order."""
+    by_kind = data.variable(name).kind in ("measure", "date")
+    in_order = by_kind if distance == "auto" else distance == "ordered"
+    return len(data.codes(name).levels) if in_order else 0
+
+
+def _learnt(
+    cells: AttributeCells, name: str, found: LearntCells, ordered: int, question: Question
+) -> tuple[LearntColumn, Flags]:
     """Return what the cells tell of a column, and which of them are homogeneous."""
     data, sizes = cells.data, cells.sizes
-    kind = data.variable(name).kind
-    in_order = (
-        kind in ("measure", "date")
-        if question.distance == "auto"
-        else (question.distance == "ordered")
-    )
-    ordered = len(data.codes(name).levels) if in_order else 0
-    found = cells.learnt(name, question.diversity, ordered)
-    distances = found.moved if in_order else found.equal
+    distances = found.moved if ordered else found.equal
     limits: list[tuple[str, float, Flags]] = [
         ("distinct l of", question.diversity, found.distinct < question.diversity),
         ("entropy l of", question.diversity, np.exp(found.entropy) < question.diversity - 1e-9),
@@ -369,12 +378,12 @@ def _learnt(cells: AttributeCells, name: str, question: Question) -> tuple[Learn
         ("t of", question.closeness, distances > question.closeness + 1e-12),
         ("β of", question.likeness, found.gain > question.likeness + 1e-12),
     ]  # fmt: skip
-    has_numbers = kind == "measure" and backend_of(data).is_here
+    has_numbers = data.variable(name).kind == "measure" and backend_of(data).is_here
     learnt = LearntColumn(
         **cells.told(found, question.cutoff),
         l=Diversity(int(found.distinct.min()), float(np.exp(found.entropy.min()))),
         t_closeness=found.furthest(ordered),
-        distance="ordered" if in_order else "equal",
+        distance="ordered" if ordered else "equal",
         beta=float(found.gain.max()),
         cap=float(found.squares.sum() / data.records),
         short=tuple(
@@ -421,7 +430,7 @@ def _grid(
     down, across = sorted(sides, key=lambda name: -sides[name])[:2]
     told = np.where(alone[worst] & (cells.sizes >= cutoff), cells.sizes, 0)
     width = sides[across]
-    y, x = (cells.key_codes[name] for name in (down, across))
+    y, x = (cells.key_codes[:, cells.keys.index(name)] for name in (down, across))
     total, those = (
         np.bincount(y * width + x, weights=w).astype(np.int64) for w in (cells.sizes, told)
     )

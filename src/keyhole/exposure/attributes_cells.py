@@ -18,8 +18,9 @@ from keyhole.core.marks import COUNT, WHEN_SET, Share
 from keyhole.core.tables import Table
 from keyhole.engines import MemoryEngine, Records
 from keyhole.engines.choose import backend_of, engine_of, local_engine
+from keyhole.engines.partition import spans
 from keyhole.engines.resources import in_threads
-from keyhole.kernels.arrays import Array, Flags, Floats, Ints, Numbers
+from keyhole.kernels.arrays import Array, Flags, Floats, Ints, Numbers, Words
 from keyhole.results import share
 
 LEVELS_SHOWN = 10
@@ -64,14 +65,29 @@ class ToldColumn(Figures):
         return self.homogeneous if self.base_rate < 1 else 0.0
 
 
+class CellValues(NamedTuple):
+    """Where cells start, a column's codes in their order, and the records of each row.
+
+    `words` gives the words that the codes are in, and their shift and bits; `kinds` is the number
+    of codes, `ordered` how many of them, from 0 on, are in order. Without `held` each row is one
+    record.
+    """
+
+    starts: Ints
+    words: Callable[[], tuple[Words, Ints]]
+    kinds: int
+    ordered: int = 0
+    held: Numbers = np.empty(0, dtype=np.int32)
+
+
 class LearntCells(NamedTuple):
     """The records of each code of a column, and what each cell tells: see `learn_by_cell`."""
 
     total: Ints
-    distinct: Ints
-    value: Ints
-    most: Ints
-    rest: Ints
+    distinct: Numbers
+    value: Numbers
+    most: Numbers
+    rest: Numbers
     entropy: Floats
     squares: Floats
     equal: Floats
@@ -85,17 +101,53 @@ class LearntCells(NamedTuple):
         return float(known.max()) if len(known) else None
 
 
+def as_words(codes: Array) -> tuple[Words, Ints]:
+    """Return codes as words that hold nothing else."""
+    return codes.astype(np.uint64), np.array([0, 63])
+
+
+def learn(columns: Sequence[CellValues], level: int = 1) -> list[LearntCells]:
+    """Find what cells tell of columns, on threads that share columns and cells."""
+    from keyhole.kernels.attributes import count_values, learn_by_cell
+
+    def begin(one: CellValues) -> tuple[tuple[Words, Ints], LearntCells, Numbers, Floats]:
+        words, cells = one.words(), len(one.starts) - 1
+        total = count_values(*words, one.held, one.kinds)
+        counted, shared = np.empty((4, cells), np.int32), np.empty((5, cells))
+        return words, LearntCells(total, *counted, *shared), counted, shared
+
+    def fill(task: tuple[int, Ints]) -> None:
+        one, (words, found, counted, shared) = columns[task[0]], begun[task[0]]
+        given = (one.starts, *words, one.held, task[1], found.total, level, one.ordered)
+        learn_by_cell(*given, counted, shared)
+
+    rows = sum(int(one.starts[-1]) for one in columns)
+    begun = in_threads(begin, columns, rows)
+    in_threads(
+        fill, [(i, some) for i, one in enumerate(columns) for some in spans(one.starts)], rows
+    )
+    return [one[1] for one in begun]
+
+
 class AttributeCells:
     """The cells of a key in order, with the values of sensitive columns in them."""
 
-    def __init__(self, data: Records, keys: Sequence[str], name: str | None = None) -> None:
+    def __init__(
+        self,
+        data: Records,
+        keys: Sequence[str],
+        beside: Sequence[str] = (),
+        name: str | None = None,
+    ) -> None:
         """Sort records into cells; without records here, patterns of the key and one column."""
         self.data, self.keys = data, tuple(keys)
         self._codes: Callable[[str], Array]
-        self._of_records = name is None
+        self._sorted: Mapping[str, tuple[Words, Ints]] = {}
+        self.held = CellValues._field_defaults["held"]
         if name is None:
-            self.starts, self.rows = local_engine(data, keys).by_cell(keys)
-            self.held = np.ones(len(self.rows), dtype=np.int32)
+            self.starts, self.rows, self._sorted = local_engine(data, (*keys, *beside)).by_cell(
+                keys, beside
+            )
             self._codes = lambda name: data.codes(name).values
         else:
             table = engine_of(data, (*keys, name)).patterns((*keys, name))
@@ -112,42 +164,46 @@ class AttributeCells:
     ) -> dict[str, AttributeCells]:
         """Return the cells in which each sensitive column is counted."""
         if not backend_of(data).is_here:
-            return {name: cls(data, keys, name) for name in names}
-        return dict.fromkeys(names, cls(data, keys))
+            return {name: cls(data, keys, name=name) for name in names}
+        return dict.fromkeys(names, cls(data, keys, tuple(names)))
 
     @cached_property
     def sizes(self) -> Ints:
         """The records of each cell."""
-        if self._of_records:
+        if not len(self.held):
             return np.diff(self.starts).astype(np.int64, copy=False)
         return np.add.reduceat(self.held, self.starts[:-1], dtype=np.int64)
 
     @cached_property
-    def key_codes(self) -> dict[str, Ints]:
-        """The code of each cell in each key."""
+    def key_codes(self) -> Numbers:
+        """The code of each cell in each key, a column a key."""
         first = self.rows[self.starts[:-1]]
-        return {name: self._codes(name)[first].astype(np.int64) for name in self.keys}
+        out = np.empty((len(first), len(self.keys)), dtype=np.int32)
+        for k, name in enumerate(self.keys):
+            out[:, k] = self._codes(name)[first]
+        return out
 
     @cached_property
-    def level_sizes(self) -> dict[str, Ints]:
-        """The records of each level of each key."""
-        return {name: self._by_level(name, slice(None)) for name in self.keys}
+    def level_sizes(self) -> Ints:
+        """The records of each level of each key, a row a key."""
+        return self._by_level(np.ones(len(self.sizes), dtype=np.bool_))
 
-    def _by_level(self, name: str, some: Any) -> Ints:
-        size = self.data.codes(name).size
-        return np.bincount(self.key_codes[name][some], self.sizes[some], size).astype(np.int64)
+    def _by_level(self, flags: Flags) -> Ints:
+        from keyhole.kernels.attributes import sum_by_level
 
-    def codes(self, name: str) -> Numbers:
+        most = max(self.data.codes(name).size for name in self.keys)
+        found: Ints = sum_by_level(self.key_codes, self.sizes, flags, most)
+        return found
+
+    def values(self, name: str, ordered: int = 0) -> CellValues:
         """Return the codes of a column, in the order of the cells."""
-        codes: Numbers = np.take(self._codes(name), self.rows).astype(np.int32)  # threads go on
-        return codes
 
-    def learnt(self, name: str, level: int = 1, ordered: int = 0) -> LearntCells:
-        """Return what each cell tells of a column."""
-        from keyhole.kernels.attributes import learn_by_cell
+        def words() -> tuple[Words, Ints]:
+            if name in self._sorted:
+                return self._sorted[name]
+            return as_words(np.take(self._codes(name), self.rows))
 
-        rows, kinds = (self.starts, self.codes(name), self.held), self.data.codes(name).size
-        return LearntCells(*learn_by_cell(*rows, kinds, level, ordered))
+        return CellValues(self.starts, words, self.data.codes(name).size, ordered, self.held)
 
     def told(self, found: LearntCells, cutoff: int) -> dict[str, Any]:
         """Return the members of `ToldColumn`, given what each cell tells of a column."""
@@ -167,12 +223,11 @@ class AttributeCells:
 
     def _levels(self, hidden: Flags) -> Iterator[TellingLevel]:
         """Yield the levels of keys by how many of their records lie in some cells."""
-        which, found = np.flatnonzero(hidden), []
-        for name in self.keys:
-            those = self._by_level(name, which)
-            found += [(int(those[i]), name, int(i)) for i in np.flatnonzero(those)]
-        for count, name, i in sorted(found, key=lambda one: -one[0])[:LEVELS_SHOWN]:
-            yield TellingLevel(name, self.labels(name)[i], int(self.level_sizes[name][i]), count)
+        those = self._by_level(hidden)
+        where = np.argwhere(those).tolist()
+        for k, i in sorted(where, key=lambda at: -int(those[at[0], at[1]]))[:LEVELS_SHOWN]:
+            name, records = self.keys[k], int(self.level_sizes[k, i])
+            yield TellingLevel(name, self.labels(name)[i], records, int(those[k, i]))
 
     def labels(self, name: str) -> list[str]:
         """Return what the levels of a key are called."""
@@ -215,11 +270,9 @@ def told_columns(
 ) -> dict[str, ToldColumn]:
     """Return what the cells of a key tell of each sensitive column for certain."""
     cells = AttributeCells.by_column(data, keys, names)
-
-    def told(name: str) -> ToldColumn:
-        return ToldColumn(**cells[name].told(cells[name].learnt(name), cutoff))
-
-    return dict(zip(names, in_threads(told, names), strict=True))
+    found = learn([cells[name].values(name) for name in names])
+    told = [cells[name].told(one, cutoff) for name, one in zip(names, found, strict=True)]
+    return {name: ToldColumn(**one) for name, one in zip(names, told, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,24 +314,28 @@ def told_figures(
     engine: MemoryEngine, keys: Sequence[str], sensitive: Mapping[str, SensitiveCodes]
 ) -> dict[str, ToldFigures]:
     """Return what a key, perhaps without variables, tells of sensitive columns."""
-    from keyhole.kernels.attributes import learn_by_cell
-
     records = max((len(one.values) for one in sensitive.values()), default=0)
     starts, rows = np.array([0, records]), None  # all of them, where nothing is released
     if keys:
-        starts, rows = engine.by_cell(keys)
+        starts, rows, _ = engine.by_cell(keys)
     sizes = np.diff(starts)
 
-    def told(one: SensitiveCodes) -> ToldFigures:
-        codes = (one.values if rows is None else np.take(one.values, rows)).astype(np.int32)
-        ones = np.ones(len(codes), dtype=np.int32)
-        found = LearntCells(*learn_by_cell(starts, codes, ones, one.size, 1, one.ordered))
+    def values(one: SensitiveCodes) -> CellValues:
+        def words() -> tuple[Words, Ints]:
+            return as_words(one.values if rows is None else np.take(one.values, rows))
+
+        return CellValues(starts, words, one.size, one.ordered)
+
+    def told(one: SensitiveCodes, found: LearntCells) -> ToldFigures:
         alone = 0 if one.tells_nothing else int(sizes[found.distinct == 1].sum())
         return ToldFigures(
-            homogeneous=alone / len(codes),
+            homogeneous=alone / records,
             l=int(found.distinct.min()),
             t_closeness=found.furthest(one.ordered),
-            cap=float(found.squares.sum() / len(codes)),
+            cap=float(found.squares.sum() / records),
         )
 
-    return dict(zip(sensitive, in_threads(told, list(sensitive.values())), strict=True))
+    found = learn([values(one) for one in sensitive.values()])
+    return {
+        name: told(one, cells) for (name, one), cells in zip(sensitive.items(), found, strict=True)
+    }

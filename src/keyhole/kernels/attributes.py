@@ -5,75 +5,108 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from keyhole.kernels.arrays import Flags, Floats, Ints, Numbers
+from keyhole.kernels.arrays import Flags, Floats, Ints, Numbers, Words
+
+# So many numbers times their logarithms are looked up.
+LOGARITHMS = 1 << 10
+
+
+@njit(nogil=True, cache=True)
+def count_values(words: Words, place: Ints, held: Numbers, kinds: int) -> Ints:
+    """Count the records of each code.
+
+    A code is place[1] bits of a row's word from place[0] on; `held` has the records of each row,
+    one each if it is empty.
+    """
+    total = np.zeros(kinds, dtype=np.int64)
+    shift, top = np.uint64(place[0]), np.uint64((1 << place[1]) - 1)
+    for i in range(len(words)):
+        total[(words[i] >> shift) & top] += held[i] if len(held) else 1
+    return total
+
+
+@njit(nogil=True, cache=True)
+def sum_by_level(codes: Numbers, sizes: Ints, flags: Flags, most: int) -> Ints:
+    """Sum the sizes of the cells flagged, by the code of each cell in each column of `codes`."""
+    out = np.zeros((codes.shape[1], most), dtype=np.int64)
+    for c in range(len(codes)):
+        if flags[c]:
+            for k in range(codes.shape[1]):
+                out[k, codes[c, k]] += sizes[c]
+    return out
 
 
 @njit(nogil=True, cache=True)
 def learn_by_cell(
-    starts: Ints, codes: Numbers, held: Numbers, kinds: int, level: int, ordered: int
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats, Floats, Floats, Floats, Floats]:
-    """Return the records of each code, and by cell what it tells of the column.
+    starts: Ints,
+    words: Words,
+    place: Ints,
+    held: Numbers,
+    span: Ints,
+    total: Ints,
+    level: int,
+    ordered: int,
+    counted: Numbers,
+    shared: Floats,
+) -> None:
+    """Find what each cell from span[0] up to span[1] tells of a column.
 
     Parameters
     ----------
-    starts, codes, held
-        Where cells start, and of each row, in the order of the cells, its code and its records.
-    kinds
-        How many codes there are.
+    starts, words, place, held
+        Where cells start, and of each row, in the order of the cells, its code and its records:
+        see `count_values`.
+    total
+        The records of each code in all cells.
     level
         Of recursive diversity, how many of the most frequent values are left out of the rest.
     ordered
         How many codes, from 0 on, are values in order; 0 if none are.
-
-    Returns
-    -------
-    tuple
-        The records of each code in all cells. By cell: different values; one of them; the largest
-        count; the count of all but the `level - 1` most frequent; entropy in nats; the sum of
-        squared counts over the size; equal distance to the file; ordered distance, NaN where the
-        cell has no value in order; the largest relative gain.
+    counted
+        Filled by cell: different values; one of them; the largest count; the count of all but the
+        `level - 1` most frequent.
+    shared
+        Filled by cell: entropy in nats; the sum of squared counts over the size; equal distance to
+        the file; ordered distance, NaN where the cell has no value in order; the largest relative
+        gain.
     """
-    cells = len(starts) - 1
-    total = np.zeros(kinds, dtype=np.int64)
-    for i in range(len(codes)):
-        total[codes[i]] += held[i]
+    shift, top = np.uint64(place[0]), np.uint64((1 << place[1]) - 1)
     shares = total / total.sum()
+    lifts = total.sum() / total
     below, sums = _cumulated(total[:ordered])
-    distinct, value = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
-    most, rest = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
-    entropy, squares, equal = np.empty(cells), np.empty(cells), np.empty(cells)
-    moved, gain = np.full(cells, np.nan), np.empty(cells)
-    counts, present = np.zeros(kinds, dtype=np.int64), np.empty(kinds, dtype=np.int64)
-    ranked = np.empty(kinds, dtype=np.int64)
-    for c in range(cells):
+    counts, present = np.zeros(len(total), dtype=np.int64), np.empty(len(total) + 1, dtype=np.int64)
+    ranked = np.empty(len(total), dtype=np.int64)
+    logs = np.array([k * np.log(k) if k else 0.0 for k in range(LOGARITHMS)])
+    distinct, value, most, rest = counted
+    entropy, squares, equal, moved, gain = shared
+    for c in range(span[0], span[1]):
         size = n = 0
         for i in range(starts[c], starts[c + 1]):
-            code, records = codes[i], held[i]
-            if counts[code] == 0:
-                present[n] = code
-                n += 1
+            code = np.int64((words[i] >> shift) & top)
+            records = held[i] if len(held) else 1
+            present[n] = code  # the next is written over it unless it is new: no branch
+            n += counts[code] == 0
             counts[code] += records
             size += records
-        top, seen, far, mixed, right, lift = 0, 0.0, 0.0, 0.0, 0.0, 0.0
+        largest, seen, far, mixed, right, lift = 0, 0.0, 0.0, 0.0, 0, 0.0
         for j in range(n):
             code = present[j]
             count = counts[code]
-            ranked[j], top = count, max(top, count)
-            p, q = count / size, shares[code]
-            mixed -= p * np.log(p) if p < 1 else 0.0
-            right += count * p
-            far += abs(p - q)
-            seen += q
-            lift = max(lift, (p - q) / q)
-        distinct[c], value[c], most[c] = n, present[0], top
-        entropy[c], squares[c], gain[c] = mixed, right, lift
-        equal[c] = (far + max(1.0 - seen, 0.0)) / 2
-        rest[c] = size - _largest(ranked[:n], level - 1)
-        if ordered:
-            moved[c] = _moved(present[:n], counts, ordered, below, sums)
+            ranked[j], largest = count, max(largest, count)
+            mixed += logs[count] if count < LOGARITHMS else count * np.log(count)
+            right += count * count
+            far += abs(count - size * shares[code])
+            seen += shares[code]
+            lift = max(lift, count * lifts[code])
+        whole = logs[size] if size < LOGARITHMS else size * np.log(size)
+        distinct[c], value[c], most[c] = n, present[0], largest
+        entropy[c] = max(whole - mixed, 0.0) / size
+        squares[c], gain[c] = right / size, max(lift / size - 1, 0.0)
+        equal[c] = (far / size + max(1.0 - seen, 0.0)) / 2
+        rest[c] = size - (_largest(ranked[:n], level - 1) if level > 2 else largest * (level > 1))
+        moved[c] = _moved(present[:n], counts, ordered, below, sums) if ordered else np.nan
         for j in range(n):
             counts[present[j]] = 0
-    return total, distinct, value, most, rest, entropy, squares, equal, moved, gain
 
 
 @njit(nogil=True, cache=True)

@@ -167,6 +167,44 @@ def sort_words(words: Words, spare: Words, low: int, bits: int) -> None:
 
 
 @njit(nogil=True, cache=True)
+def merge_words(a: Words, b: Words, mask: np.uint64, out: Words, first: int, last: int) -> None:
+    """Write places [first, last) of two sorted arrays merged by the bits of a mask.
+
+    Of equal words those of `a` come first.
+    """
+    low, high = max(0, first - len(b)), min(first, len(a))
+    while low < high:  # so many of `a` are among the first
+        i = (low + high) // 2
+        if a[i] & mask <= b[first - i - 1] & mask:
+            low = i + 1
+        else:
+            high = i
+    i, j = low, first - low
+    for k in range(first, last):
+        if j == len(b) or (i < len(a) and a[i] & mask <= b[j] & mask):
+            out[k] = a[i]
+            i += 1
+        else:
+            out[k] = b[j]
+            j += 1
+
+
+@njit(nogil=True, cache=True)
+def word_starts(words: Words, low: int, starts: Ints) -> int:
+    """Write where each cell of words, sorted by the bits from `low` on, starts; return how many.
+
+    At the end stands the number of words.
+    """
+    count = 0
+    for i in range(len(words)):
+        if i == 0 or (words[i] ^ words[i - 1]) >> np.uint64(low):
+            starts[count] = i
+            count += 1
+    starts[count] = len(words)
+    return count
+
+
+@njit(nogil=True, cache=True)
 def bounds(rows: Words, mask: Words) -> Ints:
     """Return where each cell of sorted rows starts, and at the end the number of rows."""
     count = 0
@@ -234,23 +272,6 @@ def settle(
 
 
 @njit(nogil=True, cache=True)
-def tally_runs(joined: Words, tag_bits: int, cutoff: int) -> tuple[int, int]:
-    """Tally sorted words whose low bits are weights: cells, and records in small ones."""
-    low = (np.uint64(1) << np.uint64(tag_bits)) - np.uint64(1)
-    found = at_risk = size = 0
-    for i in range(len(joined)):
-        if i and (joined[i] ^ joined[i - 1]) >> np.uint64(tag_bits):
-            found += 1
-            at_risk += size if size < cutoff else 0
-            size = 0
-        size += int(joined[i] & low)
-    if len(joined):
-        found += 1
-        at_risk += size if size < cutoff else 0
-    return found, at_risk
-
-
-@njit(nogil=True, cache=True)
 def _tally_large(
     rows: Words,
     weights: Numbers,
@@ -302,13 +323,21 @@ def _tally_small(
 
 @njit(nogil=True, cache=True)
 def tally_splits(
-    rows: Words, weights: Numbers, starts: Ints, cells: Ints, fields: Ints, sizes: Ints, cutoff: int
+    rows: Words,
+    weights: Numbers,
+    starts: Ints,
+    cells: Ints,
+    fields: Ints,
+    sizes: Ints,
+    cutoff: int,
+    most: int = -1,
 ) -> Ints:
     """Tally what splitting the cells by each field alone would give.
 
     Returned are, a row a field, the cells and the records in cells smaller than the cutoff.
     Only cells[0] up to cells[1] of the partition are looked at; `fields` have (word, shift,
-    bits), `sizes` their numbers of codes.
+    bits), `sizes` their numbers of codes. With `most`, what has more records at risk is not
+    counted to the end.
 
     Notes
     -----
@@ -321,6 +350,8 @@ def tally_splits(
     for first in range(cells[0], cells[1], CELLS_AT_ONCE):
         last = min(first + CELLS_AT_ONCE, cells[1])
         for v in range(len(fields)):
+            if 0 <= most < out[v, 1]:
+                continue
             count = counts[ends[v] - sizes[v] : ends[v]]
             found = at_risk = 0
             for c in range(first, last):

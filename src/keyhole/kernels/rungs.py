@@ -26,6 +26,28 @@ def coarsen(rows: Words, field: Ints, table: Numbers) -> None:
 
 
 @njit(nogil=True, cache=True)
+def lay_out(
+    rows: Words, weights: Numbers, starts: Ints, masks: Words, moves: Ints, cell: Ints, out: Words
+) -> None:
+    """Move fields of packed rows to other places, above the weight and below the cell's number.
+
+    `masks` has fields of one word that go to one word by one shift, `moves` for each the words
+    from and to and the shift to the left; `cell` the word and the shift of the number.
+    """
+    for c in range(len(starts) - 1):
+        number = np.uint64(c) << np.uint64(cell[1])
+        for i in range(starts[c], starts[c + 1]):
+            for w in range(1, out.shape[1]):
+                out[i, w] = 0
+            out[i, 0] = np.uint64(weights[i])
+            out[i, cell[0]] |= number
+            for k in range(len(masks)):
+                fields, shift = rows[i, moves[k, 0]] & masks[k], moves[k, 2]
+                moved = fields << np.uint64(shift) if shift >= 0 else fields >> np.uint64(-shift)
+                out[i, moves[k, 1]] |= moved
+
+
+@njit(nogil=True, cache=True)
 def settle_cells(
     rows: Words, weights: Numbers, cell: Words, whole: Words, cutoff: int, starts: Ints
 ) -> tuple[int, int, int]:

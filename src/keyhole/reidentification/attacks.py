@@ -192,11 +192,6 @@ def roc_area(inside: Floats, outside: Floats) -> tuple[float, tuple[float, float
     """Return the chance that one of the first is smaller than one of the second, ties half.
 
     The 95% interval is DeLong's.
-
-    Examples
-    --------
-    >>> roc_area(np.array([0.0, 1.0]), np.array([1.0, 2.0]))[0]
-    0.875
     """
 
     def smaller(values: Floats, than: Floats) -> Floats:

@@ -49,20 +49,6 @@ def permuted_baseline(
 ) -> Baseline:
     """Confirm the pairs against ids dealt out at random, many times.
 
-    Parameters
-    ----------
-    puf, eif
-        The suspected pairs.
-    truth_puf, truth_eif
-        The true pairs.
-    puf_records, eif_records
-        The sizes of the files.
-    strata
-        The stratum of each PUF record and of each EIF record: ids are dealt out within
-        strata, as pairs are made, each stratum by a generator of its own.
-    permutations, seed
-        How often, and where the chance comes from.
-
     Notes
     -----
     The suspected pairs stay; only who is who changes. So the baseline is the confirmed rate of

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
 
 from keyhole.core.codec import members_to_plain
 from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET, Named, Share
@@ -16,7 +18,7 @@ from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.files import StudyFiles, blank_variables
 from keyhole.reidentification.linkage import Progress, attack_release
 from keyhole.reidentification.question import Linkage, Metric
-from keyhole.reidentification.rates import Rates
+from keyhole.reidentification.rates import Rates, measure_rates
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.study import study
 from keyhole.results import Result, share
@@ -126,6 +128,31 @@ def attack_all(files: StudyFiles, question: Question, tell: Progress) -> StudyCo
     if problems:
         raise OptionError(dict.fromkeys(problems))
     return StudyComparison.of(studies)
+
+
+ALL_SOURCES = "all sources together"
+
+
+def attack_sources(question: Question, tell: Progress) -> StudyComparison:
+    """Attack one release with each of several sources, and count who any of them finds."""
+    found: list[tuple[str, Study]] = []
+    problems: list[str] = []
+    for name, eif in question.eif.items():
+        tell(f"with {name}")
+        try:
+            one = study(**{**question.values, "eif": eif, "iuf": question.iuf[name]}, progress=tell)
+            found.append((name, one))
+        except InputError as error:
+            problems += [f"EIF {quoted([name])}: {text}" for text in error.problems]
+    if problems:
+        raise OptionError(dict.fromkeys(problems))
+    linked = [one.linked for _, one in found if one.linked is not None]
+    true = [one.confirmed_pairs for _, one in found if one.confirmed_pairs is not None]
+    puf, confirmed = np.concatenate([one.puf for one in linked]), np.concatenate(true)
+    every = measure_rates(puf, confirmed, found[0][1].puf_records)
+    compared = StudyComparison.of(found)
+    row = ComparedStudy(ALL_SOURCES, found[0][1].metric, every, None, ())
+    return replace(compared, rows=(*compared.rows, row))
 
 
 def compare_studies(

@@ -15,8 +15,8 @@ from fractions import Fraction
 import numpy as np
 
 from keyhole.core.options import Question
-from keyhole.kernels.arrays import Floats
-from keyhole.kernels.grading import LOGISTIC
+from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.grading import BAND, FARTHEST, LOGISTIC, TABLE
 from keyhole.reidentification.variables import LinkCodes, LinkValues, quintiles, z_scores
 
 BEST_SCORE = 5.0
@@ -42,6 +42,20 @@ class Graded:
     limits: tuple[float, ...] = ()
     prices: tuple[float, ...] = ()
     table: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def price(self, puf: Floats, eif: Floats) -> Floats:
+        """Return what known values cost: what they lack of the highest score, or the distance."""
+        if self.kind == TABLE:
+            return self.table[puf.astype(np.int64), eif.astype(np.int64)]
+        gap = np.abs(puf - eif)
+        if self.kind == LOGISTIC:
+            return np.tanh(np.minimum(gap, FARTHEST) / 2) ** 2
+        if self.kind != BAND:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gap = np.where(gap > 0, gap / np.abs(puf), 0.0)
+        # To nine decimals, as the search compares them.
+        bands = np.searchsorted(self.limits, np.rint(gap * DECIMALS) / DECIMALS, side="left")
+        return np.asarray(self.prices)[bands]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +95,21 @@ class Costs:
         """Return all variables by their names."""
         variables: list[LinkCodes | Graded] = [*self.counted, *self.graded]
         return {variable.name: variable for variable in variables}
+
+    def keys(self, puf: Ints, eif: Ints) -> Ints:
+        """Return the keys of pairs, given by record numbers: a billion times the ranked score."""
+        total = np.full(len(puf), self.base)
+        for counted in self.counted:
+            one, other = counted.puf[puf], counted.eif[eif]
+            gone = (one == counted.missing) | (other == counted.missing)
+            total += np.where(gone, self.absent, np.where(one != other, self.differ, 0.0))
+        for graded in self.graded:
+            first, second = graded.puf[puf], graded.eif[eif]
+            gone = np.isnan(first) | np.isnan(second)
+            cost = np.full(len(puf), graded.absent)
+            cost[~gone] = graded.price(first[~gone], second[~gone])
+            total += cost
+        return np.rint(self.scale * (np.sqrt(total) if self.root else total)).astype(np.int64)
 
     def puf_base(self) -> Floats:
         """Return by PUF record what its missing values cost with anybody."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +21,7 @@ from keyhole.data.microdata import Microdata, require_key
 from keyhole.data.reading import load
 from keyhole.engines.opening import HOW, DataFile
 from keyhole.errors import ColumnError, InputError, OptionError
+from keyhole.reidentification.preparing import prepare_eif
 
 if TYPE_CHECKING:
     from keyhole.environment.scenarios.recoding import ScenarioKey
@@ -32,7 +34,8 @@ class StudyFiles:
     `pufs`, `iufs`: by name of the release the file that is attacked, and the internal file. `eif`:
     the intruder's file. `ids`: the file with the ids of releases that have none. `key`: the key of
     a scenario, to whose detail all are recoded. `people`, `control`: for attacks with a control,
-    the file that the release was made from, and people who were not in it.
+    the file that the release was made from, and people who were not in it. `prepared`: what was
+    done to the EIF.
     """
 
     pufs: Mapping[str, Microdata]
@@ -42,6 +45,7 @@ class StudyFiles:
     people: Any = None
     control: Microdata | None = None
     key: ScenarioKey | None = None
+    prepared: tuple[str, ...] = ()
 
 
 def read_files(question: Question, problems: Iterable[str] = ()) -> StudyFiles:
@@ -57,7 +61,8 @@ def read_files(question: Question, problems: Iterable[str] = ()) -> StudyFiles:
     shared = (*question.link, *question.strata)
     attacked = tuple(dict.fromkeys((*question.link, *question.second_link, *question.secret)))
     of_puf = () if may_lack or len(pufs) > 1 else (*(question.puf_id or ()), *shared, *attacked)
-    of_eif = () if question.scenario else (*(question.eif_id or ()), *shared)
+    whole = question.scenario or question.prepare is not None
+    of_eif = () if whole else (*(question.eif_id or ()), *shared)
     read = {name: reader.read(puf, "PUF", of_puf) for name, puf in pufs.items()}
     eif = reader.read(question.eif, "EIF", of_eif)
     if isinstance(question.iuf, Mapping) and set(question.iuf) == set(pufs):
@@ -73,7 +78,11 @@ def read_files(question: Question, problems: Iterable[str] = ()) -> StudyFiles:
     given = [question.eif, question.iuf, question.ids_from, question.original, question.control]
     reader.require([*pufs.values(), *given], problems)
     known: Any = read, iufs, eif, ids, people, control  # none of the needed is absent now
-    return StudyFiles(*known)
+    files = StudyFiles(*known)
+    if question.prepare is None:
+        return files
+    prepared, said = prepare_eif(files.eif, question.prepare)
+    return dataclasses.replace(files, eif=prepared, prepared=said)
 
 
 class _Reader:
@@ -128,9 +137,10 @@ def declared_for(names: Iterable[str], reading: Mapping[str, Any]) -> dict[str, 
     """Return the missing codes and kinds that are declared of the columns of a file."""
     known = {*names, "*"}
     return {
-        option: {name: value for name, value in reading.get(option, {}).items() if name in known}
-        for option in ("missing_codes", "kinds")
-    }
+        "codebook": reading.get("codebook"),
+        **{option: {name: value for name, value in reading.get(option, {}).items() if name in known}
+        for option in ("missing_codes", "kinds")},
+    }  # fmt: skip
 
 
 def declaration_problems(sources: Iterable[Any], known: Iterable[str]) -> list[str]:

@@ -67,7 +67,8 @@ def attack_release(files: StudyFiles, release: str, question: Question, tell: Pr
     data = LinkedFiles(puf, eif, iuf)
     found = _linked_study(data, checked_truth(data, question), with_scores(question), tell)
     name = None if files.key is None else files.key.name
-    return replace(found, warnings=(*warnings, *found.warnings), scenario=name)
+    told = (*warnings, *found.warnings)
+    return replace(found, warnings=told, scenario=name, prepared=files.prepared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def checked_truth(files: LinkedFiles, question: Question) -> Truth:
 
 def _linked_study(files: LinkedFiles, truth: Truth, question: Question, tell: Progress) -> Study:
     tell("linking")
-    linked = find_pairs(files.puf, files.eif, question, tell)
+    linked = find_pairs(files.puf, files.eif, question, tell, (truth.puf, truth.eif))
     confirmed = _confirmed(linked, truth)
     rates = measure_rates(linked.puf, confirmed, files.puf.records)
     perturbation, skipped = _undo(files, truth, question, rates, tell)
@@ -136,6 +137,7 @@ def _linked_study(files: LinkedFiles, truth: Truth, question: Question, tell: Pr
             *incomplete_warnings(truth.incomplete, files.iuf.records),
             *skipped,
         ),
+        lost_to_rank_cap=linked.lost,
         linked=linked,
         confirmed_pairs=confirmed,
         puf_ids=files.puf.frame[list(question.puf_id)],

@@ -68,6 +68,7 @@ class Pairs(Result):
     rank: Annotated[Ints, HIDDEN]
     subset: Annotated[Words | None, HIDDEN] = None
     warnings: tuple[str, ...] = ()
+    lost: Annotated[int | None, HIDDEN] = None
 
     @property
     @figure(Share("puf_records"))
@@ -159,6 +160,23 @@ class LinkAttack:
             score = np.round(BEST_SCORE * count - score, 9)
         return {"puf": ranked.puf, "eif": ranked.eif, "score": score, "rank": ranked.ranks}
 
+    def lost(
+        self,
+        found: Mapping[str, Any],
+        truth: tuple[Ints, Ints],
+        strata: LinkCodes | None = None,
+    ) -> int | None:
+        """Count the true pairs within the threshold that the rank rule does not keep."""
+        if self.costs is None:
+            return None
+        puf, eif = truth
+        fits = self.costs.keys(puf, eif) < self.costs.bound
+        if strata is not None:
+            fits &= strata.puf[puf] == strata.eif[eif]
+        width = self.costs.eif_records
+        kept = np.isin(puf * width + eif, found["puf"] * width + found["eif"])
+        return int((fits & ~kept).sum())
+
     def only(self, puf: Places, eif: Places) -> LinkAttack:
         """Return the attack on some records, given by their places in each variable."""
         costs = self.costs
@@ -199,9 +217,16 @@ def prepare(
 
 
 def find_pairs(
-    puf: Microdata, eif: Microdata, question: Question, progress: Progress | None = None
+    puf: Microdata,
+    eif: Microdata,
+    question: Question,
+    progress: Progress | None = None,
+    truth: tuple[Ints, Ints] | None = None,
 ) -> Pairs:
-    """Check the files, and search both for the suspected pairs; the scores have been read."""
+    """Check the files, and search both for the suspected pairs; the scores have been read.
+
+    With the true pairs it is counted how many of them the rank rule leaves out.
+    """
     if puf.name == eif.name:
         puf, eif = puf.replace(name=f"PUF {puf.name}"), eif.replace(name=f"EIF {eif.name}")
     absent_names = linked_column_problems(question, {puf.name: puf.names, eif.name: eif.names})
@@ -219,6 +244,7 @@ def find_pairs(
         len(np.unique(found["puf"])),
         **found,
         warnings=attack.warnings,
+        lost=None if truth is None else attack.lost(found, truth, strata),
     )
 
 

@@ -18,8 +18,7 @@ from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Named, Share, fi
 from keyhole.core.options import Problem, Question
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
-from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.kernels.grading import BAND, DECIMALS, TABLE
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.reidentification.costs import Graded
 from keyhole.reidentification.scores import adhoc
 from keyhole.reidentification.strata import Strata
@@ -263,22 +262,8 @@ def agree(variable: LinkCodes | Graded, pairs: tuple[Ints, Ints]) -> Flags:
     one, other = variable.puf[pairs[0]], variable.eif[pairs[1]]
     known = ~(np.isnan(one) | np.isnan(other))
     top = np.zeros(len(one), dtype=np.bool_)
-    top[known] = _prices(variable, one[known], other[known]) == 0
+    top[known] = variable.price(one[known], other[known]) == 0
     return top
-
-
-def _prices(variable: Graded, puf: Floats, eif: Floats) -> Floats:
-    """Return what known values lack of the variable's highest score."""
-    if variable.kind == TABLE:
-        return variable.table[puf.astype(np.int64), eif.astype(np.int64)]
-    gap = np.abs(puf - eif)
-    if variable.kind != BAND:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gap = np.where(gap > 0, gap / np.abs(puf), 0.0)
-    # To nine decimals, as the search compares them.
-    rounded = np.rint(gap * DECIMALS) / DECIMALS
-    bands = np.searchsorted(variable.limits, rounded, side="left")
-    return np.asarray(variable.prices)[bands]
 
 
 def count_use(

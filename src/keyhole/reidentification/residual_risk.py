@@ -73,12 +73,6 @@ def residual_risk(attack: Trials, control: Trials) -> tuple[float, Interval]:
 
     Each end moves the two rates to the ends of their own intervals and adds what either changes
     in squares (Zou & Donner's method of variance estimates recovery, to first order).
-
-    Examples
-    --------
-    >>> risk, (low, high) = residual_risk(Trials(60, 100), Trials(20, 100))
-    >>> round(risk, 3), round(low, 3), round(high, 3)
-    (0.5, 0.366, 0.621)
     """
     a, c = attack.rate, control.rate
     (a_low, a_high), (c_low, c_high) = attack.interval, control.interval

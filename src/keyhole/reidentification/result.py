@@ -15,6 +15,7 @@ import polars as pl
 
 from keyhole.charts import percentage
 from keyhole.core.marks import COUNT, HIDDEN, SPREAD, WHEN_SET, Named, Share, When, figure
+from keyhole.core.names import plural
 from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.data.reading import load
@@ -129,6 +130,10 @@ class Study(Result):
     by_rank: Annotated[tuple[RatesByRank, ...], When("is_ranked")] = ()
     by_subset_size: Annotated[tuple[RatesBySubset, ...], When("is_by_unicity")] = ()
     scenario: Annotated[str | None, WHEN_SET] = None
+    prepared: Annotated[tuple[str, ...], WHEN_SET, "What was done to the EIF before."] = ()
+    lost_to_rank_cap: Annotated[
+        int | None, COUNT, WHEN_SET, "True pairs within the threshold in ranks past the cap."
+    ] = None
     linked: Annotated[Pairs | None, HIDDEN] = None
     confirmed_pairs: Annotated[Flags | None, HIDDEN] = None
     puf_ids: Annotated[pl.DataFrame | None, HIDDEN] = None
@@ -332,6 +337,10 @@ class Study(Result):
         columns = ["rate", "count", "of", "value", "95% interval", "by chance"]
         asked = self.linkage
         notes = [asked.suspected_in_words, asked.variables_in_words, *self.recoding]
+        notes += self.prepared
+        if self.lost_to_rank_cap:
+            lost = plural(self.lost_to_rank_cap, "true pair")
+            notes.append(f"The rank cap left out {lost} within the threshold.")
         notes += [f"{text}." for text in self._unlinked()]
         notes += [f"Warning: {text}" for text in self.warnings]
         return Table(title, columns, rows, notes)

@@ -54,19 +54,7 @@ MOST_ENTRIES = 20_000_000
 
 
 def load_scores(path: str | os.PathLike[str]) -> dict[str, Any]:
-    r"""Read declared scores from a TOML file: one table a linking variable.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> text = 'sex = {exact = 5}\n[age]\nabsolute = [[0, 5], [2, 3]]\n'
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "scores.toml")
-    ...     _ = path.write_text(text)
-    ...     load_scores(path)
-    {'sex': {'exact': 5}, 'age': {'absolute': [[0, 5], [2, 3]]}}
-    """
+    r"""Read declared scores from a TOML file: one table a linking variable."""
     return open_toml(path, "scores")
 
 

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, get_args
 
-from keyhole.core.kinds import Choice, Columns, Data, Releases, Several, TableOrFile, Whole
+from keyhole.core.kinds import (
+    Choice,
+    Columns,
+    Data,
+    Releases,
+    Several,
+    Sources,
+    TableOrFile,
+    Whole,
+)
 from keyhole.core.marks import Also
 from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented, parameters_of
@@ -59,14 +68,21 @@ def study(
         ),
     ],
     eif: Annotated[
-        Any, Option("The intruder's file (EIF).", kind=Data(), needed=is_linkage_asked)
+        Any,
+        Option(
+            "The intruder's file (EIF). Several by name are several sources: a study each, and all "
+            "together.",
+            kind=Sources(),
+            needed=is_linkage_asked,
+        ),
     ] = None,
     iuf: Annotated[
         Any,
         Option(
-            "The internal file (IUF): the ids of both, a row for each pair that is one person. If "
-            "it has linking variables too, these are the values before perturbation.",
-            kind=Data(),
+            "The internal file (IUF), the true matches: the ids of both, one row per person in "
+            "both files; by name for each EIF. If it has linking variables too, these are the "
+            "values before perturbation.",
+            kind=Sources(),
             needed=is_linkage_asked,
         ),
     ] = None,
@@ -174,6 +190,15 @@ def study(
             surfaces="c",
         ),
     ] = None,
+    prepare: Annotated[
+        Any,
+        Option(
+            "How the EIF is brought to the PUF: columns renamed, recoded, aged and worn, in a TOML "
+            "file or a table.",
+            kind=TableOrFile(),
+            surfaces="c",
+        ),
+    ] = None,
     blank: Annotated[
         Names,
         Option(
@@ -259,8 +284,13 @@ def study(
     True
     """
     question = bind(study, locals())
-    files = study_files(question)
     tell = progress or (lambda *_: None)
+    if Sources().are_several(question.eif):
+        from keyhole.reidentification.compare import attack_sources
+
+        question.require()
+        return attack_sources(question, tell)  # type: ignore[return-value]
+    files = study_files(question)
     if isinstance(files, StudyFiles) and set(question.attacks) - {"found"}:
         return _attack_people(files, question, tell)  # type: ignore[return-value]
     if not isinstance(files, StudyFiles):  # they are on Spark
@@ -328,6 +358,13 @@ def study_problems(question: Question) -> Iterator[Problem]:
         )
     if question.link and is_linkage_asked(question.values):
         yield from linking_problems(question)
+    sources = question.eif if Sources().are_several(question.eif) else {}
+    if sources and (len(question.puf or ()) != 1 or len(question.metric) != 1):
+        yield Problem("{eif} can be several for one {puf} and one {metric}. Leave out the others.")
+    named = question.iuf if Sources().are_several(question.iuf) else {}
+    if sources and set(named) != set(sources):
+        template = "{iuf} must be given for each {eif}, by the same names: {0}."
+        yield Problem(template, quoted(sources))
     if "adhoc" not in question.metric and question.scores is not None:
         yield Problem(
             "{scores} go with {metric} adhoc. Got {0} instead: leave the scores out.",
@@ -343,8 +380,9 @@ def study_problems(question: Question) -> Iterator[Problem]:
 
 def pairs_problems(question: Question) -> Iterator[Problem]:
     """Say why the pairs of a study cannot be written, if they cannot."""
-    if len(question.puf or ()) > 1 or len(question.metric) > 1:
-        yield Problem("{pairs} needs one {puf} and one {metric}. Leave it out, or the others.")
+    several = len(question.puf or ()) > 1 or Sources().are_several(question.eif)
+    if several or len(question.metric) > 1:
+        yield Problem("{pairs} needs one {puf}, {eif} and {metric}. Leave it out, or the others.")
     if not is_linkage_asked(question.values):
         yield Problem("{pairs} needs {attacks} found. Add it, or leave {pairs} out.")
     if question.engine == "spark":
@@ -364,6 +402,7 @@ def study_files(question: Question) -> Any:
         "comparing studies": len(pufs) > 1 or len(question.metric) > 1,
         "a scenario's recoding": question.scenario,
         "{blank}": question.blank,
+        "{prepare}": question.prepare is not None,
         "{ids_from}": question.ids_from is not None,
         "attacks with a control ({attacks})": set(question.attacks) - {"found"},
         "{sheet}": any(how.get("sheet") for how in read),

@@ -238,6 +238,9 @@ def _reviewed(
 ) -> ReviewFile:
     path = source.path.parent / settings.file
     derive, codings = _located(settings.derive, source.path.parent)
+    book = settings.codebook and allowed(source.path.parent / settings.codebook)
+    if book:
+        codings[str(settings.codebook)] = hash_or_none(book) or ""
     read_it = partial(
         _open,
         codings=codings,
@@ -245,13 +248,16 @@ def _reviewed(
         memory=settings.memory,
         in_memory_for=in_memory_for,
         derive=derive or None,
+        codebook=book,
         **options,
     )
     found, digest = read_steadily(path, read_it)
     data = cast(Microdata, found)  # what is on disk offers all that the other stages ask for
     read = {name: value for name, value in settings.declared().items() if name != "labels"}
     if derive:
-        read |= {DERIVE: dict(settings.derive), "codings": codings}
+        read |= {DERIVE: dict(settings.derive)}
+    if codings or derive:
+        read["codings"] = codings
     return ReviewFile(settings.file, data, digest, read)
 
 

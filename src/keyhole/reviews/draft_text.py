@@ -98,8 +98,8 @@ def _keys(guess: Guess) -> str:
 
 def _data(data: Microdata, file: str, guess: Guess, read: Mapping[str, Any]) -> str:
     lines = ["[data]", f"file = {quote(file)}"]
-    lines += [f"{name} = {toml_value(read[name])}" for name in ("encoding", "delimiter", "sheet")
-              if name in read]  # fmt: skip
+    lines += [f"{name} = {toml_value(read[name])}" for name in
+              ("encoding", "delimiter", "sheet", "codebook") if name in read]  # fmt: skip
     if "missing_codes" in read:
         lines += [f"missing_codes = {toml_value(read['missing_codes'])}"]
     if guess.replicates:

@@ -16,6 +16,7 @@ from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
 from keyhole.core.tables import Table
 from keyhole.data.reading import (
+    CodebookOption,
     CodesOption,
     DelimiterOption,
     EncodingOption,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 REVIEW = "review.toml"
-_READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet")
+_READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet", "codebook")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, repr=False)
@@ -116,6 +117,7 @@ def init(
     encoding: EncodingOption = None,
     delimiter: DelimiterOption = None,
     sheet: SheetOption = None,
+    codebook: CodebookOption = None,
     force: ForceOption = False,
 ) -> Draft:
     r"""Draft a review file by looking at a data file.
@@ -158,6 +160,8 @@ def init(
     guessed = guess(data, found, question.keys, codes)
     declared = {name: value for name, value in read.items() if value}
     seen = seen_from(path.resolve().parent, Path(file).resolve())
+    if codebook is not None:
+        declared["codebook"] = seen_from(path.resolve().parent, Path(codebook).resolve())
     text = draft_text(data, found, guessed, file=seen, review=path.name, read=declared)
     with write_whole(path, force=force) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")

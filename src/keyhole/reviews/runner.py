@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from keyhole.core.extras import extra_problems
 from keyhole.core.kinds import File
 from keyhole.core.notes import collect_notes, words_only
 from keyhole.core.options import Option, bind, documented
@@ -284,6 +285,7 @@ class _Run:
                 for part in self.given
             },
             pages={},
+            advice=tuple(f"The report has no charts. {text}" for text in extra_problems("charts")),
         )
         pages = make_pages(self.store, found)
         found = replace(found, pages=page_hashes(pages))
@@ -302,7 +304,7 @@ def _told(stage: Stage, asked: Asked) -> Asked:
 
 def _pictures(stage: Stage, result: Result) -> dict[str, Draw]:
     """Return how each picture of a result is drawn into a file, by the file's name."""
-    if stage.draw is None:
+    if stage.draw is None or extra_problems("charts"):
         return {}
     from altair.utils.schemapi import debug_mode
 

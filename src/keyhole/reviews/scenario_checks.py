@@ -22,6 +22,7 @@ from keyhole.reviews.files import (
     LINKED,
     ReviewFile,
     ScenarioFile,
+    allowed,
     read_again,
     remembered,
     scenario_key_of,
@@ -58,8 +59,15 @@ def check_scenarios(
     environment = None
     with source.telling(("environment", "store")):
         store = given["store"]
-        at_home = None if "://" in store else source.path.parent / store
-        environment = read_place(store) if at_home is None else read_again(at_home, read_place)
+        if "://" in store:
+            from keyhole.environment.places import FilePlace, place_of_store
+
+            place = place_of_store(store)
+            if isinstance(place, FilePlace):
+                allowed(place.path)
+            environment = read_place(store)
+        else:
+            environment = read_again(source.path.parent / store, read_place)
     if environment is None:
         return None, {}
     scenarios = _scenarios(source, environment, given, stories)

@@ -31,16 +31,18 @@ class DataSettings:
     sheet: str | None = None
     engine: str = "auto"
     memory: str | None = None
+    codebook: str | None = None
     derive: Mapping[str, str] = field(default_factory=dict)
 
     def reading(self) -> dict[str, Any]:
         """Return how the file is read, as far as its values depend on it."""
-        named = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "derive")
+        named = ("missing_codes", "kinds", "roles", "encoding", "delimiter", "sheet", "codebook",
+                 "derive")  # fmt: skip
         return {name: getattr(self, name) for name in named}
 
     def declared(self) -> dict[str, Any]:
         """Return what `keyhole.load` is told besides the file."""
-        apart = ("file", "engine", "memory", "derive")
+        apart = ("file", "engine", "memory", "codebook", "derive")
         return {k: v for k, v in dataclasses.asdict(self).items() if k not in apart}
 
 
@@ -146,8 +148,9 @@ class Review:
         for name in ("steps", "take", "drop", "not_knowable"):
             if release[name] in (None, {}) or (name == "drop" and not release[name]):
                 del release[name]
-        if not self.data.derive:
-            del found["data"][DERIVE]  # older reviews have none
+        for name in (DERIVE, "codebook"):
+            if not found["data"][name]:
+                del found["data"][name]  # older reviews have none
         for name in ("solve", "attributes", "attacks"):
             if found[name] is None:
                 del found[name]

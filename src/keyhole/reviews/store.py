@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -241,5 +241,8 @@ def version_parts(text: str) -> tuple[float, ...]:
 
 def versions() -> dict[str, str]:
     """Return the versions of keyhole, of Python and of what the figures depend on."""
-    found = {name: version(name) for name in _PACKAGES}
+    found = {}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):  # an extra
+            found[name] = version(name)
     return {"keyhole": found.pop("keyhole"), "python": platform.python_version(), **found}

@@ -97,28 +97,11 @@ def dependences(
 
     A missing value is a category of its own. Constant columns, and columns with more levels
     than half the records, say nothing and are passed over.
-
-    Parameters
-    ----------
-    columns
-        The encoded columns by name.
-    nearly
-        Pairs with a bias-corrected Cramér's V from here on are near duplicates.
-    with_uncertainty
-        Whether a pair counts too if one variable tells this share of the other's entropy.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data.columns import encode
-    >>> age = pl.Series("age", [30, 31, 47, 47, 30, 31] * 9)
-    >>> pairs = dependences({"age": encode(age), "band": encode((age // 10).alias("band"))})
-    >>> print(pairs[0])
-    'band' is determined by 'age'
     """
     fit = [name for name, codes in columns.items() if says_something(codes)]
     pairs = list(itertools.combinations(fit, 2))
-    found = in_threads(lambda pair: _dependence(columns, *pair, nearly), pairs)
+    rows = max((len(codes.values) for codes in columns.values()), default=0)
+    found = in_threads(lambda pair: _dependence(columns, *pair, nearly), pairs, rows)
     return [
         d
         for d in found
@@ -319,26 +302,7 @@ class _Search:
 def determinations(
     columns: Mapping[str, Codes], pairs: Sequence[Dependence]
 ) -> list[Determination]:
-    """Find the pairs of variables that together determine a third.
-
-    Parameters
-    ----------
-    columns
-        The encoded columns by name.
-    pairs
-        What `dependences` found among the same columns.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data.columns import encode
-    >>> rng = np.random.default_rng(1)
-    >>> a, b = rng.integers(0, 4, (2, 300))
-    >>> frame = pl.DataFrame({"a": a, "b": b, "sum": a + b})
-    >>> codes = {name: encode(frame[name]) for name in frame.columns}
-    >>> print(determinations({n: codes[n] for n in ("sum", "a", "b")}, dependences(codes))[0])
-    'b' is determined by 'sum' and 'a'
-    """
+    """Find the pairs of variables that together determine a third."""
     search = _search(columns, pairs)
     chosen = list(itertools.combinations(range(len(search.names)), 2))
     chosen = [(a, b) for a, b in chosen if not (search.tells(a, b) or search.tells(b, a))]
@@ -380,11 +344,7 @@ def _of_pair(search: _Search, a: int, b: int, chance: float) -> list[tuple[int, 
 def _luck(
     search: _Search, numbers: npt.NDArray[np.int32], cells: int, one: int, target: int
 ) -> float:
-    """Bound the log-probability that the cells settle the target by chance, given one alone.
-
-    Within a level of that one, f records of a cell agree with probability Σ p^f, which is at
-    most (the largest p)^(f - 1).
-    """
+    """Bound the log-probability that the cells settle the target by chance, given one alone."""
     rows = search.table[one]
     joint, several = number_pairs(rows, search.table[target], search.sizes[target], len(rows))
     row_of = np.empty(several, dtype=np.int64)

@@ -8,11 +8,12 @@ well it may serve as a key. The name of a relative or household member identifie
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from pathlib import Path
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?(?:[^\W\d_A-Z]|')+|[A-Z]+|\d+")
 _LONGEST = 400  # of a name or label: a word far behind does not say what a field is
@@ -140,28 +141,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-# The kinds, as a table to be read and added to. Each says by which words of a name or label it is
-# known, by which format pattern, by which contents, and which item of the HIPAA Safe Harbor list it
-# is (45 CFR 164.514(b)(2)(i), (A) to (R)). Words are matched in lower case, the steps of a path set
-# apart by " / " (veteran full name / first); of several kinds the surest wins, then the earlier.
-
-_PEOPLE = (
-    "veteran|spouse|husband|wife|child|dependent|mother|father|parent|sibling|brother|sister|"
-    "applicant|claimant|patient|respondent|participant|contact|person|people|guardian|relative|"
-    "kin|witness|caregiver|student|employee|customer|client|subscriber|representative|attorney|"
-    "physician|doctor|signer|donor|tenant|payee|beneficiary|deceased|householder|subject|your"
-)
-_THINGS = (
-    "school|college|universit|institution|bank|compan|business|organi[sz]ation|agenc|state|"
-    "countr|count(y|ies)|cit(y|ies)|town|village|facilit|hospital|cent(er|re)|clinic|insur|plan|"
-    "product|files?\\b|document|attachment|variable|column|course|program|unit|branch|location|"
-    "drug|medication|disease|condition|disabilit|ship|vessel|device|cemeter|deduction|expense|"
-    "asset|propert|occupation|industr|language|tribe|brand|project|provider|lender|loan|degree|"
-    "jobs?\\b|station|operation|exercise|training|department|group|medal|form\\b|test|event|creditor"
-)
-_NUMBER = r"(numbers?|num|no|nbr|nr|id|ids|#)\b"
-
-
 @dataclass(frozen=True, slots=True)
 class IdentifierKind:
     """One kind of direct identifier.
@@ -190,194 +169,20 @@ NEVER = (
 )
 
 
-def _kind(name: str, safe_harbor: str, *words: tuple[str, float], **more: Any) -> IdentifierKind:
-    return IdentifierKind(name, safe_harbor, words, **more)
+def _kinds() -> Iterator[IdentifierKind]:
+    read = tomllib.loads(Path(__file__).with_name("identifiers.toml").read_text("utf-8"))
+    lists = {f"<{name}>": "".join(read[name]) for name in ("people", "things", "number")}
+
+    def whole(pattern: str) -> str:
+        for mark, listed in lists.items():
+            pattern = pattern.replace(mark, listed)
+        return pattern
+
+    for one in read["kind"]:
+        words = tuple((whole(pattern), sure) for pattern, sure in one["words"])
+        formats = tuple((pattern, sure) for pattern, sure in one.get("formats", ()))
+        unless, contents = whole(one.get("unless", "")), one.get("contents", "")
+        yield IdentifierKind(one["name"], one["item"], words, unless, formats, contents)
 
 
-KINDS: tuple[IdentifierKind, ...] = (
-    _kind(
-        "ssn",
-        "G",
-        (r"\bssns?\b|\bs sn\b|\bitin\b|\b(scr|scrambled|real|true|pt) ?ssn\b", 0.98),
-        (rf"\bsocial security (card )?{_NUMBER}", 0.98),
-        (r"\bsocial security$", 0.7),
-        (rf"\b(national insurance|national identity) {_NUMBER}", 0.9),
-        (rf"\btax(payer)?( identification)? {_NUMBER}", 0.9),
-        (r"\blast (4|four)( digits)? (of )?(the |your )?(ssn|social)", 0.9),
-        unless=r"\b(benefits?|payments?|income|receiv\w+|disability)\b",
-        formats=((r"\{3\}[^{]{0,12}-\??[^{]{0,12}\{2\}[^{]{0,12}-\??[^{]{0,12}\{4\}", 0.8),),
-        contents=r"(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}",
-    ),
-    _kind(
-        "email",
-        "F",
-        (r"\be ?mails?\b", 0.95),
-        formats=((r"^(idn-)?email$|[+*)}\]]@[\[(\\]", 0.9),),
-        contents=r"[^@\s]{1,64}@[^@\s]{1,190}\.[A-Za-z]{2,24}",
-    ),
-    _kind("fax", "E", (r"\bfax(es)?\b|\bfax ?(number|no)|\bfacsimile\b", 0.95)),
-    _kind(
-        "phone",
-        "D",
-        (
-            r"\b(tele|cell|mobile|home|work|day|evening)?phones?\b|\b(tele)?phone ?(number|no)",
-            0.95,
-        ),
-        (rf"\b(telephone|mobile|cell|cellular|tel|pager) ?{_NUMBER}", 0.9),
-        (r"\btel$|\bmobile$|\bcell$", 0.6),
-        unless=r"\b(own|owns|access|service|bill|cost)\b|\bphone (in|use)\b",
-        formats=((r"\{3\}[^{]{0,16}\{3\}[^{]{0,16}\{4\}", 0.7),),
-        contents=r"(\+?\d{1,3}[ .-]?)?\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}",
-    ),
-    _kind(
-        "ip address",
-        "O",
-        (r"\bip( ?v[46])?( address(es)?| addr)\b|\bipaddr(ess)?\b|\bip$|\bipv[46]\b", 0.95),
-        formats=((r"^ipv[46]$", 0.95),),
-        contents=r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)",
-    ),
-    _kind(
-        "url",
-        "N",
-        (r"\burls?\b|\bweb ?sites?\b|\bhome ?page\b", 0.9),
-        (r"\b(facebook|linkedin|twitter|instagram)\b", 0.9),
-        formats=((r"^ur[il]$|https?", 0.8),),
-        contents=r"https?://\S{3,2000}|www\.\S{3,2000}",
-    ),
-    _kind(
-        "device",
-        "M",
-        (r"\b(imei|imsi|udid|iccid|meid)\b|\bmac ?addr(ess)?\b", 0.95),
-        (rf"\b(device|implant|pacemaker|sim) ?(serial )?{_NUMBER}|\bdeviceid\b", 0.9),
-        (rf"\bdevice .*\bserial {_NUMBER}", 0.9),
-        contents=r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}",
-    ),
-    _kind(
-        "vehicle",
-        "L",
-        (r"\bvin\b|\b(licen[cs]e|number) plates?\b|\bplate (number|no)\b", 0.95),
-        (rf"\bvehicle (identification|registration|serial)( {_NUMBER})?|\btail {_NUMBER}", 0.9),
-        contents=r"(?=.*\d)(?=.*[A-HJ-NPR-Z])[A-HJ-NPR-Z0-9]{17}",
-    ),
-    _kind(
-        "medical record number",
-        "H",
-        (rf"\bmrn\b|\bedipi\b|\bmedical record( {_NUMBER})?|\b(patient)?icn\b", 0.95),
-        (rf"\b(chart|hospital|nhs) ?{_NUMBER}", 0.95),
-        (rf"\bpatient ?{_NUMBER}|\bpatid\b", 0.9),
-        unless=r"\b(numbers? of|release)\b",
-    ),
-    _kind(
-        "routing number",
-        "J",
-        (rf"\brouting( transit)? ?{_NUMBER}|\bsort code\b|\bswift\b|\bbic\b", 0.95),
-    ),
-    _kind(
-        "account number",
-        "J",
-        (rf"\b(bank |checking |savings )?(account|acct|loan) ?{_NUMBER}|\biban\b", 0.95),
-        (rf"\b(credit|debit|bank) card( {_NUMBER})?|\bcard {_NUMBER}|\bpan\b", 0.8),
-        unless=r"\bnumbers? of\b",
-        contents=r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}",
-    ),
-    _kind(
-        "policy number",
-        "I",
-        (rf"\b(policy|subscriber|beneficiary|insurance|health plan) ?{_NUMBER}", 0.95),
-        (rf"\b(medicare|medicaid)( claim| beneficiary)? ?{_NUMBER}|\bhicn?\b|\bmbi\b", 0.95),
-        (rf"\b(member|membership) ?{_NUMBER}", 0.7),
-        (r"\binsurance\b.*\bgroup (code|number|no|id)\b", 0.8),
-        unless=r"\bnumbers? of\b",
-    ),
-    _kind(
-        "licence number",
-        "K",
-        (rf"\b(driver'?s? |professional |medical )?licen[cs]e ?{_NUMBER}", 0.95),
-        (rf"\bpassport( {_NUMBER})?|\b(certificate|visa|dea) {_NUMBER}", 0.9),
-    ),
-    _kind(
-        "file number",
-        "R",
-        (rf"\b(va ?)?file ?{_NUMBER}", 0.9),
-        (rf"\b(claim|case|service|docket|booking|inmate) ?{_NUMBER}", 0.9),
-        (r"\bva ?file$|\bclaim id\b", 0.8),
-        unless=r"\bnumbers? of\b",
-    ),
-    _kind(
-        "record number",
-        "R",
-        (
-            rf"\b(record|serial|respondent|participant|person|subject|study|employee|student|"
-            rf"customer|client|household|applicant|application|national) ?{_NUMBER}",
-            0.85,
-        ),
-        (r"\b(guid|uuid|confirmation (code|number)|tracking number)\b", 0.6),
-        (r"\b\w+ id$|(^|/ )id$|\bidentifier$", 0.5),
-        unless=r"\b(numbers? of|number in|facility|school|vendor|product|country|state) ?(id)?\b",
-        formats=((r"^uuid$", 0.6),),
-        contents=r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}",
-    ),
-    _kind(
-        "user name",
-        "R",
-        (r"\buser ?(name|id)\b|\b(screen|login|account|display) name\b", 0.9),
-        (r"\blogin$|\bpassword\b", 0.9),
-    ),
-    _kind(
-        "biometric",
-        "P",
-        (r"\b(finger|voice|palm|hand) ?prints?\b|\bbiometrics?\b", 0.9),
-        (r"\b(iris|retinal?|face) scan\b|\bdna\b", 0.9),
-    ),
-    _kind(
-        "photo",
-        "Q",
-        (
-            r"\bphoto(graph)?s?\b|\bselfie\b|\bportrait\b|\b(face|facial) image\b|\bheadshot\b",
-            0.85,
-        ),
-        unless=r"\b(id|copy|permission)\b",
-    ),
-    _kind("signature", "R", (r"\bsignatures?\b|\bsigned by\b|\be ?signature\b", 0.85)),
-    _kind(
-        "coordinates",
-        "B",
-        (r"\b(latitude|longitude|geopoint|gps|geolocation|coordinates)\b|\blat lon\b", 0.85),
-    ),
-    _kind(
-        "address",
-        "B",
-        (r"\bstreet( address| line)?( ?\d)?$|\bstreet ?(name|number|no)\b", 0.95),
-        (r"\b(address|addr) ?line ?\d?\b", 0.95),
-        (r"\b(street|mailing|home|postal|residential|permanent|current) addr(ess)?\b", 0.9),
-        (r"\baddr(ess)?(es)?( ?\d)?$|\bwhere do you live\b", 0.85),
-        (r"\bp ?o box\b|\b(apartment|apt|house|suite|unit) (number|no|num|#)|\bapt$", 0.85),
-        unless=r"\b(e ?mail|ip|mac|web|school|compan\w+|same as|same address)\b",
-    ),
-    _kind(
-        "employer name",
-        "A",
-        (r"\b(employer|firm)s?('s)?( / | )(\w+ ){0,2}names?\b", 0.7),
-        (r"\bnames? of (the |your )?(\w+ )?(employer|firm)", 0.7),
-    ),
-    _kind(
-        "name",
-        "A",
-        (r"\b(first|fst|last|lst|middle|full|patient|pat) ?nme?\b", 0.85),
-        (r"\b(sur|fore|nick)names?\b|\b[fml]names?\b|\binitials?\b|\bname suffix\b", 0.95),
-        (r"\b(first|given|middle|last|family|maiden) ?names?\b", 0.95),
-        (r"\bnames? / (\w+ )*(first|middle|last|suffix|maiden|given|family|prefix)$", 0.95),
-        (rf"\b({_PEOPLE})('?s)? ?names?( \d)?$", 0.9),
-        (r"\b(policy ?|account ?|card ?|house)?holder('?s)?( / | )names?\b", 0.9),
-        (rf"\b({_PEOPLE})\w{{0,3}}\b.* / (first|middle|last|suffix|maiden)$", 0.7),
-    ),
-    _kind(
-        "name",
-        "A",
-        (r"\b(full|preferred|legal|other|alternate|alias|former) ?names?\b", 0.95),
-        (rf"\b({_PEOPLE})('?s)?( / | )(\w+ ){{0,2}}names?( \d)?$", 0.9),
-        (rf"\bnames? of (the |your )?({_PEOPLE})", 0.9),
-        (r"(^|/ )names?( \d)?$|\byour name\b", 0.6),
-        unless=rf"\b({_THINGS})\w*\b",
-    ),
-)
+KINDS: tuple[IdentifierKind, ...] = tuple(_kinds())

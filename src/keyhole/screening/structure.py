@@ -140,15 +140,7 @@ def value_in_rule(value: Any) -> str:
 
 
 def condition(name: str, levels: pl.Series, codes: Sequence[int]) -> str:
-    """Write that a column has one of some codes; the code past the last level is missing.
-
-    Examples
-    --------
-    >>> condition("age", pl.Series([20, 30, 40, 50]), [2, 3, 4])
-    '(age >= 40 or age is missing)'
-    >>> condition("state", pl.Series(["AK", "AL", "AR"]), [0, 2])
-    "state in ('AK', 'AR')"
-    """
+    """Write that a column has one of some codes; the code past the last level is missing."""
     column, last = name_in_rule(name), len(levels)
     known = sorted(code for code in codes if code < last)
     blank = [f"{column} is missing"] if len(known) < len(codes) else []

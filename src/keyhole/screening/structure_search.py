@@ -362,12 +362,7 @@ def _sums(
 
 
 def _balances(values: dict[int, Floats]) -> set[tuple[int, tuple[int, ...]]]:
-    """Return the numbers that are the sum of others in one of several samples, with their parts.
-
-    Columns that a sum binds have a linear dependence, which a sample without exceptions shows
-    exactly: so most files are done with after their rank. Every column is other than 0 in some
-    records of a sample, else a part that few have would not be seen.
-    """
+    """Return the numbers that are the sum of others in one of several samples, with their parts."""
     names, found = list(values), set()
     whole: Array = np.stack([values[i] for i in names], axis=1) if names else np.empty((0, 0))
     while names and (~np.isnan(whole).any(axis=1)).sum() < len(names) + LEAST_SUMS:
@@ -511,11 +506,7 @@ def _empty_ranges(number: _Column, by: _Column) -> tuple[_Groups, int, int, list
 
 
 def _carried_on(mine: Ints, below: Ints, start: int, stop: int) -> float:
-    """Return how many of a group an empty range would have if what is below it carried on.
-
-    `mine` and `below` are the records of the group and of all below each code. A tail that thins
-    out goes on thinning: the share in the records next to the range falls as it did before them.
-    """
+    """Return how many of a group an empty range would have if what is below it carried on."""
     outside = below[stop] - below[start]
     edges = [start]
     for _ in range(2):

@@ -28,7 +28,7 @@ from keyhole.core.options import Option, bind, documented
 from keyhole.core.tables import Table
 from keyhole.engines import MemoryEngine, Tally
 from keyhole.engines.choose import engine_notes, local_engine
-from keyhole.engines.partition import Partition
+from keyhole.engines.partition import OpenCells
 from keyhole.engines.resources import WORKERS
 from keyhole.exposure.attributes_cells import ToldFigures
 from keyhole.results import Result, share, tables_of
@@ -55,6 +55,35 @@ def hurry(deadline: float) -> None:
         raise OutOfTimeError
 
 
+class Families:
+    """Sets of numbers: by number the sets that have it, as bits, so that one look finds a superset.
+
+    Examples
+    --------
+    >>> found = Families()
+    >>> found.add({1, 2})
+    >>> found.covers({2}), found.covers({3})
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self.sets: list[frozenset[int]] = []
+        self._having: dict[int, int] = {}
+
+    def add(self, numbers: Iterable[int]) -> None:
+        """Take in one more set."""
+        self.sets.append(frozenset(numbers))
+        for v in self.sets[-1]:
+            self._having[v] = self._having.get(v, 0) | 1 << (len(self.sets) - 1)
+
+    def covers(self, numbers: Iterable[int], among: int = -1) -> bool:
+        """Tell whether all the numbers are in one of the sets, or of those whose bits are given."""
+        left = among & ((1 << len(self.sets)) - 1)
+        for v in numbers:
+            left &= self._having.get(v, 0)
+        return left != 0
+
+
 @dataclass(slots=True)
 class Hunt:
     """The search itself: what it has found, and how much it has looked at."""
@@ -65,10 +94,11 @@ class Hunt:
     cutoff: int
     deadline: float = math.inf
     attributes: AttributeLimits | None = None
-    found: dict[frozenset[int], Tally] = field(default_factory=dict)
+    found: Families = field(default_factory=Families)
     out_of_time: bool = False
+    _at_risk: dict[frozenset[int], int] = field(default_factory=dict)
     _group: dict[int, int] = field(default_factory=dict)
-    _known: frozenset[frozenset[int]] = frozenset()
+    _known: int = 0
     _branches: dict[int, int] = field(default_factory=dict)
     _counts: list[tuple[frozenset[int], int]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -77,8 +107,8 @@ class Hunt:
         """Take sets that are known to be within the limit as found."""
         for variables in sets:
             tally = self.engine.tally(variables, cutoff=self.cutoff)
-            self._report(frozenset(self.engine.numbers(variables)), tally)
-        self._known = frozenset(self.found)
+            self._report(frozenset(self.engine.numbers(variables)), tally.at_risk)
+        self._known = len(self.found.sets)
 
     def run(self, progress: Progress | None) -> None:
         """Search every branch, on threads; an interrupt ends them all."""
@@ -87,12 +117,13 @@ class Hunt:
             return
         for number, group in enumerate(self.space.groups):
             self._group.update(dict.fromkeys(self.engine.numbers(group), number))
-        root = self.engine.partition(self.space.keep, cutoff=self.cutoff)
-        tally = root.tally(self.engine.records)
+        free = [name for group in self.space.groups for name in group]
+        root = self.engine.open_cells(self.space.keep, free, cutoff=self.cutoff)
         head = frozenset(self.engine.numbers(self.space.keep))
-        if not self._fits(head, tally):
+        at_risk = root.narrowed((), ()).joint()
+        if not self._fits(head, at_risk):
             return
-        jobs = self._children(head, root, tally, sorted(self._group))
+        jobs = self._children(head, root, at_risk)
         self._branches = {job.args[2]: place for place, job in enumerate(jobs)}
         done = 0
 
@@ -121,71 +152,68 @@ class Hunt:
                 raise
 
     def _children(
-        self, head: frozenset[int], cells: Partition, tally: Tally, tail: Sequence[int]
+        self, head: frozenset[int], cells: OpenCells, at_risk: int
     ) -> list[partial[None]]:
         """Look at all one-variable extensions; return what remains to be searched."""
-        fits: dict[int, Tally] = {}
-        if tail:
-            tallies = cells.tally_splits(tail, self.engine.sizes, self.engine.records)
-            self._counts.append((head.union(tail), len(tail)))
-            fits = {v: t for v, t in zip(tail, tallies, strict=True) if self._fits(head | {v}, t)}
+        fits: dict[int, int] = {}
+        if cells.open:
+            split = cells.split(int(self.limit * self.engine.records) + 1)
+            self._counts.append((head.union(cells.open), len(cells.open)))
+            pairs = zip(cells.open, split, strict=True)
+            fits = {v: count for v, count in pairs if self._fits(head | {v}, count)}
         if not fits:
-            self._report(head, tally)
+            self._report(head, at_risk)
             return []
         # The riskiest first: what comes last has few rivals and tends to fit together.
-        tail = sorted(fits, key=lambda v: -fits[v].at_risk)
-        if self._settled(head, cells, fits, tail):
+        tail = sorted(fits, key=lambda v: -fits[v])
+        group, whole = self._group, head.union(tail)
+        alone = len({group[v] for v in tail}) == len(tail)
+        # Perhaps everything left lies inside a set already found, or fits together.
+        if alone and self._covered(whole):
             return []
-        group = self._group
+        if len(tail) == 1:
+            self._report(whole, fits[tail[0]])
+            return []
+        if len(fits) < len(cells.open):
+            cells = cells.narrowed((), sorted(fits))
+        if alone:
+            together = cells.joint()
+            self._counts.append((whole, 1))
+            if self._fits(whole, together):
+                self._report(whole, together)
+                return []
         later = {v: [u for u in tail[i:] if group[u] != group[v]] for i, v in enumerate(tail, 1)}
         return [partial(self._descend, head, cells, v, fits[v], later[v]) for v in tail]
 
-    def _settled(
-        self, head: frozenset[int], cells: Partition, fits: Mapping[int, Tally], tail: Sequence[int]
-    ) -> bool:
-        """Tell whether everything left fits together, or lies inside a set already found."""
-        if len({self._group[v] for v in tail}) < len(tail):
-            return False
-        whole = head | frozenset(tail)
-        if self._covered(whole):
-            return True
-        if len(tail) == 1:
-            self._report(whole, fits[tail[0]])
-            return True
-        tally = cells.tally_joint(tail, self.engine.records)
-        self._counts.append((whole, 1))
-        fits_together = self._fits(whole, tally)
-        if fits_together:
-            self._report(whole, tally)
-        return fits_together
-
     def _descend(
-        self, head: frozenset[int], cells: Partition, v: int, tally: Tally, rest: Sequence[int]
+        self, head: frozenset[int], cells: OpenCells, v: int, at_risk: int, rest: Sequence[int]
     ) -> None:
         hurry(self.deadline)
         head = head | {v}
         if self._covered(head.union(rest)):
             return
         if not rest:
-            self._report(head, tally)
+            self._report(head, at_risk)
             return
-        for job in self._children(head, cells.refined([v]), tally, rest):
+        for job in self._children(head, cells.narrowed([v], sorted(rest)), at_risk):
             job()
 
-    def _fits(self, numbers: Collection[int], tally: Tally) -> bool:
+    def _fits(self, numbers: Collection[int], at_risk: int) -> bool:
         """Tell whether a set is within the limits; no superset of one that is not is."""
-        if tally.rp > self.limit or self.attributes is None:
-            return tally.rp <= self.limit
+        within = at_risk / self.engine.records <= self.limit
+        if not within or self.attributes is None:
+            return within
         return self.attributes.allows([n for i, n in enumerate(self.space.names) if i in numbers])
 
     def _covered(self, numbers: frozenset[int]) -> bool:
         with self._lock:
-            return any(numbers <= known for known in self.found)
+            return self.found.covers(numbers)
 
-    def _report(self, numbers: frozenset[int], tally: Tally) -> None:
+    def _report(self, numbers: frozenset[int], at_risk: int) -> None:
         with self._lock:
-            if not any(numbers <= known for known in self.found):
-                self.found[numbers] = tally
+            if not self.found.covers(numbers):
+                self.found.add(numbers)
+                self._at_risk[numbers] = at_risk
 
     @property
     def evaluated(self) -> int:
@@ -194,12 +222,17 @@ class Hunt:
         A branch has no variable of the branches before it. So only these spare it anything, and
         what several threads count besides is what such a set covers that one thread has by then.
         """
-        first = {known: -1 if known in self._known else self._branch(known) for known in self.found}
+        first = [
+            -1 if i < self._known else self._branch(one) for i, one in enumerate(self.found.sets)
+        ]
+        before = {
+            branch: sum(1 << i for i, place in enumerate(first) if place < branch)
+            for branch in {0, *self._branches.values()}
+        }
         total = 0
         for place, (whole, sets) in enumerate(self._counts):
-            branch = self._branch(whole)
-            spared = any(first[known] < branch and whole <= known for known in self.found)
-            total += 0 if spared and place else sets  # the first is the root, which nothing spares
+            spared = place and self.found.covers(whole, before[self._branch(whole)])
+            total += 0 if spared else sets  # the first is the root, which nothing spares
         return total
 
     def _branch(self, numbers: frozenset[int]) -> int:
@@ -207,8 +240,11 @@ class Hunt:
         return min((self._branches[v] for v in numbers if v in self._branches), default=0)
 
     def maximal(self) -> dict[frozenset[int], Tally]:
-        """Return the sets found that lie inside no other."""
-        return {s: t for s, t in self.found.items() if not any(s < other for other in self.found)}
+        """Return the sets found that lie inside no other, with their cells."""
+        found = self.found
+        sets = [s for i, s in enumerate(found.sets) if not found.covers(s, ~(1 << i))]
+        cells = self.engine.count_cells(sets)
+        return {s: Tally(self.engine.records, cells[s], self._at_risk[s]) for s in sets}
 
 
 SHOWN = 20

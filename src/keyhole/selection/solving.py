@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keyhole.engines.partition import spans
-from keyhole.engines.resources import WORKERS, in_threads
+from keyhole.engines.resources import in_threads
 from keyhole.exposure.attributes_cells import SensitiveCodes
 from keyhole.kernels import rungs
 from keyhole.kernels.arrays import Ints, Numbers, Words
@@ -31,8 +31,6 @@ from keyhole.kernels.packing import Layout, pack
 from keyhole.selection.frontier import OutOfTimeError
 
 Progress = Callable[[int, int], None]
-# Fewer rows than this are counted sooner by one thread than shared out.
-ROWS_TO_SHARE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,10 +81,9 @@ class KeyCells:
         where = self._where(column)
         tables, left = self._ladders[column].tables[first:], most - self.at_risk
         arrays = (self._rows, self._weights, self._starts)
-        workers = WORKERS if len(self._rows) > ROWS_TO_SHARE else 1
         found = in_threads(
             lambda span: rungs.tally_rungs(*arrays, span, where, tables, self._cutoff, left),
-            spans(self._starts, workers),
+            spans(self._starts),
         )
         total = np.sum(found, axis=0) if found else np.zeros(len(tables), dtype=np.int64)
         return [self.at_risk + int(x) for x in total]

@@ -345,15 +345,6 @@ def attach_sizes(data: Any, *, keys: Sequence[str], missing: Missing = "own") ->
 
     The sizes are joined to the records on the cluster; nothing is collected. Write the frame
     with Spark, or go on with it.
-
-    Parameters
-    ----------
-    data
-        What `keyhole.engines.choose.open_records` returned for ``engine="spark"``.
-    keys
-        The key.
-    missing
-        ``own``, or ``drop``: then f is 0 where a key is missing.
     """
     if not isinstance(data, SourceData):
         raise OptionError(

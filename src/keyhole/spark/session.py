@@ -13,10 +13,10 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.extras import extra_problems
 from keyhole.engines.storage import WorkFolder
 from keyhole.errors import OptionError, RunError
 from keyhole.spark.tasks import DATA_CHANGED
@@ -90,11 +90,7 @@ def master_problems(master: Any) -> list[str]:
 
 
 def _missing_software() -> list[str]:
-    problems = []
-    if find_spec("pyspark") is None or find_spec("sqlglot") is None:
-        problems.append(
-            "The spark engine needs PySpark and sqlglot. Run: pip install 'keyhole[spark]'"
-        )
+    problems = extra_problems("spark")
     if not _submitted() and _java() is None:
         problems.append(
             "The spark engine needs Java 17 or newer. Install a Java runtime, and put it on PATH "
@@ -197,10 +193,7 @@ def _cores(master: str) -> int:
 
 @contextmanager
 def _told_at_start(master: str | None) -> Iterator[str]:
-    """Tell Spark, which reads it when it starts, what to run its workers with, and what to log.
-
-    What the environment says already counts.
-    """
+    """Tell Spark, which reads it when it starts, what to run its workers with, and what to log."""
     told = {"PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": f"ignore:{PANDAS}:FutureWarning"}
     if master is not None and master.startswith("local"):
         told["LOG4J_CONFIGURATION_FILE"] = str(LOG)

@@ -72,13 +72,7 @@ def _case_of(what: str, cases: Iterable[tuple[int, exp.Expr]], rest: exp.Expr) -
 
 
 def word_layout(fields: Iterable[ViewField]) -> list[dict[str, int]]:
-    """Pack columns of codes into few whole numbers: by what is each multiplied, in which number.
-
-    Examples
-    --------
-    >>> word_layout([ViewField("a", 3), ViewField("b", 2**60), ViewField("c", 7)])
-    [{'a': 1, 'b': 3}, {'c': 1}]
-    """
+    """Pack columns of codes into few whole numbers: by what is each multiplied, in which number."""
     packed: list[dict[str, int]] = []
     size = 1
     for field in fields:

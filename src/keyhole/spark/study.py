@@ -361,6 +361,7 @@ class StudyCounts:
 def put_together(answers: StudyCounts, puf: Microdata) -> Study:
     """Make the study of its counts."""
     question, groups, truth = answers.attack.question, answers.groups, answers.truth
+    lost = None if question.metric == "unicity" else answers.by_key("lost").get(0, (0,))[-1]
     rates = Rates(answers.records[0], *answers.by_key("all").get(0, (0, 0, 0, 0)))
     baseline = answers.baseline(rates)
     place: dict[str, Any] = (
@@ -390,6 +391,7 @@ def put_together(answers: StudyCounts, puf: Microdata) -> Study:
             *incomplete_warnings(truth.incomplete, truth.rows),
             *left_out,
         ),
+        lost_to_rank_cap=lost,
         engine="spark",
         **place,
     )

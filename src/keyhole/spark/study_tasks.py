@@ -34,7 +34,7 @@ COUNTS = (
     "stratum int, kind int, key long, pairs long, suspected long, confirmed long, true_pairs long"
 )
 """What a block counts: of the kinds below, by a key of each."""
-KINDS = ("all", "place", "agreeing", "variable", "chance")
+KINDS = ("all", "place", "agreeing", "variable", "chance", "lost")
 ALONE = -1
 """The stratum where there are none."""
 
@@ -62,8 +62,11 @@ class StudyBlock:
 
     def _count(self, puf: pl.DataFrame, eif: pl.DataFrame, tally: _Tally) -> None:
         places = self._places(puf), self._places(eif)
-        found = self.attack.only(*places).find()
-        truth = _mates(puf, eif)
+        attack, truth = self.attack.only(*places), _mates(puf, eif)
+        found = attack.find()
+        lost = attack.lost(found, truth)
+        if lost is not None:
+            tally.row("lost", 0, 0, 0, 0, lost)
         pairs, records = (found["puf"], found["eif"]), puf.height
         confirmed = confirm(*pairs, *truth, eif.height)
         tally.add("all", 0, measure_rates(pairs[0], confirmed, records))

@@ -34,7 +34,9 @@ Places = npt.NDArray[np.int32]
 # Donors offered to a record whose first choice was refused, and then to those left over.
 OFFERS = (8, 64, 512, 4096)
 # Where fewer records than this are alike, all others may give too.
-LEAST_ALIKE = 15
+LEAST_ALIKE = 4
+# So many neighbours are asked to exchange a value that may not return.
+EXCHANGES = 24
 # Donors with the same choice of values under the rules are a pool if there are so many.
 LEAST_POOL = 30
 # How far another pool is, and a standard deviation of a tied number, in those of a prediction.
@@ -104,6 +106,7 @@ class Chain:
         if self.plan.question.donors == "folds":
             folds = random.permutation(np.arange(len(blanked)) % self.plan.question.folds)
         given = np.repeat(self.rows[blanked][:, None], len(self.plan.targets), axis=1)
+        free, near = given.copy(), np.zeros(given.shape)
         for fold in range(int(folds.max(initial=-1)) + 1):
             here = np.flatnonzero(folds == fold)
             out = blanked[here]
@@ -113,8 +116,50 @@ class Chain:
             here_too[away] = False
             donors = np.flatnonzero(here_too).astype(np.int32)
             if len(donors):
-                given[here] = _Fold(self, out, donors, random).fill()
+                filled = _Fold(self, out, donors, random)
+                given[here], free[here], near[here] = filled.fill(), filled.free, filled.near
+        if self.plan.acceptance.must_change is not None:
+            for t in range(len(self.plan.targets)):
+                self._exchange(t, self.rows[blanked], given, free[:, t], near[:, t])
         return self.rows[blanked], given
+
+    def _exchange(self, t: int, own: Ints, given: Ints, free: Ints, near: Floats) -> None:
+        """Pass values that may not return on to records that may have them.
+
+        A record whose nearest donor has its own value takes another one. If nobody took what it
+        leaves, frequent values would become rarer: so it changes places with a record of the
+        subgroup that is predicted to be alike.
+        """
+        plan, accept = self.plan, self.plan.acceptance
+        if accept.leads_others(t):
+            return
+        codes = accept.codes(t)
+        order = np.flatnonzero(plan.replace[own, t])
+        order = order[np.argsort(near[order], kind="stable")]
+        mine, left = codes[own], codes[free]
+        bars = accept.bars(t)[own]
+        waiting = bars & (left == mine) & (codes[given[:, t]] != mine)
+        at = np.flatnonzero(waiting[order])
+        for step in range(2, 2 * min(EXCHANGES, len(order)) + 2):
+            # The neighbours on either side, nearest first; nobody is asked by two.
+            there = at + step // 2 * (-1 if step % 2 else 1)
+            fits = (there >= 0) & (there < len(order))
+            first = np.zeros(len(at), dtype=np.bool_)
+            first[np.unique(there, return_index=True)[1]] = True
+            at_now, there = at[fits & first], there[fits & first]
+            one, other = order[at_now], order[there]
+            calm = ~waiting[other]
+            one, other = one[calm], other[calm]
+            get, give = given[one].copy(), given[other].copy()
+            get[:, t], give[:, t] = given[other, t], free[one]
+            fine = (codes[get[:, t]] != mine[one]) & (~bars[other] | (left[one] != mine[other]))
+            fine &= (given[other, t] != own[one]) & (free[one] != own[other])
+            fine &= accept.keeps(own[one], get) & accept.keeps(own[other], give)
+            given[one[fine]], given[other[fine]] = get[fine], give[fine]
+            waiting[one[fine]] = False
+            at = np.flatnonzero(waiting[order])
+            if not len(at):
+                return
 
 
 class _Source(NamedTuple):
@@ -137,10 +182,13 @@ class _Fold:
         self._codes = self._design.codes[recipients]
         self._replace = self._plan.replace[chain.rows[recipients]]
         self._given = np.repeat(recipients[:, None], len(self._plan.targets), axis=1)
+        self.free, self.near = chain.rows[self._given], np.zeros(self._given.shape)
         self._fitted: dict[tuple[int, bool], _Source] = {}
 
     def fill(self) -> Ints:
         """Return for each recipient the donor of each target, by its number in the file."""
+        if self._plan.question.procedure == "paper":
+            return self._filled_singly()
         gram = self._gram("drawn")
         for t in range(len(self._plan.targets)):
             leader = self._plan.acceptance.leader(t)
@@ -163,6 +211,24 @@ class _Fold:
         self._repair()
         rows: Ints = self._chain.rows[self._given]
         return rows
+
+    def _filled_singly(self) -> Ints:
+        """Fill each target as published: at random, then better in cycles, the others as they were.
+
+        Hawala & Funk (2.3): a bootstrap of all records, the filled ones included, a model, and the
+        donor with the closest prediction.
+        """
+        for t, target in enumerate(self._plan.targets):
+            who, at = np.flatnonzero(self._replace[:, t]), self._design.names.index(target)
+            before = self._codes[:, at].copy()
+            self._given[who, t] = self._random.choice(self._donors, len(who))
+            self._give(t, who, t)
+            for _ in range(self._plan.question.cycles):
+                known = self._plan.predictors[target]
+                self._update(t, who, self._fit(t, known, self._gram_of_all(), False))
+            self._codes[:, at] = before
+        self._repair()
+        return self._chain.rows[self._given]
 
     def _known(self, t: int) -> Iterator[tuple[Ints, tuple[str, ...]]]:
         """Group the recipients of a target by what is known of them: all but what comes later."""
@@ -231,6 +297,7 @@ class _Fold:
         predicted = np.column_stack([source.model.predict(self._codes, who), tied])
         chosen = source.donors.draw(predicted, self._random, 1)
         chosen = self._shifted(t, who, source, chosen)[:, 0]
+        self.free[who, t], self.near[who, t] = rows[source.places[chosen]], predicted[:, 0]
         if self._plan.acceptance.concerns(self._plan.targets[t]):
             chosen = self._acceptable(t, who, predicted, source, chosen)
         found = chosen >= 0
@@ -348,18 +415,10 @@ class _DonorPools:
 
 
 class Donors:
-    """Donors with their predictions, in one or several dimensions.
+    """Donors with their predictions, one row a donor, in one or several dimensions.
 
-    Parameters
-    ----------
-    predictions
-        One row a donor, one column a dimension. They are compared in single precision, so that
-        the last bits of a sum decide nothing.
-    match
-        ``closest``; ``k-closest`` takes one of the closest at random; ``weighted`` draws with
-        tricube weights by distance (in one dimension; by the closest in several).
-    neighbours
-        How many the k closest are.
+    Predictions are compared in single precision, so that the last bits of a sum decide nothing.
+    ``weighted`` draws with tricube weights by distance in one dimension, the closest in several.
     """
 
     def __init__(self, predictions: Predictions, *, match: Match, neighbours: int) -> None:

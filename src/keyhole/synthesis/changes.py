@@ -50,16 +50,8 @@ class LevelChanges:
 class ChangeTable(Result):
     """Number of variables changed by risk level, low to high.
 
-    Parameters
-    ----------
-    name
-        Of what: a single implicate, all of them, or what an intruder makes of them.
-    variables
-        The targets counted.
-    rows
-        One for each level of risk.
-    average
-        Beside those of a single implicate the rows averaged over all of them.
+    Of a single implicate, with the `average` over all of them, or of what an intruder makes of
+    them.
     """
 
     name: Annotated[str, Named("of")]
@@ -163,23 +155,10 @@ def _rows(counts: Counts, designation: Designation, size: int) -> tuple[LevelCha
 def reconstruct(implicates: Implicates, *, seed: int) -> dict[str, Codes]:
     """Guess the original values as an intruder would who has all the implicates.
 
-    Parameters
-    ----------
-    implicates
-        The implicates.
-    seed
-        Decides between modes that are as frequent as each other.
-
-    Returns
-    -------
-    dict
-        By target the codes of the guess, which are the original's where it has the value;
-        numbers that nobody had get codes beyond.
-
-    Notes
-    -----
     A number is the mean of the implicates that have one, rounded to the decimals seen in the
-    data; it is missing if most of the implicates have none. Categories and dates are the mode.
+    data; it is missing if most of the implicates have none. Categories and dates are the mode; the
+    seed decides between several. By target the codes of the guess are the original's where it has
+    the value; numbers that nobody had get codes beyond.
 
     Examples
     --------

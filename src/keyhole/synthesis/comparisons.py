@@ -25,7 +25,7 @@ from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.synthesis.associations import NEVER_RELEASED, compare_relations
 from keyhole.synthesis.implicates import Implicates, Progress
-from keyhole.synthesis.regressions import compare_regressions
+from keyhole.synthesis.regressions import compare_regressions, compare_subgroups
 from keyhole.utility import (
     Coefficients,
     Correlations,
@@ -256,6 +256,7 @@ def compare_with_original(
         "moments": moments,
         "correlations": correlations,
         "regressions": regressions,
+        "subgroups": compare_subgroups(implicates),
         "propensity": propensity,
         "coefficients": coefficients,
         "notes": tuple(notes),

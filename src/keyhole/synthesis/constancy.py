@@ -35,19 +35,11 @@ class ConstantTarget:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Constancy(Result):
-    """The constancy attack over all implicates, and the same on a placebo.
+    """The constancy attack on the `records` seen to change, and the same on a placebo.
 
-    Parameters
-    ----------
-    records
-        Records seen to change.
-    targets
-        Constant values by target.
-    claims, right
-        Records that are alone in the original with their constant values and with the keys that
-        are not replaced, and those of them that are themselves.
-    placebo_claims, placebo_right
-        The same with one implicate more in the place of the original.
+    `claims` are records that are alone in the original with their constant values and with the
+    keys that are not replaced, and `right` those of them that are themselves; `placebo_…` are the
+    same with one implicate more in the place of the original.
     """
 
     records: Annotated[int, COUNT]

@@ -154,31 +154,11 @@ def designate(
     max_size: int | None = None,
     seed: int,
 ) -> Designation:
-    """Designate the records to be synthesised.
+    """Designate the records to be synthesised; the options are those of `synthesise`.
 
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    keys
-        What an intruder is assumed to know: a record's fingerprint.
-    cutoff
-        Records whose fingerprint fewer than this have are at risk: 2 for the unique ones.
-    weight, fraction
-        A column with the number of people each record stands for, or the share of the
-        population that was sampled: then the probability of each unique record to be unique in
-        the population is estimated too.
-    least_probability
-        At risk are only the unique records of at least this probability to be unique in the
-        population. It needs `weight` or `fraction`.
-    decoys
-        R common records, drawn at random, for each record at risk, so that a changed record is
-        one at risk with probability 1 / (1 + R).
-    max_size
-        Largest number of variables of a minimal unique; by default all the keys up to ten of
-        them, then four.
-    seed
-        Decides which common records are decoys. Keep it secret.
+    With a weight or a fraction the probability of each unique record to be unique in the
+    population is estimated too. `max_size` is the largest number of variables of a minimal unique;
+    by default all the keys up to ten of them, then four.
 
     Examples
     --------

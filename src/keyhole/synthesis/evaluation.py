@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.core.kinds import Whole, require_list
 from keyhole.core.marks import HIDDEN, Named, figure
 from keyhole.core.tables import Table
-from keyhole.engines.opening import column_problems
-from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, tables_of
 from keyhole.synthesis import goals
 from keyhole.synthesis.associations import Relations, comparable_columns
@@ -27,21 +23,22 @@ from keyhole.synthesis.constraints import find_constraints
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.goals import Goal, GoalLimits
 from keyhole.synthesis.implicates import Implicates, Progress
-from keyhole.synthesis.regressions import Regressions
+from keyhole.synthesis.regressions import Regressions, SubgroupMeans
 from keyhole.synthesis.remaining_risk import (
+    RuleCount,
     SelfMatch,
     TrueExposure,
     VisibleChanges,
     contradictions,
+    count_broken,
     match_to_self,
+    rule_table,
     true_exposure,
     visibly_changed,
 )
-from keyhole.synthesis.rule_counts import RuleCount, count_broken, rule_table
 from keyhole.synthesis.rules import EditRules
 from keyhole.utility import Coefficients, Correlations, Distributions, Moments, Propensity
 from keyhole.utility.figures import sentences
-from keyhole.utility.formulas import formula_columns
 
 if TYPE_CHECKING:
     import altair
@@ -52,27 +49,10 @@ if TYPE_CHECKING:
 class Evaluation(Result):
     """What the implicates protect and what they cost; no record is in it.
 
-    Parameters
-    ----------
-    changed, mean_mode
-        Number of variables changed by risk level: in the first implicate and in all of them
-        (their Table 1), and after an intruder took means and modes (their Table 2).
-    exposure, visible, self_match
-        Who is still exposed, what the implicates give away, who still links to itself.
-    relations
-        How targets hang together with all that is released.
-    homogeneity, moments, correlations, regressions, propensity, coefficients
-        What the analyst gets; `coefficients` is None without a formula.
-    goals
-        What was wanted, and whether it is met.
-    bars
-        The distributions of the targets before and after, to be drawn.
-    notes
-        What was left out, and why.
-    rules
-        The records that break each rule, before and in each implicate.
-    constancy
-        What an intruder learns from values that are the same in all implicates.
+    `changed` and `mean_mode` count the variables changed by risk level (Hawala & Funk's Tables 1
+    and 2); `exposure`, `visible`, `self_match` and `constancy` say what an intruder has of it,
+    `homogeneity` to `coefficients` what the analyst gets; `rules` count the records that break
+    each, and `bars` are the targets' distributions, to be drawn.
     """
 
     implicates: int
@@ -90,6 +70,7 @@ class Evaluation(Result):
     moments: Moments
     correlations: Correlations
     regressions: Regressions
+    subgroups: Annotated[SubgroupMeans, Named("subgroup_means")]
     propensity: Propensity
     coefficients: Annotated[Coefficients | None, "Null without a formula, or where it fails."]
     goals: tuple[Goal, ...]
@@ -122,7 +103,8 @@ class Evaluation(Result):
         attacked = (self.changed_average, self.mean_mode) if self.implicates > 1 else ()
         protected = (self.changed, *attacked, self.exposure, self.visible, self.self_match)
         alike = (self.homogeneity, self.relations, self.moments, self.correlations)
-        parts = (*protected, *alike, self.regressions, self.propensity, self.coefficients)
+        models = (self.regressions, self.subgroups, self.propensity, self.coefficients)
+        parts = (*protected, *alike, *models)
         told = [*tables_of(self.constancy), *([rule_table(self.rules)] if self.rules else [])]
         return [goals.goal_table(self.goals, sentences(self.notes)), *tables_of(*parts), *told]
 
@@ -145,6 +127,7 @@ def evaluate(
     *,
     crosses: Iterable[Sequence[str]] = (),
     formula: str | None = None,
+    counted: Sequence[str] = (),
     self_match: int = 2_000,
     limits: GoalLimits | None = None,
     rules: EditRules | None = None,
@@ -152,28 +135,9 @@ def evaluate(
     seed: int,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Evaluate implicates against the original.
+    """Evaluate implicates against the original; options are those of `synthesise`.
 
-    Parameters
-    ----------
-    implicates, designation
-        What was drawn, and who was at risk on which key.
-    crosses
-        Sets of variables whose cross-tabulations are tested for homogeneity.
-    formula
-        A linear regression to compare.
-    self_match
-        How many protected records are linked with the original, at most; 0 for none.
-    limits
-        What the goals ask for.
-    rules
-        The rules that every implicate is to keep.
-    asked
-        The options of the run: what it had already is not advised.
-    seed
-        Decides ties of modes, and which records are linked or scored where not all are.
-    progress
-        Called with the share of the work done.
+    `asked` are the options of the run: what it had already is not advised.
 
     Examples
     --------
@@ -190,35 +154,19 @@ def evaluate(
     ((0.0, 1.0), 0.0)
     """
     data, targets = implicates.data, implicates.targets
-    crossed = tuple(require_list(cross, "crosses") for cross in require_list(crosses, "crosses"))
-    problems = []
-    for cross in crossed:
-        problems += column_problems(data, cross, "cross-tabulated variable")
-        if len(set(cross)) < 2:
-            problems.append("each of the crosses must name at least two variables.")
-    if formula is not None:
-        try:
-            formula_columns(formula, data.names)
-        except InputError as error:
-            problems += error.problems
-    for name, value in (("self_match", self_match), ("seed", seed)):
-        if Whole(low=0, high=math.inf).fault(value):
-            problems.append(f"{name} must be a whole number of at least 0.")
-    if designation.records != data.records:
-        problems.append("designation must be of the same file as the implicates.")
-    if problems:
-        raise OptionError(dict.fromkeys(problems))
     tell = progress or (lambda _: None)
     guessed = reconstruct(implicates, seed=seed)
     tell(0.15)
     constraints = find_constraints(data, targets, comparable_columns(data))
     against = contradictions(implicates, constraints)
-    changed = changes_by_level(implicates, designation, targets)
+    counted = tuple(counted) or targets
+    changed = changes_by_level(implicates, designation, counted)
     exposure = true_exposure(implicates, designation, guessed)
     visible = visibly_changed(implicates, designation, against)
     tell(0.3)
-    matched = match_to_self(implicates, designation, most=int(self_match), seed=seed)
+    matched = match_to_self(implicates, designation, most=self_match, seed=seed)
     tell(0.45)
+    crossed = [tuple(cross) for cross in crosses]
     utility = compare_with_original(implicates, designation.keys, crossed, formula, seed, tell)
     notes = utility.pop("notes")
     if exposure.designated_only:
@@ -228,7 +176,7 @@ def evaluate(
     return Evaluation(
         implicates=len(implicates),
         changed=changed,
-        mean_mode=changes_after_attack(implicates, designation, guessed, targets),
+        mean_mode=changes_after_attack(implicates, designation, guessed, counted),
         exposure=exposure,
         visible=visible,
         self_match=matched,
@@ -241,6 +189,7 @@ def evaluate(
             goals.relations_goal(utility["relations"], limits),
             goals.correlations_goal(utility["correlations"], limits, data.records),
             goals.differences_goal(utility["moments"], limits, data.records),
+            goals.subgroups_goal(utility["subgroups"], limits),
             *goals.regressions_goals(utility["regressions"], limits),
             goals.monotone_goal(changed.average),
             *goals.exposure_goals(exposure, limits, targets, asked),

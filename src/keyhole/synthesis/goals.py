@@ -22,9 +22,8 @@ from keyhole.synthesis.associations import Relations
 from keyhole.synthesis.changes import LevelChanges
 from keyhole.synthesis.constancy import Constancy
 from keyhole.synthesis.designate import Designation
-from keyhole.synthesis.regressions import Regressions
-from keyhole.synthesis.remaining_risk import SelfMatch, TrueExposure, VisibleChanges
-from keyhole.synthesis.rule_counts import RuleCount
+from keyhole.synthesis.regressions import LEAST_SUBGROUP, Regressions, SubgroupMeans
+from keyhole.synthesis.remaining_risk import RuleCount, SelfMatch, TrueExposure, VisibleChanges
 from keyhole.utility import Correlations, Distributions, Moments
 from keyhole.utility.distributions import VariableTest
 from keyhole.utility.figures import sentences
@@ -48,24 +47,13 @@ ROUNDING = 1e-12
 class GoalLimits:
     """What the goals ask for.
 
-    Parameters
-    ----------
-    p
-        The smallest adjusted p of a homogeneity test.
-    true_exposure
-        The largest share of uniques that may stay so with their original key.
-    self_match
-        The largest share of protected records that may link to themselves.
-    relation
-        The largest change of the Cramér's V of a target and a released column, and of a
-        correlation.
-    difference
-        The largest difference of a target's mean, in standard deviations, or of a share.
-    kept
-        The smallest share of regression coefficients that keep the original's estimate in their
-        interval.
-    overlap
-        The smallest mean overlap of their intervals.
+    `p` is the smallest adjusted p of a homogeneity test, `true_exposure` the largest share of
+    uniques that may stay so with their original key, `self_match` that of protected records that
+    may link to themselves. `relation` is the largest change of the Cramér's V of a target and a
+    released column, and of a correlation, `difference` that of a target's mean, in standard
+    deviations, or of a share, and `subgroup` that within a subgroup. `kept` is the smallest share
+    of regression coefficients that keep the original's estimate in their interval, `overlap` the
+    smallest mean overlap of these intervals.
     """
 
     p: float = 0.05
@@ -73,6 +61,7 @@ class GoalLimits:
     self_match: float = 0.05
     relation: float = 0.05
     difference: float = 0.02
+    subgroup: float = 0.1
     kept: float = 0.9
     overlap: float = 0.8
 
@@ -227,6 +216,17 @@ def _no_larger(
     if not beyond and max(sizes.values()) > limit:
         advice = f"Chance alone may make {bound:.2g} in so few records."
     return Goal(name, max(sizes.values()), wanted, not beyond, advice)
+
+
+def subgroups_goal(found: SubgroupMeans, limits: GoalLimits) -> Goal:
+    """Judge whether means of targets within subgroups are as before."""
+    name, wanted = Note("goal.subgroups"), f"at most {limits.subgroup:g}"
+    if found.largest is None:
+        return Goal(name, None, wanted, None, f"No subgroup has {LEAST_SUBGROUP} records.")
+    beyond = [one for one in found.means if abs(one.difference) > limits.subgroup]
+    told = dict.fromkeys(f"{one.target} by {one.column}" for one in beyond)
+    advice = f"{listed(list(told))}. {_TRUER}" if beyond else ""
+    return Goal(name, found.largest, wanted, not beyond, advice)
 
 
 def regressions_goals(found: Regressions, limits: GoalLimits) -> list[Goal]:

@@ -44,23 +44,9 @@ class Subgroup:
 class Implicates:
     """Who receives which value from whom.
 
-    Parameters
-    ----------
-    data
-        The file.
-    targets
-        The variables replaced.
-    rows
-        The records replaced.
-    donors
-        For each implicate the donor of each record and target; a record that keeps its value
-        is its own donor.
-    subgroups, borrowed
-        How many subgroups there are, and how many of them borrowed a model.
-    borrowing
-        Which ones these are.
-    placebo
-        The donors of one implicate more, which is never released: the truth of a placebo.
+    `rows` are the records replaced, `donors` for each implicate the donor of each record and
+    target; a record that keeps its value is its own donor. `placebo` has the donors of one
+    implicate more, which is never released: the truth of a placebo.
     """
 
     data: Microdata
@@ -138,24 +124,9 @@ def draw_implicates(
     """Draw the implicates: for every record to be replaced a donor of each target.
 
     Each implicate and subgroup has a generator of its own, so that neither the order of the
-    work nor the number of threads changes anything.
-
-    Parameters
-    ----------
-    data, plan
-        The file, and what is to be replaced how.
-    strata
-        Columns whose combinations are the subgroups; donors are of the record's own.
-    at_risk
-        The records at risk. They are so because their values are rare, so that models and
-        donors of all records together would make the file more ordinary than it was; where
-        there are enough of them in a subgroup, they are one of their own.
-    implicates, seed
-        How many, and the secret seed.
-    progress
-        Called with the share of the work done.
-    drawing
-        Where the work is done; `draw_here` if left out.
+    work nor the number of threads changes anything. Records `at_risk` are so because their values
+    are rare, so that models and donors of all records together would make the file more ordinary
+    than it was; where there are enough of them in a subgroup, they are one of their own.
     """
     replaced = np.flatnonzero(plan.replace.any(axis=1))
     place = np.full(data.records, -1, dtype=np.int64)

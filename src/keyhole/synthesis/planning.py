@@ -46,6 +46,8 @@ Found = Iterator[tuple[Place, str]]
 MEDIUM, HIGH = 2, 3
 # A value that so many of the records at risk have may return to any of them.
 FREQUENT = 0.25
+# Of the values that make records stand out, one that nearly half of them have finds no exchange.
+EXCHANGEABLE = 0.4
 # How often decoys are drawn anew, each time a little more than should do.
 ATTEMPTS, BEYOND = 5, 1.01
 # So much below the level asked for is near enough.
@@ -84,7 +86,9 @@ def draw_with_decoys(asked: SynthesisRequest, progress: Progress | None) -> Draw
     as many more are needed as fewer of them are seen to change. Of the draws that reach the
     level the one nearest to it is kept.
     """
-    constraints = find_constraints(asked.data, asked.targets, comparable_columns(asked.data))
+    constraints: tuple[Constraint, ...] = ()
+    if asked.question.procedure != "paper":
+        constraints = find_constraints(asked.data, asked.targets, comparable_columns(asked.data))
     decoys = wanted = asked.question.decoys
     best: tuple[tuple[bool, float], Drawn] | None = None
     for _ in range(ATTEMPTS):
@@ -155,9 +159,8 @@ def _plan(
     # what may return.
     must_change = np.repeat((designation.level >= question.change)[:, None], len(blank[0]), axis=1)
     if question.graded:
-        must_change |= np.column_stack(
-            [_may_not_return(asked.data, name, designation) for name in choice.targets]
-        )
+        barred = [_may_not_return(asked.data, t, designation, choice) for t in range(len(blank[0]))]
+        must_change |= np.column_stack(barred)
     return DrawingPlan(
         choice.targets,
         _predictors(asked, choice.targets),
@@ -176,18 +179,25 @@ def _plan(
     )
 
 
-def _may_not_return(data: Microdata, name: str, designation: Designation) -> Flags:
+def _may_not_return(
+    data: Microdata, target: int, designation: Designation, choice: TargetChoice
+) -> Flags:
     """Tell which records may not have an equal value of a target again, by their level.
 
     A value outside the key may return: it makes nobody stand out. In the key another number is
     always near, so that none returns from a medium risk on; a category may be far from all others,
-    so that it is forbidden to a high risk alone. Where a value is so frequent that forbidding it
-    would shift the rest, all may return.
+    so that it is forbidden to a high risk alone. If only what makes a record stand out is
+    replaced, nothing of that may return at any level: it would be as before. Where a value is so
+    frequent that forbidding it would shift the rest, all may return.
     """
-    at_risk = designation.at_risk
-    counts = np.bincount(data.codes(name).values[at_risk])
-    if name not in designation.keys or counts.max() > FREQUENT * at_risk.sum():
+    name, at_risk = choice.targets[target], designation.at_risk
+    replaced = at_risk & choice.replace[:, target] if choice.targeted else at_risk
+    counts = np.bincount(data.codes(name).values[replaced], minlength=1)
+    most = EXCHANGEABLE if choice.targeted else FREQUENT
+    if name not in designation.keys or counts.max() > most * replaced.sum():
         return np.zeros(len(at_risk), dtype=np.bool_)
+    if choice.targeted:
+        return replaced
     return designation.level >= (MEDIUM if is_numeric(data, name) else HIGH)
 
 

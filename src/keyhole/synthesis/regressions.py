@@ -1,8 +1,9 @@
-"""Regressions chosen from the data: what an analyst of the implicates finds instead of the truth.
+"""Regressions and subgroup means chosen from the data: what an analyst of the implicates finds.
 
 Nobody knows which models will be fitted to a release. So each of its columns is regressed on all
 targets, and each target on the other targets and the keys, in the original and in the implicates,
-and the coefficients are combined as their analyst would (Reiter 2003).
+and the coefficients are combined as their analyst would (Reiter 2003). Likewise the mean of each
+target is compared in every subgroup that a column of the release makes.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 
 from keyhole.core.codec import members_to_plain
-from keyhole.core.marks import HIDDEN, figure
+from keyhole.core.marks import COUNT, HIDDEN, figure
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
+from keyhole.exposure.regrouping import level_label
 from keyhole.kernels.arrays import Array, Floats
 from keyhole.results import Result
 from keyhole.synthesis.associations import comparable_columns
@@ -34,6 +36,9 @@ MOST_LEVELS, LEAST_SHARE = 4, 0.02
 RECORDS_A_TERM = 20
 # So many models are shown.
 SHOWN = 10
+# Means are compared in subgroups of so many records: there two standard errors are a tenth of a
+# standard deviation. Columns of more levels make no subgroups.
+LEAST_SUBGROUP, MOST_SUBGROUPS = 400, 60
 # The normal deviate of a 95 % interval; the smallest standard error that is divided by.
 NORMAL, TINY = 1.959963984540054, 1e-300
 
@@ -103,6 +108,83 @@ class Regressions(Result):
         if len(self.models) > SHOWN:
             notes.append(f"{SHOWN} of {len(self.models):,} models: those that differ most.")
         return [Table("Regressions chosen from the data", heads, rows, notes)]
+
+
+@dataclass(frozen=True, slots=True)
+class SubgroupMean:
+    """The mean of a target among the records of a level, in the mean of the implicates.
+
+    `difference` is in standard deviations of the target in the original.
+    """
+
+    target: str
+    column: str
+    level: str
+    records: Annotated[int, COUNT]
+    difference: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SubgroupMeans(Result):
+    """The means that differ most; `compared` is how many there are."""
+
+    means: tuple[SubgroupMean, ...]
+    compared: int
+
+    @property
+    @figure()
+    def largest(self) -> float | None:
+        """The largest difference, whatever its sign; None if no subgroup is large enough."""
+        return abs(self.means[0].difference) if self.means else None
+
+    def tables(self) -> list[Table]:
+        """Return the means that differ most."""
+        rows = [
+            [one.target, one.column, one.level, f"{one.records:,}", f"{one.difference:+.3f}"]
+            for one in self.means
+        ]
+        heads = ["target", "column", "level", "records", "difference"]
+        notes = [
+            f"Differences of means and shares in standard deviations, in subgroups of at least "
+            f"{LEAST_SUBGROUP} records: the largest of {self.compared:,}."
+        ]
+        return [Table("Means within subgroups", heads, rows, notes)] if rows else []
+
+
+def compare_subgroups(implicates: Implicates) -> SubgroupMeans:
+    """Compare the mean of each target in every subgroup that a column of the release makes."""
+    data, found = implicates.data, []
+    groups = {
+        name: data.codes(name).values
+        for name in comparable_columns(data)
+        if not is_numeric(data, name) and data.codes(name).size <= MOST_SUBGROUPS
+    }
+    sizes = {name: np.bincount(codes) for name, codes in groups.items()}
+    everybody = np.arange(data.records)
+    for term in (term for target in implicates.targets for term in _outcomes(data, target)):
+        values = term.values[data.codes(term.column).values]
+        known = np.isfinite(values)
+        spread = values[known].std() if known.any() else 0.0
+        for name in (name for name in groups if name != term.column and spread):
+            means = []
+            for i in range(-1, len(implicates)):  # the original first
+                sources = (implicates.source(i, one) for one in (term.column, name))
+                of, at = (everybody, everybody) if i < 0 else sources
+                codes, there = groups[name][at], known[of]
+                held = np.bincount(codes, there, len(sizes[name]))
+                sums = np.bincount(codes, np.where(there, values[of], 0.0), len(sizes[name]))
+                means.append(sums / np.maximum(held, 1))
+            off = (np.mean(means[1:], axis=0) - means[0]) / spread
+            levels = np.flatnonzero(sizes[name] >= LEAST_SUBGROUP).tolist()
+            found += [(float(off[level]), term.label, name, level) for level in levels]
+    found.sort(key=lambda one: -abs(one[0]))
+    return SubgroupMeans(
+        tuple(
+            SubgroupMean(label, name, level_label(data, name, level), int(sizes[name][level]), off)
+            for off, label, name, level in found[:SHOWN]
+        ),
+        len(found),
+    )
 
 
 class _Term(NamedTuple):

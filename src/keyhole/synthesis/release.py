@@ -13,11 +13,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import polars as pl
+
 from keyhole.core.files import sweep, write_folder
 from keyhole.core.options import Problem
 from keyhole.data.formats import written_suffix
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Ints
 from keyhole.screening.identifiers import recognise
 from keyhole.synthesis.associations import NEVER_RELEASED, Relation, Relations
 from keyhole.synthesis.constraints import revealing_columns
@@ -93,6 +97,10 @@ These relations are weaker than in the collected data (Cramér's V, numbers in t
 STRONGER = "These are stronger: {named}."
 NO_CHANGE = "Each pair of a replaced and another column was compared; no relation differs by much."
 PARTS = frozenset({"release", "internal"})
+RECORDS, RELEASE_ROW = "records.parquet", "release_row"
+"""The internal file with a row a record of the original, and the row of the release it became."""
+RELEASED = 0x6F72646572
+"""Tells the draw of the order from the seed's other uses."""
 
 
 def dropped_columns(data: Microdata) -> list[str]:
@@ -182,18 +190,24 @@ def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
     if problems:
         raise OptionError(problems)
     with new_release(out) as temporary:
-        _fill_release(made, temporary / "release")
+        order, shuffled = np.arange(made.records), made.parameters["shuffle"]
+        if shuffled:
+            order = np.random.default_rng([made.parameters["seed"], RELEASED]).permutation(order)
+        _fill_release(made, order, temporary / "release")
         folder = temporary / "internal"
         parameters = {"keyhole": version("keyhole"), **made.parameters}
         (folder / "parameters.json").write_text(_json(parameters))
         (folder / "rules.toml").write_text(_rules_toml(made.parameters["rules"]), encoding="utf-8")
         (folder / "evaluation.json").write_text(_json(made.to_dict()))
         (folder / "evaluation.txt").write_text(made.summary() + "\n", encoding="utf-8")
-        made.designation.to_frame().write_parquet(folder / "records.parquet")
+        held, people = made.designation.to_frame(), made.implicates.data
+        if shuffled:
+            held = held.with_columns(pl.Series(RELEASE_ROW, np.argsort(order) + 1))
+        held.write_parquet(folder / RECORDS)
+        suffix = written_suffix(people.origin.suffix)
+        if shuffled or made.control is not None:
+            people.replace(frame=people.frame[order]).save(folder / f"original{suffix}")
         if made.control is not None:
-            people = made.implicates.data
-            suffix = written_suffix(people.origin.suffix)
-            people.save(folder / f"original{suffix}")
             made.control.save(folder / f"control{suffix}")
     return out
 
@@ -239,12 +253,20 @@ def require_free(out: Path, force: bool) -> list[str]:
     return []
 
 
-def _fill_release(made: Synthesis, folder: Path) -> None:
+def in_original_order(data: Microdata, internal: Path) -> Microdata:
+    """Return an implicate that was read from a release in the order of the original's records."""
+    held = pl.read_parquet(internal / RECORDS)
+    if RELEASE_ROW not in held.columns:
+        return data
+    return data.replace(frame=data.frame[held[RELEASE_ROW] - 1])
+
+
+def _fill_release(made: Synthesis, order: Ints, folder: Path) -> None:
     data = made.implicates.data
     names = [n for n in data.names if data.variable(n).role not in NEVER_RELEASED]
     suffix = written_suffix(data.origin.suffix)
     for i in range(len(made.implicates)):
-        whole = data.replace(frame=made.implicates.frame(i), name=f"implicate-{i + 1}")
+        whole = data.replace(frame=made.implicates.frame(i)[order], name=f"implicate-{i + 1}")
         whole.select(names).save(folder / f"implicate-{i + 1}{suffix}")
     codebook = [
         {

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.marks import COUNT, Named, Share, figure
 from keyhole.core.notes import Note
@@ -28,11 +29,14 @@ from keyhole.synthesis.changes import drawn_codes
 from keyhole.synthesis.constraints import Constraint
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
+from keyhole.synthesis.rules import EditRules
 from keyhole.utility.figures import sentences
 
 METRICS: tuple[Metric, ...] = ("taxicab", "unicity")
 # Unicity tries all sets of the key; of more variables than this they are too many.
 MOST_FOR_UNICITY = 10
+# So many rules are shown, and so much of each.
+SHOWN, LONG = 30, 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +68,9 @@ def contradictions(
 class FileExposure:
     """Who is alone on the key before and after, in one file.
 
-    Parameters
-    ----------
-    name
-        Which file.
-    unique_before, still
-        Records that were unique, and those that still are with their original key.
-    designated_exposure
-        Of the unique records that were designated to be at risk, the share still so.
-    unique_after
-        Records that are unique now: `still`, and of them the next two shares.
-    nobody
-        … with a key that is not theirs.
-    laid_bare
-        … with their own key, which they shared before.
+    `still` are with their original key; `designated_exposure` is the share of the designated
+    uniques that still are so. Of those `unique_after`, `nobody` is the share with a key that is not
+    theirs, and `laid_bare` with their own key, which they shared before.
     """
 
     name: Annotated[str, Named("of")]
@@ -392,3 +385,48 @@ def _linked(metric: Metric, puf: Microdata, eif: Microdata, rows: Ints) -> tuple
     found = link(puf.select(names), eif.select(names), link=names, metric=metric)
     true = len(np.unique(found.puf[rows[found.puf] == found.eif]))
     return Rate(true, len(rows)), Rate(found.suspected, len(rows)), found.pairs
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCount:
+    """The records that break a rule: in the original, and in each implicate."""
+
+    name: str
+    rule: str
+    original: Annotated[int, COUNT]
+    implicates: Annotated[tuple[int, ...], COUNT]
+
+    @property
+    @figure(COUNT)
+    def worst(self) -> int:
+        """The most records of an implicate that break it."""
+        return max(self.implicates)
+
+
+def count_broken(implicates: Implicates, rules: EditRules | None) -> tuple[RuleCount, ...]:
+    """Count the records that break each rule, from the values that go out."""
+    if rules is None or not len(rules):
+        return ()
+    data, names = implicates.data, sorted(rules.columns)
+    before = pl.DataFrame([data.column(name) for name in names])
+    counts = [rules.broken(before).sum(axis=0)]
+    for place in range(len(implicates)):
+        drawn = [data.column(name).gather(implicates.source(place, name)) for name in names]
+        counts.append(rules.broken(pl.DataFrame(drawn)).sum(axis=0))
+    return tuple(
+        RuleCount(rule.name, rule.text, int(counts[0][i]), tuple(int(c[i]) for c in counts[1:]))
+        for i, rule in enumerate(rules.rules)
+    )
+
+
+def rule_table(counts: tuple[RuleCount, ...]) -> Table:
+    """Lay the rules out, those that are broken more often than before first."""
+    ordered = sorted(counts, key=lambda one: (one.original - one.worst, -one.original))
+    rows = [
+        [one.rule if len(one.rule) <= LONG else f"{one.rule[: LONG - 1]}…",
+         f"{one.original:,}", f"{one.worst:,}"]
+        for one in ordered[:SHOWN]
+    ]  # fmt: skip
+    notes = [f"{SHOWN} of {len(counts):,} rules."] if len(counts) > SHOWN else []
+    heads = ["rule", "broken in the original", "in the worst implicate"]
+    return Table("Rules", heads, rows, notes)

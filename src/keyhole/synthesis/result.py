@@ -30,30 +30,9 @@ if TYPE_CHECKING:
 class Synthesis(Result):
     """A partially synthetic file, with who was at risk and what the evaluation found.
 
-    Parameters
-    ----------
-    designation
-        Which records were to be replaced, and why.
-    targets, replaced
-        The variables in the order in which they were filled, and of how many records.
-    subgroups, borrowed, borrowing
-        How many subgroups there were, and which of them borrowed a model.
-    withheld
-        The columns that are not released.
-    evaluation
-        What the implicates protect, and what they cost.
-    notes
-        What the reader should know, of the evaluation too.
-    choice
-        Which targets of which record were to be replaced.
-    implicates
-        The values drawn; ``implicates.frame(i)`` is the file of implicate i, counted from 0.
-    rules
-        The rules kept, if any.
-    parameters
-        What was asked for, the seed included: for the producer alone.
-    held_out, control
-        How many records were held out before the synthesis, and these records.
+    `choice` says which targets of which record were to be replaced, `borrowing` which subgroups
+    borrowed a model, `withheld` which columns are not released. `parameters` are what was asked
+    for, the seed included: for the producer alone. `control` are the records held out.
     """
 
     designation: Annotated[Designation, "Who was at risk and why."]

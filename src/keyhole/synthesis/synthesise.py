@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -61,7 +61,7 @@ from keyhole.synthesis.planning import (
 from keyhole.synthesis.release import dropped_columns, require_free
 from keyhole.synthesis.result import Synthesis
 from keyhole.synthesis.rules import LONGEST_NAME, EditRules
-from keyhole.synthesis.targets import order_targets
+from keyhole.synthesis.targets import MOST_TARGETS, order_targets
 
 # So many subgroups that borrow a model are named.
 MOST_NAMED = 10
@@ -69,8 +69,20 @@ MOST_NAMED = 10
 HELD_OUT = 0x686F6C64
 """Tells the draw of held-out records from the seed's other uses."""
 
+AS_PUBLISHED = {"donors": "common", "bootstrap": "all", "graded": False, "structure": 0}
+"""What the procedure of Hawala & Funk decides."""
 DRAWING = (
-    *("donors", "folds", "match", "neighbours", "cycles", "knots", "dimensions", "ridge"),
+    *(
+        "procedure",
+        "donors",
+        "folds",
+        "match",
+        "neighbours",
+        "cycles",
+        "knots",
+        "dimensions",
+        "ridge",
+    ),
     *("bootstrap", "donor_model", "models", "change"),
 )
 """The options that say how implicates are drawn."""
@@ -98,7 +110,8 @@ def synthesise(
     strata: Annotated[
         Names,
         Option(
-            "Columns whose combinations are subgroups: donors are of the record's own subgroup.",
+            "Columns whose combinations are subgroups: donors are of the record's own subgroup. "
+            "A band made for it, which is not to be released, is named in `drop` too.",
             kind=Columns("stratum", least=0),
         ),
     ] = (),
@@ -169,6 +182,15 @@ def synthesise(
             high=1,
         ),
     ] = None,
+    procedure: Annotated[
+        Literal["chain", "paper"],
+        Option(
+            "How blanks are filled: `chain`, each target given those before it; or `paper`, as "
+            "Hawala & Funk did it, which decides on `donors`, `bootstrap`, `graded` and "
+            "`structure`: all records at risk are blanked at once, each target is filled at random "
+            "and improved by itself in `cycles` (5 if not given)."
+        ),
+    ] = "chain",
     donors: Annotated[
         Literal["folds", "common"],
         Option(
@@ -285,6 +307,13 @@ def synthesise(
         ),
     ] = (),
     formula: Formula = None,
+    counted: Annotated[
+        Names,
+        Option(
+            "The targets counted in the table of changes by risk level; all if left out.",
+            kind=Columns("counted target", least=0),
+        ),
+    ] = (),
     self_match: Annotated[
         int, Option("How many records are linked to themselves, at most; 0 for none.", low=0)
     ] = 2_000,
@@ -297,6 +326,13 @@ def synthesise(
             below=1,
         ),
     ] = None,
+    shuffle: Annotated[
+        bool,
+        Option(
+            "Release the records in another order, since the neighbours of a record in a sorted "
+            "file tell of it. The original in that order is written to internal, to compare with."
+        ),
+    ] = False,
     engine: TaskEngine = "auto",
     master: Master = None,
     out: str | os.PathLike[str] | None = None,
@@ -320,6 +356,9 @@ def synthesise(
     (2, 2000)
     """
     question = bind(synthesise, locals())
+    if question.procedure == "paper":
+        settled = {**question.values, **AS_PUBLISHED, "cycles": question.cycles or 5}
+        question = replace(question, values=settled)
     problems = [*question.problems, *path_problems("out", out)]
     problems += [] if out is None or problems else require_free(Path(out), force)
     opened, drawing = _opened(question, data, problems)
@@ -330,7 +369,7 @@ def synthesise(
     opened = opened.with_roles(dict.fromkeys(question.drop, "drop"))
     names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
     given = {name: question.values[name] for name in names}
-    wanted, every_rule = _targets_and_rules(question, opened)
+    wanted, every_rule = find_targets_and_rules(question, opened)
     request = SynthesisRequest(
         question,
         opened,
@@ -348,6 +387,7 @@ def synthesise(
         drawn.designation,
         crosses=question.crosses,
         formula=question.formula,
+        counted=question.counted,
         self_match=question.self_match,
         limits=GoalLimits(relation=question.relations),
         rules=request.rules,
@@ -389,7 +429,17 @@ def synthesise_problems(question: Question) -> Iterator[Problem]:
             MOST_VARIABLES,
             len(question.keys),
         )
-    pairs = [("strata", "targets"), *(("drop", name) for name in ("keys", "targets", "strata"))]
+    if question.targeted and len(question.targets or ()) > MOST_TARGETS:
+        yield Problem(
+            "{targets} must be at most {0} if {targeted}. Got {1} instead.",
+            MOST_TARGETS,
+            len(question.targets),
+        )
+    if question.targeted and not set(question.targets or ()) & set(question.keys or ()):
+        yield Problem("{targets} must hold at least one of {keys} if {targeted}. Got none instead.")
+    pairs = [("strata", "targets"), *(("drop", name) for name in ("keys", "targets"))]
+    for name in sorted(set(question.counted) - set(question.targets or question.counted)):
+        yield Problem("{counted} names {0!r}, which is not among {targets}.", name)
     for option, other in pairs:
         for name in question.values[option]:
             if name in (question.values[other] or ()):
@@ -456,7 +506,9 @@ def held_out_records(records: int, question: Question) -> Flags:
     return out
 
 
-def _targets_and_rules(question: Question, data: Microdata) -> tuple[tuple[str, ...], EditRules]:
+def find_targets_and_rules(
+    question: Question, data: Microdata
+) -> tuple[tuple[str, ...], EditRules]:
     """Return the rules, and the targets with all columns that make a sum with one of them.
 
     Whoever has all of a sum but one has that one too, so they are drawn together.
@@ -513,6 +565,7 @@ def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
         "rules": {rule.name: rule.text for rule in (request.rules or EditRules([])).rules},
         "withheld": dropped_columns(request.data),
         **{name: values[name] for name in DRAWING},
+        "shuffle": question.shuffle,
         **({} if question.hold_out is None else {"hold_out": question.hold_out}),
     }
 

@@ -13,17 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.core.kinds import require_list
 from keyhole.core.names import quoted
 from keyhole.core.notes import Note
 from keyhole.data.microdata import Microdata
-from keyhole.engines.opening import column_problems
-from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags, Words
 from keyhole.kernels.smallest_sets import break_all
 from keyhole.synthesis.associations import KIN, NEVER_RELEASED, related
@@ -56,20 +52,12 @@ def choose_targets(
 ) -> TargetChoice:
     """Choose which targets of the designated records are replaced.
 
-    Parameters
-    ----------
-    data, designation
-        The file, and which of its records are to be synthesised.
-    targets
-        The variables that may be replaced.
-    targeted
-        If false, all of them in every designated record. If true, in each record at risk the
-        fewest that break all its minimal uniques; of equally many those that are in most of
-        them, then any, by the designation's seed. Where that is a single one, a second one of
-        the key is replaced too, that of the most varied values: a single value comes back
-        unchanged too often. A record whose minimal uniques are not known
-        (not alone, or alone only past the sizes searched) has one key variable replaced. A
-        decoy is treated like a record at risk drawn at random, so that patterns do not tell.
+    All of them, or, if `targeted`, in each record at risk the fewest that break all its minimal
+    uniques; of equally many those that are in most of them, then any, by the designation's seed.
+    Where that is a single one, the key variable of the most varied values is replaced too: a single
+    value comes back unchanged too often. A record whose minimal uniques are not known (not
+    alone, or alone only past the sizes searched) has one key variable replaced. A decoy is treated
+    like a record at risk drawn at random, so that patterns do not tell.
 
     Examples
     --------
@@ -81,8 +69,7 @@ def choose_targets(
     >>> choose_targets(people, found, targets=["age"], targeted=True).replace.tolist()
     [[False], [False], [False], [False], [True]]
     """
-    names = require_list(targets, "targets")
-    _check(data, names, designation.keys, targeted)
+    names = tuple(targets)
     owner, mask, lost = _target_sets(designation, names)
     if targeted:
         # The chance that two records have the same value.
@@ -153,20 +140,6 @@ def _targeted(
     if len(decoys):
         replace[decoys] = replace[generator.choice(rows, len(decoys))]
     return replace
-
-
-def _check(data: Microdata, names: tuple[Any, ...], keys: Sequence[str], targeted: bool) -> None:
-    problems = column_problems(data, names, "target")
-    if not names:
-        problems.append("targets must name at least one column. Got none instead.")
-    if targeted and len(names) > MOST_TARGETS:
-        problems.append(
-            f"targets must be at most {MOST_TARGETS} if targeted. Got {len(names)} instead."
-        )
-    if targeted and names and not set(names) & set(keys):
-        problems.append("targets must hold at least one key if targeted. Got none instead.")
-    if problems:
-        raise OptionError(problems)
 
 
 def order_targets(data: Microdata, targets: Iterable[str]) -> tuple[str, ...]:

@@ -62,21 +62,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Coefficients(Result):
-    """A regression on the original beside the same one combined over implicates.
-
-    Parameters
-    ----------
-    formula, family
-        The model.
-    coefficients
-        One for each term.
-    implicates
-        How many were combined.
-    level
-        The confidence level.
-    notes
-        What could not be computed, and which records were left out.
-    """
+    """A regression on the original beside the same one combined over implicates."""
 
     formula: str
     family: str
@@ -140,10 +126,8 @@ def compare_coefficients(
 
     Parameters
     ----------
-    original
-        The data before synthesis: a frame, a file or microdata.
-    implicates
-        The synthetic data: a folder, a frame, or a list of them.
+    original, implicates
+        The data before synthesis, and the synthetic: frames, files, a folder, or a list of them.
     formula
         The model, like ``income ~ age + C(race) + log(wealth)``. Numbers enter as they are; what
         is not a number, or stands in ``C(…)``, by its categories.
@@ -154,16 +138,6 @@ def compare_coefficients(
     design
         The survey's design: coefficients are then weighted, and their errors those of the design.
         For least squares only.
-
-    Returns
-    -------
-    Coefficients
-        Estimates, standard errors, interval overlap and standardised differences.
-
-    Raises
-    ------
-    InputError
-        If the formula or the data are wrong, or the model cannot be fitted to one of the files.
 
     Examples
     --------

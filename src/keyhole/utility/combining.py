@@ -41,22 +41,9 @@ def _part(name: str, meaning: str) -> Any:
 class Combined(Result):
     """Estimates combined over implicates.
 
-    Parameters
-    ----------
-    implicates
-        How many were combined. With one, only `estimate` and `within` can be had, and the rest
-        is None.
-    level
-        The confidence level.
-    estimates
-        One row an estimate: name, estimate, se, df, low, high, within, between. Each is a property
-        too: a number for a scalar, an array for a vector.
-    notes
-        What could not be computed, and why.
-    variance
-        The total variance.
-    is_scalar
-        Whether one number was estimated, and not a vector.
+    `estimates` has one row an estimate: name, estimate, se, df, low, high, within, between. Each is
+    a property too: a number for a scalar, an array for a vector. With one implicate only
+    `estimate` and `within` can be had, and the rest is None.
     """
 
     implicates: int
@@ -124,16 +111,6 @@ def combine(
         What the parts of a vector are called.
     df
         The degrees of freedom of the variances, where they are few: those of a survey's design.
-
-    Returns
-    -------
-    Combined
-        The estimate with its standard error, degrees of freedom and interval.
-
-    Raises
-    ------
-    OptionError
-        If the estimates and variances do not fit together, or are no finite numbers.
 
     Notes
     -----
@@ -252,16 +229,6 @@ def combine_fits(fits: Iterable[Any], *, level: float = 0.95, df: float = math.i
         The confidence level of the intervals.
     df
         The degrees of freedom of the variances, as in `combine`.
-
-    Returns
-    -------
-    Combined
-        The coefficients, which print as a table.
-
-    Raises
-    ------
-    OptionError
-        If the models have different parameters, or are no results of a fit.
 
     Examples
     --------

@@ -40,17 +40,8 @@ DENSE = 1500
 class Homogeneity(Result):
     """The Stuart-Maxwell test of one variable.
 
-    Parameters
-    ----------
-    statistic, df, p
-        The statistic, its degrees of freedom, and the probability of one as large if the
-        distribution is the same.
-    records, changed
-        How many records there are, and how many changed category.
-    categories
-        How many categories occur, in the original or in the synthetic values.
-    notes
-        Which categories were collapsed, and what else was out of the ordinary.
+    `changed` counts the records that changed category, `categories` those that occur in the
+    original or in the synthetic values.
     """
 
     statistic: float
@@ -89,16 +80,6 @@ def homogeneity_test(original: Any, synthetic: Any, levels: int | Sequence[Any])
         The category of each record before and after, as whole numbers from 0.
     levels
         The categories, or how many there are; those that do not occur are collapsed.
-
-    Returns
-    -------
-    Homogeneity
-        The statistic with its degrees of freedom and p.
-
-    Raises
-    ------
-    OptionError
-        If the two are not of the same records, or are no codes of these levels.
 
     Notes
     -----
@@ -251,15 +232,7 @@ class VariableTest(Figures):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Distributions(Result):
-    """Whether synthesis kept the distributions of variables.
-
-    Parameters
-    ----------
-    tests
-        One for each variable and implicate.
-    bins
-        How many bins were asked for.
-    """
+    """Whether synthesis kept the distributions: a test for each variable and implicate."""
 
     tests: tuple[VariableTest, ...]
     bins: int
@@ -325,21 +298,14 @@ def compare_distributions(
 
     Parameters
     ----------
-    original
-        The data before synthesis: a frame, a file or microdata.
-    implicates
-        The synthetic data: a folder, a frame, or a list of them.
+    original, implicates
+        The data before synthesis, and the synthetic: frames, files, a folder, or a list of them.
     variables
         The variables to be tested, each alone.
     crosses
         Sets of variables to be tested as one, like ``[("sex", "age")]``.
     bins
         How many bins numbers are cut into; ties may leave fewer.
-
-    Returns
-    -------
-    Distributions
-        One test a variable and implicate, with Holm's adjustment over all of them.
 
     Examples
     --------
@@ -394,14 +360,7 @@ def quantile_bins(values: pl.Series, bins: int) -> Floats:
 
     A bin holds its upper edge. A value so frequent that it spans several quantiles gives one
     edge, so there may be fewer bins than asked for; a variable of few values gets a bin for
-    each.
-
-    Parameters
-    ----------
-    values
-        Numbers or dates; missing ones do not count.
-    bins
-        How many bins at most.
+    each. Missing values do not count.
 
     Examples
     --------

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from keyhole.core.extras import extra_problems
 from keyhole.core.names import absent
 from keyhole.errors import OptionError
 
@@ -35,7 +36,7 @@ def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
     tokens = _tokens(formula)
     words = ["", *(token.string for token in tokens), "", ""]
     calls = (*FUNCTIONS, *_BUILT_IN)
-    problems, found = [], []
+    problems, found = extra_problems("models"), []
     for place, token in enumerate(tokens, 1):
         word, called = token.string, words[place + 1] == "("
         if token.type == tokenize.STRING:

@@ -116,10 +116,8 @@ def information_loss(
 
     Parameters
     ----------
-    original
-        The data before protection: a frame, a file or microdata.
-    protected
-        The same records after it, in the same order.
+    original, protected
+        The data before protection, and the same records after it, in the same order.
     variables
         The variables that count; all the original's but free text if left out. Of what the
         protected file does not have, only what columns derived from it say is kept.

@@ -92,19 +92,8 @@ class Shares(Figures):
 class Moments(Result):
     """How far means, variances and shares are from the original's.
 
-    Parameters
-    ----------
-    measures
-        One for each number.
-    shares
-        One for each categorical variable.
-    categories
-        One row a category: variable, category (as text), original and synthetic share, and
-        their difference.
-    implicates
-        How many implicates were averaged.
-    weight
-        The weight used, if any.
+    `categories` has one row a category: variable, category (as text), original and synthetic
+    share, and their difference.
     """
 
     measures: tuple[MeasureMoments, ...]
@@ -175,10 +164,8 @@ def compare_moments(
 
     Parameters
     ----------
-    original
-        The data before synthesis: a frame, a file or microdata.
-    implicates
-        The synthetic data: a folder, a frame, or a list of them.
+    original, implicates
+        The data before synthesis, and the synthetic: frames, files, a folder, or a list of them.
     variables
         The variables to be compared; all the original's if left out. Measures get means and
         variances over the values that are there, the others shares.
@@ -278,15 +265,7 @@ class Correlation(Figures):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Correlations(Result):
-    """How far correlations are from the original's.
-
-    Parameters
-    ----------
-    pairs
-        One for each pair of numbers, and of categorical variables.
-    implicates
-        How many implicates were averaged.
-    """
+    """How far correlations are from the original's, by pair of numbers or of categories."""
 
     pairs: tuple[Correlation, ...]
     implicates: int
@@ -349,10 +328,8 @@ def compare_correlations(
 
     Parameters
     ----------
-    original
-        The data before synthesis: a frame, a file or microdata.
-    implicates
-        The synthetic data: a folder, a frame, or a list of them.
+    original, implicates
+        The data before synthesis, and the synthetic: frames, files, a folder, or a list of them.
     numeric
         The numbers; all measures if left out.
     categorical

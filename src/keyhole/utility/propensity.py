@@ -31,22 +31,10 @@ ROUNDING = 1e-18
 class Propensity(Result):
     """How well a logistic model of main effects tells synthetic records from original ones.
 
-    Parameters
-    ----------
-    pmse
-        For each implicate the mean squared difference between the predicted probability of
-        being synthetic and the share of synthetic records.
-    expected
-        What it would be if the synthetic records were all drawn anew from the distribution of
-        the original ones (Snoke et al. 2018).
-    parameters
-        The parameters of the model, the intercept included.
-    between
-        The mean pMSE between two implicates; None for one.
-    variables
-        The variables of the model.
-    notes
-        What was pooled or left out.
+    `pmse` has for each implicate the mean squared difference between the predicted probability of
+    being synthetic and the share of synthetic records; `expected` is what it would be if the
+    synthetic records were all drawn anew from the distribution of the original ones (Snoke et al.
+    2018), and `between` the mean pMSE between two implicates, None for one.
     """
 
     pmse: tuple[float, ...]
@@ -117,10 +105,8 @@ def propensity_score(
 
     Parameters
     ----------
-    original
-        The data before synthesis: a frame, a file or microdata.
-    implicates
-        The synthetic data: a folder, a frame, or a list of them.
+    original, implicates
+        The data before synthesis, and the synthetic: frames, files, a folder, or a list of them.
     variables
         The variables of the model; all the original's if left out, except free text. Measures
         and dates enter as numbers, the others by their categories; a missing number has a term

@@ -51,26 +51,8 @@ class CellFigures(TypedDict):
 class Tabulation(Result):
     """A table combined over implicates.
 
-    Parameters
-    ----------
-    rows, cols
-        The variables of the rows and of the columns.
-    weight, mean, share
-        The weight, the variable that is averaged, and of what the cells are shares, if any.
-    implicates, records
-        How many implicates there are, and how many records each has.
-    level
-        The confidence level.
-    cells
-        One row a cell: its values on the variables, `estimate`, `se`, `df`, `low`, `high`.
-    margins
-        The same figures by `rows` alone, by `cols` alone, and for the `total`.
-    notes
-        What could not be computed, and why.
-    design
-        The survey's design that the standard errors rest on, if one was given.
-    agreement
-        The weighted counts beside published totals, if those were given.
+    `cells` has one row a cell: its values on the variables, `estimate`, `se`, `df`, `low`, `high`;
+    `margins` the same figures by `rows` alone, by `cols` alone, and for the `total`.
     """
 
     rows: tuple[str, ...]

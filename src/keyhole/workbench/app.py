@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from keyhole.errors import ConflictError, InputError, KeyholeError
 from keyhole.workbench import responses
 from keyhole.workbench.jobs import Jobs
+from keyhole.workbench.live import LiveExposure
 from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pages import PAGES
-from keyhole.workbench.projects import Project, Projects, plain_problem
-from keyhole.workbench.release_now import gauges, release_results, verdict_bar
+from keyhole.workbench.pages.dossier import masked
+from keyhole.workbench.projects import OutdatedPageError, Project, Projects, plain_problem
+from keyhole.workbench.release_now import gauges, pipeline, release_results, verdict_bar
 from keyhole.workbench.responses import STATIC, render
 from keyhole.workbench.safety import UPLOAD_LIMIT, Guard, TooLargeError, own_hosts, too_large
 from keyhole.workbench.start_folder import files_below, open_example, open_named, path_below
@@ -28,21 +30,26 @@ from keyhole.workbench.state import WorkbenchState
 _BY_NAME = {page.name: page for page in PAGES}
 _OURS = re.compile(r"(/[\w-]+)*/?")
 THEMES = ("auto", "light", "dark")
+FIRST = tuple(
+    stage for name in ("data", "exposure", "select", "solve") for stage in _BY_NAME[name].stages
+)
+"""The stages that are computed when a review is opened for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A workbench: its folder, its reviews and its jobs."""
+    """A workbench: its folder, its reviews, its jobs, and the files held for live answers."""
 
     folder: Path
     projects: Projects
     jobs: Jobs
+    live: LiveExposure
 
     @classmethod
     def of(cls, folder: Path) -> Bench:
         """Open the workbench of a folder."""
         state = WorkbenchState.of(folder)
-        return cls(folder, Projects(state, folder), Jobs(state))
+        return cls(folder, Projects(state, folder), Jobs(state), LiveExposure(folder))
 
     def view(self, project: Project, request: Request) -> View:
         """Look at a review for a page."""
@@ -76,7 +83,7 @@ Sent = Annotated[SentForm, Depends(_read_form)]
 Found = Annotated[Project, Depends(_found)]
 
 
-def create_app(folder: Path, *, token: str, port: int, upload_limit: int = UPLOAD_LIMIT) -> Guard:
+def create_app(folder: Path, *, port: int, upload_limit: int = UPLOAD_LIMIT) -> Guard:
     """Make the workbench of a folder, behind its guard."""
     bench = Bench.of(folder)
     app = FastAPI(title="keyhole", docs_url=None, redoc_url=None, openapi_url=None)
@@ -90,7 +97,7 @@ def create_app(folder: Path, *, token: str, port: int, upload_limit: int = UPLOA
         app.exception_handler(status)(_not_found)
     app.exception_handler(Exception)(_failed)
     app.exception_handler(TooLargeError)(lambda *_: too_large(upload_limit))
-    return Guard(app, bench.projects.state, token, own_hosts(port), upload_limit)
+    return Guard(app, own_hosts(port), upload_limit)
 
 
 def _add_start(app: FastAPI, bench: Bench) -> None:
@@ -101,7 +108,11 @@ def _add_start(app: FastAPI, bench: Bench) -> None:
     @app.post("/open")
     def open_file(request: Request, form: Sent) -> Response:
         try:
-            return _to(f"/project/{open_named(bench.projects, form).number}/data")
+            project = open_named(bench.projects, form)
+            states = {one.state for one in project.look().standings.values()}
+            if states <= {"absent", "unasked"} and not bench.jobs.current(project.number):
+                _start_stages(bench, project, FIRST)
+            return _to(f"/project/{project.number}/data")
         except KeyholeError as error:
             return _start(request, bench, _problems(error))
 
@@ -132,15 +143,28 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
         return _to(f"/project/{number}/data")
 
     @app.post("/project/{number}/do/{what}")
-    def do(project: Found, what: str, form: Sent) -> Response:
+    def do(project: Found, what: str, request: Request, form: Sent) -> Response:
         page = _BY_NAME.get(form.text("page") or "data", PAGES[0])
-        with suppress(KeyholeError):  # the page says what is wrong with the review
-            return _done(bench, project, page, what)
-        return _to(f"/project/{project.number}/{page.name}")
+        try:
+            return _done(bench, project, page, what, form.text("version"))
+        except OutdatedPageError as error:
+            return _page(request, bench, project, page, _problems(error), 409, _conflict(error))
+        except KeyholeError:  # the page says what is wrong with the review
+            return _to(f"/project/{project.number}/{page.name}")
 
-    @app.get("/project/{number}/events")
-    async def listen(project: Found, request: Request) -> Response:
-        return responses.progress(request, project, bench.jobs)
+    @app.get("/events")
+    async def listen(request: Request) -> Response:
+        return responses.progress(request, bench.projects, bench.jobs)
+
+    @app.post("/project/{number}/live")
+    def live(project: Found, form: Sent) -> Response:
+        asked: dict[str, Any] = {"keys": form.texts("keys")}
+        if isinstance(cutoff := form.number("cutoff"), int) and form.flag("without"):
+            asked["cutoff"] = cutoff
+        try:
+            return JSONResponse(bench.live.ask(project.path, asked))
+        except KeyholeError as error:
+            return JSONResponse({"problems": _problems(error)})
 
     @app.get("/project/{number}/chart/{name}")
     def chart(project: Found, name: str) -> Response:
@@ -151,11 +175,11 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
         return responses.result_file(project, name) or _missing()
 
 
-def _done(bench: Bench, project: Project, page: Page, what: str) -> Response:
+def _done(bench: Bench, project: Project, page: Page, what: str, version: str | None) -> Response:
     """Do what every page offers, and go back to the page."""
     number = project.number
     if what in ("undo", "redo"):
-        getattr(project, what)()
+        getattr(project, what)(version or "")
         _start_stages(bench, project, page.stages)
     elif what == "cancel":
         if (job := bench.jobs.current(number)) is not None:
@@ -184,6 +208,10 @@ def _add_pages(app: FastAPI, bench: Bench) -> None:
             return _missing()
         try:
             to = _acted(bench, project, page, action, request, form)
+        except OutdatedPageError as error:
+            again = None if form.files else (action, form.values)
+            conflict = _conflict(error, again)
+            return _page(request, bench, project, page, _problems(error), 409, conflict)
         except (ConflictError, InputError) as error:
             status = 409 if isinstance(error, ConflictError) else 422
             return _page(request, bench, project, page, _problems(error), status)
@@ -226,6 +254,7 @@ def _page(
     page: Page,
     problems: Sequence[str] = (),
     status: int = 200,
+    conflict: Mapping[str, Any] | None = None,
 ) -> HTMLResponse:
     view = bench.view(project, request)
     undo, redo = project.steps()
@@ -242,13 +271,30 @@ def _page(
         title=view.review.title if usable else project.path.name,
         bar=verdict_bar(view, results) if usable else None,
         gauges=gauges(view, results) if usable else [],
+        pipeline=pipeline(view, results) if usable else [],
         undo=undo,
         redo=redo,
         job=view.job,
         problems=problems,
+        conflict=conflict,
         **context,
     )
     return HTMLResponse(text, status_code=status)
+
+
+def _conflict(error: OutdatedPageError, again: Any = None) -> dict[str, Any] | None:
+    """Return both changes of one version, line by line, and the form that asks for ours again."""
+    texts = (error.before, error.now, error.yours or error.before)
+    try:
+        before, now, yours = (masked(text).splitlines() for text in texts)
+    except (ValueError, RecursionError):  # no TOML: the page says so
+        return None
+
+    def lines(after: list[str]) -> list[str]:
+        found = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
+        return [line for line in found if not line.startswith("@@")]
+
+    return {"theirs": lines(now), "yours": lines(yours), "again": again if error.yours else None}
 
 
 def _start(request: Request, bench: Bench, problems: Sequence[str] = ()) -> HTMLResponse:

@@ -309,7 +309,7 @@ def confirm_form(view: View, form: SentForm) -> ReviewChange | Run | Go:
 
     A new target becomes the review's; with scenarios to compare, these are computed anew.
     """
-    require_version(view.look.version, form.text("version"))
+    require_version(view.look.text, form.text("version"))
     place, draft = _store(view), _draft(view)
     at, snapshot = _place(view, draft), place.snapshot()
     if str(snapshot.number) != form.text("number"):

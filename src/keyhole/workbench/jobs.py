@@ -109,7 +109,9 @@ class Jobs:
             return
         self._cancelled.add(number)  # whoever finds it gone meanwhile says why
         ((process,),) = self.state.rows("SELECT process FROM jobs WHERE id = ?", number)
-        if process:
+        # A row that came with the folder may name any process; a job of ours holds its lock.
+        ours = number in self._children or _is_held(lock_path(self.state, number))
+        if process and ours:
             with suppress(OSError):
                 os.killpg(process, signal.SIGTERM)
         child = self._children.pop(number, None)
@@ -141,7 +143,8 @@ class Jobs:
             return child.poll() is None
         if _is_held(lock_path(self.state, number)):
             return True
-        return time.time() - started < _STARTING and not lock_path(self.state, number).exists()
+        waiting = 0 <= time.time() - started < _STARTING
+        return waiting and not lock_path(self.state, number).exists()
 
     def _end(self, number: int, state: JobState) -> None:
         """Note that a job ended, unless it noted so itself in the meantime."""

@@ -42,13 +42,25 @@ def _version_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+class OutdatedPageError(ConflictError):
+    """A page asks for a change of a version that is no longer the one of now.
+
+    `before` is the review that the page showed, `yours` what the change makes of it, `now` what
+    the review is instead.
+    """
+
+    def __init__(self, now: str, before: str | None = None, yours: str | None = None) -> None:
+        super().__init__(
+            "the review was changed in another tab or program since this page was shown. The page "
+            "now shows the review as it is."
+        )
+        self.now, self.before, self.yours = now, now if before is None else before, yours
+
+
 def require_version(now: str, shown: str | None) -> None:
     """Refuse what a page asks for that showed another version of the review."""
-    if now != shown:
-        raise ConflictError(
-            "the review was changed in another tab or program since this page was shown. This "
-            "page now shows it as it is; make your change again if it is still wanted."
-        )
+    if _version_of(now) != shown:
+        raise OutdatedPageError(now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,25 +134,39 @@ class Project:
     def change(self, label: str, edit: Edit, version: str) -> None:
         """Change the review file if it is as the page showed it, and can be run afterwards.
 
-        Otherwise nothing is changed: it is a `ConflictError` or an `InputError` with all
-        that would be wrong with it.
+        Otherwise nothing is changed: it is an `OutdatedPageError`, or an `InputError` with all
+        that would be wrong with it. Of two changes of one version the first to be written stands.
         """
         text = self.text()
-        require_version(_version_of(text), version)
+        if _version_of(text) != version:
+            raise self._outdated(text, edit, version)
         changed = editing.changed_text(text, edit)
         with self.reading():
             read_review(self.path, changed.encode())
-        self._note(text, "as it was")
-        self._write(changed)
-        self._note(changed, label)
+        with self.state.changing() as database:  # nobody else changes it meanwhile
+            now = self.text()
+            if now != text:
+                raise OutdatedPageError(now, text, changed)
+            self._note(database, text, "as it was")
+            self._write(changed)
+            self._note(database, changed, label)
 
-    def undo(self) -> str | None:
+    def _outdated(self, now: str, edit: Edit, version: str) -> OutdatedPageError:
+        """Find what a page showed, and what its change would have made of it."""
+        rows = self.state.rows("SELECT text FROM versions WHERE project = ?", self.number)
+        before = next((text for (text,) in rows if _version_of(text) == version), now)
+        try:
+            return OutdatedPageError(now, before, editing.changed_text(before, edit))
+        except (KeyError, IndexError, ValueError):  # it does not fit there
+            return OutdatedPageError(now, before)
+
+    def undo(self, version: str | None = None) -> str | None:
         """Go back to the version before, and return what is undone."""
-        return self._go(-1)
+        return self._go(-1, version)
 
-    def redo(self) -> str | None:
+    def redo(self, version: str | None = None) -> str | None:
         """Go on to the version after, and return what is done again."""
-        return self._go(1)
+        return self._go(1, version)
 
     def steps(self) -> tuple[str | None, str | None]:
         """Return what could be undone and what could be done again, in words."""
@@ -171,9 +197,12 @@ class Project:
                 return
             versions = self.history()
 
-    def _go(self, by: int) -> str | None:
-        self._note(self.text(), "edited outside the workbench")
+    def _go(self, by: int, version: str | None) -> str | None:
         with self.state.changing() as database:
+            text = self.text()
+            if version is not None:
+                require_version(text, version)
+            self._note(database, text, "edited outside the workbench")
             here = self._cursor(database)
             there = self._version(database, here + by)
             if there is None:
@@ -189,26 +218,25 @@ class Project:
         query = "SELECT text, label FROM versions WHERE project = ? AND number = ?"
         return database.execute(query, [self.number, number]).fetchone()
 
-    def _note(self, text: str, label: str) -> None:
+    def _note(self, database: sqlite3.Connection, text: str, label: str) -> None:
         """Keep a version after the one where we are; what had been undone is gone then."""
-        with self.state.changing() as database:
-            here = self._cursor(database)
-            now = self._version(database, here)
-            if now is not None and now["text"] == text:
-                return
-            database.execute(
-                "DELETE FROM versions WHERE project = ? AND (number > ? OR number <= ?)",
-                [self.number, here, here + 1 - MOST_VERSIONS],
-            )
-            database.execute(
-                "INSERT INTO versions VALUES (?, ?, ?, ?, ?)",
-                [self.number, here + 1, text, label, time.time()],
-            )
-            database.execute(
-                "INSERT INTO cursors VALUES (?, ?) "
-                "ON CONFLICT (project) DO UPDATE SET number = excluded.number",
-                [self.number, here + 1],
-            )
+        here = self._cursor(database)
+        now = self._version(database, here)
+        if now is not None and now["text"] == text:
+            return
+        database.execute(
+            "DELETE FROM versions WHERE project = ? AND (number > ? OR number <= ?)",
+            [self.number, here, here + 1 - MOST_VERSIONS],
+        )
+        database.execute(
+            "INSERT INTO versions VALUES (?, ?, ?, ?, ?)",
+            [self.number, here + 1, text, label, time.time()],
+        )
+        database.execute(
+            "INSERT INTO cursors VALUES (?, ?) "
+            "ON CONFLICT (project) DO UPDATE SET number = excluded.number",
+            [self.number, here + 1],
+        )
 
     def _cursor(self, database: sqlite3.Connection) -> int:
         query = "SELECT number FROM cursors WHERE project = ?"
@@ -216,7 +244,7 @@ class Project:
         return int(row["number"]) if row else 0
 
     def _write(self, text: str) -> None:
-        with write_whole(self.path, force=True) as temporary:
+        with write_whole(self.path, force=True, private=True) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="\n")
 
 

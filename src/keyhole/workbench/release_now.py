@@ -89,6 +89,46 @@ def verdict_bar(view: View, results: Results) -> VerdictBar:
 
 
 @dataclass(frozen=True, slots=True)
+class PipelineStep:
+    """A step from the file to what goes out, with the risk and the utility that it leaves."""
+
+    title: str
+    page: str
+    leaves: tuple[str, ...] = ()
+
+
+def pipeline(view: View, results: Results) -> list[PipelineStep]:
+    """Return the steps that make the release, in their order."""
+    review, limit = view.review, view.review.exposure.limit
+    exposure, steps = view.result("exposure"), review.release.steps
+    made = steps if steps is not None else (review.release.product,)
+
+    def risk(rp: float | None) -> list[str]:
+        return [] if rp is None else [f"RP {rate(rp, limit)}"]
+
+    first = tuple(risk(None if exposure is None else exposure.rp))
+    found = [PipelineStep("File", "data", first if not review.data.derive else ())]
+    if review.data.derive:
+        many = plural(len(review.data.derive), "column")
+        found.append(PipelineStep("Derive", "data", (f"{many} more", *first)))
+    for name in (one for one in made if one in _PAGES):
+        result, told = view.result(name), []
+        if name == "solve" and result is not None:
+            told = [*risk(result.rp), f"utility {rate(result.utility)}"]
+        elif name == "selection" and review.release.take is not None:
+            told = [f"{plural(len(review.release.take), 'variable')} released"]
+        elif name == PROTECTION and result is not None:
+            lost = result.last.price.lost
+            told = [*risk(result.rp), *([] if lost is None else [f"{rate(lost)} lost"])]
+        found.append(PipelineStep(name.capitalize(), _PAGES[name], tuple(told)))
+    out = _outgoing(view, results.get(OUTGOING), limit)
+    return [*found, PipelineStep("Out", "dossier", tuple(risk(out.value)))]
+
+
+_PAGES = {"solve": "solve", "selection": "select", PROTECTION: "protect", SYNTHESIS: "synthesise"}
+
+
+@dataclass(frozen=True, slots=True)
 class Gauge:
     """One figure against its limit; `state` is how its result stands.
 

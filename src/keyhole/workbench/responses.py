@@ -7,6 +7,7 @@ import functools
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from keyhole.reviews.digits import limit_percentage, rate
 from keyhole.reviews.dossier_format import read_json
 from keyhole.reviews.rendering import page_environment
 from keyhole.workbench.jobs import Jobs
-from keyhole.workbench.projects import Project
+from keyhole.workbench.projects import Project, Projects
 
-# Seconds between two looks at the job, and the longest silence: a lost connection is noticed.
-_EVERY, _QUIET = 0.4, 15.0
+# Seconds between two looks at the jobs, and the longest silence.
+_EVERY, _QUIET = 0.4, 5.0
+# Reviews, the last opened first, of which tabs hear.
+_MOST_HEARD = 30
 _NAME = re.compile(r"[a-z][a-z-]*\.(json|svg)")
 _TYPES = {"json": "application/json", "svg": "image/svg+xml"}
 # Where Vega finds addresses; `usermeta` may hold options of how to draw.
@@ -119,33 +122,31 @@ def _is_own(project: Project, path: Path) -> bool:
     return path.is_file() and path.resolve().is_relative_to(own)
 
 
-def progress(request: Request, project: Project, jobs: Jobs) -> StreamingResponse:
-    """Stream how the job and the review file change, until the page goes away."""
-    return StreamingResponse(_changes(request, project, jobs), media_type="text/event-stream")
+def progress(request: Request, projects: Projects, jobs: Jobs) -> StreamingResponse:
+    """Stream how jobs and review files change: one stream for all tabs, until they go away."""
+    return StreamingResponse(_changes(request, projects, jobs), media_type="text/event-stream")
 
 
-async def _changes(request: Request, project: Project, jobs: Jobs) -> AsyncIterator[str]:
+async def _changes(request: Request, projects: Projects, jobs: Jobs) -> AsyncIterator[str]:
     last, silent = "", 0.0
     while not await request.is_disconnected():
-        now = json.dumps(await run_in_threadpool(_now, project, jobs))
-        if now != last:
+        now = json.dumps(await run_in_threadpool(_now, projects, jobs))
+        if now != last or silent >= _QUIET:
             last, silent = now, 0.0
             yield f"data: {now}\n\n"
-        elif silent >= _QUIET:
-            silent = 0.0
-            yield ": still here\n\n"
         await asyncio.sleep(_EVERY)
         silent += _EVERY
 
 
-def _now(project: Project, jobs: Jobs) -> dict[str, Any]:
-    """Return the state of the job, and when the review file was last changed."""
-    job = jobs.current(project.number)
-    state = None if job is None else job.to_dict()
-    if state is not None:
-        state["seconds"] = int(state["seconds"])
-    try:
-        changed = project.path.stat().st_mtime_ns
-    except OSError:
-        changed = 0
-    return {"job": state, "changed": str(changed)}
+def _now(projects: Projects, jobs: Jobs) -> dict[int, Any]:
+    """Return by review the state of its job, and when the file was last changed."""
+    found: dict[int, Any] = {}
+    for project in projects.recent()[:_MOST_HEARD]:
+        job = jobs.current(project.number)
+        state = None if job is None else job.to_dict()
+        if state is not None:
+            state["seconds"] = int(state["seconds"])
+        with suppress(OSError):
+            changed = str(project.path.stat().st_mtime_ns)
+            found[project.number] = {"job": state, "changed": changed}
+    return found

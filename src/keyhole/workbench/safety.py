@@ -1,8 +1,9 @@
 """Request guard: who is asking, from where, and how much is sent.
 
 A request passes if its Host is this server's own address (a name that was made to point here is
-not), if it comes with the cookie that the launch token was exchanged for, and, where it changes
-something, if the browser says that one of our own pages sent it.
+not), if it comes with the cookie that an opening link was exchanged for, and, where it changes
+something, if the browser says that one of our own pages sent it. A link opens once. Who is in is
+known to this process alone: nothing in a folder that was received lets anybody in.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -22,9 +23,6 @@ from keyhole.core.apart import everything_apart
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from keyhole.workbench.state import WorkbenchState
-
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -44,7 +42,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-_REFUSAL = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>{head}
 <link rel="stylesheet" href="/static/workbench.css"></head><body class="refusal"><main>
 <h1>{title}</h1><p>{text}</p></main></body></html>"""
 
@@ -60,13 +58,18 @@ class TooLargeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Let through what the owner of the launch token sends from our own pages."""
+    """Let through what somebody who came in by a link sends from our own pages."""
 
     app: ASGIApp
-    state: WorkbenchState  # keeps the hashes of the cookies, so that a restart turns nobody out
-    token: str
     hosts: frozenset[str]  # the Host headers that are ours
     upload_limit: int = UPLOAD_LIMIT  # the most bytes that one request may send
+    _links: set[str] = field(default_factory=set)  # hashes of the tokens that nobody used yet
+    _sessions: dict[str, float] = field(default_factory=dict)  # hashes of cookies, and since when
+
+    def admit(self, token: str) -> str:
+        """Return the address that lets in whoever asks for it first."""
+        self._links.add(_hash(token))
+        return f"/enter?token={token}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer or refuse one request; every answer gets the headers that keep a page in."""
@@ -88,28 +91,33 @@ class Guard:
         if headers.get("host", "") not in self.hosts:
             return _page(421, "Not this address", "Open the workbench by the link it printed.")
         if scope["path"] == "/enter":
-            return self._enter(scope)
+            return self._enter(scope, headers)
         if scope["path"].startswith("/static/") and scope["method"] in ("GET", "HEAD"):
             return None
         if not self._is_known(headers):
             return _page(403, "Please come in by the link", "This page opens by the link that "
-                         "<code>keyhole serve</code> printed when it started.")  # fmt: skip
+                         "<code>keyhole serve</code> printed; press Enter there for "
+                         "another.")  # fmt: skip
         if scope["method"] not in ("GET", "HEAD") and not self._is_ours(headers):
             return _page(403, "Refused", "This change did not come from the workbench's own page.")
         if int(headers.get("content-length") or 0) > self.upload_limit:
             return too_large(self.upload_limit)
         return None
 
-    def _enter(self, scope: Scope) -> Response:
-        """Exchange the launch token for a cookie that no script and no other site can use."""
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if not secrets.compare_digest(given.encode(), self.token.encode()):
-            return _page(403, "Please come in by the link", "The token in this link is not the "
-                         "one that <code>keyhole serve</code> printed.")  # fmt: skip
+    def _enter(self, scope: Scope, headers: Headers) -> Response:
+        """Exchange a link for a cookie that no script and no other site can use."""
+        given = _hash(parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0])
+        if given not in self._links:
+            if self._is_known(headers):
+                return RedirectResponse("/", status_code=303)
+            return _page(403, "This link does not open", "A link opens the workbench once. Press "
+                         "Enter where <code>keyhole serve</code> runs for another.")  # fmt: skip
+        self._links.discard(given)
         session = secrets.token_urlsafe(32)
-        self.state.do("DELETE FROM sessions WHERE made < ?", _oldest())
-        self.state.do("INSERT INTO sessions VALUES (?, ?)", _hash(session), time.time())
-        answer = RedirectResponse("/", status_code=303)
+        self._sessions[_hash(session)] = time.monotonic()
+        # By a page of ours: a browser keeps the cookie back where another page led here.
+        answer = _page(200, "Opening the workbench", '<a href="/">Open it</a>',
+                       '<meta http-equiv="refresh" content="0; url=/">')  # fmt: skip
         answer.set_cookie(self.cookie, session, httponly=True, samesite="strict", path="/")
         return answer
 
@@ -125,8 +133,8 @@ class Guard:
             found = None
         if found is None:
             return False
-        query = "SELECT 1 FROM sessions WHERE hash = ? AND made >= ?"
-        return bool(self.state.rows(query, _hash(found.value), _oldest()))
+        since = self._sessions.get(_hash(found.value))
+        return since is not None and time.monotonic() - since < _SESSION_SECONDS
 
     def _is_ours(self, headers: Headers) -> bool:
         """Tell whether the browser says that our own page sent this; without a word it did not."""
@@ -144,16 +152,12 @@ def too_large(most: int) -> Response:
                  "file into the workbench's folder and open it from there.")  # fmt: skip
 
 
-def _oldest() -> float:
-    return time.time() - _SESSION_SECONDS
-
-
 def _hash(session: str) -> str:
     return hashlib.sha256(session.encode()).hexdigest()
 
 
-def _page(status: int, title: str, text: str) -> HTMLResponse:
-    return HTMLResponse(_REFUSAL.format(title=title, text=text), status_code=status)
+def _page(status: int, title: str, text: str, head: str = "") -> HTMLResponse:
+    return HTMLResponse(_PAGE.format(title=title, text=text, head=head), status_code=status)
 
 
 def _limited(receive: Receive, most: int) -> Receive:

@@ -1,19 +1,29 @@
-"""The server of the workbench: loopback only, with a launch token, on a free port."""
+"""The server of the workbench: loopback only, opened by a link that works once, on a free port."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import socket
+import sys
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.core.extras import require_extra
 from keyhole.core.kinds import File
 from keyhole.core.options import Option, bind, documented
 from keyhole.errors import FileError, RunError
+from keyhole.workbench.state import FOLDER
+
+if TYPE_CHECKING:
+    from keyhole.workbench.safety import Guard
 
 ADDRESS = "127.0.0.1"
+# A browser with twenty tabs has six connections or so.
+_MOST_CONNECTIONS = 200
+# Seconds in which a request must begin, and in which more of it must come.
+_IDLE = 15.0
 
 
 @documented
@@ -40,33 +50,87 @@ def serve(
 ) -> None:
     """Work on a review in the browser, on this machine only.
 
-    The link is printed, and the workbench runs until it is stopped.
+    A link is printed that opens the workbench once, and it runs until it is stopped.
     """
     import uvicorn
 
+    from keyhole.core.files import write_whole
     from keyhole.workbench.app import create_app
     from keyhole.workbench.responses import vega_bundle
 
     bind(serve, locals()).require()
+    require_extra("workbench")
     start = Path(folder)
     if not start.is_dir():
         raise FileError(f"{str(start)!r} is not a folder. Give the folder to work in.")
     listening = _listen(port)
     port = listening.getsockname()[1]
-    token = secrets.token_urlsafe(32)
-    app = create_app(start.resolve(), token=token, port=port, upload_limit=upload_limit * 1024**2)
+    before = os.umask(0o077)  # what is written may hold seeds
+    app = create_app(start.resolve(), port=port, upload_limit=upload_limit * 1024**2)
     threading.Thread(target=vega_bundle, daemon=True).start()
-    link = f"http://{ADDRESS}:{port}/enter?token={token}"
-    print(f"The workbench is open at {link}\nIt stops with Ctrl+C.", flush=True)
+    link = _new_link(app, port)
+    print(f"The workbench is open at {link}\nThe link works once; press Enter for another. It "
+          "stops with Ctrl+C.", flush=True)  # fmt: skip
+    if sys.stdin is not None and sys.stdin.isatty():
+        threading.Thread(target=_offer_links, args=(app, port), daemon=True).start()
+    page = start.resolve() / FOLDER / "open.html"
     if open:
         import webbrowser
 
-        webbrowser.open(link)
+        # A page of the owner's leads there: the link itself would be in the list of processes.
+        with write_whole(page, force=True, private=True) as temporary:
+            temporary.write_text(f'<meta http-equiv="refresh" content="0; url={link}">')
+        webbrowser.open(page.as_uri())
     settings = uvicorn.Config(
         app, log_level="critical", access_log=False, timeout_graceful_shutdown=1,
-        server_header=False,
+        server_header=False, http=_protocol(), limit_concurrency=_MOST_CONNECTIONS,
     )  # fmt: skip
-    uvicorn.Server(settings).run(sockets=[listening])
+    try:
+        uvicorn.Server(settings).run(sockets=[listening])
+    finally:
+        page.unlink(missing_ok=True)
+        os.umask(before)
+
+
+def _new_link(app: Guard, port: int) -> str:
+    return f"http://{ADDRESS}:{port}{app.admit(secrets.token_urlsafe(32))}"
+
+
+def _offer_links(app: Guard, port: int) -> None:
+    for _ in sys.stdin:
+        print(f"Another link: {_new_link(app, port)}", flush=True)
+
+
+def _protocol() -> Any:
+    """Return HTTP that closes a connection on which no request comes, or not all of one."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):
+        _timer: Any = None
+        _heard, _before = False, None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._timer = self.loop.call_later(_IDLE, self._look)
+
+        def data_received(self, data: bytes) -> None:
+            self._heard = True
+            super().data_received(data)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._timer.cancel()
+            super().connection_lost(exc)
+
+        def _look(self) -> None:
+            now: Any = self.cycle
+            waits = now is None or (now.response_complete and now is self._before)
+            if waits or (now.more_body and not self._heard):
+                self.transport.close()
+                return
+            self._heard, self._before = False, now
+            self._timer = self.loop.call_later(_IDLE, self._look)
+
+    return Impatient
 
 
 def _listen(port: int) -> socket.socket:

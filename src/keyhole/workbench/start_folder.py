@@ -123,7 +123,7 @@ def _keep(folder: Path, name: str, content: bytes) -> Path:
         raise FileError(
             f"there is a file {plain!r} in the folder already. Open that, or rename yours."
         )
-    with write_whole(path) as temporary:
+    with write_whole(path, private=True) as temporary:
         temporary.write_bytes(content)
     return path
 

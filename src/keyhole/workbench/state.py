@@ -1,7 +1,7 @@
 """State of the workbench between pages and after a restart, in one SQLite file.
 
-Reviews that were opened, the versions of each review file, the jobs, and who may come in (as
-hashes). Nothing of a record is in it but what a review file itself says.
+Reviews that were opened, the versions of each review file, and the jobs. Nothing of a record is in
+it but what a review file itself says, and nothing in it lets anybody in.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS jobs (
     kind TEXT NOT NULL, asked TEXT NOT NULL, state TEXT NOT NULL, step TEXT NOT NULL,
     process INTEGER, started REAL NOT NULL, ended REAL, problem TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS sessions (hash TEXT PRIMARY KEY, made REAL NOT NULL);
+DROP TABLE IF EXISTS sessions;
 """
 # Fail where a table of that name is another one.
 _TABLES = (
@@ -46,7 +46,6 @@ _TABLES = (
     "SELECT project, number, text, label, at FROM versions",
     "SELECT project, number FROM cursors",
     "SELECT id, project, kind, asked, state, step, process, started, ended, problem FROM jobs",
-    "SELECT hash, made FROM sessions",
 )
 
 
@@ -76,7 +75,7 @@ Stored = TypeVar("Stored", bound=Figures)
 
 def keep_figures(path: Path, content: Figures) -> None:
     """Keep something small in a file of the workbench's own."""
-    with write_whole(path, force=True) as temporary:
+    with write_whole(path, force=True, private=True) as temporary:
         temporary.write_text(json.dumps(content.to_dict()), encoding="utf-8")
 
 

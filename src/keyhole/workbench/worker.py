@@ -99,5 +99,6 @@ def _progress_into(state: WorkbenchState, number: int) -> Progress:
 
 
 if __name__ == "__main__":
+    os.umask(0o077)  # what is written may hold seeds
     with suppress(KeyboardInterrupt), ending_cleanly():
         work(WorkbenchState(Path(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3]))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from keyhole.data.examples import tables
 from keyhole.data.examples.codebook import KEYS, release
 from keyhole.data.examples.people import Columns, round_income, settle_people
-from keyhole.data.examples.tables import STATES, Draws, ShareTable, Whole
+from keyhole.data.examples.tables import FIGURES, STATES, Draws, ShareTable, Whole
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
 
@@ -98,29 +98,19 @@ LINK: tuple[str, ...] = (
 )
 """The variables that the external file shares with the sample."""
 
-# fmt: off
 _BIRTHDAYS = ShareTable((1, 6, 1))  # a year less, as many as passed, one more
-_MOVERS = np.array((357, 232, 136, 83, 71, 57, 48, 69))  # per thousand a year, by age group
-_LEAVERS = np.array((40, 32, 30, 31, 30, 30, 28, 21))  # of these, percent who leave the state
-_MARRIED_END = (  # divorced and widowed, per thousand a year, by age group
-    (30, 0), (30, 0), (25, 1), (15, 3), (10, 7), (5, 15), (2, 35), (1, 80),
-)
-_MARRY = (  # widowed, divorced and never married who marry, per thousand a year, by age group
-    (50, 100, 120), (50, 90, 110), (40, 70, 60), (25, 45, 25), (15, 30, 12), (8, 15, 6),
-    (3, 8, 3), (1, 2, 1),
-)
-_RAISES = np.array((60, 85, 95, 100, 102, 104, 107, 115, 140), dtype=np.int64)  # percent a year
-_RAISE = ShareTable((4, 6, 10, 25, 20, 15, 10, 6, 4))
+_MOVERS, _LEAVERS = np.array(FIGURES["movers"]), np.array(FIGURES["leavers"])
+_RAISES, _RAISE = np.array(FIGURES["raises"]), ShareTable(FIGURES["raise_weights"])
 _AGE_SLIPS = np.array((-10, -3, -2, -1, 1, 2, 3, 10))
 _INCOME_SLIPS = np.array((50, 75, 90, 110, 125, 200), dtype=np.int64)
-# fmt: on
 _CATEGORIES = {"sex": 2, "ms": 6, "ethnic": 7, "race1": 7, "psx": 8}
 
 
 def _marital_changes() -> ShareTable:
     """Return next year's marital status by age group and this year's."""
     table = np.zeros((8, 6, 6), dtype=np.int64)
-    for group, ((divorced, widowed), marry) in enumerate(zip(_MARRIED_END, _MARRY, strict=True)):
+    ends = zip(FIGURES["married_end"], FIGURES["marry"], strict=True)
+    for group, ((divorced, widowed), marry) in enumerate(ends):
         table[group, 0, [0, 1, 2]] = 1000 - divorced - widowed, widowed, divorced
         for status, rate in zip((1, 2, 4), marry, strict=True):
             table[group, status, [0, status]] = rate, 1000 - rate

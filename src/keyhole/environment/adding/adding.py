@@ -1,7 +1,7 @@
-"""Adding a form, target or public source to an environment, and telling what became of it.
+"""Addition of forms, targets and public sources to an environment, and what became of them.
 
 One form is added by what a person decided (`add_form`); many by the proposals at or above a
-threshold (`add_forms`), the rest being listed for a person and placed later (`place`).
+threshold (`add_forms`), the rest being listed for a person and placed later (`place`, `decide`).
 
 Where a field goes depends on itself, the vocabulary and what people decided for the same text,
 never on what was imported before: forms in any order give the same groups of fields, up to the
@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.core.marks import HIDDEN, Named, figure
+from keyhole.core.marks import HIDDEN, WHEN_SET, Named, figure
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Problem
 from keyhole.core.tables import Table
 from keyhole.environment.adding.catalogue import (
+    Apart,
     Catalogue,
     asked_text,
     captured_questions,
@@ -31,7 +32,7 @@ from keyhole.environment.adding.catalogue import (
 )
 from keyhole.environment.adding.decisions import Decision, read_decisions
 from keyhole.environment.adding.placing import Placement, Placer, captured_problems, require_decided
-from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, proposal_rows, rank
+from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, Proposal, rank
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
     CapturedField,
@@ -125,6 +126,7 @@ def captured_field(field: Field, codings: Mapping[str, Coding]) -> CapturedField
 
 
 _SHOWN = 60
+_FOLLOWED = 0.8  # what is left for a reason this good waits for nobody
 _DECIDE = Problem(
     "To decide: import {form} NAME {propose} FILE.toml, edit the file, then import {form} NAME "
     "{decisions} FILE.toml."
@@ -179,7 +181,7 @@ class Addition(Result):
         notes += [note for p in self.placements for note in p.notes][:5]
         columns = ["field", "became", "construct", "coding", "minted"]
         first = Table(f"{self.kind} {short(self.name)}", columns, rows, [*notes, *self.notes])
-        waiting = [row for one in self.waiting[:_SHOWN] for row in proposal_rows(one)]
+        waiting = [row for one in self.waiting[:_SHOWN] for row in one.rows()]
         return [first, *_waiting_table(COLUMNS, waiting)]
 
 
@@ -188,7 +190,7 @@ class Batch(Result):
     """What became of the forms of a batch; what was not sure enough waits for a person."""
 
     environment: Annotated[Environment, HIDDEN]
-    threshold: float
+    threshold: Annotated[float | None, WHEN_SET]
     additions: Annotated[tuple[Addition, ...], Named("forms")]
 
     @property
@@ -220,11 +222,12 @@ class Batch(Result):
             ]
             for one in self.additions[:_SHOWN]
         ]
-        note = f"proposals with a score of {self.threshold:g} or more were followed"
-        first = Table("Forms added", ["form", "fields", *actions], rows, [note])
-        waiting = [
-            [short(form), *row] for form, one in self.waiting[:_SHOWN] for row in proposal_rows(one)
-        ]
+        title, notes = "Decided", list[str]()
+        if self.threshold is not None:
+            title = "Forms added"
+            notes = [f"proposals with a score of {self.threshold:g} or more were followed"]
+        first = Table(title, ["form", "fields", *actions], rows, notes)
+        waiting = [[short(form), *row] for form, one in self.waiting[:_SHOWN] for row in one.rows()]
         return [first, *_waiting_table(("form", *COLUMNS), waiting)]
 
 
@@ -296,7 +299,8 @@ def place(
 ) -> Addition:
     """Place fields of a form, target or source that is in the environment already.
 
-    Only the fields that something is decided of change.
+    Only the fields that something is decided of change, and those of other forms that ask the
+    same text and that nobody decided on.
 
     Parameters
     ----------
@@ -308,31 +312,115 @@ def place(
     kind
         ``form``, ``source`` or ``target``, where several have this name.
     """
-    name = captured if isinstance(captured, str) else captured.form.name
-    owner = find_owner(environment, name, kind)
-    sort = type(owner).__name__.lower()
-    asked = captured_again(environment, name, sort) if isinstance(captured, str) else captured
-    require_none(captured_problems(asked))
-    read = read_decisions(decisions)
-    placer = Placer(environment)
-    placements = _decided(placer, asked, read)
-    chosen = {one.field for one in read}
-    absent = sorted(chosen - {field.name for field in owner.fields})
-    require_none(f"field {shown(name)} is not in {shown(owner.name)}." for name in absent)
-    moved = {p.field: p for p in placements if p.field in chosen}
-    known = {field.name: field for field in asked.fields}
-    fields = tuple(
-        moved[f.name].placed(known[f.name], decided=True) if f.name in moved else f
-        for f in owner.fields
-    )
-    parts = tuple(
-        replace(one, fields=fields) if one.name == owner.name else one
-        for one in KIND_OF[sort].of(environment)
-    )
-    changed = replace(placer.environment, **{KIND_OF[sort].attribute: parts})
-    only = replace(asked, fields=tuple(f for f in asked.fields if f.name in chosen))
-    changed = _spread(placer, changed, only)
-    return Addition(changed, sort, owner.name, tuple(moved.values()))
+    return _placed(environment, [(captured, read_decisions(decisions))], kind)[0]
+
+
+def decide(
+    environment: Environment,
+    decisions: Iterable[Decision | Mapping[str, Any]],
+    *,
+    kind: str | None = None,
+) -> Batch:
+    """Place fields of several forms at once; each decision names its form.
+
+    Examples
+    --------
+    >>> from keyhole.environment.model import CapturedQuestion
+    >>> waits = Field("smokes", "Do you smoke?", question=CapturedQuestion())
+    >>> world = Environment(forms=(Form("a", fields=(waits,)), Form("b", fields=(waits,))))
+    >>> told = Decision("smokes", "create", "SM", "smoking", form="a")
+    >>> [form.fields[0].coding for form in decide(world, [told]).environment.forms]
+    ['SM0.001', 'SM0.001']
+    """
+    groups: dict[str, list[Decision]] = {}
+    for one in read_decisions(decisions):
+        groups.setdefault(one.form, []).append(one)
+    if "" in groups:
+        names = quoted((one.field for one in groups[""]), 5)
+        raise InputError(f"form must be named in the decisions on {names}.")
+    placed = _placed(environment, list(groups.items()), kind)
+    return Batch(placed[-1].environment if placed else environment, None, tuple(placed))
+
+
+def _placed(
+    environment: Environment,
+    decided: Sequence[tuple[CapturedForm | str, Sequence[Decision]]],
+    kind: str | None,
+) -> list[Addition]:
+    """Place fields of some forms by one placer; their texts hold for all other forms."""
+    placer, found = Placer(environment), list[Addition]()
+    changed: dict[tuple[str, str], Owner] = {}
+    texts: set[str] = set()
+    problems: list[str] = []
+    for captured, read in decided:
+        name = captured if isinstance(captured, str) else captured.form.name
+        try:
+            owner = find_owner(environment, name, kind)
+            sort = type(owner).__name__.lower()
+            asked = captured
+            if isinstance(asked, str):
+                asked = captured_again(environment, name, sort)
+            require_none(captured_problems(asked))
+            placements = _decided(placer, asked, read)
+            chosen = {one.field for one in read}
+            absent = sorted(chosen - {field.name for field in owner.fields})
+            require_none(f"field {shown(field)} is not in {shown(name)}." for field in absent)
+        except InputError as error:
+            where = f"form {shown(name)}: " if len(decided) > 1 else ""
+            problems += [f"{where}{problem}" for problem in error.problems]
+            continue
+        moved = {p.field: p for p in placements if p.field in chosen}
+        known = {field.name: field for field in asked.fields}
+        texts |= {plain_text(*asked_text(known[field])) for field in chosen}
+        fields = tuple(
+            moved[f.name].placed(known[f.name], decided=True) if f.name in moved else f
+            for f in owner.fields
+        )
+        changed[sort, name] = replace(owner, fields=fields)
+        found.append(Addition(environment, sort, name, tuple(moved.values())))
+    require_none(problems)
+    parts = {
+        KIND_OF[sort].attribute: tuple(
+            changed.get((sort, one.name), one) for one in KIND_OF[sort].of(environment)
+        )
+        for sort in OWNERS
+    }
+    whole = _spread(placer, replace(placer.environment, **parts), texts)
+    return [replace(one, environment=whole) for one in found]
+
+
+def pending_decisions(environment: Environment, threshold: float) -> list[Decision]:
+    """Return the best proposal for each pending field, where it scores so high."""
+    return [
+        replace(best.decision(), form=owner.name)
+        for owner, _, proposals in pending(environment)
+        if (best := proposals[0]).score >= threshold
+    ]
+
+
+def pending(
+    environment: Environment,
+) -> Iterator[tuple[Owner, Field, tuple[Proposal, ...]]]:
+    """Yield the fields that wait for a decision with their proposals, one for the same text."""
+    catalogue, seen, named = Catalogue(environment), set[Any](), dict[str, str]()
+    for kind in ("target", "form", "source"):
+        for owner in KIND_OF[kind].of(environment):
+            waits = {f.name for f in waiting_fields(owner) if not f.decided}
+            captured = [captured_field(field, catalogue.names) for field in owner.fields]
+            asked = stored_questions(owner.fields) if waits else [()] * len(captured)
+            options = options_of(captured)
+            for field, one, questions in zip(owner.fields, captured, asked, strict=True):
+                if field.name not in waits:
+                    continue
+                key = text_key(*asked_text(one), questions)
+                if key in seen:
+                    continue
+                seen.add(key)
+                exact = kind == "target"
+                more: Any = {"exact_codes": exact, "letters": named, "options": options}
+                ranked = rank(catalogue, one, questions, **more)
+                if ranked[0].action != "leave" or ranked[0].score < _FOLLOWED:
+                    yield owner, field, ranked
 
 
 def add_target(
@@ -396,8 +484,8 @@ def _add(
     fields = _fields(captured, placements, chosen)
     whole = _with_parts(placer, [replace(owner, fields=fields)])
     if chosen:
-        only = replace(captured, fields=tuple(f for f in captured.fields if f.name in chosen))
-        whole = _spread(placer, whole, only)
+        texts = (plain_text(*asked_text(f)) for f in captured.fields if f.name in chosen)
+        whole = _spread(placer, whole, set(texts))
     return Addition(whole, kind, owner.name, placements, waiting, captured.notes)
 
 
@@ -447,13 +535,12 @@ def _fields(
     return tuple(one.placed(field, decided=field.name in decided) for one, field in pairs)
 
 
-def _spread(placer: Placer, environment: Environment, decided: CapturedForm) -> Environment:
-    """Place the fields of other forms with the same text as what a person decided.
+def _spread(placer: Placer, environment: Environment, texts: Collection[str]) -> Environment:
+    """Place the fields of other forms with the same texts as what a person decided.
 
     What a person decided of one form holds for all, whichever was there first; fields that a
     person decided on themselves stay.
     """
-    texts = {plain_text(*asked_text(field)) for field in decided.fields}
     placer.catalogue = Catalogue(environment)
     codings = placer.catalogue.names
     changed: dict[str, tuple[Any, ...]] = {}
@@ -466,7 +553,7 @@ def _spread(placer: Placer, environment: Environment, decided: CapturedForm) -> 
             asked = stored_questions(owner.fields)
             for i, (field, questions) in enumerate(zip(owner.fields, asked, strict=True)):
                 chosen = placer.catalogue.decided(text_key(*asked_text(field), questions))
-                here = codings[field.coding].construct if field.coding else ""
+                here = codings[field.coding].construct if field.coding else Apart("")
                 if field.decided or field.identifier or not chosen or chosen == {here}:
                     continue
                 again = captured_field(field, codings)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
+from typing import NamedTuple
 
 from keyhole.environment.adding.matching_categories import Answers, answers_of
 from keyhole.environment.adding.questions import (
@@ -22,6 +23,7 @@ from keyhole.environment.adding.questions import (
     settle_roles,
 )
 from keyhole.environment.adding.vocabulary import (
+    CONCEPT_NAMED,
     CONCEPT_OF,
     CONCEPTS,
     MEANT_BY_ANSWERS,
@@ -123,7 +125,8 @@ def concept_scores(
                 said[word[1:]] = max(said.get(word[1:], 0.0), worth)
     hints = _hints(answers)
     for letters, other in MEANT_BY_ANSWERS.items():
-        if letters in said and hints.get(other, 0.0) >= _HINTED:
+        least = _HINTED if other != "GI" else 0.01  # one answer beyond male and female is enough
+        if letters in said and hints.get(other, 0.0) >= least:
             said[other] = max(said.pop(letters), said.get(other, 0.0))
     single = _option_concept(questions[0]) if answers.sort == "yes or no" else ""
     if single:
@@ -180,6 +183,12 @@ def _option_concept(question: AskedQuestion) -> str:
     return next(fits, "") if told - {"other", "#HO"} else ""
 
 
+class Apart(NamedTuple):
+    """A decision that a field is a direct identifier of some kind, or (without one) is left."""
+
+    identifier: str
+
+
 class Catalogue:
     """Constructs and codings of an environment, by words and by answers."""
 
@@ -194,21 +203,23 @@ class Catalogue:
         self._holders: dict[object, set[str]] = {}
         self.questions: dict[str, AskedQuestion] = {}
         self._index: dict[tuple[str, str], dict[str, None]] = {}
-        self._decided: dict[Hashable, set[str]] = {}
+        self._decided: dict[Hashable, set[str | Apart]] = {}
         for construct in sorted(environment.constructs, key=lambda c: c.letters):
             self.add_construct(construct)
         for coding in sorted(environment.codings, key=lambda c: c.name):
             self.add_coding(coding)
         owners: list[Form | Source | Target] = [*environment.forms, *environment.sources]
         for owner in (*owners, *environment.targets):
-            decided = [f for f in owner.fields if f.decided and f.coding in self.names]
-            if not decided:
+            if not any(field.decided for field in owner.fields):
                 continue
             asked = stored_questions(owner.fields)
             for field, questions in zip(owner.fields, asked, strict=True):
-                if field in decided:
-                    letters = self.names[field.coding or ""].construct
-                    self.remember(text_key(*asked_text(field), questions), letters)
+                if field.decided:
+                    home: str | Apart = Apart(field.identifier or "")
+                    if field.coding in self.names:
+                        home = self.names[field.coding].construct
+                    text = text_key(*asked_text(field), questions)
+                    self._decided.setdefault(text, set()).add(home)
 
     def add_construct(self, construct: Construct) -> None:
         """Enter a construct under the words of its name."""
@@ -232,12 +243,8 @@ class Catalogue:
         if answers.sort == "list" and answers.size >= _FEWEST and not answers.bare:
             self._holders.setdefault(answers.signature, set()).add(coding.construct)
 
-    def remember(self, text: Hashable, letters: str) -> None:
-        """Remember that a person said to which construct fields with this text belong."""
-        self._decided.setdefault(text, set()).add(letters)
-
-    def decided(self, text: Hashable) -> set[str]:
-        """Return the constructs that a person chose for fields with this text."""
+    def decided(self, text: Hashable) -> set[str | Apart]:
+        """Return where a person put fields with this text: constructs, or apart from them."""
         return self._decided.get(text, set())
 
     def captured(self, letters: str) -> list[Coding]:
@@ -273,9 +280,9 @@ class Catalogue:
     def free_letters(self, name: str, taken: Collection[str] = ()) -> str:
         """Propose letters for a new construct: those in use for it, else its initials."""
         used = self._used if not taken else self._used | {one.upper() for one in taken}
-        concept = next((c.letters for c in CONCEPTS if c.name == name), "")
-        if concept and concept not in used:
-            return concept
+        concept = CONCEPT_NAMED.get(name)
+        if concept is not None and concept.letters not in used:
+            return concept.letters
         return next(o for o in _initials(name) if o not in used and o not in CONCEPT_OF)
 
 

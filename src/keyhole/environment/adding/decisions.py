@@ -1,4 +1,11 @@
-"""What a person decides about a captured field, as plain data that a file or page can hold."""
+"""Decisions of a person about captured fields and about ties, as data that a file or page can hold.
+
+A file of decisions is TOML with ``[[decision]]`` tables; ``form`` names the form of each where a
+file decides on several. How two codings go together is a file of its own::
+
+    relation = "finer"      # each category of the first falls into one of the second
+    pairs = [["1", "a"], ["2", "a"], ["3", "b"]]
+"""
 
 from __future__ import annotations
 
@@ -13,11 +20,10 @@ from keyhole.core.marks import WHEN_SET
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.toml import comment, open_toml, quote
 from keyhole.environment.wording import require_none
-from keyhole.errors import FileError
+from keyhole.errors import FileError, InputError
 
 if TYPE_CHECKING:
-    from keyhole.environment.adding.proposals import FieldProposals, Proposals
-
+    from keyhole.environment.adding.proposals import Proposal, Proposals
 
 Action = Literal["assimilate", "accommodate", "create", "identifier", "leave"]
 Relation = Literal["finer", "coarser", "overlap"]
@@ -46,7 +52,7 @@ class Decision(Figures):
     ``assimilate`` it into a stored ``coding``; ``accommodate`` it in a ``construct`` (its
     letters) by a new coding with ``ties`` to stored ones; ``create`` a construct with a
     ``name``; keep it apart as a direct ``identifier`` of some kind; or ``leave`` it in the
-    form without a coding.
+    form without a coding. ``form`` is the form it is of, where several are decided on at once.
 
     Examples
     --------
@@ -62,6 +68,7 @@ class Decision(Figures):
     coding: Annotated[str, WHEN_SET] = ""
     identifier: Annotated[str, WHEN_SET] = ""
     ties: Annotated[tuple[Tie, ...], WHEN_SET] = ()
+    form: Annotated[str, WHEN_SET] = ""
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Decision:
@@ -84,23 +91,20 @@ def read_decisions(decisions: Iterable[Decision | Mapping[str, Any]]) -> tuple[D
     'create', 'identifier', 'leave'. Got 'asimilate' instead. Near it: 'assimilate'.
     """
     problems: list[str] = []
-    found = [_read(i, one, problems) for i, one in enumerate(decisions, 1)]
+    found = [_read(f"decision {i}", one, problems) for i, one in enumerate(decisions, 1)]
     require_none(problems)
     return tuple(one for one in found if one is not None)
 
 
-def _read(number: int, plain: Decision | Mapping[str, Any], problems: list[str]) -> Decision | None:
-    place = f"decision {number}"
+def _read(place: str, plain: Decision | Mapping[str, Any], problems: list[str]) -> Decision | None:
     if isinstance(plain, Decision):
         plain = plain.to_dict()
     if not isinstance(plain, Mapping):
         problems.append(f"{place} must be a table. Got {type(plain).__name__} instead.")
         return None
-    before = len(problems)
-    unknown = [str(key) for key in plain if key not in (*TEXTS, "ties")]
-    if unknown:
-        problems.append(f"{place}: {quoted(unknown, 5)} is not known. Leave it out.")
-    for name in TEXTS:
+    before, texts = len(problems), (*TEXTS, "form")
+    _check_names(place, plain, (*texts, "ties"), problems)
+    for name in texts:
         if not isinstance(plain.get(name, ""), str):
             problems.append(f"{place}: {name} must be text.")
     if not plain.get("field"):
@@ -113,7 +117,15 @@ def _read(number: int, plain: Decision | Mapping[str, Any], problems: list[str])
     ties = tuple(_tie(f"{place}, tie {i}", tie, problems) for i, tie in enumerate(listed, 1))
     if len(problems) > before:
         return None
-    return Decision(**{name: plain.get(name, "") for name in TEXTS}, ties=ties)
+    return Decision(**{name: plain.get(name, "") for name in texts}, ties=ties)
+
+
+def _check_names(
+    place: str, plain: Mapping[str, Any], known: Sequence[str], problems: list[str]
+) -> None:
+    unknown = [str(key) for key in plain if key not in known]
+    if unknown:
+        problems.append(f"{place}: {quoted(unknown, 5)} is not known. Leave it out.")
 
 
 def _check_word(
@@ -127,17 +139,6 @@ def _check_word(
     problems.append(f"{place}: {what} must be one of {quoted(known)}. Got {got} instead.{hint}")
 
 
-def read_tie(plain: Mapping[str, Any]) -> Tie:
-    """Read a tie from plain data; an `InputError` tells all that is wrong with it."""
-    problems: list[str] = []
-    unknown = [key for key in plain if key not in ("coding", "relation", "pairs", "note")]
-    if unknown:
-        problems.append(f"tie: {quoted(unknown, 5)} is not known. Leave it out.")
-    tie = _tie("tie", plain, problems)
-    require_none(problems)
-    return tie
-
-
 def _tie(place: str, plain: Mapping[str, Any], problems: list[str]) -> Tie:
     if not isinstance(plain.get("coding"), str) or not plain["coding"]:
         problems.append(f"{place}: coding must be named.")
@@ -146,17 +147,22 @@ def _tie(place: str, plain: Mapping[str, Any], problems: list[str]) -> Tie:
     if not _is_list(pairs) or not all(_is_list(pair, str) and len(pair) == 2 for pair in pairs):
         problems.append(f"{place}: pairs must be a list of pairs of codes.")
         pairs = ()
-    return Tie(
-        str(plain.get("coding", "")),
-        cast("Relation", plain.get("relation", "overlap")),
-        tuple((a, b) for a, b in pairs),
-        str(plain.get("note", "")),
-    )
+    relation = cast("Relation", plain.get("relation", "overlap"))
+    told = tuple((a, b) for a, b in pairs), str(plain.get("note", ""))
+    return Tie(str(plain.get("coding", "")), relation, *told)
 
 
 def _is_list(value: Any, of: type = object) -> bool:
     listed = isinstance(value, Sequence) and not isinstance(value, str | bytes)
     return listed and all(isinstance(one, of) for one in value)
+
+
+def read_decision_file(path: str | os.PathLike[str]) -> tuple[Decision, ...]:
+    """Read the decisions of an edited file; all that is wrong with them is raised at once."""
+    decided = open_toml(path).get("decision")
+    if not isinstance(decided, list):
+        raise FileError(f"{Path(path).name!r} must have [[decision]] tables. Got none instead.")
+    return read_decisions(decided)
 
 
 _HEAD = (
@@ -171,20 +177,27 @@ def proposals_to_toml(proposals: Proposals) -> str:
     """Write what `propose` found as decisions ready to be edited."""
     lines = [f"# Fields of {comment(proposals.form)}", *(f"# {line}" for line in _HEAD)]
     for field in proposals.fields:
-        lines += ["", *_field(field)]
+        lines += decision_lines(field.label, field.proposals)
     return "\n".join(lines) + "\n"
 
 
-def _field(field: FieldProposals) -> Iterator[str]:
-    best, *others = field.proposals
-    yield "[[decision]]"
-    if field.label:
-        yield f"# {comment(field.label)}"
+def decision_lines(
+    label: str, proposals: Sequence[Proposal], form: str = "", remark: str = ""
+) -> Iterator[str]:
+    """Write the best proposal for a field as a decision, with the others as comments."""
+    best, *others = proposals
+    yield from ("", "[[decision]]")
+    if label:
+        yield f"# {comment(label)}"
+    if remark:
+        yield f"# {comment(remark)}"
     yield f"# score {best.score:.2f}: {comment(best.reason)}"
     for other in others:
         where = other.coding or other.construct or other.name
         words = f"{other.action} {where}, score {other.score:.2f}: {other.reason}"
         yield f"# or {comment(words)}"
+    if form:
+        yield f"form = {quote(form)}"
     decision = best.decision()
     for name, value in decision.to_dict().items():
         yield f"{name} = {_ties_text(decision.ties) if name == 'ties' else quote(value)}"
@@ -194,16 +207,34 @@ def _ties_text(ties: Iterable[Tie]) -> str:
     texts = []
     for tie in ties:
         pairs = ", ".join(f"[{quote(a)}, {quote(b)}]" for a, b in tie.pairs)
-        texts.append(
-            f"{{ coding = {quote(tie.coding)}, relation = {quote(tie.relation)}, "
-            f"note = {quote(tie.note)}, pairs = [{pairs}] }}"
-        )
+        told = f"relation = {quote(tie.relation)}, note = {quote(tie.note)}, pairs = [{pairs}]"
+        texts.append(f"{{ coding = {quote(tie.coding)}, {told} }}")
     return f"[{', '.join(texts)}]"
 
 
-def read_decision_file(path: str | os.PathLike[str]) -> tuple[Decision, ...]:
-    """Read the decisions of an edited file; all that is wrong with them is raised at once."""
-    decided = open_toml(path).get("decision")
-    if not isinstance(decided, list):
-        raise FileError(f"{Path(path).name!r} must have [[decision]] tables. Got none instead.")
-    return read_decisions(decided)
+_TIE_HEAD = (
+    "How the categories of {left} (the first of each pair) go with those of {right}.",
+    'relation: "finer" if each category of {left} falls into one of {right}, "coarser" if it is',
+    'the other way round, "overlap" if neither: then a pair is what one person can be.',
+)
+
+
+def tie_to_toml(left: str, tie: Tie) -> str:
+    """Write a tie as a file to be edited."""
+    lines = [f"# {line.format(left=left, right=tie.coding)}" for line in _TIE_HEAD]
+    lines += [f"relation = {quote(tie.relation)}", "pairs = ["]
+    lines += [f"    [{quote(a)}, {quote(b)}]," for a, b in tie.pairs]
+    return "\n".join([*lines, "]"]) + "\n"
+
+
+def read_tie_file(path: str | os.PathLike[str]) -> Tie:
+    """Read how two codings go together; all that is wrong with the file is raised at once."""
+    plain, problems = {"coding": "the other", **open_toml(path)}, list[str]()
+    _check_names("tie", plain, ("coding", "relation", "pairs", "note"), problems)
+    tie = _tie("tie", plain, problems)
+    try:
+        require_none(problems)
+    except InputError as error:
+        name = Path(path).name
+        raise FileError([f"{name!r}: {problem}" for problem in error.problems]) from None
+    return tie

@@ -24,9 +24,18 @@ from keyhole.environment.adding.adding import (
     add_source,
     add_target,
     captured_again,
+    decide,
+    pending_decisions,
     place,
 )
-from keyhole.environment.adding.decisions import Decision, proposals_to_toml, read_decision_file
+from keyhole.environment.adding.adding import pending as pending_fields
+from keyhole.environment.adding.decisions import (
+    Decision,
+    decision_lines,
+    proposals_to_toml,
+    read_decision_file,
+)
+from keyhole.environment.adding.proposals import FieldProposals, Proposals
 from keyhole.environment.adding.proposals import propose as propose_fields
 from keyhole.environment.exchange import current_user, open_writing
 from keyhole.environment.importers import capture_microdata, read_forms, read_labels
@@ -70,9 +79,10 @@ def import_files(
     files: Annotated[
         Any,
         Option(
-            "Forms: JSON Schema, a REDCap dictionary, XLSForm, DDI, labels of SPSS, Stata or SAS, "
-            "SDMX, or a table of keyhole's own layout. A target: the file that may be released. "
-            "Scenarios: TOML. Left out with a form: its pending fields in the store.",
+            "Forms: JSON Schema, REDCap, XLSForm, LimeSurvey, SurveyJS, ONS eQ, DDI, SDMX, labels "
+            "of SPSS, Stata or SAS, a plain questionnaire (text, Markdown, CSV), or a table of "
+            "keyhole's own layout. A target: the file that may be released. Scenarios: TOML. Left "
+            "out with a form: its pending fields in the store.",
             kind=Files(),
             argument=True,
         ),
@@ -92,10 +102,15 @@ def import_files(
             metavar="NAME",
         ),
     ] = None,
+    pending: Annotated[
+        bool,
+        Option("Instead of files: the pending fields of the whole store, one for the same text."),
+    ] = False,
     kind: Annotated[
         str | None,
         Option(
-            "json schema, redcap, xlsform, ddi, labels, sdmx or table; detected by default.",
+            "json schema, redcap, xlsform, limesurvey, surveyjs, eq, ddi, labels, sdmx, table, "
+            "questions or plain; detected by default.",
             metavar="KIND",
         ),
     ] = None,
@@ -142,8 +157,8 @@ def import_files(
     propose: Annotated[
         str | os.PathLike[str] | None,
         Option(
-            "Write the proposals for one form to a file to be edited and given as decisions; "
-            "nothing is kept.",
+            "Write the proposals for one form, or for all pending fields, to a file to be edited "
+            "and given as decisions; nothing is kept.",
             kind=File(),
             metavar="FILE.toml",
         ),
@@ -151,7 +166,8 @@ def import_files(
     decisions: Annotated[
         str | os.PathLike[str] | None,
         Option(
-            "What a person decided on the fields of one form, instead.",
+            "What a person decided on the fields of one form, instead; or of several forms of the "
+            "store, each decision with its form.",
             kind=File(),
             metavar="FILE.toml",
         ),
@@ -171,8 +187,11 @@ def import_files(
     asked.require()
     opened = open_writing(store)
     snapshot = opened.read()
+    whole = pending or (decisions is not None and not asked.files and form is None)
     if as_ == "scenario":
         found, environment, note = _add_scenarios(snapshot.environment, asked)
+    elif whole:
+        found, environment, note = _decided(snapshot.environment, asked)
     else:
         captured = _captured(snapshot.environment, asked)
         found, environment, note = _followed(snapshot.environment, captured, asked)
@@ -188,8 +207,12 @@ def import_files_problems(asked: Question) -> Iterator[Problem]:
     """Refuse options that do not go together."""
     if asked.propose is not None and asked.decisions is not None:
         yield Problem("{propose} writes what {decisions} reads. Give one of them.")
-    if not asked.files and asked.form is None:
-        yield Problem("give files to import, or {form} with the name of a form of the store.")
+    if not (asked.files or asked.form is not None or asked.pending or asked.decisions is not None):
+        yield Problem(
+            "give files to import, {form} with the name of a form of the store, or {pending}."
+        )
+    if asked.pending and (asked.files or asked.form is not None or asked.as_ != "form"):
+        yield Problem("{pending} is the whole store. Leave out files, {form} and {as_}.")
     told = (asked.form, asked.name, asked.propose, asked.decisions)
     if asked.as_ == "scenario" and any(one is not None for one in told):
         yield Problem(
@@ -198,6 +221,36 @@ def import_files_problems(asked: Question) -> Iterator[Problem]:
         )
     if asked.as_ != "source" and (asked.ranks or asked.type_ or asked.coverage):
         yield Problem("{ranks}, {type_} and {coverage} are of a source. Add {as_} source.")
+
+
+def _decided(environment: Environment, asked: Question) -> Followed:
+    """Propose for, or decide on, pending fields of the whole store."""
+    if asked.decisions is not None:
+        batch = decide(environment, read_decision_file(asked.decisions))
+        return batch, batch.environment, f"decisions from {Path(asked.decisions).name}"
+    if asked.propose is not None:
+        fields, lines = [], [f"# {line}" for line in _HEAD]
+        for owner, field, proposals in pending_fields(environment):
+            fields.append(FieldProposals(field.name, field.label, proposals))
+            lines += decision_lines(field.label, proposals, owner.name)
+        with write_whole(asked.propose, force=asked.force) as temporary:
+            temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return Proposals("all forms", tuple(fields)), environment, ""
+    chosen = pending_decisions(environment, asked.accept)
+    if not chosen:
+        raise OptionError(Problem(_TOO_LOW, asked.accept))
+    batch = decide(environment, chosen)
+    return batch, batch.environment, f"proposals of {asked.accept:g} or more"
+
+
+_HEAD = (
+    "What is proposed for the pending fields of all forms, one for the same text; the others are",
+    'told behind "or". Change what is wrong, then import this file as decisions.',
+)
+_TOO_LOW = (
+    "no proposal scores {0:g} or more. Lower {accept}, or decide: write them with {propose} "
+    "FILE.toml, edit it, and give it as {decisions}."
+)
 
 
 def _add_scenarios(environment: Environment, asked: Question) -> Followed:
@@ -310,11 +363,7 @@ def _followed(
         proposals = propose_fields(environment, captured[0], exact_codes=exact, preview=False)
         decided = proposals.best(asked.accept)
         if not decided:
-            template = (
-                "no proposal scores {0:g} or more. Lower {accept}, or decide: write them with "
-                "{propose} FILE.toml, edit it, and give it as {decisions}."
-            )
-            raise OptionError(Problem(template, asked.accept))
+            raise OptionError(Problem(_TOO_LOW, asked.accept))
     known = captured[0].form.name if captured else ""
     there = (asked.as_, known) in entities(environment) and not asked.values["replace"]
     if decided is not None and (there or not asked.files):
@@ -345,3 +394,44 @@ def _added(
     if asked.coverage is not None:
         said["coverage"] = asked.coverage
     return add_source(environment, captured[0], decisions=decided, threshold=asked.accept, **said)
+
+
+@documented
+def undo(
+    store: StoreFile,
+    *,
+    change: Annotated[
+        int | None,
+        Option("The number of the change, as history lists it; the last by default.", low=1),
+    ] = None,
+    who: Who = None,
+) -> VerbOutcome:
+    """Undo a change of the store: an import, decisions, a tie or a removal.
+
+    What the change added is removed, what it changed or removed is as before. It is refused
+    where the same things were changed again since. The undoing is a change too, which can be
+    undone.
+    """
+    from keyhole.environment.kinds import KIND_OF, assembled
+    from keyhole.environment.plain import decode, encode_thing
+
+    bind(undo, locals()).require()
+    opened = open_writing(store)
+    snapshot = opened.read()
+    number = change or snapshot.number
+    undone = [one for one in opened.history() if one.number == number]
+    if not undone:
+        raise OptionError(Problem("{change} {0} is not in the history.", number))
+    things, problems = entities(snapshot.environment), list[str]()
+    for one in undone:
+        key = one.kind, one.name
+        here = encode_thing(things[key], problems) if key in things else None
+        if here != one.after:
+            problems.append(f"{one.kind} {shown(one.name)} was changed again. Undo that first.")
+        things.pop(key, None)
+        if one.before is not None:
+            things[key] = decode(KIND_OF[one.kind].type, one.before, one.name, problems)
+    require_none(problems)
+    note = f"undo of change {number}"
+    snapshot = opened.write(snapshot, assembled(things), who=who or current_user(), note=note)
+    return VerbOutcome(list_environment(snapshot.environment), (store_written(store, opened),))

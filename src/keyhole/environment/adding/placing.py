@@ -1,4 +1,4 @@
-"""Putting fields into an environment: new constructs and codings, ties, harmonised codings.
+"""Placement of fields in an environment: new constructs and codings, ties, harmonised codings.
 
 The environment is not changed; a `Placer` collects what is new and makes another one.
 """
@@ -6,12 +6,13 @@ The environment is not changed; a `Placer` collects what is new and makes anothe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from keyhole.core.names import nearest, quoted, repeated, shown
+from keyhole.core.options import Problem
 from keyhole.environment.adding.catalogue import Catalogue
-from keyhole.environment.adding.decisions import Action, Decision, Tie
+from keyhole.environment.adding.decisions import RELATIONS, Action, Decision, Relation, Tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
 from keyhole.environment.adding.proposals import Proposal, ties_of
 from keyhole.environment.codings.categories import is_coding_name, next_name, parse_name, size_of
@@ -62,14 +63,8 @@ class Placement:
         if self.coding:
             found = Field(captured.name, captured.label, self.coding, decided=decided)
             return replace(found, option=captured.option)
-        asked = CapturedQuestion(
-            captured.categories,
-            captured.intervals,
-            captured.path,
-            captured.universe,
-            captured.coding,
-            captured.option,
-        )
+        kept = {one.name: getattr(captured, one.name) for one in fields(CapturedQuestion)}
+        asked = CapturedQuestion(**kept)
         return Field(captured.name, captured.label, question=asked, decided=decided)
 
 
@@ -145,17 +140,17 @@ class Placer:
         if decision.action == "assimilate":
             coding = self.catalogue.names[decision.coding]
             return Placement(field.name, "assimilate", coding.construct, coding.name)
-        if decision.action == "accommodate":
-            if not decision.ties:  # nobody said how the answers fall: by their spelling
-                answers = answers_of(field.categories, field.intervals)
-                same = self.catalogue.same_answers(decision.construct, answers)
-                if same and not answers.bare and not field.coding:
-                    return Placement(field.name, "assimilate", decision.construct, same[0].name)
-                ties = ties_of(self.catalogue, decision.construct, answers, known=True)
-                return self.accommodate(field, replace(decision, ties=ties))
+        if decision.action == "accommodate" and decision.ties:
             return self.accommodate(field, decision, strict=strict)
-        if decision.construct in self.catalogue.constructs:  # just made, for another field
-            return self._join(field, decision)
+        if decision.action == "accommodate" or decision.construct in self.catalogue.constructs:
+            # Nobody said how the answers fall, or another field just made the construct.
+            answers = answers_of(field.categories, field.intervals)
+            same = self.catalogue.same_answers(decision.construct, answers)
+            known = decision.action == "accommodate"
+            if same and not answers.bare and not (known and field.coding):
+                return Placement(field.name, "assimilate", decision.construct, same[0].name)
+            ties = ties_of(self.catalogue, decision.construct, answers, known=known)
+            return self.accommodate(field, replace(decision, ties=ties))
         construct = Construct(decision.construct, decision.name, field.label)
         self.constructs.append(construct)
         self.catalogue.add_construct(construct)
@@ -165,14 +160,6 @@ class Placer:
     def follow(self, field: CapturedField, proposal: Proposal) -> Placement:
         """Do what was proposed; a tie that turns out to contradict others is left out."""
         return self.place(field, proposal.decision(), strict=False)
-
-    def _join(self, field: CapturedField, decision: Decision) -> Placement:
-        answers = answers_of(field.categories, field.intervals)
-        same = self.catalogue.same_answers(decision.construct, answers)
-        if same and not answers.bare:
-            return Placement(field.name, "assimilate", decision.construct, same[0].name)
-        ties = ties_of(self.catalogue, decision.construct, answers, known=False)
-        return self.accommodate(field, replace(decision, ties=ties))
 
     def _add_coding(self, field: CapturedField, letters: str) -> Coding:
         family = self.catalogue.families.get(letters, [])
@@ -201,15 +188,8 @@ class Placer:
         kept, notes = self._tie(decision.construct, edges, strict=strict)
         ties = tuple(decision.ties[i] for i in kept)
         minted = self._mint(decision.construct, ties, coding) if kept else ()
-        return Placement(
-            field.name,
-            "accommodate",
-            decision.construct,
-            coding.name,
-            minted=minted,
-            notes=tuple(notes),
-            ties=ties,
-        )
+        made = Placement(field.name, "accommodate", decision.construct, coding.name)
+        return replace(made, minted=minted, notes=tuple(notes), ties=ties)
 
     def _tie(self, letters: str, edges: list[Edge], *, strict: bool) -> tuple[list[int], list[str]]:
         """Keep the edges that agree with all others; return their numbers, and what does not."""
@@ -310,7 +290,7 @@ def tie_edge(left: str, right: str, relation: str, pairs: Iterable[tuple[str, st
 
 def require_decided(placer: Placer, captured: CapturedForm, decisions: Sequence[Decision]) -> None:
     """Raise an `InputError` with every decision that cannot be followed, and why."""
-    fields = {field.name: field for field in captured.fields}
+    known = {field.name: field for field in captured.fields}
     problems = [
         f"field {shown(name)} is decided more than once. Keep one decision."
         for name in repeated(decision.field for decision in decisions)
@@ -321,12 +301,12 @@ def require_decided(placer: Placer, captured: CapturedForm, decisions: Sequence[
             made.setdefault(decision.construct, decision.name)
     for decision in decisions:
         place = f"field {shown(decision.field)}"
-        if decision.field not in fields:
-            near = nearest(decision.field, list(fields))
+        if decision.field not in known:
+            near = nearest(decision.field, list(known))
             hint = f" Near it: {quoted(near)}." if near else ""
             problems.append(f"{place} is not in the form.{hint}")
         else:
-            found = _problems(placer, fields[decision.field], decision, made)
+            found = _problems(placer, known[decision.field], decision, made)
             problems += [f"{place}: {text}" for text in found]
     require_none(problems)
 
@@ -339,7 +319,7 @@ def _problems(
         known = catalogue.constructs.get(letters)
         if not (letters.isascii() and letters.isalpha()):
             yield f"construct must be the letters of the new construct. Got {letters!r} instead."
-        elif known is not None:
+        elif known is not None and (known not in placer.constructs or known.name != decision.name):
             yield (
                 f"the letters {letters!r} are those of {shown(known.name)}. Accommodate the field "
                 "in it, or give other letters."
@@ -362,25 +342,104 @@ def _problems(
                 "merged. Accommodate it instead, or give the pairs in a tie."
             )
     elif decision.action == "accommodate" and letters not in catalogue.constructs:
-        known_letters = list(catalogue.constructs)
-        yield not_there("construct", letters, known_letters, " Create it instead.")
+        yield not_there("construct", letters, list(catalogue.constructs), " Create it instead.")
     elif decision.action == "accommodate":
         for name in repeated(tie.coding for tie in decision.ties):
             yield f"it is tied to {shown(name)} more than once. Keep one tie."
         for tie in decision.ties:
-            yield from _tie_problems(placer, decision, tie)
+            other = catalogue.names.get(tie.coding)
+            if other is None:
+                yield not_there("coding", tie.coding, list(catalogue.names))
+                continue
+            if other.construct != letters:
+                yield f"{other.name} is a coding of {other.construct!r}, not {shown(letters)}."
+            if _sends_to_several(tie.relation, tie.pairs):
+                yield (
+                    f"the tie to {other.name} sends a category to several, so that it is not "
+                    f"{tie.relation}. Make it an overlap, or correct the pairs."
+                )
 
 
-def _tie_problems(placer: Placer, decision: Decision, tie: Tie) -> Iterator[str]:
-    coding = placer.catalogue.names.get(tie.coding)
-    if coding is None:
-        yield not_there("coding", tie.coding, list(placer.catalogue.names))
-        return
-    if coding.construct != decision.construct:
-        yield f"{coding.name} is a coding of {coding.construct!r}, not {shown(decision.construct)}."
-    side = {"finer": 0, "coarser": 1}.get(tie.relation)
-    if side is not None and repeated(pair[side] for pair in tie.pairs):
-        yield (
-            f"the tie to {coding.name} sends a category to several, so that it is not "
-            f"{tie.relation}. Make it an overlap, or correct the pairs."
+def _sends_to_several(relation: str, pairs: Iterable[tuple[str, str]]) -> bool:
+    side = {"finer": 0, "coarser": 1}.get(relation)
+    return side is not None and bool(repeated(pair[side] for pair in pairs))
+
+
+def tie_codings(
+    environment: Environment,
+    left: str,
+    right: str,
+    relation: Relation,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    replace_old: bool = False,
+) -> Environment:
+    """Say how the categories of two codings go together.
+
+    Where nothing was found by comparing labels, or the wrong thing, somebody who knows the
+    codings says it.
+
+    Parameters
+    ----------
+    left, right
+        The codings, by name or alias.
+    relation
+        ``finer`` if each category of the left falls into one of the right, ``coarser``, or
+        ``overlap``.
+    pairs
+        Codes of both, the left's first.
+    replace_old
+        Take out what ties the two already; else that is refused.
+
+    Examples
+    --------
+    >>> fine = Coding("ES3.001", "ES", tuple(map(Category, ["full", "part", "none"])))
+    >>> rough = Coding("ES2.001", "ES", tuple(map(Category, ["yes", "no"])))
+    >>> world = Environment((Construct("ES", "employment status"),), (fine, rough))
+    >>> pairs = [("full", "yes"), ("part", "yes"), ("none", "no")]
+    >>> made = tie_codings(world, "ES3.001", "ES2.001", "finer", pairs)
+    >>> CodingGraph(made).refines("ES3.001", "ES2.001")
+    True
+    """
+    graph = CodingGraph.of(environment)
+    one, other = graph.coding(left), graph.coding(right)
+    listed = [(a, b) for a, b in pairs]
+    problems = []
+    if relation not in RELATIONS:
+        problems.append(
+            f"relation must be one of {', '.join(RELATIONS)}. Got {shown(relation)} instead."
         )
+    if one.construct != other.construct:
+        problems.append(f"{one.name} and {other.name} belong to different constructs.")
+    if one.name == other.name:
+        problems.append(f"{one.name} cannot be tied to itself. Name two codings.")
+    if _sends_to_several(relation, listed):
+        problems.append(
+            f"a category falls into several, so that the tie is not {relation}. Make it overlap."
+        )
+    require_none(problems)
+    sides = {one.name, *one.aliases}, {other.name, *other.aliases}
+
+    def between(a: str, b: str) -> bool:
+        return any(a in here and b in there for here, there in (sides, sides[::-1]))
+
+    maps = [edge for edge in environment.maps if not between(edge.finer, edge.coarser)]
+    overlaps = [edge for edge in environment.overlaps if not between(edge.left, edge.right)]
+    tied = len(maps) + len(overlaps) < len(environment.maps) + len(environment.overlaps)
+    if tied and not replace_old:
+        template = "{0} and {1} are tied already. Replace that ({replace}), or leave it."
+        raise InputError(Problem(template, one.name, other.name))
+    more = _sorted_out([tie_edge(one.name, other.name, relation, listed)])
+    made = replace(environment, maps=(*maps, *more[0]), overlaps=(*overlaps, *more[1]))
+    CodingGraph(made)  # refuses what contradicts the rest
+    return made
+
+
+def propose_tie(environment: Environment, left: str, right: str) -> Tie:
+    """Return how the categories of two codings seem to go together, by codes and labels."""
+    graph = CodingGraph.of(environment)
+    one, other = graph.coding(left), graph.coding(right)
+    sides = [answers_of(coding.categories, coding.intervals) for coding in (one, other)]
+    found = match_answers(*sides)
+    relation: Relation = "overlap" if found.relation == "none" else found.relation
+    return Tie(other.name, relation, found.pairs, found.note)

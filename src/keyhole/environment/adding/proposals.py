@@ -8,6 +8,7 @@ it does not depend on what else is stored, so that the order of imports does not
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,7 @@ from keyhole.core.marks import WHEN_SET
 from keyhole.core.names import shown
 from keyhole.core.tables import Table
 from keyhole.environment.adding.catalogue import (
+    Apart,
     Catalogue,
     asked_text,
     captured_questions,
@@ -23,10 +25,10 @@ from keyhole.environment.adding.catalogue import (
     options_of,
     text_key,
 )
-from keyhole.environment.adding.decisions import TEXTS, Action, Decision, Tie
+from keyhole.environment.adding.decisions import TEXTS, Action, Decision, Relation, Tie
 from keyhole.environment.adding.matching_categories import Answers, answers_of, match_answers
 from keyhole.environment.adding.questions import AskedQuestion, construct_name, is_specific
-from keyhole.environment.adding.vocabulary import CONCEPT_OF, CONCEPTS, PAGE
+from keyhole.environment.adding.vocabulary import CONCEPT_NAMED, CONCEPT_OF, PAGE, WEIGHT_NAME
 from keyhole.environment.codings.categories import is_coding_name, parse_name
 from keyhole.environment.model import CapturedField, CapturedForm, Coding, Environment
 from keyhole.environment.wording import require_none, short
@@ -35,13 +37,15 @@ from keyhole.results import Result
 if TYPE_CHECKING:
     import polars as pl
 
-
 _MOST = 3  # constructs proposed for a field
 _FEWEST = 0.35  # a lower score is not worth a person's time
 _SAME_LIST = 0.55  # the same telling answers under other words
 _MOST_TIES = 200
-_CONCEPT_NAMES = frozenset(concept.name for concept in CONCEPTS)
+_SHOWN = 60
+_WEIGHT = "a weight of the sample, which nobody matches on"
+_BEFORE = "decided before for the same text"
 _NARRATIVE = frozenset({"description", "explanation", "remark", "comment", "narrative", "detail"})
+_SAMPLES = frozenset({"sampling", "sample", "survey", "replicate", "design", "final", "population"})
 _OPEN_END = frozenset({"other"})  # "other, please specify" belongs to the question before it
 
 
@@ -89,114 +93,130 @@ def rank(
         reason = f"a direct identifier ({field.identifier}): kept apart"
         return (Proposal(field.name, "identifier", 1.0, reason, identifier=field.identifier),)
     answers = answers_of(field.categories, field.intervals)
+    named = {} if letters is None else letters
+    one = _Ranking(catalogue, field, questions, answers, exact_codes, named)
     coding = catalogue.names.get(field.coding) if field.coding else None
-    if coding is not None and _fits(catalogue, coding, field, answers, exact_codes):
+    if coding is not None and one.fits(coding):
         name = catalogue.constructs[coding.construct].name
         reason = "the source itself names this coding, and the answers are the same"
-        return (
-            Proposal(field.name, "assimilate", 1.0, reason, coding.construct, name, coding.name),
-        )
-    named = letters if letters is not None else {}
+        held = coding.construct, name, coding.name
+        return (Proposal(field.name, "assimilate", 1.0, reason, *held),)
+    decided = catalogue.decided(text_key(*asked_text(field), questions))
+    if len(decided) == 1 and isinstance(home := next(iter(decided)), Apart):
+        action: Action = "identifier" if home.identifier else "leave"
+        return (Proposal(field.name, action, 1.0, _BEFORE, identifier=home.identifier),)
     whole = (options or {}).get(asked_text(field)[0], answers) if field.option else answers
-    found = _known(catalogue, field, questions, answers, exact_codes, named, whole)
+    found = one.known(whole)
     best = max((p.score for p in found), default=0.0)
-    own = _own(catalogue, field, questions, answers, exact_codes, best, named)
+    own = one.own(best)
     if own.name not in {p.name for p in found}:
         found.append(own)
-    found += _page(field, questions, answers, best)
+    if left := one.left():
+        sure = best < 0.9 or left == _WEIGHT
+        found.append(Proposal(field.name, "leave", 1.0 if sure else 0.5, left))
     return tuple(sorted(found, key=lambda p: (-p.score, p.construct, p.action)))
 
 
-def _fits(
-    catalogue: Catalogue, coding: Coding, field: CapturedField, answers: Answers, exact_codes: bool
-) -> bool:
-    """Tell whether a coding has the same answers, one to one, asked of the same people."""
-    if catalogue.answers[coding.name].signature != answers.signature:
-        return False
-    if field.universe and coding.universe and field.universe != coding.universe:
-        return False
-    codes = {category.code for category in coding.categories}
-    return not exact_codes or codes == {category.code for category in field.categories}
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """A field whose proposals are being made."""
 
+    catalogue: Catalogue
+    field: CapturedField
+    questions: Sequence[AskedQuestion]
+    answers: Answers
+    exact_codes: bool
+    named: dict[str, str]
 
-def _known(
-    catalogue: Catalogue,
-    field: CapturedField,
-    questions: Sequence[AskedQuestion],
-    answers: Answers,
-    exact_codes: bool,
-    named: dict[str, str],
-    whole: Answers,
-) -> list[Proposal]:
-    """Propose what a person decided before, the vocabulary's concepts, then what is near."""
-    scores: dict[str, tuple[float, str]] = {}  # by the name of a construct
-    decided = catalogue.decided(text_key(*asked_text(field), questions))
-    for letters in decided:
+    def fits(self, coding: Coding) -> bool:
+        """Tell whether a coding has the same answers, one to one, asked of the same people."""
+        if self.catalogue.answers[coding.name].signature != self.answers.signature:
+            return False
+        if self.field.universe and coding.universe and self.field.universe != coding.universe:
+            return False
+        codes = {category.code for category in coding.categories}
+        return not self.exact_codes or codes == {one.code for one in self.field.categories}
+
+    def known(self, whole: Answers) -> list[Proposal]:
+        """Propose what a person decided before, the vocabulary's concepts, then what is near."""
+        catalogue, questions = self.catalogue, self.questions
+        scores: dict[str, tuple[float, str]] = {}  # by the name of a construct
+        decided = catalogue.decided(text_key(*asked_text(self.field), questions))
         sure = 1.0 if len(decided) == 1 else 0.75
-        scores[catalogue.constructs[letters].name] = sure, "decided before for the same text"
-    for letters, (score, told) in concept_scores(questions, whole).items() if not decided else ():
-        concept = CONCEPT_OF[letters]
-        plain = replace(questions[0], steps=((f"#{letters}",),))
-        name = construct_name(plain)
-        scores[name] = score, f"asks for {shown(concept.name)} {told}"
-    own = construct_name(questions[0])
-    for letters, likeness in catalogue.near(questions).items():
-        name = catalogue.constructs[letters].name
-        if name not in scores and name != own:
-            told = f"words alike {likeness:.2f} with {shown(name)}"
-            scores[name] = min(likeness, 0.7) * 0.7, told
-    holder = catalogue.holder(answers)
-    if holder and catalogue.questions[holder].subject in {q.subject for q in questions}:
-        told = "the answers are those of it, asked in other words"
-        scores.setdefault(catalogue.constructs[holder].name, (_SAME_LIST, told))
-    best = sorted(scores, key=lambda name: (-scores[name][0], name))[:_MOST]
-    return [
-        _placed(catalogue, field, questions, answers, exact_codes, named, name, *scores[name])
-        for name in best
-        if scores[name][0] >= _FEWEST
-    ]
+        for home in decided:
+            if isinstance(home, str):
+                scores[catalogue.constructs[home].name] = sure, _BEFORE
+        concepts = {} if decided else concept_scores(questions, whole)
+        for letters, (score, told) in concepts.items():
+            name = construct_name(replace(questions[0], steps=((f"#{letters}",),)))
+            scores[name] = score, f"asks for {shown(CONCEPT_OF[letters].name)} {told}"
+        own = construct_name(questions[0])
+        for letters, likeness in catalogue.near(questions).items():
+            name = catalogue.constructs[letters].name
+            if name not in scores and name != own:
+                told = f"words alike {likeness:.2f} with {shown(name)}"
+                scores[name] = min(likeness, 0.7) * 0.7, told
+        holder = catalogue.holder(self.answers)
+        if holder and catalogue.questions[holder].subject in {q.subject for q in questions}:
+            told = "the answers are those of it, asked in other words"
+            scores.setdefault(catalogue.constructs[holder].name, (_SAME_LIST, told))
+        best = sorted(scores, key=lambda name: (-scores[name][0], name))[:_MOST]
+        return [self.placed(name, *scores[name]) for name in best if scores[name][0] >= _FEWEST]
 
+    def own(self, best: float) -> Proposal:
+        """Propose a construct in the field's own words; surer, the less any concept is alike."""
+        question = self.questions[0]
+        name = construct_name(question)
+        if name in CONCEPT_NAMED or (question.concept and len(question.steps) == 1):
+            sort = self.answers.sort
+            name = f"whether {name}" if sort == "yes or no" else f"{name} ({sort})"
+        score = 1.0 - max(0.0, best - 0.4) / 0.6
+        reason = "a construct in its own words, if it is none of the above"
+        if best < 0.4:
+            reason = "no known construct is asked in such words"
+        if not (question.subject or any(is_specific(word) for word, _ in question.weights)):
+            score, reason = min(score, 0.5), "its name and label say too little"
+        return self.placed(name, score, reason)
 
-def _placed(
-    catalogue: Catalogue,
-    field: CapturedField,
-    questions: Sequence[AskedQuestion],
-    answers: Answers,
-    exact_codes: bool,
-    named: dict[str, str],
-    name: str,
-    score: float,
-    reason: str,
-) -> Proposal:
-    """Propose a construct by its name: a stored coding, a new coding, or the construct itself."""
-    letters = catalogue.named.get(name)
-    score = round(score, 3)
-    if letters is None:
-        given = _letters(catalogue, field, name, named)
-        return Proposal(field.name, "create", score, reason, given, name)
-    same = catalogue.same_answers(letters, answers) if not answers.bare else []
-    fitting = [c.name for c in same if _fits(catalogue, c, field, answers, exact_codes)]
-    if fitting:
-        told = f"{reason}; the answers are those of {fitting[0]}"
-        return Proposal(field.name, "assimilate", score, told, letters, name, fitting[0])
-    known = name in _CONCEPT_NAMES or bool(questions[0].concept)
-    ties = ties_of(catalogue, letters, answers, known=known)
-    return Proposal(field.name, "accommodate", score, reason, letters, name, ties=ties)
+    def placed(self, name: str, score: float, reason: str) -> Proposal:
+        """Propose a construct by name: a stored coding, a new coding, or the construct itself."""
+        catalogue, field, score = self.catalogue, self.field.name, round(score, 3)
+        letters = catalogue.named.get(name)
+        if letters is None:
+            return Proposal(field, "create", score, reason, self.letters(name), name)
+        same = catalogue.same_answers(letters, self.answers) if not self.answers.bare else []
+        fitting = next((coding.name for coding in same if self.fits(coding)), "")
+        if fitting:
+            told = f"{reason}; the answers are those of {fitting}"
+            return Proposal(field, "assimilate", score, told, letters, name, fitting)
+        known = name in CONCEPT_NAMED or bool(self.questions[0].concept)
+        ties = ties_of(catalogue, letters, self.answers, known=known)
+        return Proposal(field, "accommodate", score, reason, letters, name, ties=ties)
 
+    def letters(self, name: str) -> str:
+        """Return letters for a new construct: those proposed before, the source's, or free ones."""
+        named, coding = self.named, self.field.coding
+        if name not in named:
+            given = parse_name(coding).letters if is_coding_name(coding) else ""
+            if not given or given in self.catalogue.constructs or given in named.values():
+                given = self.catalogue.free_letters(name, named.values())
+            named[name] = given
+        return named[name]
 
-def _letters(
-    catalogue: Catalogue,
-    field: CapturedField,
-    name: str,
-    named: dict[str, str],
-) -> str:
-    """Return letters for a new construct: those proposed before, the source's, or free ones."""
-    if name not in named:
-        given = parse_name(field.coding).letters if is_coding_name(field.coding) else ""
-        if not given or given in catalogue.constructs or given in named.values():
-            given = catalogue.free_letters(name, named.values())
-        named[name] = given
-    return named[name]
+    def left(self) -> str:
+        """Say why the field is to be left: it belongs to the page (consents, remarks)."""
+        told = {word for asked in self.questions for word, weight in asked.weights if weight > 0.2}
+        if told & PAGE:
+            return f"{min(told & PAGE)!r} belongs to the page, not to the person"
+        name = re.split(r"[/.]", self.field.path or self.field.name)[-1]
+        if told & {"weight", "#WE"} and (told & _SAMPLES or WEIGHT_NAME.fullmatch(name)):
+            return _WEIGHT
+        if told == {"complete"}:
+            return "the state of the page, not of the person"
+        if self.answers.sort == "text" and told & _NARRATIVE:
+            return "a narrative, which nobody matches on"
+        open_end = self.answers.sort == "text" and told & _OPEN_END
+        return "the open end of another question" if open_end else ""
 
 
 def ties_of(
@@ -213,8 +233,8 @@ def ties_of(
         if "text" in (answers.sort, old.sort):
             if known and answers.sort != old.sort:
                 note = "free text, which can be coded into what is listed"
-                relation = "finer" if answers.sort == "text" else "coarser"
-                ties.append(Tie(coding.name, relation, (), note))  # type: ignore[arg-type]
+                relation: Relation = "finer" if answers.sort == "text" else "coarser"
+                ties.append(Tie(coding.name, relation, (), note))
             continue
         found = match_answers(answers, old)
         if found.relation != "none" and not (answers.bare or old.bare):
@@ -222,47 +242,6 @@ def ties_of(
     return tuple(ties)
 
 
-def _own(
-    catalogue: Catalogue,
-    field: CapturedField,
-    questions: Sequence[AskedQuestion],
-    answers: Answers,
-    exact_codes: bool,
-    best: float,
-    named: dict[str, str],
-) -> Proposal:
-    """Propose a construct in the field's own words; the surer, the less any concept is alike."""
-    question = questions[0]
-    name = construct_name(question)
-    if name in _CONCEPT_NAMES or (question.concept and len(question.steps) == 1):
-        name = f"whether {name}" if answers.sort == "yes or no" else f"{name} ({answers.sort})"
-    score = 1.0 - max(0.0, best - 0.4) / 0.6
-    reason = "a construct in its own words, if it is none of the above"
-    if best < 0.4:
-        reason = "no known construct is asked in such words"
-    if not (question.subject or any(is_specific(word) for word, _ in question.weights)):
-        score, reason = min(score, 0.5), "its name and label say too little"
-    return _placed(catalogue, field, questions, answers, exact_codes, named, name, score, reason)
-
-
-def _page(
-    field: CapturedField, questions: Sequence[AskedQuestion], answers: Answers, best: float
-) -> list[Proposal]:
-    """Propose to leave what belongs to the page: consents, attachments, remarks."""
-    told = {word for question in questions for word, weight in question.weights if weight > 0.2}
-    if told & PAGE:
-        words = f"{min(told & PAGE)!r} belongs to the page, not to the person"
-    elif answers.sort == "text" and told & _NARRATIVE:
-        words = "a narrative, which nobody matches on"
-    elif answers.sort == "text" and told & _OPEN_END:
-        words = "the open end of another question"
-    else:
-        return []
-    score = 1.0 if best < 0.9 else 0.5
-    return [Proposal(field.name, "leave", score, words)]
-
-
-_SHOWN = 60
 COLUMNS = ("field", "proposal", "construct", "coding", "score", "reason")
 
 
@@ -278,6 +257,15 @@ class FieldProposals:
     def best(self) -> Proposal:
         """The proposal with the highest score."""
         return self.proposals[0]
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield a row a proposal; the field is named once."""
+        for i, p in enumerate(self.proposals):
+            construct = f"{p.construct} {p.name}".strip() or p.identifier
+            coding = p.coding or ", ".join(f"{t.relation} {t.coding}" for t in p.ties[:2])
+            field = short(self.field) if i == 0 else ""
+            told = short(construct, 40), coding, f"{p.score:.2f}", short(p.reason, 90)
+            yield [field, p.action, *told]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -296,9 +284,9 @@ class Proposals(Result):
         import polars as pl
 
         rows = [
-            (p.field, i + 1, p.action, p.construct, p.name, p.coding, p.score, p.reason)
+            (p.field, i, p.action, p.construct, p.name, p.coding, p.score, p.reason)
             for one in self.fields
-            for i, p in enumerate(one.proposals)
+            for i, p in enumerate(one.proposals, 1)
         ]
         texts = dict.fromkeys(("action", "construct", "name", "coding"), str)
         schema = {"field": str, "rank": int, **texts, "score": float, "reason": str}
@@ -306,23 +294,10 @@ class Proposals(Result):
 
     def tables(self) -> list[Table]:
         """Return the proposals, the best of each field first."""
-        rows = [row for one in self.fields[:_SHOWN] for row in proposal_rows(one)]
+        rows = [row for one in self.fields[:_SHOWN] for row in one.rows()]
         more = len(self.fields) - _SHOWN
         notes = [f"and {more:,} more fields"] if more > 0 else []
         return [Table(f"Proposals for {short(self.form)}", COLUMNS, rows, notes)]
-
-
-def proposal_rows(one: FieldProposals) -> Iterator[list[str]]:
-    """Yield a row a proposal; the field is named once."""
-    for i, p in enumerate(one.proposals):
-        construct = f"{p.construct} {p.name}".strip() or p.identifier
-        coding = p.coding or ", ".join(f"{t.relation} {t.coding}" for t in p.ties[:2])
-        field = short(one.field) if i == 0 else ""
-        yield [field, p.action, _cut(construct), coding, f"{p.score:.2f}", _cut(p.reason, 90)]
-
-
-def _cut(text: str, most: int = 40) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def propose(
@@ -360,25 +335,16 @@ def propose(
 
     require_none(captured_problems(captured))
     catalogue = Catalogue(environment)
-    letters: dict[str, str] = {}
+    named: dict[str, str] = {}
     found = []
     asked, options = captured_questions(captured.fields), options_of(captured.fields)
     for field, questions in zip(captured.fields, asked, strict=True):
-        ranked = [
-            *rank(
-                catalogue,
-                field,
-                questions,
-                exact_codes=exact_codes,
-                letters=letters,
-                options=options,
-            )
-        ]
+        more = {"exact_codes": exact_codes, "letters": named, "options": options}
+        ranked = [*rank(catalogue, field, questions, **more)]  # type: ignore[arg-type]
         for i, one in enumerate(ranked):
             if one.action == "accommodate" and one.ties:
                 # Only ties that agree with what is stored are proposed.
-                placer = Placer(environment, only=one.construct)
-                placed = placer.accommodate(field, one.decision())
+                placed = Placer(environment, only=one.construct).accommodate(field, one.decision())
                 minted = placed.minted if preview else one.harmonised
                 ranked[i] = replace(one, ties=placed.ties, harmonised=minted)
         found.append(FieldProposals(field.name, field.label, tuple(ranked)))

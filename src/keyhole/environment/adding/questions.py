@@ -1,7 +1,7 @@
-"""What a field asks, and of whom, from its name, path and label.
+"""Questions: what a field asks, of whom and of when, from its name, path and label.
 
-Words are split and made singular, phrases of the field rewritten (`vocabulary`), and who is
-asked about is told apart from what is asked. Nothing is learned or downloaded.
+Words are split and made singular, phrases rewritten (`vocabulary`), and who is asked about is told
+apart from what is asked. Nothing is learned or downloaded.
 """
 
 from __future__ import annotations
@@ -12,37 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from keyhole.environment.adding.vocabulary import (
-    ADDRESS,
-    BOILERPLATE,
-    CODED,
-    COLUMNS,
-    CONCEPT_OF,
-    CONCEPTS,
-    GENERIC,
-    IRREGULAR,
-    NEUTRAL,
-    OF_THE_PERSON,
-    OPPOSITES,
-    PHRASES,
-    PLACES,
-    QUALIFIERS,
-    ROLES,
-    STOP,
-    SUBJECTS,
-    TIME_WORDS,
-    TIMES,
-    TURNING,
-)
+from keyhole.environment.adding import vocabulary
+from keyhole.environment.adding.vocabulary import CONCEPT_OF, CONCEPTS, QUALIFIERS, ROLES, STOP
 from keyhole.screening.identifiers import words
 
-_CONCEPT = 1.5
-_GENERIC = 0.4
-_TURNED = 0.8
+_CONCEPT, _GENERIC, _TURNED = 1.5, 0.4, 0.8  # weights; other words weigh 1
 _OUTWARD = 0.5  # each step further out counts half
 _LONGEST = 300
 _MOST_WORDS = 24
 _LONGEST_NAME = 110
+_LONGEST_PHRASE = 7
 _Words = tuple[str, ...]
 _ENDS: dict[_Words, _Words] = {("from",): ("start", "date"), ("to",): ("end", "date")}
 
@@ -63,44 +42,46 @@ class AskedQuestion:
     steps: tuple[_Words, ...]
     time: str = ""
 
-    @property
-    def key(self) -> tuple[str, str, tuple[tuple[str, float], ...]]:
-        """What tells whether two fields ask in the same words."""
-        return self.subject, self.time, self.weights
-
 
 def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
     """Read what a field asks: from its path, and from its label where that says something else."""
     return _questions(path[:_LONGEST], label[:_LONGEST])
 
 
+# "Highest grade completed, father": who is asked about stands behind.
+_BEHIND = re.compile(
+    rf"^(.*\w)\s*[,(–-]\s*({'|'.join(filter(str.isalpha, vocabulary.SUBJECTS))})\)?$", re.IGNORECASE
+)
+
+
 @lru_cache(maxsize=1 << 15)
 def _questions(path: str, label: str) -> tuple[AskedQuestion, ...]:
-    steps = (words(step) for step in re.split(r"[/.:]", path))
-    by_path = _read(tuple(filter(None, steps)), natural=False)
-    letters = COLUMNS.get(path.rpartition("/")[2].rpartition(".")[2].lower(), "")
+    by_path = _read([*filter(None, map(words, re.split(r"[/.:]", path)))], natural=False)
+    letters = vocabulary.COLUMNS.get(re.split(r"[/.]", path)[-1].lower(), "")
     if letters:  # an abbreviation that is the whole name of a column
-        by_path = replace(by_path, weights=((f"#{letters}", _CONCEPT),), concept=letters)
-        by_path = replace(by_path, steps=((f"#{letters}",),))
-    time = _time((path, label))
+        meant = f"#{letters}"
+        by_path = replace(by_path, weights=((meant, _CONCEPT),), concept=letters, steps=((meant,),))
+    time = _time(path, label)
     by_path = replace(by_path, time=time)
-    said = re.sub(BOILERPLATE, " ", label, flags=re.IGNORECASE)
+    said = _BEHIND.sub(r"\2's \1", label)
+    said = re.sub(vocabulary.BOILERPLATE, " ", said, flags=re.IGNORECASE)
     if set(words(said)) == set(words(path)):  # made from the path by an importer
         return (by_path,)
-    by_label = _read(tuple(filter(None, map(words, said.split(": ")))), natural=True)
+    by_label = _read([*filter(None, map(words, said.split(": ")))], natural=True)
     if not by_label.weights:
         return (by_path,)
     # A label knows better of whom is asked; a path may still say that it is somebody else.
     subject = by_label.subject or by_path.subject
     by_label = replace(by_label, subject=subject, time=time)
-    both = by_label, replace(by_path, subject=subject)
-    return both if by_path.weights and both[0].key != both[1].key else both[:1]
+    alike = by_path.weights in ((), by_label.weights)
+    return (by_label,) if alike else (by_label, replace(by_path, subject=subject))
 
 
-def _time(texts: Iterable[str]) -> str:
+def _time(*texts: str) -> str:
     """Tell whether something former, or expected, is asked."""
-    said = " ".join(" ".join(words(text)) for text in texts)
-    return next((time for pattern, time in TIMES if re.search(pattern, said)), "")
+    said = " ".join(word for text in texts for word in words(text))
+    patterns = vocabulary.TIMES.items()
+    return next((time for time, pattern in patterns if re.search(pattern, said)), "")
 
 
 def _read(steps: Sequence[_Words], *, natural: bool) -> AskedQuestion:
@@ -109,14 +90,14 @@ def _read(steps: Sequence[_Words], *, natural: bool) -> AskedQuestion:
     kept: list[_Words] = []
     for i, step in enumerate(steps):
         last = i == len(steps) - 1
-        one, person, rest = _split_subject(step, leaf=last, natural=natural)
-        if one or not subject or (person and not last):
-            subject, role = one, person or role
+        who, person, rest = _split_subject(step, leaf=last, natural=natural)
+        if who or not subject or (person and not last):
+            subject, role = who, person or role
         elif person:
             rest = tuple(map(_singular, step))  # the spouse's "vetRelationship" stays the spouse's
         kept.append(_leaf(_ENDS.get(rest, rest)) if last else _container(rest))
     leaf = kept[-1] if kept else ()
-    if any(word[1:] in OF_THE_PERSON.get(subject, ()) for word in leaf):
+    if any(word[1:] in vocabulary.OF_THE_PERSON.get(subject, ()) for word in leaf):
         subject = ""
     question = _weighed(subject, role, leaf, [step for step in kept[:-1] if step])
     # The words are put back as they were written, to name a construct by.
@@ -129,13 +110,13 @@ def _container(step: _Words) -> _Words:
     """Keep the words of a container that tell; "form 8940" only says where it stands."""
     pairs = zip(("", *step), step, strict=False)
     told = [w for before, w in pairs if not (w.isdigit() and before in ("form", "report"))]
-    return tuple(w for w in _rewritten(tuple(told)) if w not in NEUTRAL)
+    return tuple(w for w in _rewritten(tuple(told)) if w not in vocabulary.NEUTRAL)
 
 
 def _singular(word: str) -> str:
     word = word.removesuffix("'s").replace("'", "")
-    if word in IRREGULAR:
-        return IRREGULAR[word]
+    if word in vocabulary.IRREGULAR:
+        return vocabulary.IRREGULAR[word]
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -143,11 +124,38 @@ def _singular(word: str) -> str:
     return word
 
 
-@lru_cache(maxsize=1)
-def _subject_table() -> dict[_Words, tuple[str, str]]:
-    """Return what each phrase names: somebody else, or the person in some role."""
-    table = {tuple(phrase.split()): (name, "") for phrase, name in SUBJECTS.items()}
-    return table | {(role,): ("", role) for role in ROLES}
+# What each phrase names: somebody else, or the person in some role.
+_SUBJECTS: Mapping[_Words, tuple[str, str]] = {
+    **{tuple(phrase.split()): (name, "") for phrase, name in vocabulary.SUBJECTS.items()},
+    **{(role,): ("", role) for role in ROLES},
+}
+_PHRASES: Mapping[_Words, _Words] = {
+    **{tuple(said.split()): tuple(meant.split()) for said, meant in vocabulary.PHRASES.items()},
+    **{
+        tuple(map(_singular, phrase.split())): (f"#{concept.letters}",)
+        for concept in CONCEPTS
+        for phrase in concept.phrases
+    },
+}
+# The phrases that may begin in one step and end in the next.
+_BRIDGES = {said: m for said, m in _PHRASES.items() if {"start", "end", "range"} & set(said)}
+# Concepts that are another below some containers.
+_BORN, _AT_HOME = frozenset({"#PB", "birth"}), frozenset({"household", "family"})
+_WITHIN: Mapping[_Words, tuple[frozenset[str], str]] = {
+    ("#CO",): (_BORN, "#OB"),
+    ("#ST",): (_BORN, "#SB"),
+    ("#CI",): (_BORN, "#CB"),
+    ("#IC",): (_AT_HOME, "#HN"),
+}
+# The sets of words that mean a concept wherever they stand, the largest first.
+_CUES = sorted(
+    (
+        (frozenset(map(_singular, cue.split())), f"#{concept.letters}")
+        for concept in CONCEPTS
+        for cue in concept.cues
+    ),
+    key=lambda cue: -len(cue[0]),
+)
 
 
 def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str, _Words]:
@@ -156,18 +164,23 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     In a container any word may tell ("primaryCaregiver"), the last one best; in the field's
     own name only the first ("spouseIsVeteran"); in a sentence also "spouse's" and "of spouse".
     """
-    singular, table = tuple(map(_singular, step)), _subject_table()
-    found, at, phrases = None, 0, _spans(singular)
-    while at < len(singular):
-        size = _longest(singular, at, table, 5)
-        named = size and any(table[singular[at : at + size]]) and at not in phrases
+    singular = tuple(map(_singular, step))
+    # "Number of dependents" is a concept and has no subject.
+    concepts = {
+        place
+        for at, size in _found(singular, _PHRASES)
+        if size > 1 and _PHRASES[singular[at : at + size]][0].startswith("#")
+        for place in range(at, at + size)
+    }
+    found = None
+    for at, size in _found(singular, _SUBJECTS):
+        named = size and any(_SUBJECTS[singular[at : at + size]]) and at not in concepts
         if named and (not leaf or _tells(step, at, size, natural)):
             found = at, at + size
-        at += size or 1
     if found is None:
         return "", "", singular
     start, end = found
-    subject, role = table[singular[start:end]]
+    subject, role = _SUBJECTS[singular[start:end]]
     before, after = singular[:start], singular[end:]
     if subject:  # primary and secondary caregivers, past and present employers are one subject
         before = tuple(word for word in before if word not in QUALIFIERS)
@@ -177,109 +190,91 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     return subject, role, rest
 
 
-def _spans(step: _Words) -> set[int]:
-    """Return the places of phrases that are a concept: "number of dependents" has no subject."""
-    table, at, found = _phrase_table(), 0, set[int]()
+def _found(step: _Words, table: Mapping[_Words, object]) -> Iterable[tuple[int, int]]:
+    """Yield places and the size of the longest phrase of a table there, 0 where there is none."""
+    at = 0
     while at < len(step):
-        size = _longest(step, at, table, 7)
-        if size > 1 and table[step[at : at + size]][0].startswith("#"):
-            found |= set(range(at, at + size))
+        sizes = range(min(_LONGEST_PHRASE, len(step) - at), 0, -1)
+        size = next((n for n in sizes if step[at : at + n] in table), 0)
+        yield at, size
         at += size or 1
-    return found
-
-
-def _longest(step: _Words, at: int, table: Mapping[_Words, object], most: int) -> int:
-    """Return the size of the longest phrase of a table that begins at a word, or 0."""
-    sizes = range(min(most, len(step) - at), 0, -1)
-    return next((n for n in sizes if step[at : at + n] in table), 0)
 
 
 def _tells(step: _Words, start: int, size: int, natural: bool) -> bool:
     if all(word in STOP or word in QUALIFIERS for word in step[:start]):
         return True
     before = [w for w in step[:start] if w not in ("your", "the", "my", "a")]
-    return natural and (step[start + size - 1].endswith("'s") or before[-1] in ("of", "for"))
+    role = _SUBJECTS[tuple(map(_singular, step[start : start + size]))][1]
+    last = role and start + size == len(step) and before[-1] != "to"  # "age of respondent"
+    return natural and bool(
+        last or step[start + size - 1].endswith("'s") or before[-1] in ("of", "for")
+    )
 
 
-@lru_cache(maxsize=1)
-def _phrase_table() -> dict[_Words, _Words]:
-    table = {tuple(said.split()): tuple(meant.split()) for said, meant in PHRASES.items()}
-    for concept in CONCEPTS:
-        for phrase in concept.phrases:
-            table[tuple(map(_singular, phrase.split()))] = (f"#{concept.letters}",)
-    return table
-
-
-@lru_cache(maxsize=1)
-def _bridge_table() -> dict[_Words, _Words]:
-    """Return the phrases that may begin in one step and end in the next."""
-    return {s: m for s, m in _phrase_table().items() if {"start", "end", "range"} & set(s)}
+def _once(step: _Words, phrases: Mapping[_Words, _Words] = _PHRASES) -> _Words:
+    out: list[str] = []
+    for at, size in _found(step, phrases):
+        out += phrases[step[at : at + size]] if size else (step[at],)
+    return tuple(out)
 
 
 def _rewritten(step: _Words) -> _Words:
     """Rewrite the phrases of the field, twice since one may make room for another."""
-    kept = tuple(w for w in _once(step) if w not in STOP and w not in TIME_WORDS)
-    return _once(kept)
-
-
-@lru_cache(maxsize=1)
-def _cue_table() -> list[tuple[frozenset[str], str]]:
-    """Return the sets of words that mean a concept wherever they stand, the largest first."""
-    cues = [
-        (frozenset(map(_singular, cue.split())), f"#{concept.letters}")
-        for concept in CONCEPTS
-        for cue in concept.cues
-    ]
-    return sorted(cues, key=lambda one: -len(one[0]))
+    return _once(tuple(w for w in _once(step) if w not in STOP and w not in vocabulary.TIME_WORDS))
 
 
 def _leaf(step: _Words) -> _Words:
     """Rewrite the field's own words; where no phrase is known, words in any order may tell."""
     found = _rewritten(step)
     known = [word for word in found if word.startswith("#")]
+    if " ".join(found) in vocabulary.WHOLE:
+        return (f"#{vocabulary.WHOLE[' '.join(found)]}",)
     told = {*step, *found}
-    cue = next(((c, t) for c, t in _cue_table() if c <= told), None) if len(known) < 2 else None
+    within = _absorbed(found)
+    cues = [(c, t) for c, t in _CUES if c <= told and t not in within] if len(known) < 2 else []
+    meant = {*known, *(t for _, t in cues)}
+    # Of cues as large the one that absorbs the others: vehicles of the members of the household.
+    cue = max(cues, key=lambda c: (len(c[0]), len(meant & _absorbed(c[1:]))), default=None)
     if cue is not None and (not known or len(cue[0]) > 1):
         kept = tuple(w for w in found if w not in cue[0] and not (w in known and w != cue[1]))
         found = kept if cue[1] in kept else (*kept, cue[1])
-    letters = {word[1:] for word in found if word.startswith("#")}
-    absorbed = {w for one in letters for w in CONCEPT_OF[one].absorbs}
+    absorbed = _absorbed(found)
     return tuple(dict.fromkeys(word for word in found if word not in absorbed))
 
 
-def _once(step: _Words, phrases: dict[_Words, _Words] | None = None) -> _Words:
-    table, out, at = phrases or _phrase_table(), list[str](), 0
-    while at < len(step):
-        size = _longest(step, at, table, 7)
-        out += table[step[at : at + size]] if size else (step[at],)
-        at += size or 1
-    return tuple(out)
+def _absorbed(step: _Words) -> set[str]:
+    """Return the words that add nothing beside the concepts of a step."""
+    return {w for word in step if word.startswith("#") for w in CONCEPT_OF[word[1:]].absorbs}
 
 
 def _weighed(subject: str, role: str, leaf: _Words, containers: list[_Words]) -> AskedQuestion:
     leaf, containers = _joined(leaf, containers)
     alone = bool(subject)
-    if any(word[1:] in PLACES for word in leaf):
-        lived = bool(ADDRESS & {w for step in (leaf, *containers) for w in step})
-        leaf = tuple(w for w in leaf if w not in ADDRESS)
-        stripped = [tuple(w for w in c if w not in ADDRESS) for c in containers]
-        containers = [step for step in stripped if step]
+    if any(word[1:] in vocabulary.PLACES for word in leaf):
+        lived = bool(vocabulary.ADDRESS & {w for step in (leaf, *containers) for w in step})
+        leaf, *containers = (
+            tuple(w for w in step if w not in vocabulary.ADDRESS) for step in (leaf, *containers)
+        )
+        containers = [step for step in containers if step]
         alone = bool(subject) and (lived or not containers)
     leaf = leaf[:_MOST_WORDS]
     known = any(word.startswith("#") for word in leaf)
     if known:  # the last branch of service is a branch of service
-        leaf = tuple(word for word in leaf if word not in QUALIFIERS and word not in CODED)
-        absorbed = {w for word in leaf if word[0] == "#" for w in CONCEPT_OF[word[1:]].absorbs}
+        leaf = tuple(w for w in leaf if w not in QUALIFIERS and w not in vocabulary.CODED)
+        absorbed = _absorbed(leaf)
         kept = [tuple(w for w in step if w not in absorbed) for step in containers]
         containers = [step for step in kept if step]
 
     def weight(word: str) -> float:
-        return _TURNED if known and word in TURNING else _weight(word)
+        return _TURNED if known and word in vocabulary.TURNING else _weight(word)
+
+    def stands_alone(word: str) -> bool:
+        return word.startswith("#") and (alone or not CONCEPT_OF[word[1:]].local)
 
     weights = {word: weight(word) for word in leaf}
     # The less the field's own words tell, the more its containers matter.
     factor = {0: 1.0, 1: 0.6}.get(sum(map(is_specific, leaf)), 0.3)
-    if any(_stands_alone(word, alone) for word in leaf):
+    if any(map(stands_alone, leaf)):
         factor = 0.08
     for step in reversed(containers):
         for word in sorted(step):
@@ -287,7 +282,7 @@ def _weighed(subject: str, role: str, leaf: _Words, containers: list[_Words]) ->
         factor *= _OUTWARD if any(map(is_specific, step)) else 1.0
     concept = leaf[0][1:] if len(leaf) == 1 and leaf[0].startswith("#") else ""
     told = tuple(sorted((w, x) for w, x in weights.items() if x > 0))
-    steps = (leaf,) if concept and _stands_alone(leaf[0], alone) else (*containers, leaf)
+    steps = (leaf,) if concept and stands_alone(leaf[0]) else (*containers, leaf)
     return AskedQuestion(subject, role, told, concept, steps)
 
 
@@ -297,25 +292,24 @@ def _joined(leaf: _Words, containers: list[_Words]) -> tuple[_Words, list[_Words
     if leaf in _ENDS.values():
         while containers and set(containers[-1]) <= {"date", "range", "period"}:
             containers.pop()
-    if not containers:
+    whole = (*containers[-1], *leaf) if containers else ()
+    outer = {word for step in containers for word in step}
+    if leaf in _WITHIN and outer & _WITHIN[leaf][0]:  # the income of a household
+        kept = [tuple(w for w in step if w not in _WITHIN[leaf][0]) for step in containers]
+        return (_WITHIN[leaf][1],), [step for step in kept if step]
+    if _PHRASES.get(whole, ("",))[0].startswith("#"):  # "household/size"
+        return _PHRASES[whole], containers[:-1]
+    rewritten = _once(whole, _BRIDGES)
+    if rewritten == whole:
         return leaf, containers
-    whole = (*containers[-1], *leaf)
-    rewritten = _once(whole, _bridge_table())
-    if rewritten != whole:
-        # Repeated words come from a container that says again what the field says.
-        return tuple(dict.fromkeys(rewritten)), containers[:-1]
-    return leaf, containers
+    # Repeated words come from a container that says again what the field says.
+    return tuple(dict.fromkeys(rewritten)), containers[:-1]
 
 
 def _weight(word: str) -> float:
     if word.startswith("#"):
         return _CONCEPT
-    return _GENERIC if word in GENERIC or len(word) == 1 or word.isdigit() else 1.0
-
-
-def _stands_alone(word: str, alone: bool) -> bool:
-    """Tell whether a word is a well-known construct wherever it stands."""
-    return word.startswith("#") and (alone or not CONCEPT_OF[word[1:]].local)
+    return _GENERIC if word in vocabulary.GENERIC or len(word) == 1 or word.isdigit() else 1.0
 
 
 def is_specific(word: str) -> bool:
@@ -333,9 +327,11 @@ def settle_roles(asked: Iterable[tuple[AskedQuestion, ...]]) -> list[tuple[Asked
     topics: dict[tuple[tuple[str, float], ...], set[str]] = {}
     for question in (q for questions in listed for q in questions if not q.subject):
         topics.setdefault(question.weights, set()).add(question.role)
-    rank = {role: i for i, role in enumerate(ROLES)}
-    named = (roles - {""} for roles in topics.values())
-    rivals = {role for roles in named for role in sorted(roles, key=rank.__getitem__)[1:]}
+    rivals = {
+        role
+        for roles in topics.values()
+        for role in sorted(roles - {""}, key=ROLES.index)[1:]
+    }  # fmt: skip
     return [
         tuple(replace(q, subject=q.role) if q.role in rivals and not q.subject else q for q in qs)
         for qs in listed
@@ -359,15 +355,14 @@ def construct_name(question: AskedQuestion) -> str:
 
 def question_of_name(name: str) -> AskedQuestion:
     """Read a construct's name: "spouse's age" asks the age of the spouse."""
-    owner, mark, rest = name.partition("'s ")
-    known = owner in set(SUBJECTS.values()) | set(ROLES)
-    if not (mark and known and owner):
+    owner, _, rest = name.partition("'s ")
+    if not (rest and owner and owner in {*vocabulary.SUBJECTS.values(), *ROLES}):
         return questions_of("", name)[0]
-    time = _time((rest,))
+    time = _time(rest)
     rest = rest.removeprefix(f"{time} ") if time else rest
-    kept = [_container(tuple(map(_singular, words(step)))) for step in rest.split(": ")[:-1]]
-    leaf = _leaf(tuple(map(_singular, words(rest.split(": ")[-1]))))
-    return replace(_weighed(owner, "", leaf, [step for step in kept if step]), time=time)
+    *outer, last = (tuple(map(_singular, words(step))) for step in rest.split(": "))
+    kept = [step for step in map(_container, outer) if step]
+    return replace(_weighed(owner, "", _leaf(last), kept), time=time)
 
 
 _CONTRAST = 0.65  # "from Iraq" against "from Kuwait" are two questions
@@ -391,14 +386,13 @@ def questions_alike(one: AskedQuestion, other: AskedQuestion) -> float:
     pairs = _paired(left, right)
     if not total or not pairs:
         return 0.0
-    common = sum(min(left[a], right[b]) for a, b in pairs)
-    score = 2 * common / total
+    score = 2 * sum(min(left[a], right[b]) for a, b in pairs) / total
     ours, theirs = dict(left), dict(right)  # the words that only one side has
     for a, b in pairs:
         del ours[a], theirs[b]
     # "Start date" and "end date" are two questions, "active duty" and "active duty kicker" perhaps.
     more = any(is_specific(w) and x >= 0.6 for side in (ours, theirs) for w, x in side.items())
-    if any(pair & ours.keys() and pair & theirs.keys() for pair in OPPOSITES):
+    if any(pair & ours.keys() and pair & theirs.keys() for pair in vocabulary.OPPOSITES):
         score *= _OPPOSITE
     elif all(any(weight >= _TOLD for weight in side.values()) for side in (ours, theirs)):
         score *= _CONTRAST

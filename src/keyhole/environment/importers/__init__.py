@@ -3,20 +3,20 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from keyhole.environment.importers.codebooks import read_code_lists
     from keyhole.environment.importers.microdata import (
         attach_labels,
         capture_microdata,
         read_labels,
     )
     from keyhole.environment.importers.reading import read_forms
-    from keyhole.environment.importers.sdmx import read_code_lists
 
 __all__ = ["attach_labels", "capture_microdata", "read_code_lists", "read_forms", "read_labels"]
 
 _HOMES = {
     "attach_labels": "microdata",
     "capture_microdata": "microdata",
-    "read_code_lists": "sdmx",
+    "read_code_lists": "codebooks",
     "read_forms": "reading",
     "read_labels": "microdata",
 }

@@ -52,6 +52,7 @@ FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2050, 1, 1)
 _COUNTS = frozenset(
     {"count", "number", "many", "times", "hours", "weeks", "days", "months", "years", "classes"}
 )
+_NO_YEARS = frozenset({"per", "school", "schooling", "grade", "education", "completed", "old"})
 _OLDEST, _MOST_COUNTED, _RICHEST = 121, 101, 10_000_000
 
 
@@ -211,7 +212,7 @@ def number_intervals(
     Examples
     --------
     >>> number_intervals(0, 120)
-    Intervals(scale='number', edges=(), start=0, stop=121, step=1, unit=None)
+    Intervals(scale='number', edges=(), start=0, stop=121, step=1, unit=None, factor=1.0)
     >>> number_intervals(0, 999_999_999).step
     10000
     >>> number_intervals(5, 1) is None
@@ -238,11 +239,44 @@ def usual_numbers(asked: tuple[str, ...]) -> Intervals:
         return Intervals("number", start=0, stop=_OLDEST, step=1)
     if _MONEY.search(" ".join(asked)):  # before counts: "income in the past 12 months" is money
         return Intervals("number")
-    if "year" in asked and "per" not in asked:
+    if "year" in asked and not _NO_YEARS & set(asked):
         return dates("year")
     if _COUNTS & set(asked):
         return Intervals("number", start=0, stop=_MOST_COUNTED, step=1)
     return Intervals("number")
+
+
+def bounded_numbers(
+    asked: tuple[str, ...],
+    low: float | None = None,
+    high: float | None = None,
+    step: float | None = None,
+) -> Intervals:
+    """Return the numbers from `low` to `high`, both within; the usual ones where a bound lacks.
+
+    Bounds that are both years, or one where the question speaks of years, are of dates.
+
+    Examples
+    --------
+    >>> bounded_numbers(("age",), low=18)
+    Intervals(scale='number', edges=(), start=18, stop=121, step=1, unit=None, factor=1.0)
+    >>> bounded_numbers(("born",), 1900, 2010).unit
+    'year'
+    """
+    usual = usual_numbers(asked)
+    bounds = [bound for bound in (low, high) if bound is not None]
+    if not bounds:
+        return usual
+    if all(1800 <= b <= 2200 for b in bounds) and (len(bounds) == 2 or "year" in asked):
+        ends = low, None if high is None else high + 1
+        return dates("year", *(None if e is None else datetime.date(int(e), 1, 1) for e in ends))
+    if usual.exact and high is None:
+        return usual
+    low = min(0 if usual.scale == "date" else usual.start, high or 0) if low is None else low
+    high = max(usual.stop - 1, low) if high is None else high
+    if math.isfinite(high) and (high - low) / (step or 1) >= MOST_INTERVALS:
+        return Intervals("number")  # as exact as it is written
+    return number_intervals(low, high, step or 1) or usual
 
 
 def tidy(value: float, digits: int = 12) -> float:

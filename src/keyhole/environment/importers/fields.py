@@ -8,7 +8,16 @@ from collections.abc import Iterable, Sequence
 
 from keyhole.core.names import shown
 from keyhole.environment.importers.bands import parse_bands
-from keyhole.environment.model import CapturedField, Category, CategoryKind, Intervals
+from keyhole.environment.model import (
+    CapturedField,
+    CapturedForm,
+    Category,
+    CategoryKind,
+    Form,
+    Intervals,
+)
+from keyhole.environment.wording import require_none
+from keyhole.errors import FileError
 from keyhole.screening.identifiers import recognise, words
 
 YES_NO = (Category("yes", "Yes"), Category("no", "No"))
@@ -34,6 +43,15 @@ _OTHER = re.compile(
 SURE = 0.5
 _SURE_THOUGH_CODED = 0.9
 _MOST_STEPS = 8
+# The name of one of these is not that of a person, unless it is of somebody there.
+_ORGANISATIONS = frozenset(
+    {"employer", "company", "business", "firm", "school", "university", "college", "bank"}
+    | {"insurer", "hospital", "clinic", "facility", "organisation", "organization", "agency"}
+)
+_PERSONS = frozenset(
+    {"contact", "person", "supervisor", "manager", "owner", "first", "last", "middle", "your"}
+    | {"full", "user", "maiden", "account", "doctor", "physician", "teacher"}
+)
 _UNKEPT = re.compile("[\0\ud800-\udfff]")
 _CODE_WORDS = re.compile(r"[a-z]+([A-Z][a-z]*)+|[A-Za-z]+(_[A-Za-z0-9]+)+|[a-z]+(-[a-z]+)+")
 
@@ -151,6 +169,9 @@ def _identifier(
     least = _SURE_THOUGH_CODED if categories else SURE
     if found is None or found.confidence < least or (categories and found.kind != "name"):
         return None
+    told = {*words(path[-1]), *words(label)}
+    if found.kind in ("name", "employer name") and told & _ORGANISATIONS and not told & _PERSONS:
+        return None
     return found.kind
 
 
@@ -201,6 +222,18 @@ def split_choices(
         )
         for one in make_categories(options)
     ]
+
+
+def captured_form(
+    form: Form, fields: Iterable[CapturedField], notes: Iterable[str], broken: Iterable[str] = ()
+) -> tuple[CapturedForm]:
+    """Return a form whose broken fields are noted; without any whole one they are refused."""
+    whole, told = distinct_fields(fields), list(broken)
+    if not whole:
+        told = told or ["it must ask something. Got no field instead"]
+        require_none((f"{one}." for one in told), FileError)
+    skipped = (f"{one}: it is left out." for one in told)
+    return (CapturedForm(form, whole, (*notes, *skipped)),)
 
 
 def titled(title: str) -> tuple[str, ...]:

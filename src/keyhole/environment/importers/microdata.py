@@ -15,7 +15,6 @@ from __future__ import annotations
 import datetime
 import math
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,9 +24,19 @@ import polars as pl
 
 from keyhole.core.names import quoted, shown
 from keyhole.data.columns import Variable
+from keyhole.data.guarding import ask_reader
 from keyhole.data.microdata import Microdata
-from keyhole.environment.importers.bands import dates, number_intervals, tidy
-from keyhole.environment.importers.fields import BLANK, SURE, capture, category_kind
+from keyhole.environment.adding.vocabulary import WEIGHT_NAME
+from keyhole.environment.importers.bands import dates, number_intervals, tidy, usual_numbers
+from keyhole.environment.importers.fields import (
+    BLANK,
+    SURE,
+    capture,
+    captured_form,
+    category_kind,
+    make_categories,
+    titled,
+)
 from keyhole.environment.importers.opening import SheetRow, read_cells, read_sheet, require_headings
 from keyhole.environment.model import (
     CapturedField,
@@ -58,12 +67,6 @@ _OF_SAMPLES = frozenset(
 _OF_BODIES = frozenset(
     {"body", "birth", "kg", "kilogram", "kilograms", "pound", "pounds", "lb", "lbs", "gram"}
     | {"grams", "height", "bmi", "infant", "baby", "loss", "gain", "vehicle", "truck"}
-)
-# The weights of well-known files: the ACS (and its replicates), IPUMS, the CPS and others.
-_WEIGHT_NAME = re.compile(
-    r"p?wgtp\d{0,3}|(per|hh|lin|fin|rep|fnl|final|post)_?(wt|wgt|weight)[a-z0-9_]{0,6}|"
-    r"(pws|hws)\w?wgt|asecwth?|wtsupp|w(eigh)?t_?\d{0,3}|sampwgt|weightvar",
-    re.IGNORECASE,
 )
 
 
@@ -277,7 +280,7 @@ def _is_weight(variable: Variable) -> bool:
     name, label = words(variable.name), words(variable.label)
     if set(label) & _OF_BODIES or set(name) & _OF_BODIES:
         return False
-    if _WEIGHT_NAME.fullmatch(variable.name):
+    if WEIGHT_NAME.fullmatch(variable.name):
         return True
     told = set(label) | set(name)
     return bool(told & _WEIGHTS) and (bool(told & _OF_SAMPLES) or not set(name) - _WEIGHTS)
@@ -400,3 +403,88 @@ def _roundest(common: int) -> int:
         best = max(best, *(part * power for part in _ROUND if common % (part * power) == 0))
         power *= 10
     return best
+
+
+_READERS = {
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".dta": "read_dta",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+_DATES = ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "MMDDYY", "DDMMYY", "YYMMDD", "E8601DA")
+_TIMES = ("DATETIME", "YMDHMS", "%TC", "%TD", "%D")
+
+
+def read_statistical_labels(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+    """Read what an SPSS, Stata or SAS file says of its columns; no record is read.
+
+    Where a column has no labels, its format tells dates from numbers and text.
+    """
+    # Its reader may die of a damaged file.
+    ask_reader(f"{__name__}:answer_metadata", path, "statistical", {"encoding": encoding})
+    about = _metadata(path, encoding)
+    if not about.column_names:
+        raise FileError(f"{path.name!r} has no columns. Give a file that has some.")
+    fields = (_statistical_field(name, about) for name in about.column_names)
+    return captured_form(Form(path.stem), fields, titled(about.file_label or ""))
+
+
+def answer_metadata(given: Mapping[str, Any]) -> bytes:
+    """See whether what a file says of its columns can be read, in the process of its own."""
+    _metadata(Path(given["path"]), given["encoding"])
+    return b""
+
+
+def _metadata(path: Path, encoding: str | None) -> Any:
+    import pyreadstat
+
+    suffix = path.suffix.lower()
+    options: dict[str, Any] = {"metadataonly": True}
+    if suffix not in (".por", ".xpt"):
+        options["user_missing"] = True  # else the missing codes that it declares are not told
+    if encoding and suffix != ".por":
+        options["encoding"] = encoding
+    try:
+        return getattr(pyreadstat, _READERS[suffix])(str(path), **options)[1]
+    except Exception:  # the reader raises plain exceptions of many kinds
+        raise FileError(
+            f"{path.name!r} cannot be read as a file of a statistical package: it is broken, not "
+            f"whole, or in another encoding. Copy it again, or say the encoding."
+        ) from None
+
+
+def _statistical_field(name: str, about: Any) -> CapturedField:
+    label = about.column_names_to_labels.get(name) or ""
+    options = (about.variable_value_labels.get(name) or {}).items()
+    missing = [(one["lo"], one["hi"]) for one in about.missing_ranges.get(name, ())]
+    missing += [(one, one) for one in about.missing_user_values.get(name, ())]
+    # A code that the file declares missing is at least "not stated".
+    categories = [
+        Category(one.code, one.label, "not stated")
+        if one.kind in ("value", "other") and any(_in_span(one.code, *span) for span in missing)
+        else one
+        for one in make_categories((code_text(value), str(text)) for value, text in options)
+    ]
+    listed = any(one.kind == "value" for one in categories)
+    intervals = None if listed else _formatted(name, label, about)
+    return capture([name], label, categories=categories, intervals=intervals)
+
+
+def _in_span(code: str, low: Any, high: Any) -> bool:
+    if isinstance(low, str) or isinstance(high, str):
+        return code in (str(low), str(high))
+    try:
+        return float(low) <= float(code) <= float(high)
+    except ValueError:
+        return False
+
+
+def _formatted(name: str, label: str, about: Any) -> Intervals | None:
+    shown = (about.original_variable_types.get(name) or "").upper()
+    if shown.startswith((*_DATES, *_TIMES)):
+        return dates("day")
+    if about.readstat_variable_types.get(name) == "string":
+        return None
+    return usual_numbers(words(name) + words(label))

@@ -16,6 +16,7 @@ from keyhole.data.guarding import ask_reader
 from keyhole.environment.parsing import parse_json
 from keyhole.errors import FileError
 
+WORKBOOKS = (".xlsx", ".xls")
 MOST_BYTES = 256 << 20
 DEEPEST = 200
 _LARGEST_CELL = 1 << 20
@@ -124,7 +125,7 @@ def children(element: Any, name: str) -> Iterator[Any]:
 
 def read_sheet(path: Path, encoding: str | None = None, sheet: str | None = None) -> list[SheetRow]:
     """Read a CSV file or a sheet as rows of trimmed text; names of columns in lower case."""
-    if path.suffix.lower() == ".xlsx":
+    if path.suffix.lower() in WORKBOOKS:
         found = sheets(path)
         return found[sheet.lower() if sheet else next(iter(found))]
     return _named(_csv(decoded_text(path, encoding), path), path.name)

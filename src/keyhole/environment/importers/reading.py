@@ -1,4 +1,4 @@
-"""Read the forms of a file, whatever it is, and say once and clearly if it cannot be."""
+"""Forms read from a file of any known kind, and a clear word if it cannot be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any
 from keyhole.core.names import shown
 from keyhole.core.options import Problem
 from keyhole.environment.importers import opening
-from keyhole.environment.importers.statistical import READERS
 from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
@@ -21,16 +20,27 @@ from keyhole.errors import FileError, InputError, OptionError
 # The kinds of files, and what reads each from a path and an encoding, in a module beside this one.
 _READERS = {
     "json schema": "json_schema.read_json_schema",
-    "redcap": "redcap.read_redcap",
-    "xlsform": "xlsform.read_xlsform",
-    "ddi": "ddi.read_ddi",
-    "labels": "statistical.read_statistical_labels",
-    "sdmx": "sdmx.read_sdmx",
+    "redcap": "dictionaries.read_redcap",
+    "xlsform": "dictionaries.read_xlsform",
+    "limesurvey": "dictionaries.read_limesurvey",
+    "surveyjs": "questionnaires.read_surveyjs",
+    "eq": "questionnaires.read_eq",
+    "ddi": "codebooks.read_ddi",
+    "labels": "microdata.read_statistical_labels",
+    "sdmx": "codebooks.read_sdmx",
     "table": "table.read_forms_table",
+    "questions": "questionnaires.read_listed",
+    "plain": "questionnaires.read_plain",
 }
 KINDS = tuple(_READERS)
 _ATTRIBUTES = tuple(one.name for one in dataclasses.fields(Form) if one.name != "fields")
 _TEXTS = (".csv", ".tsv", ".tab", ".txt")
+_STATISTICAL = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
+_ROOTS = {
+    "ddi": ("codeBook", "DDIInstance", "FragmentInstance", "ResourcePackage", "StudyUnit"),
+    "sdmx": ("Structure", "Codelists", "Codelist"),
+    "limesurvey": ("document",),
+}
 
 
 def read_forms(
@@ -45,11 +55,14 @@ def read_forms(
     Parameters
     ----------
     path
-        The file: JSON Schema, REDCap dictionary, XLSForm, DDI-Codebook, SPSS, Stata or SAS
-        file (its labels), SDMX code lists, or our own table in CSV or Excel.
+        The file: JSON Schema, an ONS eQ or SurveyJS questionnaire, a LimeSurvey structure, a
+        REDCap dictionary, XLSForm, DDI-Codebook or DDI-Lifecycle, an SPSS, Stata or SAS
+        file (its labels), SDMX code lists, our own table in CSV or Excel, a list of questions
+        in CSV or Excel, or a plain questionnaire in text or Markdown.
     kind
-        Which of them, if it is not to be found out: ``json schema``, ``redcap``,
-        ``xlsform``, ``ddi``, ``labels``, ``sdmx`` or ``table``.
+        Which of them, if it is not to be found out: ``json schema``, ``redcap``, ``xlsform``,
+        ``limesurvey``, ``surveyjs``, ``eq``, ``ddi``, ``labels``, ``sdmx``, ``table``,
+        ``questions`` or ``plain``.
     encoding
         The encoding of a text file that does not tell.
     **attributes
@@ -60,7 +73,8 @@ def read_forms(
     Returns
     -------
     tuple of CapturedForm
-        What the file asks, before anybody said which constructs these are.
+        What the file asks, before anybody said which constructs these are. Fields that cannot be
+        read are left out, and noted.
 
     Raises
     ------
@@ -122,42 +136,58 @@ def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _detect(path: Path, encoding: str | None) -> str:
     suffix = path.suffix.lower()
-    if suffix in READERS:
+    if suffix in _STATISTICAL:
         return "labels"
     if suffix == ".json":
-        return "json schema"
-    if suffix == ".xml":
+        return _json_kind(path, encoding)
+    if suffix in (".xml", ".lss"):
         return _xml_kind(path)
-    if suffix == ".xlsx":
+    if suffix in opening.WORKBOOKS:
         return "xlsform" if "survey" in opening.sheets(path) else _table_kind(path, encoding)
+    if suffix in (".md", ".markdown"):
+        return "plain"
     if suffix in _TEXTS:
         return _table_kind(path, encoding)
     raise FileError(
-        f"{path.name!r} must end in .json, .xml, .csv, .xlsx, {', '.join(READERS)}. "
-        f"Got {suffix or 'no extension'} instead: rename it, or say its kind."
+        f"{path.name!r} must end in .json, .xml, .lss, .csv, .txt, .md, .xlsx, .xls, "
+        f"{', '.join(_STATISTICAL)}. Got {suffix or 'no extension'} instead: rename it, or say its "
+        f"kind."
     )
+
+
+def _json_kind(path: Path, encoding: str | None) -> str:
+    from keyhole.environment.importers.questionnaires import is_eq, is_surveyjs
+
+    document = opening.open_json(path, encoding)
+    if is_eq(document):
+        return "eq"
+    return "surveyjs" if is_surveyjs(document) else "json schema"
 
 
 def _xml_kind(path: Path) -> str:
     name = opening.local_name(opening.open_xml(path))
-    if name == "codeBook":
-        return "ddi"
-    if name in ("Structure", "Codelists", "Codelist"):
-        return "sdmx"
+    for kind, roots in _ROOTS.items():
+        if name in roots:
+            return kind
     raise FileError(
-        f"{path.name!r} must be a DDI-Codebook ('codeBook') or an SDMX structure ('Structure'). "
-        f"Got {shown(name)} instead."
+        f"{path.name!r} must be a DDI codebook ('codeBook' or 'DDIInstance'), an SDMX structure "
+        f"('Structure') or a LimeSurvey structure ('document'). Got {shown(name)} instead."
     )
 
 
 def _table_kind(path: Path, encoding: str | None) -> str:
+    from keyhole.environment.importers.dictionaries import is_limesurvey, is_redcap
     from keyhole.environment.importers.microdata import is_census
-    from keyhole.environment.importers.redcap import is_redcap
+    from keyhole.environment.importers.questionnaires import is_listed
 
-    rows: list[opening.SheetRow] = []
-    labels = path.suffix.lower() in _TEXTS and is_census(opening.read_cells(path, encoding))
-    if not labels:
-        rows = opening.read_sheet(path, encoding)
+    written, rows = path.suffix.lower() in _TEXTS, list[opening.SheetRow]()
+    labels = False
+    try:
+        labels = written and is_census(opening.read_cells(path, encoding))
+        rows = [] if labels else opening.read_sheet(path, encoding)
+    except FileError:
+        if path.suffix.lower() != ".txt":
+            raise
     columns = frozenset(rows[0].cells) if rows else frozenset()
     if labels or ({"name", "code", "category"} <= columns and not {"form", "field"} & columns):
         template = (
@@ -166,4 +196,8 @@ def _table_kind(path: Path, encoding: str | None) -> str:
             "Python)."
         )
         raise FileError(Problem(template, path.name))
-    return "redcap" if is_redcap(columns) else "table"
+    kinds = {"redcap": is_redcap(columns), "limesurvey": is_limesurvey(columns)}
+    kinds["table"] = "field" in columns
+    kinds["questions"] = is_listed(columns)
+    kinds["plain"] = path.suffix.lower() == ".txt"
+    return next((kind for kind, fits in kinds.items() if fits), "table")

@@ -220,7 +220,8 @@ def read_release(review: Review, plan: Plan | None, path: Path) -> Microdata:
     """Read a file made of the one under review like it; what a step recoded may be another kind."""
     given = review.data.declared() | {"name": path.stem}
     how = {name: given.pop(name) for name in ("encoding", "delimiter", "sheet")}
-    data = load(path, **how)
+    book = review.data.codebook and review.path.parent / review.data.codebook
+    data = load(path, **how, codebook=book)
     changed = {name for step in (plan.steps if plan else ()) for name in step.columns}
     return load(data, **told_of(given, data.names, changed))
 

@@ -43,6 +43,7 @@ from keyhole.reviews.stages.stage import (
     counted,
 )
 from keyhole.synthesis.planning import data_problems
+from keyhole.synthesis.release import in_original_order
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import held_out_records, synthesise_problems
 from keyhole.utility.formulas import formula_columns
@@ -117,7 +118,7 @@ def _parts(folder: Path, review: Review, files: Files) -> Files:
     started: Any = files.get(STARTED)
     plan, rows = (None, None) if started is None else (started.plan, started.rows)
     paths = tuple(find_implicates(folder / "release"))
-    how = partial(read_release, review, plan)
+    how = partial(_read_implicate, review, plan)
     data, digest = read_steadily(paths[0], how)
     name, place = paths[0].relative_to(folder.parent).as_posix(), paths[0].parent
     first = ReviewFile(name, data, digest)
@@ -134,6 +135,11 @@ def _parts(folder: Path, review: Review, files: Files) -> Files:
     if rows is not None:
         first = ProtectedFile(name, data, digest, plan=plan, rows=rows)
     return {IMPLICATE: first, **parts}
+
+
+def _read_implicate(review: Review, plan: Plan | None, path: Path) -> Microdata:
+    """Read an implicate, with its records in the order of those it was made from."""
+    return in_original_order(read_release(review, plan, path), path.parents[1] / "internal")
 
 
 def synthesised_from(files: Files) -> Microdata:

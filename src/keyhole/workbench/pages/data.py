@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Any
 
+import numpy as np
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.expressions import definition_problems, read_definitions, write_definition
 from keyhole.data.columns import KINDS, ROLES, Variable
 from keyhole.errors import OptionError
+from keyhole.kernels.arrays import Ints
 from keyhole.reviews.schema import DERIVE, SECTIONS, question_of
 from keyhole.screening.screen import Screening
 from keyhole.workbench import editing
@@ -23,6 +25,7 @@ from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
 # Values of a column shown when values are asked for: the commonest, never a rare one.
 MOST_VALUES = 8
+MOST_BARS = 24
 # A code of more digits is text.
 _LONGEST = 18
 
@@ -38,6 +41,8 @@ class _Column:
     levels: int
     missing: float
     values: tuple[tuple[str, int], ...]
+    bars: tuple[tuple[int, bool], ...]
+    """Of each part of its values the height in percent of the highest, and whether it is masked."""
 
 
 def _context(view: View) -> dict[str, Any]:
@@ -60,6 +65,7 @@ def _context(view: View) -> dict[str, Any]:
 def _column(view: View, variable: Variable) -> _Column:
     data, name = view.data, variable.name
     codes = data.codes(name)
+    counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
     missing = int((codes.values == len(codes.levels)).sum()) if codes.has_missing else 0
     return _Column(
         name,
@@ -69,7 +75,15 @@ def _column(view: View, variable: Variable) -> _Column:
         len(codes.levels),
         missing / max(data.records, 1),
         _common_values(view, variable) if view.shows_values else (),
+        _bars(counts, max(view.review.exposure.cutoff, 3)),
     )
+
+
+def _bars(counts: Ints, least: int) -> tuple[tuple[int, bool], ...]:
+    """Draw how records spread over the values in their order; what few have shows no count."""
+    parts = [int(part.sum()) for part in np.array_split(counts, min(len(counts), MOST_BARS) or 1)]
+    highest = max([*parts, least])
+    return tuple((100 * max(n, least) // highest if n else 0, 0 < n < least) for n in parts)
 
 
 def _role(view: View, variable: Variable) -> str | None:
@@ -85,8 +99,6 @@ def _names_keys(view: View) -> bool:
 
 def _common_values(view: View, variable: Variable) -> tuple[tuple[str, int], ...]:
     """Return the commonest values and how many records have each; rare ones are never shown."""
-    import numpy as np
-
     codes = view.data.codes(variable.name)
     counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
     least = max(view.review.exposure.cutoff, 3)

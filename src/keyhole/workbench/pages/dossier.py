@@ -136,7 +136,7 @@ def _verify(view: View, form: SentForm) -> Run:  # noqa: ARG001
 
 def _back(view: View, form: SentForm) -> Go:
     """Go to another version of the review file."""
-    require_version(view.look.version, form.text("version"))
+    require_version(view.look.text, form.text("version"))
     number = form.number("number")
     if not isinstance(number, int):
         raise OptionError("that version is not kept. Choose one of the list.")

@@ -59,6 +59,7 @@ def _context(view: View) -> dict[str, Any]:
         "assumption": ASSUMPTION,
         "searches": [(method, path_of(view, method)) for method in chosen.methods],
         "sets": frontier_sets(view),
+        "plane": _plane(view, chosen),
         "frontier": view.result("frontier"),
         "taken": None if taken is None else [n for n in view.data.names if n in taken],
         "equivalents": _equivalents(view) if review.selection else [],
@@ -188,6 +189,19 @@ def frontier_sets(view: View) -> list[FoundSet]:
                      one.rp, one.cr, tags=tuple(tags))
         )  # fmt: skip
     return sorted(found, key=lambda one: (not one.tags, -(one.cr or 0.0)))[:MOST_SETS]
+
+
+def _plane(view: View, chosen: Question) -> list[dict[str, Any]]:
+    """Return every set with its risk and detail, for the plane that is drawn of them."""
+    searches = {method: path_of(view, method) for method in chosen.methods}
+    found = [(name, one) for name, path in searches.items() for one in path]
+    found += [("frontier", one) for one in frontier_sets(view)]
+    return [
+        {"of": name, "place": one.place, "token": one.token, "rp": one.rp, "cr": one.cr,
+         "variables": ", ".join(one.variables), "taken": "taken" in one.tags}
+        for name, one in found
+        if one.rp is not None and one.cr is not None
+    ]  # fmt: skip
 
 
 def _tags(

@@ -1,5 +1,8 @@
-// The workbench's only script: pages work as plain forms without it. It sends forms and swaps in
+// The workbench's script: pages work as plain forms without it. It sends forms and swaps in
 // the page that comes back, hears how the job goes, and has Vega draw the pictures.
+
+import { dressLive } from "./live.js";
+import { dressPlane } from "./plane.js";
 
 const parts = ["main", "side", "top"];
 
@@ -94,22 +97,45 @@ document.addEventListener("keydown", (event) => {
   form.requestSubmit();
 });
 
-function lost() {
-  const job = document.getElementById("job");
-  if (job) job.textContent = "The workbench does not answer. Is it still running in its terminal?";
+// Progress. One tab of all listens to the server, and tells the others: a browser has few
+// connections. When a job ends, or the review is changed elsewhere, the page is fetched anew; a
+// form that somebody is filling in stays as it is, and only the figures beside it change.
+
+const silence = 20_000; // milliseconds without a word from the server
+const gone = "The workbench does not answer. Is it still running in its terminal? What you typed is not lost as long as this page is open.";
+const newLink = "The workbench was started again, and does not know this browser. Open its new link.";
+let last = null;
+let clock = 0;
+
+function lost(words = gone) {
+  const place = document.getElementById("lost");
+  if (!place) return;
+  place.hidden = !words;
+  if (place.textContent !== words) place.textContent = words;
 }
 
-// Progress. When a job ends, or the review is changed elsewhere, the page is fetched anew; a form
-// that somebody is filling in stays as it is, and only the figures beside it change.
-
-let last = null;
-
 function listen() {
-  const address = document.body.dataset.events;
-  if (!address) return;
-  const source = new EventSource(address);
-  source.addEventListener("message", (event) => heard(JSON.parse(event.data)));
-  window.addEventListener("pagehide", () => source.close());
+  if (!document.body.dataset.review) return;
+  const others = new BroadcastChannel("keyhole");
+  const hear = (told) => {
+    clearTimeout(clock);
+    lost(told.lost || "");
+    if (told.lost) return;
+    clock = setTimeout(lost, silence);
+    const now = told.now[document.body.dataset.review];
+    if (now) heard(now);
+  };
+  const tell = (told) => { hear(told); others.postMessage(told); };
+  others.addEventListener("message", (event) => hear(event.data));
+  navigator.locks.request("keyhole-events", () => new Promise((done) => {
+    const source = new EventSource("/events");
+    source.addEventListener("message", (event) => tell({ now: JSON.parse(event.data) }));
+    source.addEventListener("error", () => {
+      tell({ lost: source.readyState === EventSource.CLOSED ? newLink : gone });
+    });
+    window.addEventListener("pagehide", () => { source.close(); done(); });
+  }));
+  clock = setTimeout(lost, silence);
 }
 
 async function heard(now) {
@@ -148,6 +174,8 @@ document.addEventListener("input", (event) => {
 
 function dress(root) {
   for (const figure of root.querySelectorAll("figure[data-chart]:not([data-drawn])")) draw(figure);
+  for (const panel of root.querySelectorAll("#live:not([data-dressed])")) dressLive(panel);
+  for (const plane of root.querySelectorAll(".plane:not([data-dressed])")) dressPlane(plane);
   for (const list of root.querySelectorAll('.picker[data-filter="yes"]:not([data-dressed])')) {
     list.dataset.dressed = "yes";
     const box = document.createElement("input");

@@ -1,0 +1,276 @@
+"""Codebooks: labels of columns and of values, from a file beside the data.
+
+=====================  ==========================================================================
+``.csv``               a dictionary of the Census Bureau (rows ``NAME`` and ``VAL``), or a table
+                       with the columns ``name,label,code,category``
+``.xml``               DDI-Codebook, with its namespace or without
+``.sps``, ``.do``      ``VARIABLE LABELS`` and ``VALUE LABELS`` of SPSS, ``label`` of Stata
+``.json``              by column a ``label`` (or ``description``) and ``values`` by code
+=====================  ==========================================================================
+
+A codebook labels; which values are missing it does not decide.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from keyhole.core.toml import is_deep, open_utf8
+from keyhole.data.columns import Variable
+from keyhole.data.missing import blank, text_forms
+from keyhole.errors import FileError
+
+LARGEST = 1 << 26
+# Of a column with more values than this, codes in a range are not labelled one by one.
+MOST_LEVELS = 10_000
+_DELIMITERS = ",;\t|"
+
+
+@dataclass(slots=True)
+class ColumnLabels:
+    """The label of a column, of its values as text, and of ranges of codes."""
+
+    label: str = ""
+    values: dict[str, str] = field(default_factory=dict)
+    ranges: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def apply(self, variable: Variable, series: pl.Series) -> Variable:
+        """Return what is known of a column with its labels; codes are matched as text or number.
+
+        Numbers all of which have labels are codes, and no measure.
+        """
+        label = variable.label or self.label
+        if not (self.values or self.ranges) or series.dtype.is_nested():
+            return replace(variable, label=label)
+        by_form = {form: text for code, text in self.values.items() for form in _forms(code)}
+        seen = blank(series, variable).drop_nulls().unique()
+        # What tells nearly every record apart is a number of it, and no code.
+        many = len(seen) > min(MOST_LEVELS, len(series) / 2)
+        found = {}
+        for level in seen.head(MOST_LEVELS).to_list():
+            text = next((by_form[form] for form in _forms(level) if form in by_form), "")
+            if text or (not many and (text := self._in_range(str(level)))):
+                found[level] = text
+        kind = variable.kind
+        if kind == "measure" and 0 < len(found) == len(seen) and not series.dtype.is_float():
+            kind = "category"
+        known = {**found, **variable.value_labels}
+        return replace(variable, label=label, kind=kind, value_labels=known)
+
+    def _in_range(self, level: str) -> str:
+        """Return a code with what the range says that it lies in, never the bare code."""
+        for low, high, text in self.ranges:
+            code = level.zfill(len(low)) if level.isdigit() else level
+            if len(code) == len(low) and low <= code <= high:
+                return f"{code} ({text})"
+        return ""
+
+
+def _forms(code: Any) -> set[str]:
+    """Return the texts by which a code is known: 01 is 1 too."""
+    text = str(code).strip()
+    bare = text.lstrip("0") or "0" if text.isdigit() else text
+    return {text, *text_forms([bare])}
+
+
+Codebook = Mapping[str, ColumnLabels]
+
+
+def read_codebook(path: str | Path) -> Codebook:
+    """Read the labels that a codebook holds, by column; its extension says what it is."""
+    file = Path(path)
+    read = _READERS.get(file.suffix.lower())
+    if read is None:
+        raise FileError(
+            f"the codebook {file.name!r} must be a {', '.join(_READERS)} file. Got "
+            f"{file.suffix or 'no extension'} instead."
+        )
+    text = open_utf8(file, where=f"the codebook {file.name!r}", largest=LARGEST)
+    found: dict[str, ColumnLabels] = {}
+    for name, label, code, words in read(text, file.name):
+        about = found.setdefault(name, ColumnLabels())
+        about.label = about.label or label
+        if isinstance(code, tuple):
+            about.ranges += [] if (*code, words) in about.ranges else [(*code, words)]
+        elif code and words:
+            about.values.setdefault(code, words)
+    if not found:
+        raise FileError(
+            f"the codebook {file.name!r} labels no column. Check that it is what its extension "
+            f"says."
+        )
+    return found
+
+
+# A column with its label, or with a code, or a range of codes, and what it means.
+Entry = tuple[str, str, str | tuple[str, str], str]
+
+
+def _csv(text: str, name: str) -> Iterator[Entry]:
+    head = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=head.count)
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(row)]
+    except csv.Error:
+        raise FileError(f"the codebook {name!r} must be delimited text. It is not whole.") from None
+    if all(row[0] in ("NAME", "VAL") and len(row) >= 5 for row in rows):
+        yield from _census(rows)
+        return
+    header = [cell.strip().lower() for cell in rows[0]] if rows else []
+    wanted = ("name", "label", "code", "category")
+    if not set(wanted) <= set(header):
+        raise FileError(
+            f"the codebook {name!r} must have the columns {', '.join(wanted)}, or rows NAME and "
+            f"VAL as those of the Census Bureau have. Got others instead."
+        )
+    column = ""
+    for row in rows[1:]:
+        cells = dict(zip(header, map(str.strip, row), strict=False))
+        column = cells.get("name") or column
+        if column:
+            yield column, cells.get("label", ""), cells.get("code", ""), cells.get("category", "")
+
+
+def _census(rows: Iterable[list[str]]) -> Iterator[Entry]:
+    for kind, column, sort, _, *rest in rows:
+        if kind == "NAME":
+            yield column, rest[0], "", ""
+        elif len(rest) > 2 and rest[0] == rest[1] and set(rest[0]) != {"b"}:
+            yield column, "", rest[0], rest[2]
+        elif len(rest) > 2 and sort == "C" and rest[0] != rest[1]:  # of numbers it says no more
+            yield column, "", (rest[0], rest[1]), rest[2]
+
+
+def _ddi(text: str, name: str) -> Iterator[Entry]:
+    from xml.etree.ElementTree import ParseError
+
+    from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
+    from defusedxml.ElementTree import fromstring  # type: ignore[import-untyped]
+
+    def own(element: Any, tag: str) -> str:
+        texts = ("".join(one.itertext()) for one in element if one.tag.rpartition("}")[2] == tag)
+        return next((" ".join(one.split()) for one in texts if one.strip()), "")
+
+    try:
+        root = fromstring(text.encode())
+    except (ParseError, DefusedXmlException, ValueError, RecursionError):
+        raise FileError(
+            f"the codebook {name!r} must be well-formed XML without entities of its own."
+        ) from None
+    for variable in root.iter():
+        column = variable.get("name") if variable.tag.rpartition("}")[2] == "var" else None
+        if column:
+            yield column, own(variable, "labl"), "", ""
+            for one in variable:
+                if one.tag.rpartition("}")[2] == "catgry":
+                    yield column, "", own(one, "catValu"), own(one, "labl")
+
+
+_WORD = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[^\s'"/=,()]+|[/.\n]""")
+_COMMENT = re.compile(r"/\*.*?\*/|///[^\n]*\n|^\s*\*[^\n]*$", re.DOTALL | re.MULTILINE)
+
+
+def _words(text: str) -> list[str]:
+    return [word.rstrip(".") or word for word in _WORD.findall(text)]
+
+
+def _unquoted(word: str) -> str:
+    return word[1:-1].replace(word[0] * 2, word[0]).strip() if word[:1] in "'\"" else word
+
+
+def _spss(text: str, _: str) -> Iterator[Entry]:
+    """Read commands up to the full stop that ends each; lists within are set apart by slashes."""
+    for command in re.split(r"\.\s*(?:\n|\Z)", _COMMENT.sub("", text)):
+        head = re.match(r"(?i)\s*(?:add\s+)?(variable|value)\s+labels\b", command)
+        if head is None:
+            continue
+        words = [word for word in _words(command[head.end() :]) if word != "\n"]
+        if head[1].lower() == "variable":
+            pairs = [word for word in words if word != "/"]
+            for name, label in itertools.pairwise(pairs):
+                if label[:1] in "'\"" and name[:1] not in "'\"":
+                    yield name, _unquoted(label), "", ""
+            continue
+        for part in " ".join(words).split(" / "):
+            yield from _value_labels(_words(part))
+
+
+def _value_labels(words: list[str]) -> Iterator[Entry]:
+    """Read names, then codes each with its label; texts may be codes."""
+    first = next((i for i, word in enumerate(words) if word[:1] in "'\""), 0)
+    names = words[: max(first - 1, 0)] if _is_code(words[first - 1 : first]) else words[:first]
+    rest = words[len(names) :]
+    for code, label in zip(rest[::2], rest[1::2], strict=False):
+        for name in names:
+            yield name, "", _unquoted(code), _unquoted(label)
+
+
+def _is_code(words: list[str]) -> bool:
+    return bool(words) and re.fullmatch(r"-?[\d.]+", words[0]) is not None
+
+
+def _stata(text: str, _: str) -> Iterator[Entry]:
+    """Read ``label variable``, ``label define`` and ``label values``, in any order."""
+    ended = ";" if re.search(r"(?m)^\s*#delimit\s*;", text) else "\n"
+    plain = _COMMENT.sub(" ", text).replace("\n", " " if ended == ";" else "\n")
+    defined: dict[str, list[tuple[str, str]]] = {}
+    used: list[tuple[str, str]] = []
+    for line in plain.split(ended):
+        words = [word for word in _words(line) if word not in ("/", "\n")]
+        while words and words[0] in ("capture", "cap", "quietly", "qui", "noisily"):
+            words = words[1:]
+        if len(words) < 4 or not "label".startswith(words[0]) or len(words[0]) < 2:
+            continue
+        what, name, *rest = words[1:]
+        if "variable".startswith(what) and len(what) > 2:
+            yield name, _unquoted(rest[0]), "", ""
+        elif "define".startswith(what):
+            pairs = zip(rest[::2], rest[1::2], strict=False)
+            listed = defined.setdefault(name, [])
+            listed += [(code, _unquoted(label)) for code, label in pairs if label[:1] in "'\""]
+        elif "values".startswith(what) and len(what) > 2:
+            *more, labels = [word for word in (name, *rest) if word != "nofix"]
+            used += [(column, labels) for column in more]
+    for column, labels in used:
+        yield from ((column, "", code, label) for code, label in defined.get(labels, ()))
+
+
+def _json(text: str, name: str) -> Iterator[Entry]:
+    read: Any = None
+    with suppress(ValueError, RecursionError):
+        read = json.loads(text)
+    listed = read.get("variables", read) if isinstance(read, dict) and not is_deep(read) else None
+    if isinstance(listed, list):
+        listed = {str(one.get("name", "")): one for one in listed if isinstance(one, dict)}
+    if not isinstance(listed, dict):
+        raise FileError(
+            f"the codebook {name!r} must be a JSON object with an object for each column, such as "
+            f'{{"sex": {{"label": "Sex", "values": {{"1": "Male"}}}}}}.'
+        )
+    for column, about in listed.items():
+        if isinstance(about, dict):
+            label = next((about[key] for key in ("label", "description") if key in about), "")
+            values = about.get("values", {})
+            yield column, str(label), "", ""
+            if isinstance(values, dict):
+                yield from ((column, "", str(code), str(words)) for code, words in values.items())
+
+
+_READERS: dict[str, Callable[[str, str], Iterator[Entry]]] = {
+    ".csv": _csv,
+    ".xml": _ddi,
+    ".sps": _spss,
+    ".do": _stata,
+    ".json": _json,
+}

@@ -1,0 +1,408 @@
+"""Survey dictionaries: REDCap, XLSForm (ODK, Kobo, SurveyCTO) and LimeSurvey.
+
+A REDCap dictionary is one form, whatever instruments it is split into: one database holds them
+all. Its identifier flag keeps free text apart; users set it for everything that is protected
+health information, so a flagged date or choice stays a field to match on.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from keyhole.core.names import shown
+from keyhole.environment.importers.bands import bounded_numbers, dates, parse_day, tidy
+from keyhole.environment.importers.fields import (
+    YES_NO,
+    capture,
+    captured_form,
+    kind_of_identifier,
+    split_choices,
+)
+from keyhole.environment.importers.opening import (
+    SheetRow,
+    children,
+    local_name,
+    open_xml,
+    read_sheet,
+    require_headings,
+    sheets,
+)
+from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
+from keyhole.errors import FileError
+from keyhole.screening.identifiers import words
+
+_OTHER = Category("other", "Other", "other")
+_TAG = re.compile(r"<[^<>]{0,500}>")
+
+
+def plain_text(text: str) -> str:
+    """Take the markup off that labels may have; what is no tag stays."""
+    return " ".join(_TAG.sub(" ", text).replace("&nbsp;", " ").split())
+
+
+def _number(text: str) -> float | None:
+    return tidy(float(text)) if re.fullmatch(r"-?\d{1,15}(\.\d{1,6})?", text) else None
+
+
+# --- REDCap ------------------------------------------------------------------------------------
+
+# The names of columns in the file that is downloaded, and in that of the interface.
+_COLUMNS = {
+    "variable / field name": "field_name",
+    "form name": "form_name",
+    "field type": "field_type",
+    "field label": "field_label",
+    "choices, calculations, or slider labels": "choices",
+    "choices or calculations": "choices",
+    "select_choices_or_calculations": "choices",
+    "text validation type or show slider number": "validation",
+    "text_validation_type_or_show_slider_number": "validation",
+    "text validation min": "lowest",
+    "text_validation_min": "lowest",
+    "text validation max": "highest",
+    "text_validation_max": "highest",
+    "identifier?": "identifier",
+    "branching logic (show field only if...)": "branching_logic",
+}
+_CHOSEN = ("radio", "dropdown", "select")
+_WRITTEN = ("text", "notes", "textarea", "calc", "file", "slider", "sql", "")
+_FLAGGED = "Flagged dates and numbers stay fields to match on; flagged text is apart."
+
+
+def is_redcap(columns: frozenset[str]) -> bool:
+    """Tell a dictionary by the names of its columns."""
+    return {"field_name", "field_type"} <= {_COLUMNS.get(column, column) for column in columns}
+
+
+def read_redcap(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+    """Read a data dictionary, as CSV or as a sheet."""
+    rows = [
+        SheetRow(row.number, {_COLUMNS.get(name, name): cell for name, cell in row.cells.items()})
+        for row in read_sheet(path, encoding)
+    ]
+    require_headings(rows, ("field_name", "field_type"), path.name)
+    broken: list[str] = []
+    notes: dict[str, None] = {}
+    fields = [one for row in rows for one in _redcap_fields(row, broken, notes)]
+    return captured_form(Form(path.stem), fields, notes, broken)
+
+
+def parse_choices(text: str) -> list[tuple[str, str]]:
+    """Read choices: codes and labels.
+
+    Examples
+    --------
+    >>> parse_choices("1, Yes | 2, No, never | 9")
+    [('1', 'Yes'), ('2', 'No, never'), ('9', '')]
+    """
+    parts = (part.partition(",") for part in re.split(r"[|\n]", text))
+    return [(code.strip(), plain_text(label)) for code, _, label in parts if code.strip()]
+
+
+def _redcap_fields(
+    row: SheetRow, broken: list[str], notes: dict[str, None]
+) -> Iterator[CapturedField]:
+    kind, name = row["field_type"].lower(), row["field_name"]
+    path, label = [*filter(None, (row["form_name"], name))], plain_text(row["field_label"])
+    options = parse_choices(row["choices"])
+    asked: Any = {"name": name, "universe": row["branching_logic"]}
+    if kind == "descriptive":
+        return
+    if not name:
+        broken.append(f"row {row.number}: field_name is empty")
+    elif kind in (*_CHOSEN, "checkbox") and not options:
+        broken.append(f"row {row.number}: {shown(name)} has no choices")
+    elif kind == "checkbox":
+        yield from split_choices(path, label, options, **asked)
+    elif kind in _CHOSEN:
+        yield capture(path, label, options=options, **asked)
+    elif kind in ("yesno", "truefalse"):
+        yield capture(path, label, categories=YES_NO, **asked)
+    elif kind in _WRITTEN:
+        intervals = _redcap_intervals(row, kind, label)
+        telling = _redcap_identifier(kind, row["validation"].lower())
+        found = capture(path, label, intervals=intervals, identifier=telling, **asked)
+        if found.identifier is None and row["identifier"].lower() in ("y", "yes", "1", "true"):
+            if intervals is None:
+                found = replace(found, identifier=kind_of_identifier(path, label))
+            else:
+                notes[_FLAGGED] = None
+        yield found
+    else:
+        broken.append(f"row {row.number}: field_type {shown(kind)} is not one of REDCap's")
+
+
+def _redcap_identifier(kind: str, validation: str) -> str | None:
+    """Return what a type by itself says."""
+    if kind == "file":
+        return "signature" if validation == "signature" else None
+    if validation.startswith(("phone", "ssn", "email")):
+        return validation.partition("_")[0]
+    return "medical record number" if validation.startswith("mrn") else None
+
+
+def _redcap_intervals(row: SheetRow, kind: str, label: str) -> Intervals | None:
+    validation, asked = row["validation"].lower(), words(row["field_name"]) + words(label)
+    if validation.startswith("date"):
+        last = parse_day(row["highest"])
+        after = last + datetime.timedelta(1) if last and last < datetime.date.max else None
+        return dates("day", parse_day(row["lowest"]), after)
+    low, high = _number(row["lowest"]), _number(row["highest"])
+    if kind == "slider":
+        return bounded_numbers((), low or 0, high or 100)
+    return bounded_numbers(asked, low, high) if validation[:6] in ("intege", "number") else None
+
+
+# --- XLSForm -----------------------------------------------------------------------------------
+
+_GROUPS = re.compile(r"(begin|end)[ _]?(group|repeat)")
+_SELECT = re.compile(r"(select[ _]?one|select[ _]?multiple|rank)\s+(\S+)(\s+or[ _]other)?", re.I)
+_BOUND = re.compile(r"\.\s*(>=|<=|>|<)\s*(-?\d{1,12}(?:\.\d{1,6})?)(?![\d.])")
+_NOT_ASKED = frozenset({"note", "start", "end", "today", "audit", "hidden", "csv-external"})
+_FREE = frozenset({"text", "string", "calculate", "barcode", "file", "time", "xml-external"})
+# Types that are direct identifiers by themselves.
+_TELLING = {
+    **dict.fromkeys(("deviceid", "subscriberid", "simserial"), "device"),
+    **dict.fromkeys(("geopoint", "geotrace", "geoshape", "start-geopoint"), "coordinates"),
+    "phonenumber": "phone",
+    "username": "user name",
+    "email": "email",
+    "image": "photo",
+    "video": "photo",
+    "audio": "biometric",
+}
+
+
+@dataclass(slots=True)
+class _Survey:
+    """What is known while the survey sheet is read from top to bottom."""
+
+    choices: Mapping[str, list[tuple[str, str]]]
+    language: str
+    groups: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
+
+
+def read_xlsform(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
+    """Read a form from the sheets ``survey``, ``choices`` and ``settings`` of a workbook."""
+    found = sheets(path)
+    if "survey" not in found:
+        raise FileError(f"{path.name!r} must have a sheet 'survey'. Got none of the name instead.")
+    require_headings(found["survey"], ("type", "name"), f"{path.name} (survey)")
+    settings = (found.get("settings") or [SheetRow(0, {})])[0]
+    language = settings["default_language"]
+    choices: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for row in found.get("choices", []):
+        name, code = row["list_name"] or row["list name"], row["name"] or row["value"]
+        if name and code:
+            choices[name].append((code, _xlsform_label(row, language)))
+    survey = _Survey(dict(choices), language)
+    fields = [one for row in found["survey"] for one in _xlsform_fields(row, survey)]
+    if survey.groups:
+        survey.notes[f"Group {shown(survey.groups[-1])} is not ended."] = None
+    form = Form(settings["form_id"] or path.stem, purpose=settings["form_title"])
+    return captured_form(form, fields, survey.notes, survey.broken)
+
+
+def _xlsform_label(row: SheetRow, language: str) -> str:
+    """Return the label in the default language, else the first there is."""
+    wanted = [f"label::{language}".lower(), f"label:{language}".lower(), "label"]
+    others = [name for name in row.cells if name.startswith("label:")]
+    return next((row[name] for name in [*wanted, *others] if row[name]), "")
+
+
+def _xlsform_fields(row: SheetRow, survey: _Survey) -> Iterator[CapturedField]:
+    kind, name, where = " ".join(row["type"].split()), row["name"], f"survey, row {row.number}"
+    if not kind or kind.lower() in _NOT_ASKED:
+        return
+    if group := _GROUPS.fullmatch(kind.lower()):
+        if group[1] == "begin":
+            survey.groups.append(name)
+            if group[2] == "repeat":
+                survey.notes["What a repeated group asks of each is read once."] = None
+        elif survey.groups:
+            survey.groups.pop()
+        else:
+            survey.broken.append(f"{where}: a group ends that did not begin")
+        return
+    path, label = [*filter(None, survey.groups), name], _xlsform_label(row, survey.language)
+    select, universe = _SELECT.fullmatch(kind), row["relevant"]
+    options = survey.choices.get(select[2]) if select else None
+    if not name:
+        survey.broken.append(f"{where}: name is empty")
+    elif select is None:
+        answers = _xlsform_answers(row, kind.split()[0].lower(), words(name) + words(label))
+        if answers is not None:
+            yield capture(path, label, universe=universe, **answers)
+        else:
+            told = shown(kind.split()[0].lower())
+            survey.broken.append(f"{where}: the type {told} is not one of XLSForm's")
+    elif options is None:
+        survey.broken.append(f"{where}: the list {shown(select[2])} is not in the sheet 'choices'")
+    elif "one" in select[1].lower():
+        more = (_OTHER,) if select[3] else ()
+        yield capture(path, label, options=options, categories=more, universe=universe)
+    else:
+        listed = [*options, ("other", "Other")] if select[3] else options
+        yield from split_choices(path, label, listed, universe)
+
+
+def _xlsform_answers(row: SheetRow, kind: str, asked: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return what a type other than a choice says of the answers; None of an unknown type."""
+    if kind in _TELLING:
+        return {"identifier": _TELLING[kind]}
+    if kind in ("integer", "int", "decimal", "range"):
+        return {"intervals": _constrained(row["constraint"][:1000], asked)}
+    if kind in ("date", "datetime"):
+        unit: Any = {"year": "year", "month-year": "month"}.get(row["appearance"], "day")
+        return {"intervals": dates(unit)}
+    if kind in ("acknowledge", "trigger"):
+        return {"categories": YES_NO}
+    free = kind in _FREE or kind.startswith(("select_one_from", "select_multiple_from"))
+    return {} if free else None
+
+
+def _constrained(text: str, asked: tuple[str, ...]) -> Intervals:
+    """Return the numbers that a constraint allows, as ``. >= 0 and . <= 120``."""
+    low: float | None = None
+    high: float | None = None
+    for sign, number in _BOUND.findall(text) if " or " not in text else ():
+        value = float(number) if "." in number else int(number)
+        if sign[0] == ">":
+            low = value + 1 if sign == ">" and value != 0 else value
+        else:
+            high = value - 1 if sign == "<" else value
+    return bounded_numbers(asked, low, high)
+
+
+# --- LimeSurvey --------------------------------------------------------------------------------
+
+_ONE_OF = "L!O"
+_SEVERAL = "MP"
+_SHOWN_ONLY = "X|*"
+_SCALES = {
+    "5": "12345",
+    "A": "12345",
+    "B": [str(n) for n in range(1, 11)],
+    "C": ("Yes", "No", "Uncertain"),
+    "E": ("Increase", "Same", "Decrease"),
+    "G": ("Female", "Male"),
+    "Y": ("Yes", "No"),
+}
+_PARTS = {"subquestions": "SQ", "answers": "A"}
+
+
+def is_limesurvey(columns: frozenset[str]) -> bool:
+    """Tell the tab-separated export of a survey by the names of its columns."""
+    return {"class", "type/scale", "name", "text"} <= columns
+
+
+def read_limesurvey(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+    """Read a survey structure: ``.lss`` or its tab-separated export."""
+    packed = path.suffix.lower() in (".lss", ".xml")
+    rows = _lss_rows(open_xml(path)) if packed else read_sheet(path, encoding)
+    fields: list[CapturedField] = []
+    broken: list[str] = []
+    language = next((row["text"] for row in rows if row["name"] == "language"), "")
+    kept = [row for row in rows if row["language"] in ("", language or row["language"])]
+    starts = [i for i, row in enumerate(kept) if row["class"] in ("Q", "G")] + [len(kept)]
+    group = ""
+    for start, end in pairwise(starts):
+        head, parts = kept[start], kept[start + 1 : end]
+        if head["class"] == "G":
+            group = plain_text(head["name"])
+        elif not head["name"]:
+            broken.append(f"row {head.number}: name is empty")
+        else:
+            fields += _lime_fields(head, parts, group, broken)
+    return captured_form(Form(path.stem), fields, (), broken)
+
+
+def _lime_fields(
+    head: SheetRow, parts: Sequence[SheetRow], group: str, broken: list[str]
+) -> Iterator[CapturedField]:
+    kind, name = head["type/scale"], head["name"]
+    path, label = [part for part in (group, name) if part], plain_text(head["text"])
+    listed = {
+        what: [(row["name"], plain_text(row["text"])) for row in parts if row["class"] == what]
+        for what in ("A", "SQ")
+    }
+    answers, items = listed["A"], listed["SQ"]
+    if kind in _SCALES:
+        answers = [(one, one) for one in _SCALES[kind]]
+    universe = head["relevance"] if head["relevance"] != "1" else ""
+    if kind in _SHOWN_ONLY:
+        return
+    if kind in _ONE_OF and not answers:
+        broken.append(f"row {head.number}: {shown(name)} has no answers")
+    elif kind in _SEVERAL:
+        more = [("other", "Other")] if head["other"] == "Y" else []
+        yield from split_choices(path, label, [*items, *more], universe, name)
+    else:
+        other = (_OTHER,) if head["other"] == "Y" and answers else ()
+        for code, said in items or [("", "")]:
+            asked = words(name) + words(label) + words(said)
+            intervals = dates("day") if kind == "D" else None
+            if kind in ("N", "K", ":"):
+                intervals = bounded_numbers(asked)
+            yield capture(
+                [*path, code] if code else path,
+                f"{label}: {said}" if said else label,
+                name=f"{name}.{code}" if code else name,
+                options=answers,
+                categories=other,
+                intervals=intervals,
+                universe=universe,
+            )
+
+
+def _lss_rows(root: Any) -> list[SheetRow]:
+    """Return the parts of an ``.lss`` file as rows of the tab-separated export."""
+    tables: dict[str, list[dict[str, str]]] = {}
+    for section in root:
+        rows = (row for held in children(section, "rows") for row in children(held, "row"))
+        tables[local_name(section)] = [
+            {local_name(cell): (cell.text or "").strip() for cell in row} for row in rows
+        ]
+
+    def texts(table: str, key: str) -> dict[str, dict[str, str]]:
+        """Return the texts of newer files, which stand apart, in the first language."""
+        found: dict[str, dict[str, str]] = {}
+        for row in tables.get(table, []):
+            found.setdefault(row.get(key, ""), row)
+        return found
+
+    questions, answers = texts("question_l10ns", "qid"), texts("answer_l10ns", "aid")
+    groups = {row.get("gid"): row for row in tables.get("groups", [])}
+    group_texts = texts("group_l10ns", "gid")
+    parts: dict[str, list[tuple[int, dict[str, str]]]] = defaultdict(list)
+    for table, what in _PARTS.items():
+        for row in tables.get(table, []):
+            home = row.get("parent_qid" if what == "SQ" else "qid", "")
+            said = answers.get(row.get("aid", "")) if what == "A" else questions.get(row["qid"])
+            text = (said or {}).get("answer" if what == "A" else "question") or row.get(
+                "answer" if what == "A" else "question", ""
+            )
+            order = row.get("sortorder" if what == "A" else "question_order", "0")
+            code = row.get("code" if what == "A" else "title", "")
+            cells = {"class": what, "name": code, "text": text}
+            parts[home].append((int(order) if order.isdecimal() else 0, cells))
+    found: list[dict[str, str]] = []
+    for row in tables.get("questions", []):
+        gid, qid = row.get("gid", ""), row.get("qid", "")
+        named = group_texts.get(gid, groups.get(gid, {})).get("group_name", "")
+        found.append({"class": "G", "name": named})
+        text = questions.get(qid, row).get("question", "")
+        told = {"name": row.get("title", ""), "text": text, "relevance": row.get("relevance", "")}
+        more = {"type/scale": row.get("type", ""), "other": row.get("other", "")}
+        found.append({"class": "Q", **told, **more})
+        found += [cells for _, cells in sorted(parts[qid], key=lambda part: part[0])]
+    return [SheetRow(number, cells) for number, cells in enumerate(found, 1)]

@@ -1,0 +1,383 @@
+"""Questionnaires: ONS eQ and SurveyJS (JSON), and plain ones in text, Markdown or CSV.
+
+In plain text a question is a numbered line, a line that ends in ``?`` or ``:``, or one before
+lines of answers (``( ) Male``, ``- [ ] White``, ``* never``). Boxes ``[ ]`` may be chosen together,
+round marks and bullets only one, unless the question says "all that apply".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from keyhole.environment.importers.bands import bounded_numbers, dates, usual_numbers
+from keyhole.environment.importers.dictionaries import plain_text
+from keyhole.environment.importers.fields import (
+    YES_NO,
+    capture,
+    captured_form,
+    split_choices,
+    titled,
+)
+from keyhole.environment.importers.opening import SheetRow, decoded_text, open_json, read_sheet
+from keyhole.environment.model import CapturedField, CapturedForm, Form, Intervals
+from keyhole.errors import FileError
+from keyhole.screening.identifiers import words
+
+_DEEPEST = 60
+_Asked = Iterator[CapturedField]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    """Return a text, that of its first language, or that with placeholders."""
+    if isinstance(value, Mapping):
+        told = (value[key] for key in ("text", "default", "en") if key in value)
+        value = next(told, next(iter(value.values()), ""))
+    return plain_text(str(value)) if isinstance(value, str | int | float) else ""
+
+
+def _number(value: Any) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if number and abs(value) < 1e15 else None
+
+
+# --- ONS eQ ------------------------------------------------------------------------------------
+
+_EQ_DATES: dict[str, Literal["day", "month", "year"]] = {
+    "Date": "day",
+    "MonthYearDate": "month",
+    "YearDate": "year",
+}
+_EQ_NUMBERS = ("Number", "Currency", "Percentage", "Unit", "Duration")
+
+
+def is_eq(document: Any) -> bool:
+    """Tell a questionnaire of the ONS by its keys."""
+    keys = _mapping(document).keys()
+    return "survey_id" in keys and bool({"sections", "groups"} & keys)
+
+
+def read_eq(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+    """Read an ONS electronic questionnaire; of the variants of a question the first counts."""
+    document, broken = open_json(path, encoding), list[str]()
+    seen: set[str] = set()
+    fields = [*_eq_fields(document, seen, broken, 0)]
+    return captured_form(Form(path.stem), fields, titled(_text(document.get("title"))), broken)
+
+
+def _eq_fields(node: Any, seen: set[str], broken: list[str], depth: int) -> _Asked:
+    """Look for questions wherever they stand: in blocks, variants, groups or sections."""
+    if depth > _DEEPEST:
+        broken.append(f"a question stands more than {_DEEPEST} deep")
+    elif isinstance(node, list):
+        for one in node:
+            yield from _eq_fields(one, seen, broken, depth + 1)
+    elif isinstance(node, Mapping) and isinstance(node.get("answers"), list) and "id" in node:
+        answers = _mappings(node["answers"])
+        for answer in answers:
+            name = _text(answer.get("id"))
+            if not name or name in seen:
+                continue
+            seen.add(name)
+            said = [_text(node.get("title"))]
+            if len(answers) > 1 or not said[0]:
+                said.append(_text(answer.get("label")))
+            try:
+                yield from _eq_answer(answer, name, ": ".join(filter(None, said)))
+            except ValueError as error:
+                broken.append(f"answer {name!r}: {error}")
+    elif isinstance(node, Mapping):
+        for key, one in node.items():
+            if key not in ("routing_rules", "skip_conditions", "when", "placeholders"):
+                yield from _eq_fields(one, seen, broken, depth + 1)
+
+
+def _eq_answer(answer: Mapping[str, Any], name: str, label: str) -> _Asked:
+    kind, asked = answer.get("type"), words(name) + words(label)
+    path = [name.removesuffix("-answer")]
+    options = [
+        (_text(one.get("value")) or _text(one.get("label")), _text(one.get("label")))
+        for one in _mappings(answer.get("options"))
+    ]
+    if options and kind == "Checkbox" and len(options) > 1:
+        yield from split_choices(path, label, options, name=name)
+        return
+    intervals: Intervals | None = None
+    if kind in _EQ_DATES:
+        intervals = dates(_EQ_DATES[kind])
+    elif kind in _EQ_NUMBERS:
+        low, high = (_number(_mapping(answer.get(k)).get("value")) for k in ("minimum", "maximum"))
+        intervals = bounded_numbers(asked, low, high)
+    elif kind in ("Radio", "Checkbox", "Dropdown", "Relationship") and not options:
+        raise ValueError("it has no options")
+    telling = "phone" if kind == "MobileNumber" else "address" if kind == "Address" else None
+    more: Any = {"options": options, "intervals": intervals}
+    yield capture(path, label, name=name, identifier=telling, **more)
+
+
+# --- SurveyJS ----------------------------------------------------------------------------------
+
+_ONE_OF = ("radiogroup", "dropdown", "imagepicker", "buttongroup")
+_SEVERAL = ("checkbox", "tagbox", "ranking")
+_SHOWN_ONLY = ("html", "image", "expression", "file", "signaturepad")
+_INPUTS = {"date": "day", "datetime": "day", "datetime-local": "day", "month": "month"}
+
+
+def is_surveyjs(document: Any) -> bool:
+    """Tell a survey of SurveyJS by its pages of elements."""
+    parts = _mapping(document).get("pages", _mapping(document).get("elements"))
+    return any("elements" in one or ("type" in one and "name" in one) for one in _mappings(parts))
+
+
+def read_surveyjs(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+    """Read a SurveyJS survey."""
+    document, broken = open_json(path, encoding), list[str]()
+    fields = [*_js_fields(document, [], broken)]
+    return captured_form(Form(path.stem), fields, titled(_text(document.get("title"))), broken)
+
+
+def _js_fields(node: Mapping[str, Any], path: list[str], broken: list[str]) -> _Asked:
+    if len(path) > _DEEPEST:
+        broken.append(f"a panel stands more than {_DEEPEST} deep")
+        return
+    for page in _mappings(node.get("pages")):
+        yield from _js_fields(page, path, broken)
+    for one in _mappings(node.get("elements", node.get("templateElements"))):
+        kind, name = one.get("type"), _text(one.get("name"))
+        if kind in ("panel", "paneldynamic"):
+            yield from _js_fields(one, [*path, name or "panel"], broken)
+        elif not name or not isinstance(kind, str):
+            broken.append("an element has no name or no type")
+        elif kind not in _SHOWN_ONLY:
+            yield from _js_question(one, kind, [*path, name], broken)
+
+
+def _js_options(listed: Any) -> list[tuple[str, str]]:
+    found = []
+    for one in listed if isinstance(listed, list) else ():
+        value = _text(one.get("value")) if isinstance(one, Mapping) else _text(one)
+        label = _text(one.get("text")) if isinstance(one, Mapping) else value
+        found.append((value or label, label))
+    return [one for one in found if one[0]]
+
+
+def _js_question(one: Mapping[str, Any], kind: str, path: list[str], broken: list[str]) -> _Asked:
+    label, name = _text(one.get("title")), ".".join(path)
+    universe = _text(one.get("visibleIf"))
+    options = _js_options(one.get("choices"))
+    if one.get("hasOther") or one.get("showOtherItem"):
+        options.append(("other", "Other"))
+    if kind in (*_ONE_OF, *_SEVERAL) and not options:
+        if "choicesByUrl" in one:
+            yield capture(path, label, universe=universe)
+        else:
+            broken.append(f"question {name!r} has no choices")
+    elif kind in _SEVERAL:
+        yield from split_choices(path, label, options, universe)
+    elif kind in _ONE_OF:
+        yield capture(path, label, options=options, universe=universe)
+    elif kind == "boolean":
+        yield capture(path, label, categories=YES_NO, universe=universe)
+    elif kind == "rating":
+        low, high = _number(one.get("rateMin")) or 1, _number(one.get("rateMax")) or 5
+        yield capture(path, label, intervals=bounded_numbers((), low, high), universe=universe)
+    elif kind in ("matrix", "multipletext", "matrixdropdown", "matrixdynamic"):
+        yield from _js_parts(one, kind, path, label, broken)
+    else:
+        written = _text(one.get("inputType"))
+        yield _written(path, label, written, universe, one)
+
+
+def _js_parts(
+    one: Mapping[str, Any], kind: str, path: list[str], label: str, broken: list[str]
+) -> _Asked:
+    """Read the rows of a matrix, its columns, or the items of several texts."""
+    said = f"{label}: " if label else ""
+    if kind == "matrix":
+        options = _js_options(one.get("columns"))
+        for code, row in _js_options(one.get("rows")):
+            yield capture([*path, code], f"{said}{row or code}", options=options)
+        return
+    for part in _mappings(one.get("items" if kind == "multipletext" else "columns")):
+        name = _text(part.get("name"))
+        if not name:
+            broken.append(f"a part of {'.'.join(path)!r} has no name")
+            continue
+        told = f"{said}{_text(part.get('title')) or name}"
+        listed = part.get("choices", one.get("choices") if kind != "multipletext" else None)
+        given = {**part, "title": told, "choices": listed}
+        cell = part.get("cellType", "dropdown" if listed else "text")
+        yield from _js_question(given, str(cell), [*path, name], broken)
+
+
+def _written(
+    path: Sequence[str], label: str, kind: str, universe: str, one: Mapping[str, Any]
+) -> CapturedField:
+    """Read a question with a written answer, by its kind of input."""
+    intervals: Intervals | None = None
+    if kind in _INPUTS:
+        intervals = dates(_INPUTS[kind])  # type: ignore[arg-type]
+    elif kind in ("number", "range"):
+        asked = words(path[-1]) + words(label)
+        intervals = bounded_numbers(asked, _number(one.get("min")), _number(one.get("max")))
+    telling = {"email": "email", "tel": "phone"}.get(kind)
+    return capture(path, label, intervals=intervals, universe=universe, identifier=telling)
+
+
+# --- plain text and Markdown -------------------------------------------------------------------
+
+_NUMBERED = re.compile(r"(?:q(?:uestion)?\s*)?\d{1,3}[a-z]?\s*[.):]\s+|q\d{1,3}[.:)]?\s+", re.I)
+_ANSWER = re.compile(
+    r"(?:[-*+•]\s+)?(\(\s*\)|\[\s*\]|[○◯☐□❏◻]|[-*+•])\s+|([a-z]|\d{1,2})\)\s+", re.I
+)
+_INLINE = re.compile(r"\s*(\(\s*\)|\[\s*\]|[○◯☐□❏◻])\s*")
+_BOXES = frozenset("[☐□❏◻")
+_ALL = re.compile(r"all that apply|more than one|select all|check all|one or more", re.I)
+_BLANK = re.compile(r"_{3,}|\.{4,}|…{2,}|\|__")
+_HINT = re.compile(r"dd|mm/|yyyy|\bdate\b|birthday", re.I)
+_COUNTED = re.compile(r"how (many|much|old)|number of|\bage\b|\bin (years|months|dollars)\b", re.I)
+_MARKUP = re.compile(r"[*_`]{2,}|^>\s*")
+
+
+def read_plain(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+    """Read a questionnaire from text or Markdown."""
+    fields: list[CapturedField] = []
+    section = question = title = ""
+    marks: list[str] = []
+    options: list[str] = []
+
+    def end() -> None:
+        if question:
+            fields.extend(_plain_fields(section, question, marks, options, len(fields) + 1))
+        marks.clear()
+        options.clear()
+
+    for raw in decoded_text(path, encoding).splitlines():
+        line = _MARKUP.sub("", raw.strip()).strip()
+        if heading := re.fullmatch(r"#+\s+(.*?)#*", line):
+            end()
+            told = heading[1].strip()
+            if _is_question(told):
+                question = told
+            else:
+                question, section, title = "", told, title or told
+        elif question and _is_answer(line) and (answer := _ANSWER.match(line)):
+            marks.append((answer[1] or "(")[0])
+            options.append(_BLANK.sub("", line[answer.end() :]).strip(" :"))
+        elif _is_question(line):
+            end()
+            question, *parts = _INLINE.split(line)  # "Sex: ( ) Male ( ) Female"
+            marks, options = [mark[0] for mark in parts[::2]], parts[1::2]
+        elif not line and options:
+            end()
+            question = ""
+    end()
+    if not fields:
+        raise FileError(
+            f"{path.name!r} must hold questions: numbered lines, or lines that end in '?' or ':'. "
+            f"Got none instead."
+        )
+    return captured_form(Form(path.stem), fields, titled(title if title != section else ""))
+
+
+def _is_question(line: str) -> bool:
+    asked = line.rstrip(" _.…")
+    inline = len(parts := _INLINE.split(line)) > 2 and parts[0].strip("-*+• ")
+    blank = asked and _BLANK.search(line)
+    return bool(_NUMBERED.match(line) or asked.endswith(("?", ":")) or inline or blank)
+
+
+def _is_answer(line: str) -> bool:
+    """Tell lines of answers: those with a box, and bullets that do not ask."""
+    found = _ANSWER.match(line)
+    boxed = found and found[1] and found[1] not in "-*+•"
+    return bool(boxed or (found and not _is_question(line)))
+
+
+def _plain_fields(
+    section: str, question: str, marks: Sequence[str], options: Sequence[str], number: int
+) -> Iterable[CapturedField]:
+    numbered = _NUMBERED.match(question)
+    label = _BLANK.sub("", question[numbered.end() :] if numbered else question).strip(" :")
+    name = f"q{number}"
+    path = [part for part in (section, name) if part]
+    listed = [(one, one) for one in options if one]
+    if listed and (_ALL.search(question) or (marks and marks[0] in _BOXES and len(listed) > 2)):
+        return split_choices(path, label, listed, name=name)
+    if {one.lower() for one, _ in listed} == {"yes", "no"}:
+        return [capture(path, label, name=name, categories=YES_NO)]
+    intervals = None if listed else _guessed(question, label)
+    return [capture(path, label, name=name, options=listed, intervals=intervals)]
+
+
+def _guessed(hint: str, label: str) -> Intervals | None:
+    """Tell from its words whether a written answer is a date or a number."""
+    if _HINT.search(hint):
+        return dates("day")
+    return usual_numbers(words(label)) if _COUNTED.search(hint) else None
+
+
+# --- CSV ---------------------------------------------------------------------------------------
+
+_HEADINGS = {
+    "name": ("name", "variable", "variable name", "id", "question id", "item", "code"),
+    "label": ("question", "question text", "text", "label", "wording", "description"),
+    "answers": ("answers", "options", "choices", "response options", "responses", "answer options"),
+    "kind": ("type", "answer type", "format"),
+    "section": ("section", "page", "group", "topic"),
+}
+
+
+def _headings(columns: Iterable[str]) -> dict[str, str]:
+    known = set(columns)
+    found = (
+        (what, next((n for n in names if n in known), "")) for what, names in _HEADINGS.items()
+    )
+    return {what: name for what, name in found if name}
+
+
+def is_listed(columns: frozenset[str]) -> bool:
+    """Tell a list of questions by the names of its columns."""
+    found = _headings(columns)
+    return "label" in found and bool({"answers", "kind"} & found.keys())
+
+
+def read_listed(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+    """Read a list of questions, a row each, from CSV or a sheet."""
+    rows = read_sheet(path, encoding)
+    named, broken = _headings(rows[0].cells), list[str]()
+    fields = [one for row in rows for one in _listed_fields(row, named, broken)]
+    return captured_form(Form(path.stem), fields, (), broken)
+
+
+def _listed_fields(row: SheetRow, named: Mapping[str, str], broken: list[str]) -> _Asked:
+    told = {what: row[column] for what, column in named.items()}
+    label, kind = told["label"], told.get("kind", "").lower()
+    name = told.get("name") or f"q{row.number - 1}"
+    if not label and "name" not in told:
+        broken.append(f"row {row.number}: the question is empty")
+        return
+    path = [part for part in (told.get("section", ""), name) if part]
+    texts = [one.strip() for one in re.split(r"[;|\n]", told.get("answers", "")) if one.strip()]
+    parts = [re.match(r"(-?\w{1,4})\s*(?:=|:|\)|\s-)\s+?(.+)", one) for one in texts]
+    options = [(m[1], m[2].strip()) if m else (o, o) for m, o in zip(parts, texts, strict=True)]
+    if options and (re.search("check|multi|several", kind) or _ALL.search(label)):
+        yield from split_choices(path, label, options, name=name)
+    elif {label.lower() for _, label in options} == {"yes", "no"} or kind in ("boolean", "yes/no"):
+        yield capture(path, label, name=name, categories=YES_NO)
+    else:
+        hint = f"{label} {kind}"
+        intervals = usual_numbers(words(hint)) if re.search("number|int|numeric", kind) else None
+        if intervals is None and not options and kind not in ("text", "string"):
+            intervals = _guessed(hint, label)
+        yield capture(path, label, name=name, options=options, intervals=intervals)
