@@ -53,7 +53,7 @@ _COUNTS = frozenset(
     {"count", "number", "many", "times", "hours", "weeks", "days", "months", "years", "classes"}
 )
 _NO_YEARS = frozenset({"per", "school", "schooling", "grade", "education", "completed", "old"})
-_OLDEST, _MOST_COUNTED, _RICHEST = 121, 101, 10_000_000
+_OLDEST, _MOST_COUNTED = 121, 101
 
 
 @dataclass(frozen=True, slots=True)
