@@ -241,8 +241,7 @@ def attributes(
         float, Option("Cells where a value gains more (β) than this fall short.", above=0)
     ] = 1.0,
     tolerance: Annotated[
-        float,
-        Option("Numbers within this many standard deviations count as learnt.", above=0),
+        float, Option("Numbers within this many standard deviations count as learnt.", above=0)
     ] = 0.05,
     closest: Annotated[
         bool,

@@ -17,6 +17,7 @@ from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.exposure.regrouping import MISSING
 from keyhole.protection.tables.asked import NOISE
+from keyhole.results import share
 from keyhole.reviews.count_sheets import Count, CountSheet, IfExact
 from keyhole.reviews.settings import counts_published
 
@@ -224,7 +225,7 @@ def _exposure(
         return (uniques, risky, cells), ["", "", ""]
     cr: object = sheet.rate(cells, size)
     if part.missing == "wildcard":  # no number of cells is behind it
-        cr = IfExact([uniques], f"{part.cr:.4f}")
+        cr = IfExact([uniques], share(part.cr))
     return (uniques, risky, cells), [uniques, sheet.rate(risky, size), cr]
 
 
