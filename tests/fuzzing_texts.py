@@ -23,10 +23,9 @@ from keyhole.core.options import parameters_of
 from keyhole.core.verbs import verb_named
 from keyhole.environment import importers
 from keyhole.environment.adding.importing import import_files
-from keyhole.environment.key_verbs import find_key
+from keyhole.environment.exchange import read_place
 from keyhole.environment.kinds import KINDS
-from keyhole.environment.opening import read_place
-from keyhole.environment.store_verbs import export_environment, init_store
+from keyhole.environment.verbs import export_environment, find_key, init_store
 from keyhole.protection.methods import METHODS
 from keyhole.reviews import runner
 from keyhole.reviews.schema import SECTIONS, TOP

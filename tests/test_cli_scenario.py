@@ -9,8 +9,7 @@ import pytest
 import keyhole
 from keyhole.cli.main import run
 from keyhole.data.examples import veterans
-from keyhole.environment.example import example_environment
-from keyhole.environment.exchange import write_environment
+from keyhole.environment.exchange import example_environment, write_environment
 from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.store import open_store
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.example import example_environment
+from keyhole.environment.exchange import example_environment
 from keyhole.environment.model import (
     Category,
     CategoryMap,
@@ -19,9 +19,13 @@ from keyhole.environment.model import (
     Form,
     Intervals,
 )
-from keyhole.environment.pictures.charts import prevalence, prevalence_chart
-from keyhole.environment.pictures.drawing import draw_graph
-from keyhole.environment.pictures.layers import lay_out, reduce_edges
+from keyhole.environment.pictures import (
+    draw_graph,
+    lay_out,
+    prevalence,
+    prevalence_chart,
+    reduce_edges,
+)
 from keyhole.errors import InputError
 
 SVG = "{http://www.w3.org/2000/svg}"

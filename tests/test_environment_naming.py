@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.codings.naming import CodingName, is_coding_name, next_name, parse_name
+from keyhole.environment.codings.categories import CodingName, is_coding_name, next_name, parse_name
 from keyhole.errors import InputError
 
 

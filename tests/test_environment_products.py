@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import canonical, meet, refines
-from keyhole.environment.mapping.holdings import TargetColumn, held_by
+from keyhole.environment.mapping.keys import TargetColumn, held_by
 from keyhole.environment.mapping.mapping import map_class, map_pair
 from keyhole.environment.mapping.public import combine_keys, map_public
 from keyhole.environment.model import (

@@ -14,7 +14,7 @@ from keyhole.data.examples import veterans, veterans_sample
 from keyhole.data.microdata import Microdata
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.example import example_environment
+from keyhole.environment.exchange import example_environment
 from keyhole.environment.importers import capture_microdata
 from keyhole.environment.model import (
     Category,
@@ -27,8 +27,12 @@ from keyhole.environment.model import (
     Intervals,
     Target,
 )
-from keyhole.environment.scenarios.positions import column_positions, level_positions
-from keyhole.environment.scenarios.recoding import scenario_key, scenario_mapping
+from keyhole.environment.scenarios.recoding import (
+    column_positions,
+    level_positions,
+    scenario_key,
+    scenario_mapping,
+)
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
 from keyhole.errors import ColumnError, InputError
 

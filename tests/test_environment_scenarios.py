@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,14 +13,7 @@ from hypothesis import strategies as st
 import keyhole
 from keyhole.data.examples import veterans, veterans_sample
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.example import example_environment
-from keyhole.environment.exchange import environment_to_json, from_json
-from keyhole.environment.scenarios.files import (
-    read_scenarios,
-    scenario_from_dict,
-    scenario_to_toml,
-    scenarios_from_dict,
-)
+from keyhole.environment.exchange import environment_to_json, example_environment, from_json
 from keyhole.environment.scenarios.identification import p_identification
 from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.scenarios.scenarios import (
@@ -29,6 +23,10 @@ from keyhole.environment.scenarios.scenarios import (
     RestrictedStage,
     Scenario,
     preset,
+    read_scenarios,
+    scenario_from_dict,
+    scenario_to_toml,
+    scenarios_from_dict,
 )
 from keyhole.errors import FileError, InputError, OptionError
 from keyhole.exposure.scenarios import compare_scenarios
@@ -226,6 +224,24 @@ def test_p_identification_takes_the_conditional_part_from_an_exposure(data):
     assert "not estimable" in without.summary()
     with pytest.raises(OptionError, match="figure must be one of 'guess'"):
         p_identification(FRIEND, exposure, figure="confirmed")
+
+
+def test_coverage_and_divergence_change_figures_of_the_exposure_only(data):
+    exposure = keyhole.risk(data, keys=["sex", "age", "homstate"])
+    argued = replace(FRIEND, coverage=(0.5, 0.75), divergence=(0.1, 0.2), reasons=("a survey",))
+    low, high = p_identification(FRIEND, exposure).conditional
+    found = p_identification(argued, exposure)
+    assert found.conditional == pytest.approx((low * 0.5 * 0.8, high * 0.75 * 0.9))
+    assert found.to_dict()["coverage"] == [0.5, 0.75]
+    assert "a coverage of 0.5 to 0.75" in found.summary()
+    assert "Divergence: 0.1 to 0.2." in argued.tables()[0].notes
+    assert p_identification(argued, 0.5).conditional == (0.5, 0.5)
+    again = scenarios_from_dict(tomllib.loads(scenario_to_toml(argued))["scenario"])
+    assert again == (argued,)
+    with pytest.raises(InputError, match="coverage below 1 must be argued"):
+        Scenario("x", columns=["a"], coverage=0.5)
+    with pytest.raises(InputError, match="divergence must be a number from 0 to 1"):
+        Scenario("x", columns=["a"], divergence=2)
 
 
 def test_p_identification_takes_the_conditional_part_from_a_study():

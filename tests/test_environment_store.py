@@ -92,6 +92,7 @@ WORLD = Environment(
         Source(
             *("Register", "informal", "observed", "voluntary", "all", 4, 3, 2, DAY),
             (Field("age", coding="AG4.001"),),
+            *("web searching", "Free to use.", "a name, a town", "2026", "veterans"),
         ),
     ),
     targets=(Target("acs", DAY, (Field("ESR", coding="ES3.001", use="sensitive"),)),),
@@ -107,6 +108,8 @@ WORLD = Environment(
             public=PublicStage(7, ("observed", "secondary")),
             columns={"ESR": "ES2.101", "AGEP": ""},
             p_attempt=(0.125, 0.5),
+            coverage=(0.5, 0.75),
+            divergence=(0.125, 0.25),
             reasons=("few know of it", "it is forbidden"),
             example=True,
         ),

@@ -426,7 +426,7 @@ def test_every_refusal_is_foreseen():
 
 
 def test_nothing_heavy_is_loaded_before_it_is_used():
-    code = "import sys, keyhole.environment.opening; print('sqlalchemy' in sys.modules)"
+    code = "import sys, keyhole.environment.exchange; print('sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

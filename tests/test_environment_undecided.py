@@ -14,7 +14,7 @@ from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.importers import capture_microdata
 from keyhole.environment.importers.microdata import ColumnLabels
 from keyhole.environment.mapping.mapping import map_class
-from keyhole.environment.mapping.waiting import waiting
+from keyhole.environment.mapping.undecided import waiting
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,

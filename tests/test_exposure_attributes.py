@@ -539,7 +539,7 @@ def test_risk_tells_homogeneous_cells_and_their_levels_beside_rp(frame, cutoff):
 
 def test_scenarios_say_what_would_be_learnt_on_each_key():
     from keyhole.data.examples import veterans_sample
-    from keyhole.environment.example import example_environment
+    from keyhole.environment.exchange import example_environment
     from keyhole.environment.scenarios.recoding import scenario_key
 
     data, environment = veterans_sample(500), example_environment()

@@ -8,7 +8,7 @@ import pytest
 import keyhole
 from keyhole.core.verbs import imported
 from keyhole.data.examples import veterans_sample
-from keyhole.environment.example import example_environment
+from keyhole.environment.exchange import example_environment
 from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.exposure.loglinear import population_uniques
 from keyhole.exposure.scenarios import compare_scenarios

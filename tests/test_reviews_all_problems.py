@@ -5,8 +5,7 @@ from tests.whole_review import review_in
 
 import keyhole
 from keyhole.data.examples import veterans
-from keyhole.environment.example import example_environment
-from keyhole.environment.exchange import write_environment
+from keyhole.environment.exchange import example_environment, write_environment
 from keyhole.errors import InputError
 
 # Each line with a fault ends with what must be told of it there.

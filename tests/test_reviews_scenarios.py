@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import keyhole
 from keyhole.charts import percentage
 from keyhole.data.examples import veterans, veterans_sample
-from keyhole.environment.example import example_environment
-from keyhole.environment.exchange import write_environment
+from keyhole.environment.exchange import example_environment, write_environment
 from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.store import open_store
 from keyhole.errors import InputError

@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 
 import keyhole
 from keyhole.cli.main import app
-from keyhole.environment.scenarios.files import scenario_from_dict
 from keyhole.environment.scenarios.scenarios import (
     POINTS,
     PRESETS,
     PublicStage,
     RestrictedStage,
     Scenario,
+    scenario_from_dict,
 )
 from keyhole.reviews.checks import read_review
 from keyhole.workbench import editing

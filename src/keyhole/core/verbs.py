@@ -81,7 +81,7 @@ def _part(path: str, summary: str, example: str, picture: bool = False, **facts:
 
 _ENVIRONMENT = (
     _part(
-        "store_verbs.init_store",
+        "verbs.init_store",
         "Make a store, empty or with something to begin with.",
         "init --store ENV.db --example",
     ),
@@ -91,7 +91,7 @@ _ENVIRONMENT = (
         "import --store ENV.db form.json --sector banking",
     ),
     _part(
-        "store_verbs.export_environment",
+        "verbs.export_environment",
         "Write the whole environment as one JSON file, or its forms as a table.",
         "export --store ENV.db ENV.json",
         returns=False,
@@ -109,12 +109,12 @@ _ENVIRONMENT = (
         instead="toml",
     ),
     _part(
-        "store_verbs.tie",
+        "verbs.tie",
         "Say by hand how the categories of two codings go together, and show their join.",
         "tie --store ENV.db AG5.001 AG7.001 pairs.toml",
     ),
     _part(
-        "store_verbs.remove_thing",
+        "verbs.remove_thing",
         "Remove a thing from the store, unless something uses it.",
         "remove --store ENV.db form 'Membership form'",
     ),
@@ -125,27 +125,27 @@ _ENVIRONMENT = (
     ),
     _part("listing.history", "List who changed what, and when.", "history --store ENV.db"),
     _part(
-        "mapping.waiting.waiting",
+        "mapping.undecided.waiting",
         "List the fields of all forms that wait for a decision, one line for the same text.",
         "waiting --store ENV.db --target FILE",
     ),
     _part(
-        "key_verbs.map_target",
+        "verbs.map_target",
         "Find the key variables of a target that forms or public sources hold.",
         "map --store ENV.db --target FILE --sector banking",
     ),
     _part(
-        "key_verbs.find_join",
+        "verbs.find_join",
         "Find the finest coding to which two codings both lead.",
         "join --store ENV.db AG5.001 AG7.001",
     ),
     _part(
-        "coding_ladder.coding_ladder",
+        "verbs.coding_ladder",
         "List where the categories of a coding fall in coarser ones.",
         "ladder --store ENV.db GE54.001 --out states.csv",
     ),
     _part(
-        "key_verbs.find_key",
+        "verbs.find_key",
         "Find the key of a scenario, and recode the target's file to it.",
         "key --store ENV.db journalist --target FILE",
     ),
@@ -156,9 +156,14 @@ _ENVIRONMENT = (
     ),
     _part(
         "mapping.trends.trend",
-        "Count, for each year, the share of its forms that ask each construct and coding.",
+        "Count, for each year, the share of its forms or sources that ask each construct.",
         "trend --store ENV.db --sector banking",
         picture=True,
+    ),
+    _part(
+        "mapping.trends.matrix",
+        "Count constructs on which two classes of forms can be linked, or list forms by coding.",
+        "matrix --store ENV.db --by sector",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""A whole environment as one JSON file, which reads back as the same environment.
+"""Environments where they are kept: a JSON file that reads back as the same, or a store.
 
 Equal environments give the same bytes: things are sorted by name and stand on a line each, so
 that two files can be compared line by line.
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from keyhole.core.files import write_whole
 from keyhole.core.names import shown
+from keyhole.core.options import Problem
 from keyhole.core.toml import open_utf8
 from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import Environment
@@ -19,7 +22,10 @@ from keyhole.environment.parsing import parse_json
 from keyhole.environment.plain import decode, encode_thing
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none
-from keyhole.errors import FileError, InputError
+from keyhole.errors import FileError, InputError, OptionError
+
+if TYPE_CHECKING:
+    from keyhole.environment.store import Store
 
 SCHEMA = 2
 _MARK = "keyhole_environment"
@@ -97,22 +103,7 @@ def from_json(text: str, *, name: str = "environment") -> Environment:
 def write_environment(
     environment: Environment, path: str | os.PathLike[str], *, force: bool = False
 ) -> Path:
-    """Write an environment as one JSON file, whole or not at all.
-
-    Parameters
-    ----------
-    environment
-        What is written.
-    path
-        The file to be written.
-    force
-        Replace the file if it exists.
-
-    Returns
-    -------
-    Path
-        The file that was written.
-    """
+    """Write an environment as one JSON file, whole or not at all; `force` replaces a file."""
     content = environment_to_json(environment).encode()
     with write_whole(path, force=force) as temporary:
         temporary.write_bytes(content)
@@ -122,3 +113,75 @@ def write_environment(
 def read_environment(path: str | os.PathLike[str]) -> Environment:
     """Read an environment that `write_environment` wrote, or say all that is wrong with it."""
     return from_json(open_utf8(path, "Export the environment anew."), name=Path(path).name)
+
+
+@cache
+def example_environment() -> Environment:
+    """Return an example environment, matched to the example world of veterans.
+
+    Fifteen forms in five sectors, twenty constructs, eight public sources, a target that describes
+    the columns of `keyhole.data.examples.veterans`, and scenarios. Nothing in it was collected; its
+    codings were written by us in the manner of American forms, not copied from any.
+
+    Examples
+    --------
+    >>> environment = example_environment()
+    >>> len(environment.forms), len({form.sector for form in environment.forms})
+    (15, 5)
+    >>> [scenario.name for scenario in environment.scenarios if not scenario.restricted]
+    ['journalist', 'nosy neighbour']
+    """
+    return read_environment(Path(__file__).with_name("example.json"))
+
+
+def is_exported(place: str | os.PathLike[str]) -> bool:
+    """Tell whether a place is an exported environment, which is read and never written.
+
+    Examples
+    --------
+    >>> is_exported("env.json"), is_exported("env.db"), is_exported("postgresql://host/a.json")
+    (True, False, False)
+    """
+    text = os.fspath(place)
+    return "://" not in text and Path(text).suffix.lower() == ".json"
+
+
+def read_place(place: Any) -> Environment:
+    """Read an environment from a ``.json`` file, an SQLite file or a PostgreSQL URL.
+
+    Nothing is changed there. An environment is its own place, and so is its graph.
+    """
+    if not isinstance(place, str | os.PathLike):
+        held: Environment = getattr(place, "environment", place)
+        return held
+    if is_exported(place):
+        return read_environment(place)
+    from keyhole.environment.store import open_store
+
+    return open_store(place, writing=False).read().environment
+
+
+def open_writing(place: str | os.PathLike[str], *, create: bool = False) -> Store:
+    """Open a store to be written; what is exported is only read."""
+    from keyhole.environment.store import open_store
+
+    if not isinstance(place, str | os.PathLike):
+        template = "{store} must be the place of a store, to be written to. Got an environment."
+        raise OptionError(Problem(template))
+    if is_exported(place):
+        template = (
+            "{0!r} is an exported environment, which is only read. Make a store of it first: "
+            "`keyhole environment init` with {from_}."
+        )
+        raise OptionError(Problem(template, os.fspath(place)))
+    return open_store(place, create=create)
+
+
+def current_user() -> str:
+    """Return who is working, for the history of a store."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # nobody has this number here
+        return "unknown"

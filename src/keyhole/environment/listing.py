@@ -16,17 +16,14 @@ from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Option, Problem, bind, documented
 from keyhole.core.shared import ForceOption
 from keyhole.core.tables import Table
-from keyhole.environment.codings.categories import codes_of, kinds_of, labels_of, size_of
-from keyhole.environment.codings.naming import parse_name
+from keyhole.environment.codings.categories import KINDS, Node, parse_name, size_of
+from keyhole.environment.exchange import is_exported, read_place
 from keyhole.environment.kinds import entities
 from keyhole.environment.mapping.public import resource_band, resource_index
 from keyhole.environment.model import Coding, Construct, Environment, Field, Form, Source, Target
-from keyhole.environment.opening import is_exported, read_place
-from keyhole.environment.options import StoreFile, StorePlace
-from keyhole.environment.outcome import written
+from keyhole.environment.options import StoreFile, StorePlace, written
 from keyhole.environment.plain import encode_thing
-from keyhole.environment.scenarios.files import scenario_to_toml
-from keyhole.environment.scenarios.scenarios import Scenario
+from keyhole.environment.scenarios.scenarios import Scenario, scenario_to_toml
 from keyhole.environment.wording import short
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result
@@ -86,7 +83,7 @@ class Listing(Result):
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw which share of each sector's forms asks each construct."""
-        from keyhole.environment.pictures.charts import prevalence_chart
+        from keyhole.environment.pictures import prevalence_chart
 
         return prevalence_chart(self.environment or Environment())
 
@@ -151,7 +148,10 @@ def list_environment(
     return Listing(what, columns, tuple(rows(environment)), environment)
 
 
-def _overview(environment: Environment) -> Iterable[tuple[str, int]]:
+_Row = tuple[str | int, ...]
+
+
+def _overview(environment: Environment) -> Iterable[_Row]:
     for what in LISTED:
         yield what, len(getattr(environment, what))
     names = ("fields of forms", "- with a coding", "- direct identifiers")
@@ -159,30 +159,32 @@ def _overview(environment: Environment) -> Iterable[tuple[str, int]]:
     yield from zip(names, _counts(fields), strict=True)
 
 
-_Row = tuple[str | int, ...]
+def _askers(environment: Environment, of: Callable[[str], str]) -> Counter[str]:
+    """Count the forms that ask something: a coding, or what a function makes of it."""
+    return Counter(
+        name
+        for form in environment.forms
+        for name in {of(f.coding) for f in form.fields if f.coding is not None}
+    )
 
 
 def _constructs(environment: Environment) -> Iterable[_Row]:
-    home = {coding.name: coding.construct for coding in environment.codings}
-    codings = Counter(home.values())
-    askers: Counter[str] = Counter()
-    for form in environment.forms:
-        askers.update({home[f.coding] for f in form.fields if f.coding in home})
+    home = {name: one.construct for one in environment.codings for name in (one.name, *one.aliases)}
+    codings = Counter(one.construct for one in environment.codings)
+    askers = _askers(environment, lambda name: home.get(name, ""))
     for part in environment.constructs:
         yield part.letters, part.name, codings[part.letters], askers[part.letters]
 
 
 def _codings(environment: Environment) -> Iterable[_Row]:
-    askers = Counter(
-        name for form in environment.forms for name in {f.coding for f in form.fields if f.coding}
-    )
+    askers = _askers(environment, str)
     for one in environment.codings:
         sort = "free text" if one.open else "listed"
         if one.intervals is not None:
             sort = f"{one.intervals.scale}s"
         origin = "harmonised" if parse_name(one.name).harmonised else "captured"
         own = one.name, one.construct, size_of(one), sort, origin, one.label
-        yield *own, askers[one.name]
+        yield *own, sum(askers[name] for name in (one.name, *one.aliases))
 
 
 def _organisations(environment: Environment) -> Iterable[_Row]:
@@ -216,22 +218,17 @@ def _scenarios(environment: Environment) -> Iterable[_Row]:
     return ((one.name, one.motivation, one.attack_type) for one in environment.scenarios)
 
 
-_HELD = ("fields", "with a coding", "identifiers")
-LISTED: dict[str, tuple[tuple[str, ...], Callable[[Environment], Iterable[_Row]]]] = {
-    "constructs": (("construct", "name", "codings", "asked by"), _constructs),
-    "codings": (
-        ("coding", "construct", "categories", "of", "origin", "label", "asked by"),
-        _codings,
-    ),
-    "organisations": (("organisation", "sector", "forms"), _organisations),
-    "forms": (("form", "organisation", "sector", "purpose", "collected", *_HELD), _forms),
-    "sources": (
-        ("source", "type", "coverage", "resource index", "resources needed", "fields"),
-        _sources,
-    ),
-    "targets": (("target", "as of", *_HELD), _targets),
-    "scenarios": (("scenario", "motivation", "attack"), _scenarios),
+_HELD = "fields|with a coding|identifiers"
+_LISTINGS: dict[str, tuple[str, Callable[[Environment], Iterable[_Row]]]] = {
+    "constructs": ("construct|name|codings|asked by", _constructs),
+    "codings": ("coding|construct|categories|of|origin|label|asked by", _codings),
+    "organisations": ("organisation|sector|forms", _organisations),
+    "forms": (f"form|organisation|sector|purpose|collected|{_HELD}", _forms),
+    "sources": ("source|type|coverage|resource index|resources needed|fields", _sources),
+    "targets": (f"target|as of|{_HELD}", _targets),
+    "scenarios": ("scenario|motivation|attack", _scenarios),
 }
+LISTED = {what: (tuple(columns.split("|")), rows) for what, (columns, rows) in _LISTINGS.items()}
 """What can be listed, with its columns."""
 
 
@@ -287,7 +284,7 @@ def show(
         if kind != "construct" or Path(plot).suffix.lower() != ".svg":
             problem = "{plot} draws the codings of a construct: name its letters, and a .svg file."
             raise OptionError(Problem(problem))
-        from keyhole.environment.pictures.drawing import draw_graph
+        from keyhole.environment.pictures import draw_graph
 
         drawing = draw_graph(environment, title)
         with write_whole(plot, force=force) as temporary:
@@ -342,7 +339,9 @@ def _facts(title: str, entity: Any, names: Iterable[str]) -> Table:
 
 def _coding_tables(environment: Environment, coding: Coding) -> Iterable[Table]:
     yield _facts(f"Coding {coding.name}", coding, ("construct", "label", "universe"))
-    parts = list(zip(codes_of(coding), labels_of(coding), kinds_of(coding), strict=True))
+    node = Node(coding)
+    kinds = [KINDS[kind] for kind in node.kinds.tolist()]
+    parts = list(zip(node.codes, node.labels, kinds, strict=True))
     left = len(parts) - MOST_CATEGORIES
     notes = [f"{left:,} more categories are not shown."] if left > 0 else []
     rows = [[short(cell) for cell in part] for part in parts[:MOST_CATEGORIES]]
@@ -408,42 +407,31 @@ def changes_told(before: Mapping[str, Any] | None, after: Mapping[str, Any] | No
 
 
 def _told(
-    before: Mapping[str, Any], after: Mapping[str, Any], where: tuple[str, ...]
+    before: Any, after: Any, where: tuple[str, ...], attributes: bool = True
 ) -> Iterator[str]:
-    names = [*(n for n in after if n not in before), *before]
-    for name in names:
+    """Tell what changed attribute by attribute, and part by part where parts have names."""
+    first, second = (after, before) if attributes else (before, after)
+    for name in [*first, *(n for n in second if n not in first)]:
         old, new = before.get(name), after.get(name)
         if old == new or name == _ASKED:
             continue
         place = (*where, name.replace("_", " "))
+        words = ", ".join(map(short, place))
         keyed = _keyed(old), _keyed(new)
-        if keyed[0] is not None and keyed[1] is not None:
-            yield from _parts_told(keyed[0], keyed[1], place)
+        if not attributes and (name in before) != (name in after):
+            yield f"{words}: {'taken out' if name in before else 'put in'}"
+        elif not attributes and isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from _told(old, new, place)
+        elif attributes and keyed[0] is not None and keyed[1] is not None:
+            yield from _told(*keyed, place, attributes=False)
         else:
-            yield f"{', '.join(place)}: {_value(old)} → {_value(new)}"
-
-
-def _parts_told(
-    before: Mapping[str, Any], after: Mapping[str, Any], where: tuple[str, ...]
-) -> Iterator[str]:
-    for name in [*before, *(n for n in after if n not in before)]:
-        place = ", ".join((*where, short(name)))
-        if name not in after:
-            yield f"{place}: taken out"
-        elif name not in before:
-            yield f"{place}: put in"
-        elif isinstance(before[name], Mapping) and isinstance(after[name], Mapping):
-            yield from _told(before[name], after[name], (*where, short(name)))
-        elif before[name] != after[name]:
-            yield f"{place}: {_value(before[name])} → {_value(after[name])}"
+            yield f"{words}: {_value(old)} → {_value(new)}"
 
 
 def _keyed(value: Any) -> dict[str, Any] | None:
     """Return parts that have names by their names."""
-    if value is None:
-        return {}
-    if isinstance(value, Mapping):
-        return dict(value)
+    if value is None or isinstance(value, Mapping):
+        return dict(value or {})
     if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
         return None
     found = [next((str(one[n]) for n in _NAMES if n in one), "") for one in value]
@@ -455,6 +443,6 @@ def _keyed(value: Any) -> dict[str, Any] | None:
 def _value(value: Any) -> str:
     if value is None or value in ("", [], {}):
         return "nothing"
-    if isinstance(value, list | Mapping):
-        return short(in_words(value)) if len(value) <= 2 else f"{len(value):,} entries"
+    if isinstance(value, list | Mapping) and len(value) > 2:
+        return f"{len(value):,} entries"
     return short(in_words(value))

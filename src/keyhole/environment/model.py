@@ -45,7 +45,9 @@ class Intervals:
 
     Either ``edges`` (k + 1 rising numbers, or day ordinals for dates, make k intervals) or
     a regular partition: from ``start`` up to ``stop`` by ``step`` (a number; for dates
-    every ``unit``).
+    every ``unit``). Numbers without any of these are *exact*: as they are written, so that they
+    tell every interval. ``factor`` turns a number into the unit of its construct: 1/12 for ages
+    in months, 12 for dollars a month.
     """
 
     scale: Scale
@@ -54,6 +56,12 @@ class Intervals:
     stop: float = 0
     step: float = 0
     unit: Unit | None = None
+    factor: float = 1.0
+
+    @property
+    def exact(self) -> bool:
+        """Whether numbers are as exact as they are written."""
+        return self.scale == "number" and not self.edges and self.start == self.stop == self.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +165,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A data-capture form: what the database behind it holds, at the detail it is asked."""
+    """A data-capture form: what the database behind it holds, at the detail it is asked.
+
+    ``statement`` is what the form says of how the data are used; ``method`` which of the seven
+    methods of data environment analysis found it, with what that method needs: search parameters,
+    time frame, social group.
+    """
 
     name: str
     organisation: str = ""
@@ -175,7 +188,10 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A public source, typed and ranked as in the paper ("What is Public Data?", Tables 1-4)."""
+    """A public source, typed and ranked as in the paper ("What is Public Data?", Tables 1-4).
+
+    ``method`` to ``social_group`` say how it was found, as in `Form`.
+    """
 
     name: str
     formality: Literal["formal", "informal"] = "formal"
@@ -187,6 +203,11 @@ class Source:
     cost: int = 1
     collected: datetime.date | None = None
     fields: tuple[Field, ...] = ()
+    method: CollectionMethod = "public domain data harvesting"
+    statement: str = ""
+    search_parameters: str = ""
+    time_frame: str = ""
+    social_group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,19 @@
-"""Options that the verbs of the environment share, and the kinds of their values."""
+"""Options and outcomes that the verbs of the environment share, and the kinds of their values."""
 
 from __future__ import annotations
 
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
 from keyhole.core.kinds import File, Kind, Whole, split_words
+from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET
 from keyhole.core.options import Option
+from keyhole.core.tables import Table
+from keyhole.environment.model import CollectionMethod, Source
+from keyhole.results import Result
 
 
 def _listed(value: Any) -> list[Any]:
@@ -189,8 +193,6 @@ class SourceTypes(Kind):
 
     @staticmethod
     def _attributes() -> dict[str, str]:
-        from keyhole.environment.model import Source
-
         hints = get_type_hints(Source)
         names = ("formality", "origin", "compulsion")
         return {word: name for name in names for word in get_args(hints[name])}
@@ -246,7 +248,53 @@ AsOf = Annotated[
     datetime.date | str | None,
     Option("The day on which dates of birth are ages, as 2024-05-31.", kind=Day()),
 ]
+CAPTURE = ("method", "statement", "search_parameters", "time_frame", "social_group")
+"""How a form or source was found, by the seven methods of data environment analysis."""
+MethodOption = Annotated[
+    CollectionMethod,
+    Option("By which of the seven methods of data environment analysis it was found."),
+]
+StatementOption = Annotated[
+    str | None, Option("The data-use statement: what it says of how the data are used.")
+]
+SearchOption = Annotated[str | None, Option("What was searched for, and how.")]
+TimeFrameOption = Annotated[str | None, Option("The time frame of the search or study.")]
+GroupOption = Annotated[str | None, Option("The social group that was studied.")]
 Why = Annotated[
     bool,
     Option("Say of each key variable which forms, which way up, which categories merged."),
 ]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class VerbOutcome(Result):
+    """What a verb found, what it wrote, and tables and remarks that JSON does not have."""
+
+    found: Annotated[Any, SPREAD, WHEN_SET]
+    wrote: Annotated[tuple[str, ...], HIDDEN] = ()
+    why: Annotated[Table | None, HIDDEN] = None
+    remark: Annotated[str, HIDDEN] = ""
+
+    def tables(self) -> list[Table]:
+        """Return the tables of what was found, with the remark, and why it is so."""
+        if self.found is None:
+            return []
+        first, *rest = self.found.tables()
+        if self.remark:
+            first = replace(first, notes=[*first.notes, self.remark])
+        return [first, *rest, *([] if self.why is None else [self.why])]
+
+    def aside(self) -> str:
+        """Say what was written."""
+        return "\n".join(self.wrote)
+
+
+def written(what: str, path: str | os.PathLike[str]) -> str:
+    """Say where something was written.
+
+    Examples
+    --------
+    >>> written("store", "env.db")
+    'Wrote the store to env.db'
+    """
+    return f"Wrote the {what} to {os.fspath(path)}"

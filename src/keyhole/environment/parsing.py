@@ -13,14 +13,6 @@ from keyhole.core.names import repeated, shown
 from keyhole.errors import FileError
 
 
-class _RepeatedKeyError(ValueError):
-    """A key stands twice in one object."""
-
-
-class _NoNumberError(ValueError):
-    """NaN or an infinite number, which JSON does not have."""
-
-
 def parse_json(text: str, name: str) -> Any:
     """Read JSON in which each key of an object stands once; `name` is for messages.
 
@@ -31,12 +23,19 @@ def parse_json(text: str, name: str) -> Any:
     ...
     keyhole.errors.FileError: 'x.json': the key 'a' stands twice in an object. Keep one.
     """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            key = shown(repeated(name for name, _ in pairs)[0])
+            raise FileError(f"{name!r}: the key {key} stands twice in an object. Keep one.")
+        return found
+
+    def refuse(_: str) -> Any:
+        raise FileError(f"{name!r} has NaN or Infinity, which are not JSON. Take it out.")
+
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
-    except _RepeatedKeyError as error:
-        raise FileError(f"{name!r}: the key {error} stands twice in an object. Keep one.") from None
-    except _NoNumberError:
-        raise FileError(f"{name!r} has NaN or Infinity, which are not JSON. Take it out.") from None
+        return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
     except json.JSONDecodeError as error:
         raise FileError(
             f"{name!r} must be JSON. Got something else at line {error.lineno}, column "
@@ -46,14 +45,3 @@ def parse_json(text: str, name: str) -> Any:
         raise FileError(
             f"{name!r} is nested too deeply, or holds a number that is too long. Write it anew."
         ) from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise _RepeatedKeyError(shown(repeated(name for name, _ in pairs)[0]))
-    return found
-
-
-def _no_constant(_: str) -> Any:
-    raise _NoNumberError

@@ -17,13 +17,15 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from keyhole.core.names import shown
 
 Step = Callable[[Any, list[str]], Any]
+Shape = tuple[Step, Step]
+"""How values of one kind are written, and read."""
 _ABSENT = object()
 _LARGEST = 2**31 - 1
 _INFINITIES: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf}
@@ -43,8 +45,8 @@ def encode_thing(value: Any, problems: list[str]) -> Any:
     ['sector must be text. Got nothing instead.']
     """
     found: list[str] = []
-    kind: type = type(value)
-    plain = _record(kind).write(value, found)
+    kind: Any = type(value)
+    plain = _shape(kind)[0](value, found)
     problems += [problem.lstrip(".") for problem in found]
     return plain
 
@@ -58,14 +60,7 @@ def decode(kind: type, plain: Any, where: str, problems: list[str]) -> Any:
     >>> decode(Organisation, {"name": "Registry"}, "organisations[0]", [])
     Organisation(name='Registry', sector='')
     """
-    return _at(where, _record(kind).read, plain, problems)
-
-
-class _Shape(NamedTuple):
-    """How values of one kind are written, and read."""
-
-    write: Step
-    read: Step
+    return _at(where, _shape(kind)[1], plain, problems)
 
 
 def _at(where: str | int, step: Step, value: Any, problems: list[str]) -> Any:
@@ -79,7 +74,14 @@ def _at(where: str | int, step: Step, value: Any, problems: list[str]) -> Any:
 
 
 def _must_be(wanted: str, value: Any, problems: list[str]) -> Any:
-    problems.append(f" must be {wanted}. Got {_kind(value)} instead.")
+    """Describe a value by its kind, never by itself."""
+    names = {str: "text", bool: "true or false", dict: "an object", list: "a list"}
+    kind = names.get(type(value), f"a {type(value).__name__}")
+    if value is None:
+        kind = "nothing"
+    elif type(value) in (int, float):
+        kind = "a number" if value == value else "a number that is none (NaN)"
+    problems.append(f" must be {wanted}. Got {kind} instead.")
 
 
 def _text(value: Any, problems: list[str]) -> Any:
@@ -96,9 +98,7 @@ def _text(value: Any, problems: list[str]) -> Any:
 
 
 def _flag(value: Any, problems: list[str]) -> Any:
-    if type(value) is not bool:
-        _must_be("true or false", value, problems)
-    return value
+    return value if type(value) is bool else _must_be("true or false", value, problems)
 
 
 def _whole(value: Any, problems: list[str]) -> Any:
@@ -124,9 +124,8 @@ def _write_number(value: Any, problems: list[str]) -> Any:
 
 
 def _write_day(value: Any, problems: list[str]) -> Any:
-    if type(value) is not datetime.date:
-        return _must_be("a day (2026-11-16)", value, problems)
-    return value.isoformat()
+    fit = type(value) is datetime.date
+    return value.isoformat() if fit else _must_be("a day (2026-11-16)", value, problems)
 
 
 def _read_day(plain: Any, problems: list[str]) -> Any:
@@ -139,94 +138,72 @@ def _read_day(plain: Any, problems: list[str]) -> Any:
     return _must_be("a day (2026-11-16)", plain, problems)
 
 
-def _choice(allowed: tuple[str, ...]) -> _Shape:
+def _maybe(step: Step) -> Step:
+    return lambda value, problems: None if value is None else step(value, problems)
+
+
+def _choice(allowed: tuple[str, ...]) -> Step:
     def check(value: Any, problems: list[str]) -> Any:
-        if value not in allowed:
-            got = shown(value) if isinstance(value, str) else _kind(value)
+        if isinstance(value, str) and value not in allowed:
             words = ", ".join(map(repr, allowed))
-            problems.append(f" must be one of {words}. Got {got} instead.")
+            problems.append(f" must be one of {words}. Got {shown(value)} instead.")
+        elif not isinstance(value, str):
+            _must_be(f"one of {', '.join(map(repr, allowed))}", value, problems)
         return value
 
-    return _Shape(check, check)
+    return check
 
 
-def _maybe(inner: _Shape) -> _Shape:
-    def skipping_none(step: Step) -> Step:
-        return lambda value, problems: None if value is None else step(value, problems)
+def _several(step: Step, given: Any, words: str, made: Callable[[list[Any]], Any]) -> Step:
+    """Convert any number of things of one kind."""
 
-    return _Shape(*map(skipping_none, inner))
-
-
-def _each(step: Step, values: Any, problems: list[str]) -> list[Any]:
-    return [_at(i, step, value, problems) for i, value in enumerate(values)]
-
-
-def _several(inner: _Shape, made: type) -> _Shape:
-    """Any number of things of one kind, in order; or sorted, where a set has no order."""
-
-    def write(value: Any, problems: list[str]) -> Any:
-        if not isinstance(value, tuple if made is tuple else (set, frozenset)):
-            _must_be(f"a {made.__name__}", value, problems)
-            return []
+    def convert(value: Any, problems: list[str]) -> Any:
+        if not isinstance(value, given):
+            return _must_be(words, value, problems) or []
         before = len(problems)
-        plain = _each(inner.write, value, problems)
-        return sorted(plain) if made is frozenset and len(problems) == before else plain
+        found = [_at(i, step, one, problems) for i, one in enumerate(value)]
+        return made(found) if len(problems) == before else []
 
-    def read(plain: Any, problems: list[str]) -> Any:
-        if not isinstance(plain, list):
-            return _must_be("a list", plain, problems)
-        before = len(problems)
-        found = _each(inner.read, plain, problems)
-        return made(found) if len(problems) == before else None
-
-    return _Shape(write, read)
+    return convert
 
 
-def _fixed(inner: tuple[_Shape, ...]) -> _Shape:
-    """A tuple with a place for each of its values."""
+def _fixed(steps: tuple[Step, ...], made: Callable[[list[Any]], Any]) -> Step:
+    """Convert a tuple with a place for each of its values."""
 
-    def write(value: Any, problems: list[str]) -> Any:
-        if not isinstance(value, tuple | list) or len(value) != len(inner):
-            problems.append(f" must have {len(inner)} values.")
+    def convert(value: Any, problems: list[str]) -> Any:
+        if not isinstance(value, tuple | list) or len(value) != len(steps):
+            problems.append(f" must have {len(steps)} values.")
             return []
-        return [shape.write(one, problems) for shape, one in zip(inner, value, strict=True)]
+        return made([step(one, problems) for step, one in zip(steps, value, strict=True)])
 
-    def read(plain: Any, problems: list[str]) -> Any:
-        if not isinstance(plain, list) or len(plain) != len(inner):
-            problems.append(f" must be a list of {len(inner)} values.")
-            return None
-        return tuple(shape.read(one, problems) for shape, one in zip(inner, plain, strict=True))
-
-    return _Shape(write, read)
+    return convert
 
 
-def _named(inner: _Shape) -> _Shape:
-    """A mapping of text to things of one kind."""
+def _named(step: Step, made: Callable[[Any], Any]) -> Step:
+    """Convert a mapping of text to things of one kind."""
 
-    def through(step: Step, kind: Any, made: Callable[[Any], Any]) -> Step:
-        def convert(value: Any, problems: list[str]) -> Any:
-            if not isinstance(value, kind):
-                return _must_be("a mapping", value, problems)
-            before = len(problems)
-            for key in value:
-                _at(".a key", _text, key, problems)
-            names = made(value) if len(problems) == before else ()
-            return {name: _at(f".{shown(name)}", step, value[name], problems) for name in names}
+    def convert(value: Any, problems: list[str]) -> Any:
+        if not isinstance(value, Mapping):
+            return _must_be("a mapping", value, problems)
+        before = len(problems)
+        for key in value:
+            _at(".a key", _text, key, problems)
+        names = made(value) if len(problems) == before else ()
+        return {name: _at(f".{shown(name)}", step, value[name], problems) for name in names}
 
-        return convert
-
-    return _Shape(through(inner.write, Mapping, sorted), through(inner.read, dict, list))
+    return convert
 
 
-@cache
-def _record(kind: type) -> _Shape:
-    """A dataclass of the model."""
+def _record(kind: Any) -> Shape:
+    """Convert a dataclass of the model."""
     hints = typing.get_type_hints(kind)
     shapes = {f.name: _shape(hints[f.name]) for f in fields(kind)}
-    defaults = {f.name: _default(f, shapes[f.name].write) for f in fields(kind)}
-    needed = [name for name, default in defaults.items() if default is _ABSENT]
-    steps = [(name, f".{name}", shape.write) for name, shape in shapes.items()]
-    readers = {name: (f".{name}", shape.read) for name, shape in shapes.items()}
+    defaults = {}
+    for one in fields(kind):
+        made = one.default if one.default_factory is MISSING else one.default_factory()
+        defaults[one.name] = _ABSENT if made is MISSING else shapes[one.name][0](made, [])
+    steps = [(name, f".{name}", shape[0]) for name, shape in shapes.items()]
+    readers = {name: (f".{name}", shape[1]) for name, shape in shapes.items()}
 
     def write(value: Any, problems: list[str]) -> Any:
         if type(value) is not kind:
@@ -243,55 +220,48 @@ def _record(kind: type) -> _Shape:
             for name in plain
             if name not in readers
         ]
-        problems += [f".{name} is missing. Give it." for name in needed if name not in plain]
+        missing = [n for n, made in defaults.items() if made is _ABSENT and n not in plain]
+        problems += [f".{name} is missing. Give it." for name in missing]
         values = {n: _at(*readers[n], one, problems) for n, one in plain.items() if n in readers}
         return kind(**values) if len(problems) == start else None
 
-    return _Shape(write, read)
+    return write, read
 
 
-def _default(field: Field[Any], write: Step) -> Any:
-    if field.default_factory is not MISSING:
-        return write(field.default_factory(), [])
-    return _ABSENT if field.default is MISSING else write(field.default, [])
-
-
-_SINGLE: dict[Any, _Shape] = {
-    str: _Shape(_text, _text),
-    bool: _Shape(_flag, _flag),
-    int: _Shape(_whole, _whole),
-    float: _Shape(_write_number, _read_number),
-    datetime.date: _Shape(_write_day, _read_day),
+_SINGLE: dict[Any, Shape] = {
+    str: (_text, _text),
+    bool: (_flag, _flag),
+    int: (_whole, _whole),
+    float: (_write_number, _read_number),
+    datetime.date: (_write_day, _read_day),
 }
 
 
-def _shape(hint: Any) -> _Shape:
+@cache
+def _shape(hint: Any) -> Shape:
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint in _SINGLE:
         return _SINGLE[hint]
-    if is_dataclass(hint) and isinstance(hint, type):
+    if is_dataclass(hint):
         return _record(hint)
     if origin is typing.Literal:
-        return _choice(inner)
+        return (_choice(inner),) * 2
     if origin in (typing.Union, types.UnionType):
-        (only,) = (one for one in inner if one is not type(None))
-        return _maybe(_shape(only))
-    if origin is frozenset or (origin is tuple and inner[-1] is Ellipsis):
-        return _several(_shape(inner[0]), origin)
+        (only,) = (_shape(one) for one in inner if one is not type(None))
+        return _maybe(only[0]), _maybe(only[1])
+    if origin is frozenset:
+        write, read = _shape(inner[0])
+        return (
+            _several(write, (set, frozenset), "a frozenset", sorted),
+            _several(read, list, "a list", frozenset),
+        )
+    if origin is tuple and inner[-1] is Ellipsis:
+        write, read = _shape(inner[0])
+        return _several(write, tuple, "a tuple", list), _several(read, list, "a list", tuple)
     if origin is tuple:
-        return _fixed(tuple(map(_shape, inner)))
+        each = [_shape(one) for one in inner]
+        return _fixed(tuple(s[0] for s in each), list), _fixed(tuple(s[1] for s in each), tuple)
     if origin is Mapping:
-        return _named(_shape(inner[1]))
+        write, read = _shape(inner[1])
+        return _named(write, sorted), _named(read, list)
     raise TypeError(f"{hint} has no plain form")
-
-
-def _kind(value: Any) -> str:
-    """Describe a value by its kind, never by itself."""
-    names = {str: "text", bool: "true or false", dict: "an object", list: "a list"}
-    if value is None:
-        return "nothing"
-    if isinstance(value, float) and value != value:
-        return "a number that is none (NaN)"
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return "a number"
-    return names.get(type(value), f"a {type(value).__name__}")

@@ -1,23 +1,27 @@
 """Soundness of an environment: names once, what is used is there, codings fit their names.
 
+A thing is only removed where nothing uses it.
+
 `require_sound` asks what must hold of an environment that is kept or exported; the problems of
 structure and reference are those that keep its graph from being built.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from keyhole.core.names import quoted, repeated, shown
-from keyhole.environment.codings.categories import codes_of, size_of
+from keyhole.core.names import nearest, quoted, repeated, shown
+from keyhole.environment.codings.categories import codes_of, is_coding_name, parse_name, size_of
 from keyhole.environment.codings.intervals import interval_problems
-from keyhole.environment.codings.naming import is_coding_name, parse_name
-from keyhole.environment.kinds import KINDS, EntityKind
+from keyhole.environment.kinds import KIND_OF, KINDS, EntityKind
 from keyhole.environment.model import CategoryKind, Coding, Environment, Source
 from keyhole.environment.plain import encode_thing
 from keyhole.environment.wording import require_none
+from keyhole.errors import InputError, OptionError
 
 RANKS: Mapping[Literal["mode", "scope", "cost"], int] = {"mode": 4, "scope": 3, "cost": 3}
 # PostgreSQL indexes at most 2,704 bytes, and a character may take four.
@@ -25,6 +29,7 @@ LONGEST = {"construct": 240, "coding": 240}
 _LONGEST_NAME = 500
 # They stand between the two codings of a map and of an overlap.
 _APART = (" → ", " ~ ")
+_ARROWS = {"map": re.compile(r"\s*(?:→|->|>)\s*"), "overlap": re.compile(r"\s*~\s*")}
 
 
 def require_sound(environment: Environment) -> None:
@@ -196,3 +201,60 @@ def rank_problems(source: Source) -> list[str]:
         for rank, most in RANKS.items()
         if getattr(source, rank) not in range(1, most + 1)
     ]
+
+
+def find_thing(environment: Environment, kind: str, name: str) -> Any:
+    """Return a thing by its kind and name: a construct's letters, ``A -> B``, ``A ~ B``."""
+    if kind not in KIND_OF:
+        raise OptionError(f"kind must be one of {', '.join(KIND_OF)}. Got {shown(kind)} instead.")
+    known = {KIND_OF[kind].key(one): one for one in KIND_OF[kind].of(environment)}
+    wanted = _ARROWS[kind].sub(_APART[kind == "overlap"], name) if kind in _ARROWS else name
+    if wanted not in known:
+        near = nearest(wanted, list(known))
+        hint = f" Did you mean {quoted(near)}?" if near else ""
+        raise InputError(f"{kind} {shown(name)} is not in the environment.{hint}")
+    return known[wanted]
+
+
+def remove(environment: Environment, kind: str, name: str) -> Environment:
+    """Take a thing out, named as in `find_thing`, unless something uses it.
+
+    Examples
+    --------
+    >>> from keyhole.environment.model import Coding, Construct
+    >>> world = Environment((Construct("SX", "sex"),), (Coding("SX0.001", "SX"),))
+    >>> remove(world, "construct", "SX")
+    Traceback (most recent call last):
+    ...
+    keyhole.errors.InputError: construct 'SX' is used by coding 'SX0.001' (its construct). Change
+    that first.
+    >>> remove(remove(world, "coding", "SX0.001"), "construct", "SX") == Environment()
+    True
+    """
+    entity = find_thing(environment, kind, name)
+    sort = KIND_OF[kind]
+    names = set(sort.all_names(entity))
+    users = [
+        (f"{other.name} {shown(other.key(one))}", words)
+        for other in KINDS
+        for one in other.of(environment)
+        for what, used, words in other.uses(one)
+        if what == kind and used in names
+    ]
+    if kind == "organisation":
+        collecting = (form for form in environment.forms if form.organisation in names)
+        users += [
+            (f"form {shown(form.name)}", "the organisation that collects") for form in collecting
+        ]
+    require_none(
+        f"{kind} {shown(sort.key(entity))} is used by {user} ({words}). Change that first."
+        for user, words in users
+    )
+    return without(environment, kind, sort.key(entity))
+
+
+def without(environment: Environment, kind: str, name: str) -> Environment:
+    """Return the environment without a thing, whoever uses it."""
+    sort = KIND_OF[kind]
+    kept = tuple(one for one in sort.of(environment) if sort.key(one) != name)
+    return replace(environment, **{sort.attribute: kept})

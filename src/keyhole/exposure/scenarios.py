@@ -198,7 +198,7 @@ def compare_scenarios(
     Examples
     --------
     >>> from keyhole.data.examples import veterans_sample
-    >>> from keyhole.environment.example import example_environment
+    >>> from keyhole.environment.exchange import example_environment
     >>> from keyhole.environment.scenarios.recoding import scenario_key
     >>> data, environment = veterans_sample(1000), example_environment()
     >>> names = ["commercial database", "register"]

@@ -12,9 +12,8 @@ from keyhole.core.options import Problem, bind, documented
 from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.data.examples import KEYS, LINK, veterans
 from keyhole.data.examples.codebook import CODEBOOK
-from keyhole.environment.coding_ladder import ladder_of
-from keyhole.environment.example import example_environment
-from keyhole.environment.exchange import write_environment
+from keyhole.environment.exchange import example_environment, write_environment
+from keyhole.environment.verbs import ladder_of
 from keyhole.errors import OptionError
 from keyhole.reviews.rendering import read_template
 from keyhole.reviews.result import ReviewResult

@@ -17,12 +17,10 @@ from keyhole.data import Microdata, load
 from keyhole.data.deriving import fit_derivations
 from keyhole.engines.opening import HOW
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.exchange import environment_to_json
+from keyhole.environment.exchange import environment_to_json, read_place
 from keyhole.environment.model import Environment
-from keyhole.environment.opening import read_place
-from keyhole.environment.scenarios.files import scenario_from_dict, scenario_to_toml
 from keyhole.environment.scenarios.recoding import ScenarioKey, scenario_key
-from keyhole.environment.scenarios.scenarios import Scenario
+from keyhole.environment.scenarios.scenarios import Scenario, scenario_from_dict, scenario_to_toml
 from keyhole.errors import InputError
 from keyhole.reidentification.files import blank_variables, declared_for, linking_keys
 from keyhole.reidentification.scores import load_scores

@@ -172,15 +172,6 @@ def reconstruct(implicates: Implicates, *, seed: int) -> dict[str, Codes]:
     data; it is missing if most of the implicates have none. Categories and dates are the mode; the
     seed decides between several. By target the codes of the guess are the original's where it has
     the value; numbers that nobody had get codes beyond.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> data = load(pl.DataFrame({"age": [30, 40, 41, 50]}), kinds={"age": "measure"})
-    >>> donors = tuple(np.array([[r]], dtype=np.int32) for r in (0, 1, 3))
-    >>> made = Implicates(data, ("age",), np.array([1]), donors, 1, 0)
-    >>> reconstruct(made, seed=1)["age"].values.tolist()  # (30 + 40 + 50) / 3 = 40
-    [0, 1, 2, 3]
     """
     found = {}
     for place, target in enumerate(implicates.targets):

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.exchange import current_user, read_place
 from keyhole.environment.model import Environment
-from keyhole.environment.opening import current_user, read_place
 from keyhole.errors import FileError, InputError
 from keyhole.reviews.files import Memory, read_again, remembered, remembering
 from keyhole.workbench.page import View

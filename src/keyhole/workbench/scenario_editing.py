@@ -12,9 +12,8 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.data import Microdata
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.model import Environment
-from keyhole.environment.scenarios.files import scenario_to_toml
 from keyhole.environment.scenarios.recoding import scenario_key
-from keyhole.environment.scenarios.scenarios import Scenario
+from keyhole.environment.scenarios.scenarios import Scenario, scenario_to_toml
 from keyhole.errors import InputError
 from keyhole.reviews.settings import Review
 from keyhole.workbench import editing

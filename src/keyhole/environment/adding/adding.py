@@ -45,6 +45,7 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
+from keyhole.environment.options import CAPTURE
 from keyhole.environment.soundness import plain_form, unfit_names
 from keyhole.environment.wording import require_none, short
 from keyhole.errors import InputError
@@ -452,7 +453,10 @@ def add_source(
     allowed = set(Source.__slots__) - {"name", "fields"}
     unknown = sorted(set(attributes) - allowed)
     require_none(f"{name} is not an attribute of a source. Leave it out." for name in unknown)
-    given = {"collected": captured.form.collected, **attributes}
+    found = {name: getattr(captured.form, name) for name in ("collected", *CAPTURE)}
+    if found["method"] == Form(captured.form.name).method:  # a form's own, not said of a source
+        del found["method"]
+    given = {**found, **attributes}
     return _add(environment, captured, Source(captured.form.name, **given), decisions, threshold)
 
 

@@ -29,7 +29,7 @@ from keyhole.environment.adding.vocabulary import (
     MEANT_BY_ANSWERS,
     STATES,
 )
-from keyhole.environment.codings.naming import is_coding_name, parse_name
+from keyhole.environment.codings.categories import is_coding_name, parse_name
 from keyhole.environment.model import (
     CapturedField,
     Category,

@@ -37,27 +37,34 @@ from keyhole.environment.adding.decisions import (
 )
 from keyhole.environment.adding.proposals import FieldProposals, Proposals
 from keyhole.environment.adding.proposals import propose as propose_fields
+from keyhole.environment.exchange import current_user, open_writing
 from keyhole.environment.importers import capture_microdata, read_forms, read_labels
 from keyhole.environment.kinds import entities
 from keyhole.environment.listing import list_environment
 from keyhole.environment.mapping.mapping import class_of
 from keyhole.environment.model import CapturedForm, Environment
-from keyhole.environment.opening import current_user, open_writing
 from keyhole.environment.options import (
+    CAPTURE,
     ClassOption,
     Day,
     Files,
+    GroupOption,
+    MethodOption,
     PurposeOption,
     Ranks,
+    SearchOption,
     SectorOption,
     SourceTypes,
+    StatementOption,
     StoreFile,
+    TimeFrameOption,
+    VerbOutcome,
     Who,
+    written,
 )
-from keyhole.environment.outcome import VerbOutcome, written
-from keyhole.environment.removing import without
-from keyhole.environment.scenarios.files import read_scenarios
-from keyhole.environment.store_verbs import store_written
+from keyhole.environment.scenarios.scenarios import read_scenarios
+from keyhole.environment.soundness import without
+from keyhole.environment.verbs import store_written
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result
@@ -112,6 +119,11 @@ def import_files(
     purpose: PurposeOption = None,
     class_: ClassOption = None,
     collected: Annotated[Any, Option("When, as 2024-05-31.", kind=Day())] = None,
+    method: MethodOption | None = None,
+    statement: StatementOption = None,
+    search_parameters: SearchOption = None,
+    time_frame: TimeFrameOption = None,
+    social_group: GroupOption = None,
     ranks: Annotated[
         Sequence[int] | None,
         Option("Of a source: the ranks of mode (1-4), scope and cost (1-3).", kind=Ranks()),
@@ -321,6 +333,7 @@ def _read(path: Path, asked: Question) -> Sequence[CapturedForm]:
         "purpose": more.pop("purpose"),
         "classifications": more or None,
     }
+    said |= {name: getattr(asked, name) for name in CAPTURE}
     given = {name: value for name, value in said.items() if value is not None}
     return read_forms(path, asked.kind, encoding=asked.encoding, **given)
 

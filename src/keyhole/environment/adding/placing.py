@@ -15,11 +15,10 @@ from keyhole.environment.adding.catalogue import Catalogue
 from keyhole.environment.adding.decisions import RELATIONS, Action, Decision, Relation, Tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
 from keyhole.environment.adding.proposals import Proposal, ties_of
-from keyhole.environment.codings.categories import size_of
+from keyhole.environment.codings.categories import is_coding_name, next_name, parse_name, size_of
 from keyhole.environment.codings.graph import CodingGraph, not_there
 from keyhole.environment.codings.intervals import interval_problems
 from keyhole.environment.codings.joins import mint
-from keyhole.environment.codings.naming import is_coding_name, next_name, parse_name
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
     CapturedField,

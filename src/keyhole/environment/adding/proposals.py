@@ -29,7 +29,7 @@ from keyhole.environment.adding.decisions import TEXTS, Action, Decision, Relati
 from keyhole.environment.adding.matching_categories import Answers, answers_of, match_answers
 from keyhole.environment.adding.questions import AskedQuestion, construct_name, is_specific
 from keyhole.environment.adding.vocabulary import CONCEPT_NAMED, CONCEPT_OF, PAGE, WEIGHT_NAME
-from keyhole.environment.codings.naming import is_coding_name, parse_name
+from keyhole.environment.codings.categories import is_coding_name, parse_name
 from keyhole.environment.model import CapturedField, CapturedForm, Coding, Environment
 from keyhole.environment.wording import require_none, short
 from keyhole.results import Result

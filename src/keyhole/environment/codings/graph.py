@@ -7,32 +7,348 @@ common ancestor, of which a stored graph may have several.
 
 from __future__ import annotations
 
-import datetime
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from keyhole.core.names import nearest, quoted, shown
-from keyhole.environment.codings.categories import Node
-from keyhole.environment.codings.family import Family, relate
-from keyhole.environment.codings.maps import MapReader, circles, overlap_contradictions, reach_of
-from keyhole.environment.codings.relations import CodingRelation
-from keyhole.environment.model import Coding, Environment, Form, Source, Target
-from keyhole.environment.opening import read_place
-from keyhole.environment.soundness import (
-    coding_names,
-    reference_problems,
-    require_sound,
-    structure_problems,
+from keyhole.environment.codings.categories import Node, Weights
+from keyhole.environment.codings.partitions import canonical
+from keyhole.environment.codings.relations import (
+    MOST,
+    Basis,
+    CodingRelation,
+    Day,
+    Edge,
+    MapReader,
+    Maps,
+    Pairs,
+    Reach,
+    circles,
+    comparable,
+    compose,
+    function_of,
+    interval_function,
+    interval_pairs,
+    nested,
+    pairs_of,
+    reach_of,
+    together,
+    unique_pairs,
+    with_kin,
 )
+from keyhole.environment.exchange import read_place
+from keyhole.environment.model import Coding, Environment, Form, Source, Target
+from keyhole.environment.soundness import coding_names, reference_problems, structure_problems
+from keyhole.environment.wording import require_none
 from keyhole.errors import InputError
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import Flags, Ints
 
 if TYPE_CHECKING:
     from keyhole.environment.codings.joins import Join
+
+NOTHING = np.zeros(0, dtype=np.int64)
+_COMPARED = 2_000  # codings of more categories are not compared by spelling
+_CERTAIN = 0.95  # answers paired by spelling, or by other words for the same
+Part = TypeVar("Part", Form, Source, Target)
+Found = TypeVar("Found")
+Holder = Form | Source
+
+
+def _product(one: Flags, other: Flags) -> Flags:
+    """Return where a step of one table can be followed by a step of the other."""
+    return np.asarray(one.astype(np.float32) @ other.astype(np.float32) > 0)
+
+
+def _closed(steps: Flags) -> Flags:
+    """Return what can be reached in any number of steps, none included."""
+    reach = steps | np.eye(len(steps), dtype=bool)
+    while not ((further := _product(reach, reach)) == reach).all():
+        reach = further
+    return reach
+
+
+def _minimal(members: Ints, reach: Flags) -> Ints:
+    """Keep the members below which there is no other: `reach` goes up from finer to coarser."""
+    among = reach[np.ix_(members, members)]
+    return members[~(among & ~among.T).any(axis=0)]
+
+
+def _shortest_path(start: int, end: int, steps: Flags) -> tuple[int, ...]:
+    """Return the shortest path, the first in order among those; empty if there is none."""
+    came: dict[int, int] = {start: start}
+    queue = deque([start])
+    while queue and end not in came:
+        here = queue.popleft()
+        for there in np.flatnonzero(steps[here]).tolist():
+            if there not in came:
+                came[there] = here
+                queue.append(there)
+    if end not in came:
+        return ()
+    path = [end]
+    while path[-1] != start:
+        path.append(came[path[-1]])
+    return tuple(reversed(path))
+
+
+class Family:
+    """What is known of the codings of a construct, as of a day where dates meet ages.
+
+    `reach[a, b]` says that a refines b; `direct[a, b]` that their overlap is given, by
+    intervals, by a stored overlap or because they are the same; `known[a, b]` that it follows
+    exactly from codings that refine both.
+    """
+
+    def __init__(self, nodes: Sequence[Node], maps: Maps, reach: Reach, as_of: Day) -> None:
+        self.nodes = sorted(nodes, key=lambda node: node.name)
+        self.as_of = as_of
+        self.index = {node.name: i for i, node in enumerate(self.nodes)}
+        at = self.index
+        self._functions = {(at[a], at[b]): array for a in at for b, array in reach[a].items()}
+        self._overlaps = {(at[a], at[b]): p for (a, b), p in maps.overlaps.items() if a in at}
+        self._map_steps, self.unresolved = self._table(maps.arrays), self._table(maps.unresolved)
+        size = len(self.nodes)
+        self._by_edges, comparables = np.zeros((2, size, size), dtype=bool)
+        numeric = [i for i, node in enumerate(self.nodes) if node.scale is not None]
+        for i, j in ((i, j) for i in numeric for j in numeric):
+            if comparable(self.nodes[i], self.nodes[j], as_of) is None:
+                comparables[i, j] = True
+                self._by_edges[i, j] = i == j or self._cut(i, j) is not None
+        self._steps = self._map_steps | self._by_edges
+        self.reach = _closed(self._steps)
+        # Between intervals a path counts only where the edges do not cut: what lies outside
+        # one coding says nothing of how a third one cuts it.
+        uncut = self._by_edges.copy()
+        for i, j in np.argwhere(comparables & self.reach & ~self._by_edges).tolist():
+            uncut[i, j] = nested(self.nodes[i], self.nodes[j], as_of)
+        self.reach = np.where(comparables, uncut, self.reach)
+        self.listed = np.array([not node.open for node in self.nodes], dtype=bool)
+        self.direct = comparables | np.diag(self.listed)
+        for pair in self._overlaps:
+            self.direct[pair] = True
+        self.known = _product(_product(self.reach.T, self.direct), self.reach)
+
+    def _table(self, edges: Iterable[Edge]) -> Flags:
+        """Mark the edges between the family's codings, by position."""
+        table = np.zeros((len(self.nodes), len(self.nodes)), dtype=bool)
+        for finer, coarser in edges:
+            if finer in self.index:
+                table[self.index[finer], self.index[coarser]] = True
+        return table
+
+    def _cut(self, i: int, j: int) -> Ints | None:
+        return interval_function(self.nodes[i], self.nodes[j], self.as_of)
+
+    def names(self, members: Iterable[int]) -> tuple[str, ...]:
+        """Return the names of some codings, sorted."""
+        return tuple(sorted(self.nodes[i].name for i in members))
+
+    def function(self, i: int, j: int) -> Ints | None:
+        """Return into which category of j each of i falls, or None if i does not refine j."""
+        if not self.reach[i, j]:
+            return None
+        if (i, j) not in self._functions:
+            found = np.arange(self.nodes[i].size)
+            for step in pairwise(self.path(i, j)):
+                array = self._functions[step] if self._map_steps[step] else self._cut(*step)
+                assert array is not None
+                found = compose(found, array)
+            self._functions[i, j] = found
+        return self._functions[i, j]
+
+    def path(self, i: int, j: int) -> tuple[int, ...]:
+        """Return the path up from i to j that is told in explanations, the shortest."""
+        if i != j and self._by_edges[i, j]:
+            return (i, j)
+        return _shortest_path(i, j, self._map_steps) or _shortest_path(i, j, self._steps)
+
+    def minimal_common_ancestors(self, i: int, j: int) -> Ints:
+        """Return the finest of the codings that both refine."""
+        return _minimal(np.flatnonzero(self.reach[i] & self.reach[j]), self.reach)
+
+    def stand_ins(self, i: int) -> Ints:
+        """Return what free text can be coded into, at its finest; a coding stands for itself."""
+        if not self.nodes[i].open:
+            return np.array([i])
+        return _minimal(np.flatnonzero(self.reach[i] & self.listed), self.reach)
+
+    def exact_pairs(self, i: int, j: int) -> tuple[Pairs, tuple[int, ...]] | None:
+        """Return the overlap that follows from codings refining both, and which they were."""
+        if not self.known[i, j]:
+            return None
+        if self.direct[i, j]:
+            return self._direct_pairs(i, j), ()
+        up, down = self.function(i, j), self.function(j, i)
+        if up is not None and not self.nodes[i].open:
+            return pairs_of(up), ()
+        if down is not None and not self.nodes[j].open:
+            return pairs_of(down)[::-1], ()
+        # The coarsest pairs of codings below i and j whose overlap is given.
+        below, beside = np.nonzero(self.direct & np.outer(self.reach[:, i], self.reach[:, j]))
+        above = self.reach[np.ix_(below, below)] & self.reach[np.ix_(beside, beside)]
+        coarsest = ~(above & ~above.T).any(axis=1)
+        sources = below[coarsest].tolist(), beside[coarsest].tolist()
+        found = []
+        for c, d in zip(*sources, strict=True):
+            left, right = self.function(c, i), self.function(d, j)
+            assert left is not None
+            assert right is not None
+            pairs = self._direct_pairs(c, d)
+            one, other = left[pairs[0]], right[pairs[1]]
+            kept = (one >= 0) & (other >= 0)  # what falls outside is left out
+            found.append((one[kept], other[kept]))
+        via = dict.fromkeys([*sources[0], *sources[1]])
+        return unique_pairs(together(found), self.nodes[j].size), tuple(via.keys() - {i, j})
+
+    def _direct_pairs(self, i: int, j: int) -> Pairs:
+        if i == j:
+            every = np.arange(self.nodes[i].size)
+            return every, every
+        # Intervals before what somebody wrote: they are computed, and on the right day.
+        if comparable(self.nodes[i], self.nodes[j], self.as_of) is None:
+            return interval_pairs(self.nodes[i], self.nodes[j], self.as_of)
+        return self._overlaps[i, j]
+
+    def relate(self, left: Node, right: Node) -> CodingRelation:
+        """Return which categories of two codings can describe the same person.
+
+        Notes
+        -----
+        An overlap is exact where it is that of intervals, was stored, or comes from codings that
+        refine both sides: two categories that share a finer one share a person. Through any
+        other third coding nothing but the impossible pairs is known; then each such coding
+        rules out what it can, and what remains is not exact.
+        """
+        i, j = self.index[left.name], self.index[right.name]
+        exact = self.exact_pairs(i, j)
+        if exact is not None:
+            pairs, via = exact
+            basis: Basis = "composed" if via else "stored"
+            if i == j:
+                basis = "same"
+            elif comparable(left, right, self.as_of) is None:
+                basis = "intervals"
+            elif self.reach[i, j] or self.reach[j, i]:
+                basis = "map"
+            return CodingRelation(*with_kin(pairs, left, right), basis, via=self.names(via))
+        matched = matched_by_wording(left, right)
+        if matched is not None:
+            return CodingRelation(*matched, "wording", exact=False)
+        # The finest codings whose overlap with both is known exactly.
+        shared = np.flatnonzero(self.known[i] & self.known[j] & self.listed)
+        bridges = _minimal(shared, self.reach).tolist()
+        if not bridges:
+            return self._unknown(i, j)
+        names, found = self.names(bridges), self._bridged(i, j, bridges)
+        if found is None:
+            text = f"{left.name} and {right.name} have too many pairs through {', '.join(names)}"
+            return CodingRelation(NOTHING, NOTHING, "unresolved", exact=False, reason=text)
+        return CodingRelation(*with_kin(found, left, right), "composed", exact=False, via=names)
+
+    def _bridged(self, i: int, j: int, bridges: Sequence[int]) -> Pairs | None:
+        """Keep the pairs that no third coding rules out; None where they are too many to list."""
+        from scipy.sparse import csr_matrix
+
+        left, right = self.nodes[i], self.nodes[j]
+        keys: tuple[Ints, Ints] | None = None
+        tables, found = [], None
+        for k in bridges:
+            sides = []
+            for one in (i, j):
+                exact = self.exact_pairs(one, k)
+                assert exact is not None
+                sides.append(with_kin(exact[0], self.nodes[one], self.nodes[k]))
+            f, g = function_of(sides[0], left.size), function_of(sides[1], right.size)
+            if f is not None and g is not None:
+                both = np.concatenate([f, g])
+                before = np.zeros(len(both), np.int64) if keys is None else np.concatenate(keys)
+                numbered = canonical(before * (self.nodes[k].size + 1) + np.maximum(both, 0))
+                numbered[(both < 0) | (before < 0)] = -1
+                keys = numbered[: left.size], numbered[left.size :]
+            else:
+                shapes = (left.size, self.nodes[k].size), (right.size, self.nodes[k].size)
+                tables.append(
+                    [
+                        csr_matrix((np.ones(len(p[0]), dtype=bool), p), shape=shape)
+                        for p, shape in zip(sides, shapes, strict=True)
+                    ]
+                )
+        if keys is not None:
+            count = int(max(key.max(initial=-1) for key in keys)) + 1
+            shares = [np.bincount(key[key >= 0], minlength=count).astype(float) for key in keys]
+            if float(shares[0] @ shares[1]) > MOST:
+                return None
+            inside = [np.flatnonzero(key >= 0) for key in keys]
+            tables.append(
+                [
+                    csr_matrix(
+                        (np.ones(len(at), dtype=bool), (at, key[at])), shape=(len(key), count)
+                    )
+                    for at, key in zip(inside, keys, strict=True)
+                ]
+            )
+        for one, other in tables:
+            further = one @ other.T
+            found = further if found is None else found.multiply(further)
+        assert found is not None
+        listed = found.tocoo()
+        pairs = listed.row.astype(np.int64), listed.col.astype(np.int64)
+        return unique_pairs(pairs, right.size)
+
+    def _unknown(self, i: int, j: int) -> CodingRelation:
+        """Say why nothing is known of an overlap, and what would tell."""
+        left, right = self.nodes[i], self.nodes[j]
+        basis: Basis = "unresolved"
+        reach = _closed(self.reach | self.unresolved)
+        linked = (reach[i] & reach[j]).any() or _product(_product(reach.T, self.direct), reach)[
+            i, j
+        ]
+        around = (reach[i] | reach[j])[:, None] | (reach[:, i] | reach[:, j])[None, :]
+        edges = np.argwhere(self.unresolved & around).tolist() if linked else []
+        if edges:
+            names = [f"{self.nodes[a].name} -> {self.nodes[b].name}" for a, b in edges]
+            text = f"the map {quoted(names, 3)} does not say how categories fall; give its pairs"
+        elif left.open or right.open:
+            name = left.name if left.open else right.name
+            sort = "a number without bounds" if self.nodes[self.index[name]].exact else "free text"
+            text = f"{name} is {sort}: nothing is known of its categories"
+        elif left.scale is not None and right.scale is not None:
+            text = str(comparable(left, right, self.as_of))
+        else:
+            basis = "unrelated"
+            text = f"no map, overlap or intervals connect {left.name} and {right.name}"
+            if self.as_of is None and {"number", "date"} <= {node.scale for node in self.nodes}:
+                text += " without a day on which dates of birth are ages (as_of, --as-of)"
+        return CodingRelation(NOTHING, NOTHING, basis, exact=False, reason=text)
+
+
+def matched_by_wording(left: Node, right: Node) -> Pairs | None:
+    """Return the overlap by the answers' wording, where it leaves no answer of either side over.
+
+    It depends on nothing but the two codings, whichever was there first.
+    """
+    from keyhole.environment.adding.matching_categories import answers_of, match_answers
+
+    if max(left.size, right.size) > _COMPARED or left.open or right.open:
+        return None
+    sides = [answers_of(node.coding.categories, node.coding.intervals) for node in (left, right)]
+    found = match_answers(*sides)
+    if found.relation not in ("finer", "coarser") or found.sure < _CERTAIN:
+        return None
+    if any(answers.bare for answers in sides):
+        return None
+    pairs = sorted((left.positions[a], right.positions[b]) for a, b in found.pairs)
+    array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    for side, node in enumerate((left, right)):
+        if not np.isin(np.flatnonzero(node.substantive), array[:, side]).all():
+            return None  # who gives an answer that the other lacks gives another there
+    return with_kin((array[:, 0], array[:, 1]), left, right)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,12 +374,6 @@ class Askings:
         """Write the names of some forms; a long list is cut."""
         named = quoted(self.forms[i].name for i in places[:most].tolist())
         return f"{named} and {len(places) - most:,} more" if len(places) > most else named
-
-
-Part = TypeVar("Part", Form, Source, Target)
-Found = TypeVar("Found")
-Day = datetime.date | None
-Holder = Form | Source
 
 
 class CodingGraph:
@@ -99,33 +409,24 @@ class CodingGraph:
         try:
             self._build(environment)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+            from keyhole.environment.soundness import require_sound
+
             require_sound(environment)  # says which part is not what it must be
             raise
 
     def _build(self, environment: Environment) -> None:
         self.environment = environment
         self.settled = self.possible = False  # see `keyhole.environment.mapping.undecided`
-        self._names = coding_names(environment)
+        self.names: Mapping[str, str] = coding_names(environment)
         problems = structure_problems(environment)
-        _refuse([*problems, *reference_problems(environment, self._names)])
+        _refuse([*problems, *reference_problems(environment, self.names)])
         self._nodes = {coding.name: Node(coding) for coding in environment.codings}
-        reader = MapReader(self._nodes, self._names, environment.maps, environment.overlaps)
+        reader = MapReader(self._nodes, self.names, environment.maps, environment.overlaps)
         self._maps = reader.maps
         _refuse([*reader.problems, *circles(set(self._maps.arrays) | self._maps.unresolved)])
         self._reach, problems = reach_of(self._nodes, self._maps)
-        _refuse([*problems, *overlap_contradictions(self._maps, self._reach)])
+        _refuse(problems)
         self.memory: dict[object, Any] = {}
-        self._prepare()
-
-    @classmethod
-    def of(cls, environment: Environment | CodingGraph | str | os.PathLike[str]) -> CodingGraph:
-        """Return the graph of an environment, or of a store; a graph is its own."""
-        if isinstance(environment, CodingGraph):
-            return environment
-        return cls(read_place(environment))
-
-    def _prepare(self) -> None:
-        """Build the families now that every question will need."""
         self._members: dict[str, list[Node]] = {}
         for node in self._nodes.values():
             self._members.setdefault(node.construct, []).append(node)
@@ -134,14 +435,14 @@ class CodingGraph:
             for letters, nodes in self._members.items()
             if {"number", "date"} <= {node.scale for node in nodes}
         }
-        days: set[Day] = {target.as_of for target in self.environment.targets} or {None}
-        for letters in self._members:
-            for day in days:
-                self._family(letters, day)
         self._asked: dict[int, tuple[Holder, Mapping[str, tuple[str, ...]]]] = {}
-        holders: list[Holder] = [*self.environment.forms, *self.environment.sources]
-        for holder in holders:
-            self.asked(holder)
+
+    @classmethod
+    def of(cls, environment: Environment | CodingGraph | str | os.PathLike[str]) -> CodingGraph:
+        """Return the graph of an environment, or of a store; a graph is its own."""
+        if isinstance(environment, CodingGraph):
+            return environment
+        return cls(read_place(environment))
 
     def _family(self, letters: str, as_of: Day) -> Family:
         day = as_of if letters in self._dated else None
@@ -183,18 +484,13 @@ class CodingGraph:
 
     def node(self, name: str) -> Node:
         """Return the node of a coding, by its name or an alias."""
-        if name not in self._names:
-            raise InputError(not_there("coding", name, list(self._names)))
-        return self._nodes[self._names[name]]
+        if name not in self.names:
+            raise InputError(not_there("coding", name, list(self.names)))
+        return self._nodes[self.names[name]]
 
     def coding(self, name: str) -> Coding:
         """Return a coding by its name or an alias."""
         return self.node(name).coding
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """The name of the coding behind each name and alias."""
-        return self._names
 
     def family(self, letters: str) -> tuple[str, ...]:
         """Return the names of a construct's codings, sorted."""
@@ -203,12 +499,12 @@ class CodingGraph:
     def ancestors(self, name: str, *, as_of: Day = None) -> tuple[str, ...]:
         """Return the names of the codings that a coding refines, itself left out."""
         family, i = self._placed(name, as_of)
-        return _names(family, [j for j in np.flatnonzero(family.reach[i]).tolist() if j != i])
+        return family.names(j for j in np.flatnonzero(family.reach[i]).tolist() if j != i)
 
     def descendants(self, name: str, *, as_of: Day = None) -> tuple[str, ...]:
         """Return the names of the codings that refine a coding, itself left out."""
         family, i = self._placed(name, as_of)
-        return _names(family, [j for j in np.flatnonzero(family.reach[:, i]).tolist() if j != i])
+        return family.names(j for j in np.flatnonzero(family.reach[:, i]).tolist() if j != i)
 
     def refines(self, finer: str, coarser: str, *, as_of: Day = None) -> bool:
         """Tell whether each category of the finer coding falls into one of the coarser."""
@@ -238,28 +534,25 @@ class CodingGraph:
             return ()
         family, i = self._placed(left, as_of)
         j = family.index[self.node(right).name]
-        return _names(family, family.minimal_common_ancestors(i, j).tolist())
+        return family.names(family.minimal_common_ancestors(i, j).tolist())
 
     def stand_ins(self, name: str, *, as_of: Day = None) -> tuple[str, ...]:
         """Return the codings free text can be coded into; any other coding gives itself."""
         family, i = self._placed(name, as_of)
-        return _names(family, family.stand_ins(i).tolist())
+        return family.names(family.stand_ins(i).tolist())
 
     def overlap(self, left: str, right: str, *, as_of: Day = None) -> CodingRelation:
         """Return which categories of two codings can describe the same person."""
         return self.remembered(CodingGraph._overlap, self.node(left), self.node(right), as_of)
 
     def _overlap(self, one: Node, other: Node, as_of: Day) -> CodingRelation:
-        alike = one.construct == other.construct
-        return relate(self._family(one.construct, as_of) if alike else None, one, other)
+        if one.construct != other.construct:
+            text = f"{one.name} and {other.name} ask about different constructs"
+            return CodingRelation(NOTHING, NOTHING, "unrelated", exact=False, reason=text)
+        return self._family(one.construct, as_of).relate(one, other)
 
     def join(
-        self,
-        left: str,
-        right: str,
-        *,
-        as_of: Day = None,
-        weights: Mapping[str, float] | Sequence[float] | None = None,
+        self, left: str, right: str, *, as_of: Day = None, weights: Weights | None = None
     ) -> Join:
         """Return the finest common coarsening of two codings; see `codings.joins`."""
         from keyhole.environment.codings.joins import join_codings
@@ -279,13 +572,8 @@ class CodingGraph:
         return _part(name, self.environment.sources, "source")
 
 
-def _names(family: Family, members: Sequence[int]) -> tuple[str, ...]:
-    return tuple(sorted(family.nodes[i].name for i in members))
-
-
 def _refuse(problems: Sequence[str]) -> None:
-    if problems:
-        raise InputError(dict.fromkeys(problems))
+    require_none(dict.fromkeys(problems))
 
 
 def not_there(kind: str, name: str, names: Sequence[str], remedy: str = "") -> str:

@@ -20,6 +20,7 @@ from keyhole.kernels.arrays import Floats, Ints
 FIRST_DAY = 719_163
 # More intervals than any file has categories: a slip of the pen, and no memory for it.
 MOST = 5_000_000
+_LETTERS = {None: "D", "day": "D", "month": "M", "year": "Y"}
 
 
 def days_of(ordinals: npt.NDArray[np.float64 | np.int64]) -> npt.NDArray[np.datetime64]:
@@ -31,12 +32,20 @@ def days_of(ordinals: npt.NDArray[np.float64 | np.int64]) -> npt.NDArray[np.date
 @lru_cache(maxsize=4096)
 def edges_of(intervals: Intervals) -> Floats:
     """Return the k + 1 edges of k intervals."""
+    start, stop, step = intervals.start, intervals.stop, intervals.step
     if intervals.edges:
         edges = np.array(intervals.edges, dtype=np.float64)
-    elif intervals.scale == "date":
-        edges = _date_edges(intervals)
+    elif intervals.exact:
+        edges = np.array([-np.inf, np.inf])
+    elif intervals.scale == "date":  # cut at the beginning of days, months or years
+        letter = _LETTERS[intervals.unit]
+        bounds = days_of(np.array([start, stop]))
+        first, last = bounds.astype(f"datetime64[{letter}]").astype(np.int64).tolist()
+        units = np.arange(first, last + 1, max(int(step), 1)).astype(f"datetime64[{letter}]")
+        days = units.astype("datetime64[D]").astype(np.int64) + FIRST_DAY
+        inner = days[(days > start) & (days < stop)]
+        edges = np.concatenate([[start], inner, [stop]]).astype(np.float64)
     else:
-        start, stop, step = intervals.start, intervals.stop, intervals.step
         # The small allowance keeps 0 to 0.3 by 0.1 from having a fourth, empty interval.
         inner = np.arange(math.ceil((stop - start) / step - 1e-9))
         edges = np.append(start + step * inner, stop).astype(np.float64)
@@ -49,47 +58,14 @@ def count_of(intervals: Intervals) -> int:
     return len(edges_of(intervals)) - 1
 
 
-def _date_edges(intervals: Intervals) -> Floats:
-    """Cut at the beginning of days, months or years, from start to stop."""
-    letter = {None: "D", "day": "D", "month": "M", "year": "Y"}[intervals.unit]
-    bounds = days_of(np.array([intervals.start, intervals.stop]))
-    first, last = bounds.astype(f"datetime64[{letter}]").astype(np.int64).tolist()
-    units = np.arange(first, last + 1, max(int(intervals.step), 1)).astype(f"datetime64[{letter}]")
-    days = units.astype("datetime64[D]").astype(np.int64) + FIRST_DAY
-    inner = days[(days > intervals.start) & (days < intervals.stop)]
-    return np.concatenate([[intervals.start], inner, [intervals.stop]]).astype(np.float64)
-
-
 def interval_problems(intervals: Intervals) -> list[str]:
     """Say what is wrong with a partition into intervals."""
     if intervals.scale not in ("number", "date"):
         return [f"scale must be 'number' or 'date'. Got {intervals.scale!r} instead."]
-    return _edge_problems(intervals) if intervals.edges else _regular_problems(intervals)
-
-
-def _edge_problems(intervals: Intervals) -> list[str]:
-    edges = np.array(intervals.edges, dtype=np.float64)
-    if len(edges) < 2:
-        return ["edges must be two or more. Got one instead."]
-    if np.isnan(edges).any():
-        return ["edges must be numbers. Got nan instead."]
-    fault = np.flatnonzero(~(edges[:-1] < edges[1:]))
-    if fault.size:
-        return [
-            f"edges must rise. Got {edges[fault[0]]:g} followed by {edges[fault[0] + 1]:g} instead."
-        ]
-    finite = edges[np.isfinite(edges)]
-    if intervals.scale == "date" and not _are_days(finite):
-        return ["edges of dates must be day ordinals from 1 to 3,652,059. Got others instead."]
-    return []
-
-
-def _are_days(values: Floats) -> bool:
-    inside = (values >= 1) & (values <= 3_652_059)
-    return bool((inside & (values == np.floor(values))).all())
-
-
-def _regular_problems(intervals: Intervals) -> list[str]:
+    if not (math.isfinite(intervals.factor) and intervals.factor > 0):
+        return [f"factor must be above 0. Got {intervals.factor:g} instead."]
+    if intervals.edges or intervals.exact:
+        return _edge_problems(intervals) if intervals.edges else []
     start, stop, step = intervals.start, intervals.stop, intervals.step
     if not all(map(math.isfinite, (start, stop, step))) or start >= stop:
         return [f"start must lie below stop. Got {start:g} and {stop:g} instead."]
@@ -104,6 +80,26 @@ def _regular_problems(intervals: Intervals) -> list[str]:
     if (stop - start) / step > MOST:
         return [f"at most {MOST:,} intervals can be made. Got {(stop - start) / step:,.0f}."]
     return []
+
+
+def _edge_problems(intervals: Intervals) -> list[str]:
+    edges = np.array(intervals.edges, dtype=np.float64)
+    if len(edges) < 2:
+        return ["edges must be two or more. Got one instead."]
+    if np.isnan(edges).any():
+        return ["edges must be numbers. Got nan instead."]
+    fault = np.flatnonzero(~(edges[:-1] < edges[1:]))
+    if fault.size:
+        first, second = edges[fault[0]], edges[fault[0] + 1]
+        return [f"edges must rise. Got {first:g} followed by {second:g} instead."]
+    if intervals.scale == "date" and not _are_days(edges[np.isfinite(edges)]):
+        return ["edges of dates must be day ordinals from 1 to 3,652,059. Got others instead."]
+    return []
+
+
+def _are_days(values: Floats) -> bool:
+    inside = (values >= 1) & (values <= 3_652_059)
+    return bool((inside & (values == np.floor(values))).all())
 
 
 def homes(inner: Floats, outer: Floats) -> tuple[Ints, Ints]:
@@ -127,9 +123,6 @@ def intersections(left: Floats, right: Floats) -> tuple[Ints, Ints]:
     return positions, np.repeat(begins, counts) + np.arange(len(positions)) - before
 
 
-Texts = npt.NDArray[np.str_]
-
-
 @lru_cache(maxsize=1024)
 def interval_codes(intervals: Intervals) -> tuple[str, ...]:
     """Return the code of each interval."""
@@ -139,22 +132,19 @@ def interval_codes(intervals: Intervals) -> tuple[str, ...]:
 
 def label_edges(low: Floats, high: Floats, scale: str) -> tuple[str, ...]:
     """Write the interval from each low edge to each high one."""
-    write = _date_labels if scale == "date" else _number_labels
     finite = np.isfinite(low) & np.isfinite(high)
     texts: npt.NDArray[np.object_] = np.full(len(low), "any", dtype=object)
+    write = _date_labels if scale == "date" else _number_labels
     texts[finite] = write(low[finite], high[finite])
+    below, above = ("before", "from") if scale == "date" else ("under", "")
     for i in np.flatnonzero(~finite).tolist():  # the first and the last at most
-        texts[i] = _open_label(float(low[i]), float(high[i]), scale)
+        known = high[i] if np.isfinite(high[i]) else low[i]
+        if np.isfinite(known):
+            start = below if known == high[i] else above
+            edge = f"{known:g}" if start else f"{known:.15g}+"
+            day = str(days_of(np.array([known]))[0]) if scale == "date" else edge
+            texts[i] = f"{start} {day}".lstrip()
     return tuple(texts.tolist())
-
-
-def _open_label(low: float, high: float, scale: str) -> str:
-    if not np.isfinite(high) and not np.isfinite(low):
-        return "any"
-    below = bool(np.isfinite(high))
-    if scale == "date":
-        return f"{'before' if below else 'from'} {days_of(np.array([high if below else low]))[0]}"
-    return f"under {high:g}" if below else f"{low:.15g}+"
 
 
 def _number_labels(low: Floats, high: Floats) -> npt.NDArray[np.object_]:
@@ -167,12 +157,14 @@ def _number_labels(low: Floats, high: Floats) -> npt.NDArray[np.object_]:
     return out
 
 
-def _between(first: npt.NDArray[np.generic], last: npt.NDArray[np.generic], mark: str) -> Texts:
+def _between(
+    first: npt.NDArray[np.generic], last: npt.NDArray[np.generic], mark: str
+) -> npt.NDArray[np.str_]:
     texts = np.char.add(np.char.add(first.astype(str), mark), last.astype(str))
     return np.asarray(texts, dtype=np.str_)
 
 
-def _date_labels(low: Floats, high: Floats) -> Texts:
+def _date_labels(low: Floats, high: Floats) -> npt.NDArray[np.str_]:
     """Write days, months and years where an interval is one, else the first and last day."""
     first, after = days_of(low), days_of(high)
     last = after - np.timedelta64(1, "D")

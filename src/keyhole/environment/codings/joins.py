@@ -16,15 +16,18 @@ import numpy as np
 from keyhole.core.marks import HIDDEN, figure
 from keyhole.core.names import quoted
 from keyhole.core.tables import Table
-from keyhole.environment.codings.categories import KINDS, Node, Weights, category_weights
-from keyhole.environment.codings.graph import CodingGraph, Day
-from keyhole.environment.codings.naming import next_name
+from keyhole.environment.codings.categories import (
+    KINDS,
+    Node,
+    Weights,
+    category_weights,
+    next_name,
+)
+from keyhole.environment.codings.graph import NOTHING, CodingGraph
 from keyhole.environment.codings.partitions import (
     all_matched,
     as_partition,
     canonical,
-    climb,
-    counterparts,
     group_count,
     group_edges,
     group_labels,
@@ -35,9 +38,8 @@ from keyhole.environment.codings.partitions import (
     overlap_groups,
     partition_entropy,
     relation_words,
-    special,
 )
-from keyhole.environment.codings.relations import CodingRelation
+from keyhole.environment.codings.relations import CodingRelation, Day
 from keyhole.environment.model import (
     Category,
     CategoryKind,
@@ -55,8 +57,6 @@ if TYPE_CHECKING:
 
     from keyhole.environment.mapping.keys import KeyVariable
 
-
-NONE = np.zeros(0, dtype=np.int64)
 SHOWN = 30
 Side = tuple[Node, Ints]
 Sides = tuple[Side, Side]
@@ -80,8 +80,8 @@ class Join(Result):
     coding: str = ""
     stored: bool = False
     exact: bool = True
-    groups_left: Ints = field(default_factory=lambda: NONE)
-    groups_right: Ints = field(default_factory=lambda: NONE)
+    groups_left: Ints = field(default_factory=lambda: NOTHING)
+    groups_right: Ints = field(default_factory=lambda: NOTHING)
     labels: tuple[str, ...] = ()
     informative: bool = False
     entropy: float = 0.0
@@ -115,24 +115,16 @@ class Join(Result):
         title = f"Join of {self.left} and {self.right}"
         if not self.resolved:
             return [Table(title, [], [], [f"unresolved: {self.reason}"])]
-        left = np.bincount(self.groups_left, minlength=self.size)
-        right = np.bincount(self.groups_right, minlength=self.size)
-        rows = [
-            [label, f"{a:,}", f"{b:,}"]
-            for label, a, b in zip(self.labels, left.tolist(), right.tolist(), strict=True)
-        ]
+        sides = (self.groups_left, self.groups_right)
+        counts = [np.bincount(groups, minlength=self.size).tolist() for groups in sides]
+        rows = [[x, f"{a:,}", f"{b:,}"] for x, a, b in zip(self.labels, *counts, strict=True)]
         note = f"{self.coding}: {self.entropy:.2f} bits, {self.lost:.2f} lost"
         columns = ["group", f"of {self.left}", f"of {self.right}"]
         return [Table(title, columns, rows, [note, *self.explanation])]
 
 
 def join_codings(
-    graph: CodingGraph,
-    left: str,
-    right: str,
-    *,
-    as_of: Day = None,
-    weights: Weights | None = None,
+    graph: CodingGraph, left: str, right: str, *, as_of: Day = None, weights: Weights | None = None
 ) -> Join:
     """Return the finest common coarsening of two codings.
 
@@ -144,6 +136,12 @@ def join_codings(
     """
     one, other = graph.node(left), graph.node(right)
     values = category_weights(one, weights)
+    if other.tells(one):
+        return _join_number(one, other, values)
+    if one.tells(other):
+        back = _join_number(other, one, None)
+        ends = {"left": one.name, "right": other.name, "groups_left": NOTHING}
+        return replace(back, groups_right=back.groups_left, entropy=0.0, **ends)
     if other.open and one.name != other.name:
         return _join_text(graph, one, other, as_of, weights)
     relation = graph.overlap(left, right, as_of=as_of)
@@ -155,13 +153,27 @@ def join_codings(
     labels = _labels(graph, sides, name if stored else None, as_of)
     antichain = graph.minimal_common_ancestors(left, right, as_of=as_of)
     kept, whole = partition_entropy(groups, values), partition_entropy(np.arange(one.size), values)
+    matched = all_matched(one, other, relation)
+    how, *without = relation_words(one, other, relation)
+    words = [how]
+    for node, _ in sides if stored else ():
+        if name != node.name and graph.refines(node.name, name, as_of=as_of):
+            words.append(f"path: {climb(graph, node.name, name, as_of)}")
+    words += [
+        f"{text} (of {node.name})" for node, own in sides for text in merges(node, own, labels)
+    ]
+    words += without
+    if not matched:
+        words.append("answers left over on both sides may be each other's: they are one group")
+    if not stored and antichain:
+        words.append(f"the graph holds {', '.join(antichain)} above both, but not their join")
     return Join(
         one.name,
         other.name,
         resolved=True,
         coding=name,
         stored=stored,
-        exact=relation.exact and all_matched(one, other, relation),
+        exact=relation.exact and matched,
         groups_left=groups,
         groups_right=beside,
         labels=labels,
@@ -169,34 +181,31 @@ def join_codings(
         entropy=kept,
         lost=max(whole - kept, 0.0),
         antichain=antichain,
-        explanation=_explanation(
-            graph, sides, relation, labels, name if stored else None, antichain, as_of
-        ),
+        explanation=(*words, *inexact(relation.exact)),
     )
 
 
-def _explanation(
-    graph: CodingGraph,
-    sides: Sides,
-    relation: CodingRelation,
-    labels: Sequence[str],
-    stored: str | None,
-    antichain: Sequence[str],
-    as_of: Day,
-) -> tuple[str, ...]:
-    """Tell how a join came about."""
-    one, other = sides[0][0], sides[1][0]
-    out = [relation_words(one.name, other.name, relation)]
-    for node in (one, other):
-        if stored not in (None, node.name) and graph.refines(node.name, stored, as_of=as_of):
-            out.append(f"path: {climb(graph, node.name, stored, as_of)}")
-    for node, groups in sides:
-        out += [f"{text} (of {node.name})" for text in merges(node, groups, labels)]
-        out += special(node, groups)
-    out += counterparts(one, other, relation.left) + counterparts(other, one, relation.right)
-    if stored is None and antichain:
-        out.append(f"the graph holds {', '.join(antichain)} above both, but not their join")
-    return (*out, *inexact(relation.exact))
+def climb(graph: CodingGraph, start: str, end: str, as_of: Day) -> str:
+    """Write the path up the graph; one that goes over no stored edge is told as a recoding."""
+    return " → ".join(graph.path(start, end, as_of=as_of) or (start, end))
+
+
+def _join_number(one: Node, number: Node, values: Floats | None) -> Join:
+    """Join with a number that is as exact as it is written: it tells every interval."""
+    groups = np.arange(one.size)
+    return Join(
+        one.name,
+        number.name,
+        resolved=True,
+        coding=one.name,
+        stored=True,
+        groups_left=groups,
+        labels=one.labels,
+        informative=informative_groups(one, groups) > 1,
+        entropy=partition_entropy(groups, values),
+        antichain=(one.name,),
+        explanation=(f"{number.name} is a number as exact as it is written: it tells {one.name}",),
+    )
 
 
 def _join_text(
@@ -214,7 +223,7 @@ def _join_text(
     return replace(
         best,
         right=text.name,
-        groups_right=NONE,
+        groups_right=NOTHING,
         exact=best.exact and graph.refines(best.right, one.name, as_of=as_of),
         antichain=graph.minimal_common_ancestors(one.name, text.name, as_of=as_of),
         explanation=(told, *best.explanation),
@@ -229,20 +238,19 @@ def _name(graph: CodingGraph, sides: Sides, as_of: Day) -> tuple[str, bool]:
     size = group_count(np.concatenate([groups, beside]))
     if len(beside) and group_count(beside) == size == len(beside):
         return other.name, True
+
+    def has_groups(side: Side, name: str) -> bool:
+        function = graph.mapping(side[0].name, name, as_of=as_of)
+        assert function is not None
+        return np.array_equal(as_partition(side[0], function), canonical(side[1]))
+
     # The codings that both refine, the one with the fewest categories first.
     above = {other.name, *graph.ancestors(other.name, as_of=as_of)}
     names = above.intersection(graph.ancestors(one.name, as_of=as_of))
     for name in sorted(names, key=lambda name: (graph.node(name).size, name)):
-        if all(_same_groups(graph, side, name, as_of) for side in sides):
+        if all(has_groups(side, name) for side in sides):
             return name, True
     return next_name(one.construct, size, harmonised=True, taken=graph.names), False
-
-
-def _same_groups(graph: CodingGraph, side: Side, name: str, as_of: Day) -> bool:
-    function = graph.mapping(side[0].name, name, as_of=as_of)
-    if function is None:
-        return False
-    return np.array_equal(as_partition(side[0], function), canonical(side[1]))
 
 
 def _labels(graph: CodingGraph, sides: Sides, stored: str | None, as_of: Day) -> tuple[str, ...]:
@@ -297,13 +305,10 @@ class Compatibility(Result):
         title = f"Compatibility of {self.left} and {self.right}"
         if not self.resolved:
             return [Table(title, [], [], [f"unresolved: {self.reason}"])]
-        rows = [
-            [
-                label,
-                quoted([self.right_labels[j] for j in self.pairs_right[self.pairs_left == i]], 6),
-            ]
-            for i, label in enumerate(self.left_labels[:SHOWN])
-        ]
+        rows = []
+        for i, label in enumerate(self.left_labels[:SHOWN]):
+            meets = self.pairs_right[self.pairs_left == i]
+            rows.append([label, quoted([self.right_labels[j] for j in meets], 6)])
         more = len(self.left_labels) - len(rows)
         notes = [f"and {more:,} more categories of {self.left}"] if more else []
         notes.append(f"share of pairs ruled out: {share(self.ruled_out)}")
@@ -341,8 +346,7 @@ def compatibility(
     weighted = None
     if left_weights is not None or right_weights is not None:
         weighted = ruled_out(one, other, relation, *weights)
-    words = [relation_words(one.name, other.name, relation)]
-    words += counterparts(one, other, relation.left) + counterparts(other, one, relation.right)
+    words = relation_words(one, other, relation)
     if relation.resolved and not relation.exact:
         words.append("more pairs may be impossible: the overlap is known through other codings")
     pairs = zip(relation.left.tolist(), relation.right.tolist(), strict=True)
@@ -371,7 +375,7 @@ def ruled_out(
     right_weights: Floats | None = None,
 ) -> float | None:
     """Return the share of pairs of answers that cannot be the same person, if it is known."""
-    if not relation.resolved or relation.thin:
+    if not relation.resolved:
         return None
     shares = []
     for node, weights in ((left, left_weights), (right, right_weights)):
@@ -420,11 +424,15 @@ def mint_key(graph: CodingGraph, variable: KeyVariable, *, label: str = "") -> M
 def _mint(graph: CodingGraph, sides: Sequence[Side], labels: Sequence[str], label: str) -> Minted:
     first = sides[0][0]
     name = next_name(first.construct, len(labels), harmonised=True, taken=graph.names)
-    # Only short lists are worth telling their kinds.
-    kinds = [_kind(sides, k) for k in range(len(labels) if len(labels) < 1_000 else 0)]
-    listed = tuple(
-        Category(str(k + 1), text, kinds[k] if kinds else "value") for k, text in enumerate(labels)
-    )
+
+    def kind_of(k: int) -> CategoryKind:
+        """Give a group the kind of its members if they are all of one, else it is a value."""
+        if len(labels) >= 1_000:  # only short lists are worth telling their kinds
+            return "value"
+        kinds = {int(kind) for node, groups in sides for kind in node.kinds[groups == k].tolist()}
+        return KINDS[kinds.pop()] if len(kinds) == 1 else "value"
+
+    listed = tuple(Category(str(k + 1), text, kind_of(k)) for k, text in enumerate(labels))
     runs = _runs(sides, len(labels))
     if runs is None or first.coding.intervals is None:
         maps = [
@@ -441,12 +449,6 @@ def _mint(graph: CodingGraph, sides: Sequence[Side], labels: Sequence[str], labe
     coding = Coding(name, first.construct, tuple(listed[k] for k in rest), cut, label)
     # Intervals need no pairs: the edges tell, and dates against ages on the right day.
     return Minted(coding, tuple(CategoryMap(node.name, name, None) for node, _ in sides))
-
-
-def _kind(sides: Sequence[Side], k: int) -> CategoryKind:
-    """Give a group the kind of its members if they are all of one, else it is a value."""
-    kinds = {int(kind) for node, groups in sides for kind in node.kinds[groups == k].tolist()}
-    return KINDS[kinds.pop()] if len(kinds) == 1 else "value"
 
 
 def _runs(sides: Sequence[Side], count: int) -> tuple[Floats, list[int]] | None:

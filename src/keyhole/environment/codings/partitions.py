@@ -6,9 +6,7 @@ groups are numbered as they first occur: then equal partitions are equal arrays.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +16,6 @@ from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
 from keyhole.environment.codings.intervals import label_edges
 from keyhole.environment.codings.relations import CodingRelation
 from keyhole.kernels.arrays import Floats, Ints
-
-if TYPE_CHECKING:
-    from keyhole.environment.codings.graph import CodingGraph
-
 
 # Below this many categories a plain loop is quicker than arrays.
 FEW = 400
@@ -80,13 +74,19 @@ def components(left: Ints, right: Ints, lefts: int, rights: int) -> tuple[Ints, 
     `left` and `right` are the two ends of each edge.
     """
     size = lefts + rights
-    label = _linked if size < FEW else _labelled
-    labels = label(left, right + lefts, size)
-    numbered = canonical(labels)
+    if size < FEW:
+        numbered = canonical(_linked(left, right + lefts, size))
+    else:
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import connected_components
+
+        ones = np.ones(len(left), dtype=np.int8)
+        graph = coo_matrix((ones, (left, right + lefts)), shape=(size, size))
+        numbered = canonical(connected_components(graph, directed=False)[1])
     return numbered[:lefts], numbered[lefts:]
 
 
-def _linked(one: Ints, other: Ints, size: int) -> Ints:
+def _linked(one: Ints, other: Ints, size: int) -> list[int]:
     """Label components by linking vertices: SciPy takes a millisecond to begin."""
     parent = list(range(size))
     for a, b in zip(one.tolist(), other.tolist(), strict=True):
@@ -97,15 +97,7 @@ def _linked(one: Ints, other: Ints, size: int) -> Ints:
         parent[max(a, b)] = min(a, b)
     for a in range(size):  # a parent comes before its children
         parent[a] = parent[parent[a]]
-    return np.array(parent, dtype=np.int64)
-
-
-def _labelled(one: Ints, other: Ints, size: int) -> Ints:
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    graph = coo_matrix((np.ones(len(one), dtype=np.int8), (one, other)), shape=(size, size))
-    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+    return parent
 
 
 def partition_entropy(partition: Ints, weights: npt.NDArray[np.float64] | None = None) -> float:
@@ -145,10 +137,9 @@ def overlap_groups(
     as anybody knows the other coding may tell each of them.
     """
     both = np.concatenate(components(*pairs, left.size, right.size))
-    paired = np.zeros(len(both), dtype=np.bool_)
-    paired[pairs[0]] = True
-    paired[left.size + pairs[1]] = True
-    lone = ~paired & np.concatenate([left.substantive, right.substantive])
+    lone = np.concatenate([left.substantive, right.substantive])
+    lone[pairs[0]] = False
+    lone[left.size + pairs[1]] = False
     if apart and lone[: left.size].any() and lone[left.size :].any():
         lone[: left.size] = False
     if lone.any():
@@ -182,8 +173,7 @@ def group_edges(node: Node, groups: Ints) -> tuple[Floats, Floats, Ints]:
     sizes = np.bincount(groups, minlength=count)
     low, high = np.full((2, count), np.nan)
     if node.intervals:
-        first = np.full(count, node.size)
-        last = np.full(count, -1)
+        first, last = np.full(count, node.size), np.full(count, -1)
         np.minimum.at(first, groups, np.arange(node.size))
         np.maximum.at(last, groups, np.arange(node.size))
         run = (last - first + 1 == sizes) & (last < node.intervals)
@@ -208,8 +198,8 @@ def group_labels(node: Node, groups: Ints) -> tuple[str, ...]:
     return tuple(out.tolist())
 
 
-def merges(node: Node, groups: Ints, labels: Sequence[str]) -> tuple[str, ...]:
-    """Say which categories were merged, and into what."""
+def merges(node: Node, groups: Ints, labels: Sequence[str]) -> list[str]:
+    """Say which categories were merged, and what became of "not stated" and the like."""
     merged = np.flatnonzero(np.bincount(groups, minlength=len(labels)) > 1)
     out = []
     for k in merged[:SHOWN].tolist():
@@ -222,52 +212,36 @@ def merges(node: Node, groups: Ints, labels: Sequence[str]) -> tuple[str, ...]:
         out.append(f"{told} become {shown(labels[k])}")
     if len(merged) > SHOWN:
         out.append(f"and {len(merged) - SHOWN:,} more groups of merged categories")
-    return tuple(out)
+    special = np.concatenate([node.of_kind(kind) for kind in SPECIAL])[:SHOWN]
+    for i in special.tolist():
+        mixed = node.substantive[groups == groups[i]].any()
+        fate = (
+            "is merged with answers, as the maps say" if mixed else "stays apart from all answers"
+        )
+        out.append(f"{shown(node.labels[i])} ({KINDS[node.kinds[i]]}) {fate}")
+    return out
 
 
-def special(node: Node, groups: Ints) -> tuple[str, ...]:
-    """Say what became of "not stated" and "not applicable"."""
-    out = []
-    for kind in SPECIAL:
-        for i in node.of_kind(kind).tolist():
-            with_values = node.substantive[groups == groups[i]].any()
-            fate = (
-                "is merged with answers, as the maps say"
-                if with_values
-                else "stays apart from all answers"
-            )
-            out.append(f"{shown(node.labels[i])} ({KINDS[node.kinds[i]]}) {fate}")
-    return tuple(out[:SHOWN])
-
-
-def relation_words(left: str, right: str, relation: CodingRelation) -> str:
-    """Say how the overlap of two codings is known."""
-    via = ", ".join(relation.via)
-    return {
-        "same": f"{left} on both sides",
-        "map": f"{left} and {right} are tied by maps",
-        "intervals": f"{left} and {right} are compared by the edges of their intervals",
-        "stored": f"the overlap of {left} and {right} is stored",
-        "composed": f"{left} and {right} are compared through {via}",
-    }.get(relation.basis, relation.reason)
-
-
-def climb(graph: CodingGraph, start: str, end: str, as_of: datetime.date | None) -> str:
-    """Write the path up the graph; one that goes over no stored edge is told as a recoding."""
-    path = graph.path(start, end, as_of=as_of)
-    return " → ".join(path) if path else f"{start} → {end}"
-
-
-def counterparts(node: Node, other: Node, paired: Ints) -> tuple[str, ...]:
-    """Say which answers of a coding nobody on the other side can have given."""
-    without = node.substantive.copy()
-    without[paired] = False
-    alone = np.flatnonzero(without)
-    if not alone.size:
-        return ()
-    names = quoted([node.labels[i] for i in alone[:3].tolist()], 3)
-    more = f" and {alone.size - 3:,} more" if alone.size > 3 else ""
-    return (f"{names}{more} of {node.name} has no counterpart in {other.name}",)
+def relation_words(left: Node, right: Node, relation: CodingRelation, sides: int = 2) -> list[str]:
+    """Say how the overlap of two codings is known, and which answers have no counterpart."""
+    names = f"{left.name} and {right.name}"
+    basis = {
+        "same": f"{left.name} on both sides",
+        "map": f"{names} are tied by maps",
+        "intervals": f"{names} are compared by the edges of their intervals",
+        "stored": f"the overlap of {names} is stored",
+        "wording": f"{names} are matched by the words of their answers; nobody has confirmed it",
+        "composed": f"{names} are compared through {', '.join(relation.via)}",
+    }
+    out = [basis.get(relation.basis, relation.reason)]
+    ends = ((left, right, relation.left), (right, left, relation.right))
+    for node, other, paired in ends[:sides]:
+        without = node.substantive.copy()
+        without[paired] = False
+        alone = [node.labels[i] for i in np.flatnonzero(without).tolist()]
+        if alone:
+            out.append(f"{quoted(alone, 3)} of {node.name} has no counterpart in {other.name}")
+    return out
 
 
 def inexact(exact: bool) -> list[str]:

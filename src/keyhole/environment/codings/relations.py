@@ -1,20 +1,31 @@
-"""Which categories of two codings can describe the same person."""
+"""Overlaps of two codings: which of their categories can describe the same person.
+
+From the edges of intervals, and from category maps and overlaps, which are read into arrays and
+checked here: total, known codes, no circles.
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 import numpy as np
 
-from keyhole.environment.codings.categories import SPECIAL, Node
+from keyhole.core.names import quoted, shown
+from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
 from keyhole.environment.codings.intervals import birth_edges, homes, intersections
+from keyhole.environment.model import CategoryMap, Overlap
 from keyhole.kernels.arrays import Floats, Ints
 
-Basis = Literal["same", "map", "intervals", "stored", "composed", "unresolved", "unrelated"]
+Basis = Literal[
+    "same", "map", "intervals", "stored", "composed", "wording", "unresolved", "unrelated"
+]
 Pairs = tuple[Ints, Ints]
+Edge = tuple[str, str]
+Day = datetime.date | None
 # Pairs are listed one by one up to this many.
 MOST = 5_000_000
 
@@ -24,8 +35,7 @@ class CodingRelation:
     """The overlap of two codings: pairs of positions that one person can have.
 
     `exact` is false where the pairs are only those that could not be ruled out; `via` names
-    the codings it goes through. A relation that is not `resolved` says why. `thin` pairs
-    give the right groups, but stand for many more pairs than are listed.
+    the codings it goes through. A relation that is not `resolved` says why.
     """
 
     left: Ints
@@ -34,7 +44,6 @@ class CodingRelation:
     exact: bool = True
     via: tuple[str, ...] = ()
     reason: str = ""
-    thin: bool = False
 
     @property
     def resolved(self) -> bool:
@@ -44,17 +53,8 @@ class CodingRelation:
 
 def unique_pairs(pairs: Pairs, rights: int) -> Pairs:
     """Sort pairs and list each once."""
-    if not len(pairs[0]):
-        return pairs
-    keys = np.unique(pairs[0] * rights + pairs[1])
-    return keys // rights, keys % rights
-
-
-def push(pairs: Pairs, left: Ints, right: Ints) -> Pairs:
-    """Carry pairs of finer codings up to coarser ones; what falls outside is left out."""
-    one, other = left[pairs[0]], right[pairs[1]]
-    kept = (one >= 0) & (other >= 0)
-    return one[kept], other[kept]
+    keys = np.unique(pairs[0] * max(rights, 1) + pairs[1])
+    return keys // max(rights, 1), keys % max(rights, 1)
 
 
 def pairs_of(function: Ints) -> Pairs:
@@ -72,6 +72,11 @@ def function_of(pairs: Pairs, size: int) -> Ints | None:
     return out
 
 
+def compose(first: Ints, second: Ints) -> Ints:
+    """Return where categories fall after two maps; outside stays outside."""
+    return np.append(second, -1)[first]
+
+
 def with_kin(pairs: Pairs, left: Node, right: Node) -> Pairs:
     """Let "not stated" and "not applicable" meet their own kind, where nothing else is said."""
     if not left.special or not right.special:
@@ -86,9 +91,8 @@ def with_kin(pairs: Pairs, left: Node, right: Node) -> Pairs:
 
 def _every(one: Ints, other: Ints) -> Pairs:
     if len(one) * len(other) > MOST:  # the same groups from fewer pairs
-        return np.append(one, np.full(len(other), one[0])), np.append(
-            np.full(len(one), other[0]), other
-        )
+        firsts = np.full(len(other), one[0]), np.full(len(one), other[0])
+        return np.append(one, firsts[0]), np.append(firsts[1], other)
     return np.repeat(one, len(other)), np.tile(other, len(one))
 
 
@@ -98,7 +102,7 @@ def together(pairs: Iterable[Pairs]) -> Pairs:
     return np.concatenate([p[0] for p in both]), np.concatenate([p[1] for p in both])
 
 
-def comparable(left: Node, right: Node, as_of: datetime.date | None) -> str | None:
+def comparable(left: Node, right: Node, as_of: Day) -> str | None:
     """Return None if the intervals of two codings can be compared, else why they cannot."""
     if left.scale is None or right.scale is None:
         return "they are not both intervals"
@@ -106,42 +110,47 @@ def comparable(left: Node, right: Node, as_of: datetime.date | None) -> str | No
         return None
     if as_of is None:
         return "dates and ages can only be compared on a day: that of a target (as_of, --as-of)"
-    ages = left.edges if left.scale == "number" else right.edges
+    ages = left.line if left.scale == "number" else right.line
     if birth_edges(ages, as_of) is None:
         return "dates and ages are compared in whole years, and an age has another edge"
     return None
 
 
-def _aligned(left: Node, right: Node, as_of: datetime.date | None) -> tuple[Floats, Floats]:
-    """Return the edges of both on one line, ages as days of birth."""
+def aligned(left: Node, right: Node, as_of: Day) -> tuple[Floats, Floats]:
+    """Return the edges of both on one line, ages as days of birth where the other has dates."""
     if left.scale == right.scale:
-        return left.edges, right.edges
+        return left.line, right.line
     assert as_of is not None
-    return _on_days(left, as_of), _on_days(right, as_of)
-
-
-def _on_days(node: Node, as_of: datetime.date) -> Floats:
-    edges = node.edges if node.scale == "date" else birth_edges(node.edges, as_of)
-    assert edges is not None
-    return edges
+    sides = [n.line if n.scale == "date" else birth_edges(n.line, as_of) for n in (left, right)]
+    assert sides[0] is not None
+    assert sides[1] is not None
+    return sides[0], sides[1]
 
 
 def _turned(positions: Ints, node: Node, other: Node) -> Ints:
     """Number intervals of age from the youngest again: days of birth run the other way."""
-    if node.scale in (other.scale, "date"):
-        return positions
-    return node.intervals - 1 - positions
+    return positions if node.scale in (other.scale, "date") else node.intervals - 1 - positions
 
 
-def interval_pairs(left: Node, right: Node, as_of: datetime.date | None) -> Pairs:
+def interval_pairs(left: Node, right: Node, as_of: Day) -> Pairs:
     """Return the overlap of two comparable interval codings, their listed categories too."""
-    one, other = intersections(*_aligned(left, right, as_of))
+    one, other = intersections(*aligned(left, right, as_of))
     pairs = _turned(one, left, right), _turned(other, right, left)
     if not left.coding.categories and not right.coding.categories:
         return pairs
+    sides = [
+        {
+            c.code: node.intervals + i
+            for i, c in enumerate(node.coding.categories)
+            if c.kind == "value"
+        }
+        for node in (left, right)
+    ]  # the values that are listed beside intervals
+    same = [(i, sides[1][code]) for code, i in sides[0].items() if code in sides[1]]
+    array = np.array(same, dtype=np.int64).reshape(-1, 2)
     extras = [
         pairs,
-        _same_codes(left, right),
+        (array[:, 0], array[:, 1]),
         _every(_outside(left, right, as_of), right.of_kind("other")),
         _every(left.of_kind("other"), _outside(right, left, as_of)),
         _every(left.of_kind("other"), right.of_kind("other")),
@@ -149,9 +158,9 @@ def interval_pairs(left: Node, right: Node, as_of: datetime.date | None) -> Pair
     return with_kin(together(extras), left, right)
 
 
-def _outside(inner: Node, outer: Node, as_of: datetime.date | None) -> Ints:
+def _outside(inner: Node, outer: Node, as_of: Day) -> Ints:
     """Return what reaches beyond the other's intervals: intervals, and values it does not list."""
-    begins, ends = homes(*_aligned(inner, outer, as_of))
+    begins, ends = homes(*aligned(inner, outer, as_of))
     beyond = np.flatnonzero((begins < 0) | (ends > outer.intervals - 1))
     known = {category.code for category in outer.coding.categories}
     values = [
@@ -162,19 +171,16 @@ def _outside(inner: Node, outer: Node, as_of: datetime.date | None) -> Ints:
     return np.concatenate([_turned(beyond, inner, outer), np.array(values, dtype=np.int64)])
 
 
-def _same_codes(left: Node, right: Node) -> Pairs:
-    """Pair the values listed beside intervals that have the same code."""
-    there = {c.code: i for i, c in enumerate(right.coding.categories) if c.kind == "value"}
-    found = [
-        (left.intervals + i, right.intervals + there[c.code])
-        for i, c in enumerate(left.coding.categories)
-        if c.kind == "value" and c.code in there
-    ]
-    array = np.array(found, dtype=np.int64).reshape(-1, 2)
-    return array[:, 0], array[:, 1]
+def nested(finer: Node, coarser: Node, as_of: Day) -> bool:
+    """Tell whether no interval of the finer of two comparable codings is cut by the other's edges.
+
+    What is listed beside the intervals may still fall into several categories.
+    """
+    begins, ends = homes(*aligned(finer, coarser, as_of))
+    return not bool((begins != ends).any())
 
 
-def interval_function(finer: Node, coarser: Node, as_of: datetime.date | None) -> Ints | None:
+def interval_function(finer: Node, coarser: Node, as_of: Day) -> Ints | None:
     """Return into which category each of a finer interval coding falls, or None if it is not finer.
 
     An interval that lies wholly outside the other's falls nowhere (-1).
@@ -183,10 +189,207 @@ def interval_function(finer: Node, coarser: Node, as_of: datetime.date | None) -
     return function_of(interval_pairs(finer, coarser, as_of), finer.size) if whole else None
 
 
-def nested(finer: Node, coarser: Node, as_of: datetime.date | None) -> bool:
-    """Tell whether no interval of the finer of two comparable codings is cut by the other's edges.
+@dataclass(slots=True)
+class Maps:
+    """The edges of the graph: `arrays` by (finer, coarser), and those without pairs."""
 
-    What is listed beside the intervals may still fall into several categories.
+    arrays: dict[Edge, Ints] = field(default_factory=dict)
+    unresolved: set[Edge] = field(default_factory=set)
+    overlaps: dict[Edge, Pairs] = field(default_factory=dict)
+
+
+class MapReader:
+    """Reads maps and overlaps into arrays and collects what is wrong with them."""
+
+    def __init__(
+        self,
+        nodes: Mapping[str, Node],
+        names: Mapping[str, str],
+        maps: Iterable[CategoryMap],
+        overlaps: Iterable[Overlap],
+    ) -> None:
+        self.nodes, self.names = nodes, names
+        self.problems: list[str] = []
+        self.maps = Maps()
+        given: set[Edge] = set()
+        for edge in maps:
+            place = f"map {edge.finer} -> {edge.coarser}"
+            ends = self._ends(place, edge.finer, edge.coarser, given)
+            if ends is not None:
+                given.add(ends)
+                self._read_map(place, ends, edge.pairs)
+        for overlap in overlaps:
+            place = f"overlap {overlap.left} ~ {overlap.right}"
+            ends = self._ends(place, overlap.left, overlap.right, self.maps.overlaps)
+            if ends is not None:
+                self._read_overlap(place, ends, overlap)
+
+    def _ends(self, place: str, one: str, other: str, given: Container[Edge]) -> Edge | None:
+        """Return the names of both ends, or say what is wrong with them."""
+        missing = [name for name in (one, other) if name not in self.names]
+        if missing:
+            self.problems.append(f"{place}: coding {quoted(missing)} is not in the environment.")
+            return None
+        ends = self.names[one], self.names[other]
+        if ends[0] == ends[1]:
+            self.problems.append(f"{place}: a coding cannot be tied to itself.")
+        elif self.nodes[ends[0]].construct != self.nodes[ends[1]].construct:
+            self.problems.append(f"{place}: the codings belong to different constructs.")
+        elif ends in given:
+            self.problems.append(f"{place}: it is there twice; keep one.")
+        else:
+            return ends
+        return None
+
+    def _read_map(self, place: str, ends: Edge, pairs: Mapping[str, str] | None) -> None:
+        """Read a map; between intervals it is computed, and pairs given must say the same."""
+        finer, coarser = self.nodes[ends[0]], self.nodes[ends[1]]
+        computed = None
+        if finer.scale is not None and coarser.scale is not None:
+            if comparable(finer, coarser, None) is not None:
+                if pairs is not None:
+                    self.problems.append(
+                        f"{place}: dates fall into ages according to the day; leave the pairs out, "
+                        "they are computed as of the target's day."
+                    )
+                return
+            computed = interval_function(finer, coarser, None)
+            if computed is None:
+                self.problems.append(f"{place}: some intervals of {finer.name} fall into several.")
+                return
+        elif pairs is None:
+            self.maps.unresolved.add(ends)
+            return
+        array = computed if pairs is None else self._array(place, finer, coarser, pairs)
+        if array is not None:
+            if computed is not None and (array != computed)[: finer.intervals].any():
+                self.problems.append(f"{place}: the pairs contradict the intervals' edges.")
+            self.maps.arrays[ends] = array
+
+    def _array(
+        self, place: str, finer: Node, coarser: Node, pairs: Mapping[str, str]
+    ) -> Ints | None:
+        """Return the position into which each category falls, or say why that is not told."""
+        problems = _unknown(place, finer, pairs) + _unknown(place, coarser, pairs.values())
+        array = np.full(finer.size, -1, dtype=np.int64)
+        if not problems:
+            at = [finer.positions[code] for code in pairs]
+            array[at] = [coarser.positions[code] for code in pairs.values()]
+            # "Not stated" and the like go to their own kind where the map is silent on them.
+            for kind in SPECIAL:
+                silent = np.flatnonzero((array < 0) & (finer.kinds == KINDS.index(kind)))
+                home = coarser.of_kind(kind)
+                if len(home) > 1 and silent.size:
+                    problems.append(
+                        f"{place}: {coarser.name} has several categories for {kind!r}; say into "
+                        f"which {shown(finer.codes[silent[0]])} falls."
+                    )
+                elif len(home) == 1:
+                    array[silent] = home[0]
+        left = np.flatnonzero((array < 0) & finer.substantive)
+        if left.size and not problems:
+            names = [finer.codes[i] for i in left[:6]] + [""] * max(0, left.size - 6)
+            problems.append(
+                f"{place}: a map must be total; it does not say where {quoted(names, 5)} fall."
+            )
+        self.problems += problems
+        return None if problems else array
+
+    def _read_overlap(self, place: str, ends: Edge, overlap: Overlap) -> None:
+        """Read an overlap; "other" meets what the other side lists and this one does not."""
+        left, right = self.nodes[ends[0]], self.nodes[ends[1]]
+        problems = _unknown(place, left, (a for a, _ in overlap.pairs))
+        problems += _unknown(place, right, (b for _, b in overlap.pairs))
+        if problems:
+            self.problems += problems
+            return
+        found = [(left.positions[a], right.positions[b]) for a, b in overlap.pairs]
+        array = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+        alone = [
+            np.setdiff1d(np.flatnonzero(node.substantive), array[:, side])
+            for side, node in enumerate((left, right))
+        ]
+        parts = [
+            (array[:, 0], array[:, 1]),
+            _every(left.of_kind("other"), alone[1]),
+            _every(alone[0], right.of_kind("other")),
+        ]
+        pairs = unique_pairs(with_kin(together(parts), left, right), right.size)
+        self.maps.overlaps[ends] = pairs
+        self.maps.overlaps[ends[::-1]] = unique_pairs(pairs[::-1], left.size)
+
+
+def _unknown(place: str, node: Node, codes: Iterable[str]) -> list[str]:
+    strange = sorted(set(codes) - node.positions.keys())
+    if not strange:
+        return []
+    return [f"{place}: {quoted(strange, 5)} is not among the codes of {node.name}."]
+
+
+Reach = dict[str, dict[str, Ints]]
+
+
+def circles(edges: Iterable[Edge]) -> list[str]:
+    """Say which codings are reached again by going up from themselves.
+
+    Examples
+    --------
+    >>> circles({("A2.001", "A2.002"), ("A2.002", "A2.001")})
+    ["the maps go in a circle through 'A2.001', 'A2.002'; none can be coarser than itself."]
     """
-    begins, ends = homes(*_aligned(finer, coarser, as_of))
-    return not bool((begins != ends).any())
+    above: dict[str, set[str]] = {}
+    for finer, coarser in sorted(edges):
+        above.setdefault(finer, set()).add(coarser)
+    found = []
+    while True:
+        try:
+            TopologicalSorter(above).prepare()
+        except CycleError as error:
+            names = set(error.args[1])
+            for name in names:  # so that the next circle is found
+                above[name] -= names
+            found.append(
+                f"the maps go in a circle through {quoted(sorted(names))}; none can be coarser "
+                f"than itself."
+            )
+        else:
+            return sorted(found)
+
+
+def reach_of(nodes: Mapping[str, Node], maps: Maps) -> tuple[Reach, list[str]]:
+    """Compose maps along all paths, the coarsest codings first; say what contradicts what."""
+    above: dict[str, list[str]] = {}
+    for finer, coarser in sorted(maps.arrays):
+        above.setdefault(finer, []).append(coarser)
+    reach: Reach = {name: {} for name in nodes}
+    problems: list[str] = []
+
+    def take(finer: str, coarser: str, array: Ints) -> None:
+        known = reach[finer].get(coarser, array)
+        fault = np.flatnonzero((known != array) & (known >= 0) & (array >= 0))
+        if fault.size:
+            names, first = nodes[coarser].labels, fault[0]
+            falls = sorted([names[known[first]], names[array[first]]])
+            more = f" (and {fault.size - 1:,} more categories)" if fault.size > 1 else ""
+            problems.append(
+                f"the paths from {finer} to {coarser} disagree: {shown(nodes[finer].labels[first])}"
+                f" falls into {shown(falls[0])} by one and into {shown(falls[1])} by another{more}."
+            )
+        reach[finer][coarser] = np.where(known >= 0, known, array)
+
+    for name in TopologicalSorter(above).static_order():
+        for parent in above.get(name, ()):
+            array = maps.arrays[name, parent]
+            take(name, parent, array)
+            for coarser, further in reach[parent].items():
+                take(name, coarser, compose(array, further))
+    if problems:
+        return reach, problems
+    for (left, right), pairs in sorted(maps.overlaps.items()):
+        told = reach[left].get(right)
+        if told is not None and not all(map(np.array_equal, pairs_of(told), pairs)):
+            problems.append(
+                f"overlap {left} ~ {right}: it contradicts the maps from {left} to {right};"
+                " take one of them out."
+            )
+    return reach, problems

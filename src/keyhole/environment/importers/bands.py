@@ -238,12 +238,12 @@ def usual_numbers(asked: tuple[str, ...]) -> Intervals:
     if "age" in asked:
         return Intervals("number", start=0, stop=_OLDEST, step=1)
     if _MONEY.search(" ".join(asked)):  # before counts: "income in the past 12 months" is money
-        return Intervals("number", start=0, stop=_RICHEST, step=_RICHEST // MOST_INTERVALS)
+        return Intervals("number")
     if "year" in asked and not _NO_YEARS & set(asked):
         return dates("year")
     if _COUNTS & set(asked):
         return Intervals("number", start=0, stop=_MOST_COUNTED, step=1)
-    return Intervals("number", start=0, stop=MOST_INTERVALS, step=1)
+    return Intervals("number")
 
 
 def bounded_numbers(
@@ -270,6 +270,8 @@ def bounded_numbers(
     if all(1800 <= b <= 2200 for b in bounds) and (len(bounds) == 2 or "year" in asked):
         ends = low, None if high is None else high + 1
         return dates("year", *(None if e is None else datetime.date(int(e), 1, 1) for e in ends))
+    if usual.exact and len(bounds) == 1:
+        return usual
     low = min(0 if usual.scale == "date" else usual.start, high or 0) if low is None else low
     high = max(usual.stop - 1, low) if high is None else high
     return number_intervals(low, high, step or 1) or usual

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.core.names import shown
-from keyhole.environment.codings.naming import CodingName
+from keyhole.environment.codings.categories import CodingName
 from keyhole.environment.importers.bands import (
     bounded_numbers,
     dates,

@@ -216,24 +216,29 @@ class _Shapes:
             )
         for key, (what, fits) in _WHAT.items():
             if key in node and not fits(node[key]):
-                self._note(f"has {key!r}, which must be {what}. Got {_kind(node[key])} instead: "
-                           f"it is passed over.")  # fmt: skip
+                got = _kind(node[key])
+                self._note(
+                    f"has {key!r}, which must be {what}. Got {got} instead: it is passed over."
+                )
+
+        def below(child: Any) -> _Shape:
+            return self.shape(child, refs, depth + 1)
+
         found = _own(node)
         for name, child in _mapping(node.get("properties")).items():
             self._path.append(str(name))
-            found.properties[str(name)] = self.shape(child, refs, depth + 1)
+            found.properties[str(name)] = below(child)
             self._path.pop()
         listed = [*_parts(node, "items"), *_parts(node, "prefixItems")]
         if isinstance(node.get("items"), Mapping):
             listed.append(node["items"])
-        items = [self.shape(one, refs, depth + 1) for one in listed]
-        found.items = reduce(_either, items) if items else None
+        found.items = reduce(_either, map(below, listed)) if listed else None
         for part in _parts(node, "allOf"):
-            found = _both(found, self.shape(part, refs, depth + 1))
+            found = _both(found, below(part))
         target, ref = self._target(node, refs)
         if target is not None:
             found = _both(found, self.shape(target, (*refs, ref), depth + 1))
-        branches = [self.shape(one, refs, depth + 1) for one in _alternatives(node)]
+        branches = [below(one) for one in _alternatives(node)]
         return _both(found, reduce(_either, branches)) if branches else found
 
     def _note(self, text: str) -> None:
@@ -255,29 +260,26 @@ class _Shapes:
                 f"$ref {shown(ref)} leads to another document, which is not fetched. Put what it "
                 f"leads to under 'definitions' of this one."
             ] = None
-        elif (found := self._lookup(ref)) is None:
+        elif (found := self._lookup(unquote(ref[1:]))) is None:
             self.broken[f"$ref {shown(ref)} leads to nothing in the document."] = None
         return found, ref
 
-    def _lookup(self, ref: str) -> Mapping[str, Any] | None:
-        node: Any = self.document
-        pointer = unquote(ref[1:])
+    def _lookup(self, pointer: str) -> Mapping[str, Any] | None:
         if pointer and not pointer.startswith("/"):
-            named = (
-                one
-                for place in ("definitions", "$defs")
-                for one in _mapping(self.document.get(place)).values()
-                if isinstance(one, Mapping) and pointer in (one.get("$anchor"), one.get("$id"))
-            )
+            places = (_mapping(self.document.get(name)) for name in ("definitions", "$defs"))
+            defined = (_mapping(one) for place in places for one in place.values())
+            named = (one for one in defined if pointer in (one.get("$anchor"), one.get("$id")))
             return next(named, None)
+        node: Any = self.document
         for step in pointer.split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
-                node = node[int(key)]
-            elif isinstance(node, Mapping) and key in node:
-                node = node[key]
-            else:
+            key: Any = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(node, list):
+                key = int(key) if key.isdecimal() and int(key) < len(node) else None
+            elif not isinstance(node, Mapping) or key not in node:
+                key = None
+            if key is None:
                 return None
+            node = node[key]
         return node if isinstance(node, Mapping) else None
 
 
@@ -311,6 +313,10 @@ def _parts(node: Mapping[str, Any], key: str) -> list[Any]:
     return list(found) if isinstance(found, list) else []
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _alternatives(node: Mapping[str, Any]) -> list[Any]:
     """Return the alternatives that tell something; many only say what is required."""
     found = [*_parts(node, "oneOf"), *_parts(node, "anyOf")]
@@ -328,27 +334,25 @@ def _own(node: Mapping[str, Any]) -> _Shape:
     options, pattern = _options(node), _text(node.get("pattern"))
     # A description that is short enough may be a label.
     title, description = _text(node.get("title")), _text(node.get("description"))
+    lowest, highest, step = (
+        value if _is_number(value) and abs(value) <= 1e15 and math.isfinite(value) else None
+        for value in (
+            node.get("minimum", node.get("exclusiveMinimum")),
+            node.get("maximum", node.get("exclusiveMaximum")),
+            node.get("multipleOf"),
+        )
+    )
     return _Shape(
         types,
         options,
         open=options is None and (bool(types) or "not" in node or bool(pattern)),
         format=_text(node.get("format")),
         pattern=pattern,
-        lowest=_number(node.get("minimum", node.get("exclusiveMinimum"))),
-        highest=_number(node.get("maximum", node.get("exclusiveMaximum"))),
-        step=_number(node.get("multipleOf")),
+        lowest=lowest,
+        highest=highest,
+        step=step,
         title=" ".join((title or (description if len(description) <= 200 else "")).split()),
     )
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number(value: Any) -> float | None:
-    if not _is_number(value) or abs(value) > 1e15:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def _options(node: Mapping[str, Any]) -> dict[str, str] | None:
@@ -364,21 +368,18 @@ def _options(node: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _code(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)[:1000]
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)[:1000]
 
 
 def _both(one: _Shape, other: _Shape) -> _Shape:
     """Join two shapes that both hold."""
-    options = one.options if other.options is None else other.options
-    if one.options is not None and other.options is not None:
-        options = {code: label for code, label in one.options.items() if code in other.options}
-        options = options or one.options | other.options
     joined = _joined(one, other, _both)
     joined.types = one.types & other.types or one.types | other.types
-    joined.options = options
-    joined.open = options is None and (one.open or other.open)
+    joined.options = one.options if other.options is None else other.options
+    if one.options is not None and other.options is not None:
+        shared = {code: label for code, label in one.options.items() if code in other.options}
+        joined.options = shared or one.options | other.options
+    joined.open = joined.options is None and (one.open or other.open)
     return joined
 
 
@@ -389,35 +390,23 @@ def _either(one: _Shape, other: _Shape) -> _Shape:
     joined.open = one.open or other.open
     joined.title = one.title if one.title == other.title else ""  # a branch's is not the whole's
     if one.options is not None or other.options is not None:
-        joined.options = (one.options or {}) | {
-            code: label
-            for code, label in (other.options or {}).items()
-            if code not in (one.options or {})
-        }
-    if one.lowest is None or other.lowest is None:
-        joined.lowest = None
-    else:
-        joined.lowest = min(one.lowest, other.lowest)
-    if one.highest is None or other.highest is None:
-        joined.highest = None
-    else:
-        joined.highest = max(one.highest, other.highest)
+        first = one.options or {}
+        more = (other.options or {}).items()
+        joined.options = first | {code: label for code, label in more if code not in first}
+    lows, highs = (one.lowest, other.lowest), (one.highest, other.highest)
+    joined.lowest = None if None in lows else min(lows)  # type: ignore[type-var]
+    joined.highest = None if None in highs else max(highs)  # type: ignore[type-var]
     return joined
 
 
-def _joined(one: _Shape, other: _Shape, join: Any) -> _Shape:
+def _joined(one: _Shape, other: _Shape, join: Callable[[_Shape, _Shape], _Shape]) -> _Shape:
     properties = dict(one.properties)
     for name, shape in other.properties.items():
         properties[name] = join(properties[name], shape) if name in properties else shape
-    return _Shape(
-        properties=properties,
-        items=join(one.items, other.items)
-        if one.items and other.items
-        else one.items or other.items,
-        format=one.format or other.format,
-        pattern=one.pattern or other.pattern,
-        lowest=one.lowest if one.lowest is not None else other.lowest,
-        highest=one.highest if one.highest is not None else other.highest,
-        step=one.step or other.step,
-        title=one.title or other.title,
-    )
+    items = join(one.items, other.items) if one.items and other.items else one.items or other.items
+    texts = ("format", "pattern", "step", "title")
+    first: Any = {name: getattr(one, name) or getattr(other, name) for name in texts}
+    for name in ("lowest", "highest"):
+        bound = getattr(one, name)
+        first[name] = bound if bound is not None else getattr(other, name)
+    return _Shape(properties=properties, items=items, **first)

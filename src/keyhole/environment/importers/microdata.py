@@ -46,7 +46,7 @@ from keyhole.environment.model import (
     Form,
     Intervals,
 )
-from keyhole.environment.scenarios.positions import RARE, code_text
+from keyhole.environment.scenarios.recoding import RARE, code_text
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import recognise, words

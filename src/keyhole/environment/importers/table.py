@@ -2,13 +2,14 @@
 
 It is read from CSV and Excel, and written as CSV.
 
-Columns ``form, organisation, sector, purpose, method, collected, field, label, coding, code,
-category, kind, from, to, every``; only ``field`` must be there. Without ``form`` the table is one
+Columns ``form, organisation, sector, purpose, method, collected, statement, search_parameters,
+time_frame, social_group, field, label, coding, code, category, kind, from, to, every``; only
+``field`` must be there. Without ``form`` the table is one
 form, named like its file. What stands left of ``code`` may be blank where it is as in the row
 above. ``kind`` is ``value`` (or blank), ``other``, ``not stated``, ``not applicable``,
-``identifier`` (of the kind in ``category``) or
-``text``. ``from``, ``to`` and ``every`` (a number, or day, month or year) describe a regular
-partition; ``from`` and ``to`` alone one interval, up to and without ``to``.
+``identifier`` (of the kind in ``category``), ``text`` or ``number`` (as exact as it is written).
+``from``, ``to`` and ``every`` (a number, or day, month or year) describe a regular partition;
+``from`` and ``to`` alone one interval, up to and without ``to``.
 """
 
 from __future__ import annotations
@@ -53,13 +54,14 @@ from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, OptionError
 
-_FORM = ("form", "organisation", "sector", "purpose", "method", "collected")
+_CAPTURE = ("statement", "search_parameters", "time_frame", "social_group")
+_FORM = ("form", "organisation", "sector", "purpose", "method", "collected", *_CAPTURE)
 _FIELD = ("field", "label", "coding")
 COLUMNS = (*_FORM, *_FIELD, "code", "category", "kind", "from", "to", "every")
 # Text that a spreadsheet would take for a formula.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
-_KINDS: tuple[str, ...] = ("", *get_args(CategoryKind), "identifier", "text")
+_KINDS: tuple[str, ...] = ("", *get_args(CategoryKind), "identifier", "text", "number")
 
 
 def neutral(text: str) -> str:
@@ -153,7 +155,8 @@ def _form(about: dict[str, str], problems: list[str]) -> Form:
     collected = _day(about["collected"])
     if about["collected"] and collected is None:
         problems.append(f"form {shown(name)}: collected must be a day, as 2024-05-31.")
-    given: Any = {column: about[column] for column in ("organisation", "sector", "purpose")}
+    words = ("organisation", "sector", "purpose", *_CAPTURE)
+    given: Any = {column: about[column] for column in words}
     return Form(name, method=method, collected=collected, **given)  # type: ignore[arg-type]
 
 
@@ -167,6 +170,8 @@ def _field(asked: _Asked, problems: list[str]) -> CapturedField:
     if "identifier" in kinds:
         identifier = asked.rows[0]["category"] or kind_of_identifier([name], label)
     intervals = _intervals([row for row in asked.rows if _spans(row)], where, problems)
+    if "number" in kinds and intervals is None:
+        intervals = Intervals("number")
     found = capture(
         [name],
         label,
@@ -198,7 +203,7 @@ def _categories(rows: Sequence[SheetRow], where: str, problems: list[str]) -> It
     seen: set[str] = set()
     for row in rows:
         code = row["code"] or row["category"]
-        if not code or _spans(row) or row["kind"].lower() in ("identifier", "text"):
+        if not code or _spans(row) or row["kind"].lower() in _KINDS[-3:]:
             continue
         if code in seen:
             problems.append(f"{where}: the code in row {row.number} is there twice.")
@@ -342,6 +347,7 @@ def _span_problems(environment: Environment) -> Iterator[str]:
 def _rows(form: Form, codings: dict[str, Coding]) -> Iterator[_Cells]:
     day = form.collected.isoformat() if form.collected else ""
     own = form.name, form.organisation, form.sector, form.purpose, form.method, day
+    own += tuple(getattr(form, name) for name in _CAPTURE)
     for asked in form.fields:
         held = codings[asked.coding] if asked.coding else asked.question
         named = held.name if isinstance(held, Coding) else held.coding if held else ""
@@ -357,7 +363,9 @@ def _answers(asked: Field, held: Coding | CapturedQuestion | None) -> Iterator[_
     if held is None or not (held.categories or held.intervals):
         yield "", "", "text", "", "", ""
         return
-    if held.intervals is not None:
+    if held.intervals is not None and held.intervals.exact:
+        yield "", "", "number", "", "", ""
+    elif held.intervals is not None:
         for bounds in _spelled(held.intervals):
             yield "", "", "", *bounds
     for category in held.categories:

@@ -15,17 +15,19 @@ from keyhole.core.names import plural, quoted, shown
 from keyhole.environment.codings.graph import Askings, CodingGraph, Holder
 from keyhole.environment.codings.joins import ruled_out
 from keyhole.environment.codings.partitions import group_count, inexact, partition_entropy, refines
-from keyhole.environment.mapping.holdings import (
+from keyhole.environment.mapping.keys import (
+    Absent,
     ColumnWeights,
     Held,
+    KeyMapping,
+    KeyVariable,
     TargetColumn,
     VariableMaker,
     held_by,
     map_columns,
     tells,
 )
-from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable
-from keyhole.environment.mapping.prevalence import Finest, finest
+from keyhole.environment.mapping.prevalence import finest
 from keyhole.environment.mapping.undecided import bounded
 from keyhole.environment.model import Environment, Form, Target
 from keyhole.errors import InputError, OptionError
@@ -69,26 +71,31 @@ def forms_in(
     asked = class_of(sector=sector, purpose=purpose, classifications=classifications)
     given = {name: value for name, value in asked.items() if value is not None}
     forms = graph.environment.forms
-    sectors = {one.name: one.sector for one in graph.environment.organisations}
-
-    def value_of(form: Form, name: str) -> str:
-        """Return what a form is in a classification; its organisation's sector may stand in."""
-        more = form.classifications.get(name, "")
-        if name == "sector":
-            return form.sector or sectors.get(form.organisation, "") or more
-        return (form.purpose or more) if name == "purpose" else more
-
     wanted = {name: value.casefold() for name, value in given.items()}
-    found = [f for f in forms if all(value_of(f, n).casefold() == v for n, v in wanted.items())]
+    found = [
+        f for f in forms if all(class_value(graph, f, n).casefold() == v for n, v in wanted.items())
+    ]
     if found:
         return tuple(sorted(found, key=lambda form: form.name)), _class_words(given)
     if not forms:
         raise InputError("the environment has no forms; import some first.")
-    values = {name: sorted({value_of(form, name) for form in forms} - {""}) for name in wanted}
+    values = {
+        name: sorted({class_value(graph, form, name) for form in forms} - {""}) for name in wanted
+    }
     there = [f"{name}: {quoted(v) or 'none is said of any form'}" for name, v in values.items()]
     raise InputError(
         f"no form is in the class {_class_words(wanted)}. There are {'; '.join(there)}."
     )
+
+
+def class_value(graph: CodingGraph, form: Form, scheme: str) -> str:
+    """Return what a form is in a classification; its organisation's sector may stand in."""
+    more = form.classifications.get(scheme, "")
+    if scheme == "sector" and not form.sector:
+        organisations = graph.environment.organisations
+        sector = next((o.sector for o in organisations if o.name == form.organisation), "")
+        return sector or more
+    return {"sector": form.sector, "purpose": form.purpose}.get(scheme, "") or more
 
 
 def _class_words(wanted: Mapping[str, str]) -> str:
@@ -133,44 +140,35 @@ def map_pair(
 ) -> KeyMapping:
     """Map a target against one form: each column at the join of both codings.
 
-    Parameters
-    ----------
-    target, form
-        By name, or as they are.
-    weights
-        For columns of the target, how many people are in each category (by code).
+    Target and form are given by name, or as they are; `weights` says for columns of the target how
+    many people are in each category (by code).
     """
     graph = CodingGraph.of(environment)
     name = form if isinstance(form, str) else form.name
-    return bounded(graph, target, lambda g, aim: _map_pair(g, aim, name, form, weights))
 
+    def mapped(graph: CodingGraph, target: str | Target) -> KeyMapping:
+        here = graph.possible and any(f.name == name for f in graph.environment.forms)
+        other = graph.form(name if here else form)
+        holder, asked = f"form {shown(other.name)}", graph.asked(other)
 
-def _map_pair(
-    graph: CodingGraph,
-    target: str | Target,
-    name: str,
-    form: str | Form,
-    weights: ColumnWeights | None,
-) -> KeyMapping:
-    known = name if graph.possible and name in {f.name for f in graph.environment.forms} else form
-    aim, other = graph.target(target), graph.form(known)
-    holder, asked = f"form {shown(other.name)}", graph.asked(other)
+        def find(maker: VariableMaker, column: TargetColumn) -> KeyVariable | Absent:
+            codings = asked.get(column.node.construct, ())
+            if not codings:
+                return column.absent(f"{holder} does not ask it")
+            holds = f"{holder} holds {' and '.join(codings)}"
+            found = maker.held(
+                column,
+                codings,
+                lambda held: [holds, *held.words, *inexact(held.exact)],
+                antichain=_finest_above(graph, column, codings),
+            )
+            return _crossing(graph, column, codings, holder) if found is None else found
 
-    def find(maker: VariableMaker, column: TargetColumn) -> KeyVariable | Absent:
-        codings = asked.get(column.node.construct, ())
-        if not codings:
-            return column.absent(f"{holder} does not ask it")
-        holds = f"{holder} holds {' and '.join(codings)}"
-        found = maker.held(
-            column,
-            codings,
-            lambda held: [holds, *held.words, *inexact(held.exact)],
-            antichain=_finest_above(graph, column, codings),
-        )
-        return _crossing(graph, column, codings, holder) if found is None else found
+        identifiers = identifiers_of([other])
+        aim = graph.target(target)
+        return map_columns(graph, "pair", aim, holder, weights, find, identifiers=identifiers)
 
-    identifiers = identifiers_of([other])
-    return map_columns(graph, "pair", aim, holder, weights, find, identifiers=identifiers)
+    return bounded(graph, target, mapped)
 
 
 def _finest_above(graph: CodingGraph, column: TargetColumn, codings: Sequence[str]) -> list[str]:
@@ -230,41 +228,28 @@ def map_class(
     max(t * N, 1) of the N forms hold; a coding with one category is not in the key. The
     paper's sentence about a threshold of one says zero by mistake.
     """
-    named = {"sector": sector, "purpose": purpose, "classifications": classifications}
-    return bounded(
-        CodingGraph.of(environment),
-        target,
-        lambda graph, aim: _map_class(graph, aim, threshold, weights, named),
-    )
 
+    def mapped(graph: CodingGraph, target: str | Target) -> KeyMapping:
+        forms, against = forms_in(
+            graph, sector=sector, purpose=purpose, classifications=classifications
+        )
+        askings, needed = graph.askings(forms), needed_of(threshold, len(forms))
+        note = f"{plural(len(forms), 'form')}; a coding counts if {needed:,} or more hold it"
+        return map_columns(
+            graph,
+            "class",
+            graph.target(target),
+            against,
+            weights,
+            lambda maker, column: _class_variable(maker, column, askings, needed),
+            forms=len(forms),
+            threshold=threshold,
+            needed=needed,
+            identifiers=identifiers_of(forms),
+            notes=(f"{note} (threshold {threshold:g}).",),
+        )
 
-def _map_class(
-    graph: CodingGraph,
-    target: str | Target,
-    threshold: float,
-    weights: ColumnWeights | None,
-    named: Mapping[str, Any],
-) -> KeyMapping:
-    forms, against = forms_in(graph, **named)
-    aim, askings, needed = (
-        graph.target(target),
-        graph.askings(forms),
-        needed_of(threshold, len(forms)),
-    )
-    note = f"{plural(len(forms), 'form')}; a coding counts if {needed:,} or more hold it"
-    return map_columns(
-        graph,
-        "class",
-        aim,
-        against,
-        weights,
-        lambda maker, column: _class_variable(maker, column, askings, needed),
-        forms=len(forms),
-        threshold=threshold,
-        needed=needed,
-        identifiers=identifiers_of(forms),
-        notes=(f"{note} (threshold {threshold:g}).",),
-    )
+    return bounded(CodingGraph.of(environment), target, mapped)
 
 
 def map_restricted(
@@ -301,7 +286,11 @@ def holdings_of(graph: CodingGraph, column: TargetColumn, askings: Askings) -> l
 def _class_variable(
     maker: VariableMaker, column: TargetColumn, askings: Askings, needed: int
 ) -> KeyVariable | Absent:
-    """Return a column at the finest coding that enough forms hold, or why there is none."""
+    """Return a column at the finest coding that enough forms hold, or why there is none.
+
+    Of the antichain the finest: most bits, most groups, the first in their order. Neither names
+    nor what is stored decide: they depend on the order of imports.
+    """
     holdings = holdings_of(maker.graph, column, askings)
     known = [(h.held.groups, len(h.forms)) for h in holdings if h.held.groups is not None]
     answer = finest(
@@ -313,28 +302,13 @@ def _class_variable(
     )
     if not answer.partitions:
         return column.absent(_missing(column, holdings, needed))
-    return _chosen(maker, column, holdings, answer, askings)
-
-
-def _chosen(
-    maker: VariableMaker,
-    column: TargetColumn,
-    holdings: Sequence[Holding],
-    answer: Finest,
-    askings: Askings,
-) -> KeyVariable:
-    """Take the finest of the antichain: most bits, most groups, the first in their order.
-
-    Neither names nor what is stored decide: they depend on the order of imports.
-    """
-    near = [c for holding in holdings[:NEAR] for c in holding.codings]
 
     def rank(groups: Ints) -> tuple[float, int, bytes]:
         bits = round(partition_entropy(groups, column.weights), 9)
         return -bits, -group_count(groups), groups.tobytes()
 
-    ordered = sorted(answer.partitions, key=rank)
-    best = ordered[0]
+    near = [c for holding in holdings[:NEAR] for c in holding.codings]
+    best, *rest = sorted(answer.partitions, key=rank)
     holders = [h for h in holdings if h.held.groups is not None and refines(h.held.groups, best)]
     count, of = sum(len(holding.forms) for holding in holders), len(askings.forms)
     exact = all(holding.held.exact for holding in holders)
@@ -349,8 +323,8 @@ def _chosen(
     because += inexact(exact)
     if not answer.complete:
         because.append("there are very many joins; the search ended before it had seen all")
-    antichain = [maker.name(column, groups, near)[0] for groups in ordered]
-    if len(antichain) > 1:
+    antichain = [maker.name(column, groups, near)[0] for groups in (best, *rest)]
+    if rest:
         because.append(f"held by enough forms and not coarser: {', '.join(antichain[1:])}")
     return maker.make(
         column,

@@ -21,15 +21,18 @@ from keyhole.core.options import Problem, Question, bind, documented
 from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import inexact, is_discrete
-from keyhole.environment.mapping.holdings import (
+from keyhole.environment.mapping.keys import (
+    Absent,
     ColumnWeights,
+    KeyMapping,
+    KeyVariable,
+    MappedResult,
     TargetColumn,
     VariableMaker,
     held_by,
     map_columns,
     tells,
 )
-from keyhole.environment.mapping.keys import Absent, KeyMapping, KeyVariable, MappedResult
 from keyhole.environment.mapping.mapping import commonest, identifiers_of, map_restricted
 from keyhole.environment.mapping.undecided import bounded
 from keyhole.environment.model import Environment, Source, Target
@@ -43,7 +46,7 @@ from keyhole.environment.options import (
     TargetName,
     ThresholdOption,
 )
-from keyhole.environment.resources import resource_problems
+from keyhole.environment.scenarios.scenarios import resource_problems
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, share

@@ -1,19 +1,32 @@
-"""How the data environment changes: who asks what, at which coding, by year."""
+"""What forms and sources hold, by year and together: trends, and key sets with their support.
+
+Prevalence by variable overstates what anyone has: each of two columns may be held by half of the
+forms, and no form hold both.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from keyhole.core.marks import figure
+import numpy as np
+
+from keyhole.core.marks import HIDDEN, WHEN_SET, figure
 from keyhole.core.names import plural, shown
-from keyhole.core.options import Option, bind, documented
+from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.tables import Table
-from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.mapping import forms_in
+from keyhole.environment.codings.graph import CodingGraph, Holder
+from keyhole.environment.codings.partitions import informative_groups, overlap_groups, refines
+from keyhole.environment.mapping.keys import ColumnWeights, KeyMapping, columns_of
+from keyhole.environment.mapping.mapping import class_value, forms_in, holdings_of, map_class
+from keyhole.environment.mapping.undecided import upper_graph
+from keyhole.environment.model import Environment, Target
 from keyhole.environment.options import ClassOption, PurposeOption, SectorOption, StorePlace
-from keyhole.errors import InputError
+from keyhole.environment.wording import short
+from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
@@ -23,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prevalence:
-    """How many of a year's forms ask a construct (`coding` empty), or ask it in a coding."""
+    """How many forms (or sources) of a year ask a construct (`coding` empty), or a coding of it."""
 
     year: int
     construct: str
@@ -40,12 +53,13 @@ class Prevalence:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trend(Result):
-    """Prevalence of constructs and codings among the forms collected in each year."""
+    """Prevalence of constructs and codings among the forms or sources collected in each year."""
 
     against: str
     years: tuple[int, ...]
     undated: int
     rows: tuple[Prevalence, ...]
+    what: Literal["forms", "sources"] = "forms"
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a year, construct and coding."""
@@ -64,15 +78,15 @@ class Trend(Result):
             [*line, *(share(shares.get((*line, year), 0.0), 2) for year in self.years)]
             for line in lines
         ]
-        notes = ["A year's column is the share of the forms collected in it."]
+        notes = [f"A year's column is the share of the {self.what} collected in it."]
         if self.undated:
-            notes.append(f"{plural(self.undated, 'form')} without a date: not counted.")
+            notes.append(f"{plural(self.undated, self.what[:-1])} without a date: not counted.")
         columns = ["construct", "coding", *map(str, self.years)]
         return [Table(f"Prevalence by year, {self.against}", columns, rows, notes)]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the share of each year's forms that ask each construct."""
-        from keyhole.environment.pictures.charts import trend_chart
+        from keyhole.environment.pictures import trend_chart
 
         return trend_chart(self)
 
@@ -85,24 +99,315 @@ def trend(
     purpose: PurposeOption = None,
     class_: ClassOption = None,
     construct: Annotated[str | None, Option("Only this construct.", metavar="LETTERS")] = None,
+    of: Annotated[
+        Literal["forms", "sources"], Option("What is counted: forms, or public sources.")
+    ] = "forms",
 ) -> Trend:
-    """Count, for each year, the share of its forms that ask each construct and coding."""
+    """Count, for each year, the share of its forms or sources that ask each construct."""
     bind(trend, locals()).require()
     graph = CodingGraph.of(store)
-    forms, words = forms_in(graph, sector=sector, purpose=purpose, classifications=class_)
-    if construct is not None and construct not in {c.letters for c in graph.environment.constructs}:
-        raise InputError(f"construct {shown(construct)} is not in the environment.")
+    holders: Sequence[Holder] = graph.environment.sources
+    words = "all public sources"
+    if of == "forms":
+        holders, words = forms_in(graph, sector=sector, purpose=purpose, classifications=class_)
+    _require_construct(graph, construct)
     years: Counter[int] = Counter()
     counts: Counter[tuple[int, str, str]] = Counter()
-    for form in forms:
-        if form.collected is not None:
-            year = form.collected.year
+    for holder in holders:
+        if holder.collected is not None:
+            year = holder.collected.year
             years[year] += 1
-            for letters, codings in graph.asked(form).items():
+            for letters, codings in graph.asked(holder).items():
                 if construct in (None, letters):
                     counts.update((year, letters, coding) for coding in ("", *codings))
     rows = tuple(
         Prevalence(year, letters, coding, count, years[year])
         for (year, letters, coding), count in sorted(counts.items())
     )
-    return Trend(words, tuple(sorted(years)), len(forms) - years.total(), rows)
+    return Trend(words, tuple(sorted(years)), len(holders) - years.total(), rows, of)
+
+
+def trend_problems(asked: Question) -> Iterator[Problem]:
+    """Refuse a class of sources."""
+    if asked.of == "sources" and (asked.sector or asked.purpose or asked.class_):
+        yield Problem("{sector}, {purpose} and {class_} are of forms. Leave them out, or {of}.")
+
+
+def _require_construct(graph: CodingGraph, construct: str | None) -> None:
+    if construct is not None and construct not in {c.letters for c in graph.environment.constructs}:
+        raise InputError(f"construct {shown(construct)} is not in the environment.")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HoldingMatrix(Result):
+    """Classes against classes by the constructs on which they can be linked, or forms by codings.
+
+    Of classes a cell counts the constructs that forms of both ask so that their codings join to
+    two categories or more, and `constructs` names them; on the diagonal those that a class asks.
+    Of codings a cell is 1 where the form holds the coding.
+    """
+
+    what: Literal["classes", "codings"]
+    by: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[int, ...], ...]
+    constructs: Annotated[Mapping[str, tuple[str, ...]], WHEN_SET] = field(default_factory=dict)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a class or form, with a column for each class or coding."""
+        import polars as pl
+
+        head = {"class" if self.what == "classes" else "form": self.rows}
+        return pl.DataFrame(
+            head | dict(zip(self.columns, zip(*self.cells, strict=True), strict=True))
+        )
+
+    def tables(self) -> list[Table]:
+        """Return the matrix."""
+        if self.what == "classes":
+            title = f"Constructs on which forms can be linked, by {self.by}"
+            note = "The diagonal: constructs that forms of the class ask."
+            rows = [[one, *map(str, row)] for one, row in zip(self.rows, self.cells, strict=True)]
+            return [Table(title, [self.by, *self.columns], rows, [note])]
+        rows = [
+            [short(one), *("×" if cell else "" for cell in row)]
+            for one, row in zip(self.rows, self.cells, strict=True)
+        ]
+        return [Table(f"Codings of {self.by} that forms hold", ["form", *self.columns], rows)]
+
+
+@documented
+def matrix(
+    store: StorePlace,
+    *,
+    by: Annotated[
+        str, Option("Classes against classes by sector, purpose or another classification.")
+    ] = "sector",
+    construct: Annotated[
+        str | None,
+        Option("Instead: the forms against the codings of this construct.", metavar="LETTERS"),
+    ] = None,
+) -> HoldingMatrix:
+    """Count constructs on which two classes of forms can be linked, or list forms by coding."""
+    bind(matrix, locals()).require()
+    graph = CodingGraph.of(store)
+    _require_construct(graph, construct)
+    forms = sorted(graph.environment.forms, key=lambda form: form.name)
+    if construct is not None:
+        names = graph.family(construct)
+        held = [graph.asked(form).get(construct, ()) for form in forms]
+        cells = tuple(tuple(int(name in codings) for name in names) for codings in held)
+        listed = tuple(form.name for form in forms)
+        return HoldingMatrix("codings", construct, listed, names, cells)
+    classes: dict[str, dict[str, set[str]]] = {}
+    for form in forms:
+        value = class_value(graph, form, by)
+        if value:
+            asked = classes.setdefault(value, {})
+            for letters, codings in graph.asked(form).items():
+                asked.setdefault(letters, set()).update(codings)
+    if not classes:
+        raise InputError(f"no form says its {shown(by)}: there are no classes to compare.")
+    day = next((target.as_of for target in graph.environment.targets), None)
+
+    def linked(one: str, other: str) -> bool:
+        """Tell whether two codings can be matched on two groups of answers or more."""
+        held, met = graph.node(one), graph.node(other)
+        if held.tells(met) or met.tells(held) or (one == other and held.exact):
+            return True
+        relation = graph.overlap(one, other, as_of=day)
+        if not relation.resolved:
+            return False
+        groups, _ = overlap_groups(held, met, (relation.left, relation.right))
+        return informative_groups(held, groups) > 1
+
+    names = tuple(sorted(classes))
+    shared: dict[str, tuple[str, ...]] = {}
+    for a, b in ((a, b) for a in names for b in names if a <= b):
+        both = sorted(classes[a].keys() & classes[b].keys())
+        kept = both if a == b else [
+            letters
+            for letters in both
+            if any(linked(x, y) for x in classes[a][letters] for y in classes[b][letters])
+        ]  # fmt: skip
+        shared[f"{a} × {b}"] = tuple(kept)
+    cells = tuple(tuple(len(shared[f"{min(a, b)} × {max(a, b)}"]) for b in names) for a in names)
+    return HoldingMatrix("classes", by, names, names, cells, shared)
+
+
+def closed_sets(holders: Sequence[int], everybody: int, minimum: int) -> Iterator[tuple[int, int]]:
+    """Yield (items, support) of each closed set, in falling order of support.
+
+    A set is closed if nothing can be added to it without losing a holder; every set held by
+    somebody has the support of the smallest closed set around it. `holders` has for each item
+    its holders as the bits of a whole number; sets with fewer than `minimum` are left out.
+
+    Notes
+    -----
+    Each closed set is made once, by adding to its parent an item after which it has no new
+    earlier one (the prefix-preserving closure extension of LCM, Uno et al. 2004), best first.
+    """
+    everyone = (1 << everybody) - 1
+    heap = [(-everybody, _closure(holders, everyone), -1, everyone)] if everybody >= minimum else []
+    while heap:
+        support, items, core, who = heapq.heappop(heap)
+        yield items, -support
+        for item in range(core + 1, len(holders)):
+            both = who & holders[item]
+            if items >> item & 1 or both.bit_count() < max(minimum, 1):
+                continue
+            closure, before = _closure(holders, both), (1 << item) - 1
+            if closure & before == items & before:
+                heapq.heappush(heap, (-both.bit_count(), closure, item, both))
+
+
+def _closure(holders: Sequence[int], who: int) -> int:
+    """Return all items that these holders have in common."""
+    return sum(1 << item for item, has in enumerate(holders) if has & who == who)
+
+
+# So many closed sets are looked at before the search says that it is not complete.
+MOST = 20_000
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """Columns that the same forms hold, each at its coding in the class key.
+
+    `bits` adds up the columns' entropies: the most the set can tell, if they are independent.
+    """
+
+    columns: tuple[str, ...]
+    support: int
+    share: float
+    bits: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class JointKeys(Result):
+    """The closed sets of key columns that forms hold together.
+
+    `whole` is how many forms hold all columns of the key. Where `complete` is false, all
+    sets with a support above `searched_to` were seen. `found` counts the sets of two or more
+    columns, of which `sets` are those with the most bits.
+    """
+
+    target: str
+    forms: int
+    minimum: int
+    found: int
+    whole: int
+    complete: bool
+    searched_to: int
+    sets: tuple[KeySet, ...]
+    mapping: Annotated[KeyMapping, HIDDEN]
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a set."""
+        import polars as pl
+
+        rows = [(list(s.columns), s.support, s.share, s.bits) for s in self.sets]
+        schema = {"columns": list[str], "support": int, "share": float, "bits": float}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def tables(self) -> list[Table]:
+        """Return the sets with the most bits."""
+        rows = [
+            [", ".join(s.columns), f"{s.support:,}", share(s.share, 3), share(s.bits, 2)]
+            for s in self.sets[:SHOWN]
+        ]
+        title = f"Columns of {self.mapping.target} held together, {self.mapping.against}"
+        notes = [
+            f"{self.whole:,} of {self.mapping.forms:,} forms hold the whole key.",
+            f"{len(rows):,} of {self.found:,} closed sets of two or more columns are shown.",
+        ]
+        if not self.complete:
+            notes.append(
+                f"Not complete: sets held by {self.searched_to:,} or fewer may be missing."
+            )
+        return [Table(title, ["columns", "forms", "share", "bits"], rows, notes)]
+
+
+def joint_keys(
+    environment: Environment | CodingGraph,
+    target: str | Target,
+    *,
+    sector: str | None = None,
+    purpose: str | None = None,
+    classifications: Mapping[str, str] | None = None,
+    threshold: float = 0.0,
+    weights: ColumnWeights | None = None,
+    minimum: int | None = None,
+    limit: int = 50,
+) -> JointKeys:
+    """Find the sets of key columns that forms hold together, with their support.
+
+    Parameters
+    ----------
+    target, sector, purpose, classifications, threshold, weights
+        As in `keyhole.environment.mapping.mapping.map_class`, whose key says at which coding a form
+        must hold a column.
+    minimum
+        How many forms must hold a set; as many as the threshold asks for if left out.
+    limit
+        How many sets to return, those with the most bits.
+    """
+    graph = CodingGraph.of(environment)
+    mapping = map_class(
+        graph,
+        target,
+        sector=sector,
+        purpose=purpose,
+        classifications=classifications,
+        threshold=threshold,
+        weights=weights,
+    )
+    graph, aim = upper_graph(graph, target)
+    forms, _ = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
+    least = mapping.needed if minimum is None else minimum
+    if least < 1 or limit < 1:
+        raise OptionError("minimum and limit must be at least 1. Got less instead.")
+    columns = {c.name: c for c in columns_of(graph, aim, weights)[0]}
+    askings = graph.askings(forms)
+    holders = []  # of each variable at its coding in the key, as bits
+    for variable in mapping.key:
+        groups = np.array(variable.groups, dtype=np.int64)
+        holds = np.zeros(len(forms), dtype=bool)
+        for one in holdings_of(graph, columns[variable.column], askings):
+            holds[one.forms] = one.held.groups is not None and refines(one.held.groups, groups)
+        bits = np.packbits(holds, bitorder="little").tobytes()
+        holders.append(int.from_bytes(bits, "little"))
+    sets, complete, last = _sets(mapping, holders, least)
+    whole = (1 << len(forms)) - 1
+    for has in holders:
+        whole &= has
+    return JointKeys(
+        mapping.target,
+        mapping.forms,
+        least,
+        len(sets),
+        whole.bit_count() if holders else 0,
+        complete,
+        last,
+        tuple(sets[:limit]),
+        mapping,
+    )
+
+
+def _sets(
+    mapping: KeyMapping, holders: Sequence[int], least: int
+) -> tuple[list[KeySet], bool, int]:
+    """Return the sets by bits, whether all were seen, and the support seen last."""
+    out: list[KeySet] = []
+    complete, last = True, least
+    for looked, (items, support) in enumerate(closed_sets(holders, mapping.forms, least)):
+        if looked == MOST:
+            complete, last = False, support
+            break
+        held = [v for i, v in enumerate(mapping.key) if items >> i & 1]
+        if len(held) > 1:
+            names, bits = tuple(v.column for v in held), sum(v.entropy for v in held)
+            out.append(KeySet(names, support, support / mapping.forms, bits))
+    return sorted(out, key=lambda s: (-round(s.bits, 9), -s.support, s.columns)), complete, last

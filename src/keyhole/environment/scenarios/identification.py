@@ -30,6 +30,7 @@ class Identification(Result):
     """How likely an identification is, and what that was made of.
 
     `probability` is None where the conditional part could not be estimated; `basis` says why.
+    `conditional` has `coverage` and `divergence` in it, where the scenario gives them.
     """
 
     scenario: str
@@ -37,6 +38,8 @@ class Identification(Result):
     basis: str
     attempt: Annotated[Interval, Named("p_attempt")]
     reasons: tuple[str, ...]
+    coverage: Interval = (1.0, 1.0)
+    divergence: Interval = (0.0, 0.0)
 
     @property
     @figure(Named("p_identification"))
@@ -99,6 +102,10 @@ def p_identification(
     ``population``: the mean individual risk. ``confirmed``: right matches among all records,
     with its 95% interval. ``conditional``: right ones among those suspected.
 
+    Figures of an exposure take every person to be in the intruder's sources, with the same values.
+    They are multiplied by the scenario's coverage c and by 1 - d, the share without divergence; a
+    study has measured both, and numbers that are given are taken as they are.
+
     Examples
     --------
     >>> friend = Scenario("friend", columns=["age"], p_attempt=(0.1, 0.5), reasons=("few care",))
@@ -106,11 +113,25 @@ def p_identification(
     (0.05, 0.25)
     """
     interval, basis = _conditional(conditional, figure)
+    coverage, divergence = (1.0, 1.0), (0.0, 0.0)
+    if hasattr(conditional, "cr") and (scenario.coverage, scenario.divergence) != (
+        coverage,
+        divergence,
+    ):
+        coverage, divergence = scenario.coverage, scenario.divergence
+        if interval is not None:
+            low = interval[0] * coverage[0] * (1 - divergence[1])
+            interval = low, interval[1] * coverage[1] * (1 - divergence[0])
+        basis += (
+            f"; times a coverage of {interval_text(coverage)} and a share without divergence of "
+            f"{interval_text((1 - divergence[1], 1 - divergence[0]))}"
+        )
     if pending:
         decisions = "1 decision is" if pending == 1 else f"{pending:,} decisions are"
         interval = None
         basis = f"not given while {decisions} pending that would change the key"
-    return Identification(scenario.name, interval, basis, scenario.p_attempt, scenario.reasons)
+    attempt, reasons = scenario.p_attempt, scenario.reasons
+    return Identification(scenario.name, interval, basis, attempt, reasons, coverage, divergence)
 
 
 def _conditional(given: Any, figure: str | None) -> Found:

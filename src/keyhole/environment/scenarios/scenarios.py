@@ -10,15 +10,18 @@ p(identification | attempt) · p(attempt); p(attempt) is an interval here, with 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.tables import Table
-from keyhole.environment.resources import resource_problems
-from keyhole.errors import InputError, OptionError
+from keyhole.core.toml import open_toml, quote, toml_value
+from keyhole.errors import FileError, InputError, OptionError
 
 if TYPE_CHECKING:
     from keyhole.data.microdata import Microdata
@@ -42,6 +45,8 @@ POINTS: Mapping[str, str] = {
 }
 """The eleven points, in Elliot & Dale's order: attributes of a `Scenario` and their words."""
 
+_SURE = {"p_attempt": (1.0, 1.0), "coverage": (1.0, 1.0), "divergence": (0.0, 0.0)}
+"""What is taken where nobody argues otherwise: the worst case."""
 ORIGINS = ("collected", "self-disclosed", "observed", "secondary")
 _EXAMPLE = (
     "This is an example that comes with keyhole: nothing in it was found out about your file. "
@@ -51,6 +56,27 @@ _ARGUED = (
     "This began as an example that comes with keyhole: only p(attempt) was argued for your file. "
     "Edit the rest before a release hangs on it."
 )
+
+
+MOST_RESOURCES = 100
+"""More than any source takes: the highest index is 10."""
+
+
+def resource_problems(resources: Any) -> list[str]:
+    """Say what is wrong with an intruder's resources.
+
+    Examples
+    --------
+    >>> resource_problems(6), len(resource_problems(-1)), len(resource_problems("6"))
+    ([], 1, 1)
+    """
+    number = isinstance(resources, Real) and not isinstance(resources, bool)
+    if number and math.isfinite(resources) and 0 <= resources <= MOST_RESOURCES:
+        return []
+    return [
+        f"resources must be a number from 0 to {MOST_RESOURCES}; sources have an index of 3 to 10, "
+        f"and resources must exceed it. Got another value instead."
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +167,12 @@ class Scenario:
         The lowest and highest probability of an attempt. Below 1 it must be argued.
     reasons
         Why it is so.
+    coverage
+        The lowest and highest share of the file's people whom the intruder's sources hold: 1
+        unless argued.
+    divergence
+        The lowest and highest share of those whose key values differ between file and sources,
+        so that they are not matched: 0 unless argued.
     example
         Whether the words are those of an example, so that every report says so.
 
@@ -174,6 +206,8 @@ class Scenario:
     p_attempt: tuple[float, float] = (1.0, 1.0)
     reasons: tuple[str, ...] = ()
     example: bool = False
+    coverage: tuple[float, float] = (1.0, 1.0)
+    divergence: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         restricted, columns = self.restricted, self.columns
@@ -182,7 +216,8 @@ class Scenario:
         # Columns given as a list are known as the file has them.
         known = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "")
         object.__setattr__(self, "columns", known)
-        object.__setattr__(self, "p_attempt", _interval(self.p_attempt))
+        for name in _SURE:
+            object.__setattr__(self, name, _interval(getattr(self, name)))
         found = [f"scenario {shown(self.name)}: {problem}" for problem in self._problems()]
         if found:
             raise InputError(found)
@@ -196,14 +231,15 @@ class Scenario:
             yield from self.public.problems()
         if not (self.restricted or self.public or self.columns):
             yield "nothing defines its key. Give a restricted or public stage, or columns."
-        low, high = self.p_attempt
-        if not (_is_number(low) and _is_number(high) and 0 <= low <= high <= 1):
-            yield (
-                "p_attempt must be a number from 0 to 1, or the lowest and the highest. Got other "
-                "values instead."
-            )
-        elif low < 1 and not any(reason.strip() for reason in self.reasons):
-            yield "p_attempt below 1 must be argued. Give reasons."
+        argued = any(reason.strip() for reason in self.reasons)
+        for name, sure in _SURE.items():
+            low, high = getattr(self, name)
+            if not (_is_number(low) and _is_number(high) and 0 <= low <= high <= 1):
+                words = "a number from 0 to 1, or the lowest and the highest"
+                yield f"{name} must be {words}. Got other values instead."
+            elif (low, high) != sure and not argued:
+                than = "above 0" if sure[0] == 0 else "below 1"
+                yield f"{name} {than} must be argued. Give reasons."
 
     @property
     def points(self) -> tuple[tuple[str, str], ...]:
@@ -240,6 +276,9 @@ class Scenario:
         rows.append(["Holds", "; ".join(self.holdings())])
         example = _ARGUED if self.reasons else _EXAMPLE
         notes = [self.attempt_words(), *([example] if self.example else [])]
+        for name in ("coverage", "divergence"):
+            if getattr(self, name) != _SURE[name]:
+                notes.append(f"{name.capitalize()}: {interval_text(getattr(self, name))}.")
         return [Table(f"Scenario: {self.title}", ["point", "what is said"], rows, notes)]
 
     def key(
@@ -275,83 +314,6 @@ def _interval(given: Any) -> tuple[float, float]:
         return float("nan"), float("nan")
 
 
-# Scenarios that often come up, as examples to be edited: they know nothing of your file. Their
-# probability of an attempt is 1, since nobody has argued otherwise; their sectors are those of
-# the example environment. Replace what does not fit.
-_NEIGHBOUR = Scenario(
-    "nosy neighbour",
-    "A nosy neighbour looks for one person",
-    motivation="Curiosity about somebody known personally, or a quarrel.",
-    means="What is seen over the fence and on social media; no money, little skill.",
-    opportunity="The file is public; an hour with a spreadsheet is enough.",
-    target_variables="Income, health, benefits: whatever is not seen from outside.",
-    other_means="Often yes: asking, gossip, public records. That makes an attempt less likely.",
-    data_divergence="Small: what is seen is recent, though ages and dates are guessed.",
-    attack_type="Search for one known person, who may not be in the file at all.",
-    key_variables="What can be seen: sex, rough age, family, home, vehicle.",
-    likelihood_of_attempt="Nobody has argued it.",
-    likelihood_of_success="High only if the person is known to be in the file.",
-    consequences="Harm to one person; loss of trust if it is told.",
-    public=PublicStage(8, ("observed", "self-disclosed")),
-    example=True,
-)
-_COMMERCIAL = Scenario(
-    "commercial database",
-    "A company matches its customer database",
-    motivation="More facts about customers, for marketing or pricing.",
-    means="A database of many people with names, software and staff to match.",
-    opportunity="The file is public; matching is a matter of days.",
-    target_variables="Income, health, family plans.",
-    other_means="Yes: such facts are bought, or asked for with a discount.",
-    data_divergence="Considerable: customer data are of other dates, partly guessed.",
-    attack_type="Matching of whole files; few wrong matches matter.",
-    key_variables="What half of such databases hold.",
-    likelihood_of_attempt="Nobody has argued it.",
-    likelihood_of_success="As a study with a real external file shows.",
-    consequences="Many people; unlawful in most places; the agency's name in the news.",
-    restricted=(RestrictedStage(sector="commerce", threshold=0.5),),
-    example=True,
-)
-_JOURNALIST = Scenario(
-    "journalist",
-    "A journalist or scientist shows that it can be done",
-    motivation="A story: one confirmed person is enough.",
-    means="Skill, some weeks, a small budget; every public source that can be bought.",
-    opportunity="The file is public and comes with documentation.",
-    target_variables="None in particular; the identification itself is the aim.",
-    other_means="No: the point is that this file allows it.",
-    data_divergence="Little: sources are chosen where they fit.",
-    attack_type="Fishing for unusual records, then a search for who they are.",
-    key_variables="All that public sources tell, combined.",
-    likelihood_of_attempt="Nobody has argued it.",
-    likelihood_of_success="High for unusual people.",
-    consequences="One person, and the standing of the agency.",
-    public=PublicStage(9),
-    example=True,
-)
-_REGISTER = Scenario(
-    "register",
-    "An office links its register",
-    motivation="Checking claims, finding people, or plain overreach.",
-    means="A register of nearly everybody, with names and exact dates.",
-    opportunity="The file is public or shared between offices.",
-    target_variables="What the office may not ask: health, income, opinions.",
-    other_means="Seldom: the law forbids asking.",
-    data_divergence="Small: registers are kept up to date.",
-    attack_type="Matching of whole files.",
-    key_variables="What any office's form asks.",
-    likelihood_of_attempt="Nobody has argued it.",
-    likelihood_of_success="High: nearly everybody in the file is in the register.",
-    consequences="Decisions about people, taken on facts given in confidence.",
-    restricted=(RestrictedStage(sector="government"),),
-    example=True,
-)
-
-PRESETS: Mapping[str, Scenario] = {
-    one.name: one for one in (_NEIGHBOUR, _COMMERCIAL, _JOURNALIST, _REGISTER)
-}
-
-
 def preset(name: str, /, **changes: Any) -> Scenario:
     """Return an example scenario, with changes.
 
@@ -377,3 +339,233 @@ def edited(base: Scenario, **changes: Any) -> Scenario:
     if argued and "likelihood_of_attempt" not in changes:
         changes["likelihood_of_attempt"] = "; ".join(changes.get("reasons", base.reasons))
     return dataclasses.replace(base, **changes)
+
+
+Problems = list[str]
+Reader = Callable[[str, Any, Problems], Any]
+_MISSING = object()
+
+
+def scenario_from_dict(plain: Any, *, name: str) -> Scenario:
+    """Make a scenario of plain values as TOML has them.
+
+    Keys are the attributes of `Scenario`; ``preset`` names an example to start from,
+    ``restricted`` is a table or several, ``columns`` a list or a table of codings, ``p_attempt``,
+    ``coverage`` and ``divergence`` a number or a list of two, ``reasons`` a text or a list.
+
+    Examples
+    --------
+    >>> plain = {"preset": "register", "restricted": {"form": "Census"}}
+    >>> found = scenario_from_dict(plain, name="x")
+    >>> found.restricted[0].form, found.example
+    ('Census', True)
+    >>> scenario_from_dict({"motivaton": "", "public": {"resource": 3}}, name="x")
+    Traceback (most recent call last):
+    ...
+    keyhole.errors.InputError: scenario 'x': 'motivaton' is unknown. Did you mean 'motivation'?
+    scenario 'x': public: 'resource' is unknown. Did you mean 'resources'?
+    scenario 'x': public: resources is missing. Give it.
+    """
+    if not isinstance(plain, Mapping):
+        raise InputError(f"scenario {shown(name)} must be a table. Got another value instead.")
+    problems: Problems = []
+    values = _read(plain, _READERS, problems)
+    base = None
+    if "preset" in values:
+        example = values.pop("preset")
+        # Any example does where it is not one: the other problems are told too.
+        base = PRESETS.get(example, next(iter(PRESETS.values())))
+        if example not in PRESETS:
+            known = quoted(PRESETS)
+            problems.append(f"preset must be one of {known}. Got {shown(example)} instead.")
+    told = len(problems)
+    scenario = None
+    try:
+        scenario = Scenario(name, **values) if base is None else edited(base, name=name, **values)
+    except InputError as error:
+        more = [problem.split(": ", 1)[-1] for problem in error.problems]
+        # A stage that could not be read is told already.
+        problems += [one for one in more if not (told and one.startswith("nothing defines"))]
+    if problems or scenario is None:
+        raise InputError([f"scenario {shown(name)}: {problem}" for problem in problems])
+    return scenario
+
+
+def scenarios_from_dict(plain: Any) -> tuple[Scenario, ...]:
+    """Make the scenarios of a table of tables, by name."""
+    if not isinstance(plain, Mapping):
+        raise InputError("scenario must be a table with one table a scenario: [scenario.NAME].")
+    if not any(isinstance(one, Mapping) for one in plain.values()):
+        what = "other values" if plain else "an empty table"
+        raise InputError(
+            f"[scenario] must hold one table a scenario. Got {what} instead: name the scenario in "
+            f"the table's head, as [scenario.NAME]."
+        )
+    found: list[Scenario] = []
+    problems: Problems = []
+    for name, one in plain.items():
+        try:
+            found.append(scenario_from_dict(one, name=name))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return tuple(found)
+
+
+def read_scenarios(path: str | os.PathLike[str]) -> tuple[Scenario, ...]:
+    """Read the scenarios of a TOML file, from its tables ``[scenario.NAME]``."""
+    plain = open_toml(path)
+    name = Path(path).name
+    if "scenario" not in plain:
+        raise FileError(f"{name!r} has no scenario. Write one as a table [scenario.NAME].")
+    try:
+        return scenarios_from_dict(plain["scenario"])
+    except InputError as error:
+        raise FileError([f"{name!r}: {problem}" for problem in error.problems]) from None
+
+
+def scenario_to_toml(scenario: Scenario) -> str:
+    """Write a scenario as TOML, every point in it, ready to be edited.
+
+    Examples
+    --------
+    >>> text = scenario_to_toml(Scenario("a friend", columns={"sex": "", "age": "AG8.001"}))
+    >>> print(text.splitlines()[0])
+    [scenario."a friend"]
+    >>> import tomllib
+    >>> tomllib.loads(text)["scenario"]["a friend"]["columns"]
+    {'sex': '', 'age': 'AG8.001'}
+    """
+
+    def written(values: Mapping[str, Any]) -> list[str]:
+        return [f"{name} = {toml_value(value)}" for name, value in values.items()]
+
+    head = f"scenario.{quote(scenario.name)}"
+    lines = [f"[{head}]"]
+    if scenario.example:
+        lines.append("# An example that comes with keyhole; edit it, then set example = false.")
+    figures = ("p_attempt", "reasons", "example")
+    more = [name for name in ("coverage", "divergence") if getattr(scenario, name) != _SURE[name]]
+    names = ["label", *POINTS, *more, *figures, *(["columns"] if scenario.columns else [])]
+    lines += written({name: getattr(scenario, name) for name in names})
+    if scenario.public is not None:
+        stage = {"resources": scenario.public.resources, "origins": scenario.public.origins}
+        lines += ["", f"[{head}.public]", *written(stage)]
+    for one in scenario.restricted:
+        said = {"form": one.form, "sector": one.sector, "purpose": one.purpose}
+        values: dict[str, Any] = {name: value for name, value in said.items() if value}
+        if one.classifications:
+            values["classifications"] = one.classifications
+        if not one.form:  # which goes with nothing else
+            values["threshold"] = float(one.threshold)
+        lines += ["", f"[[{head}.restricted]]", *written(values)]
+    return "\n".join(lines) + "\n"
+
+
+def _read(
+    plain: Mapping[str, Any], readers: Mapping[str, Reader], problems: Problems
+) -> dict[str, Any]:
+    values = {}
+    for key, value in plain.items():
+        if key in readers:
+            read = readers[key](key, value, problems)
+            if read is not _MISSING:
+                values[key] = read
+            continue
+        near = nearest(key, list(readers))
+        hint = f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(readers)}."
+        problems.append(f"{shown(key)} is unknown. {hint}")
+    return values
+
+
+def _reader(
+    words: str, is_fit: Callable[[Any], bool], make: Callable[[Any], Any] = lambda value: value
+) -> Reader:
+    """Return a reader of values that fit, and are taken as they are or made into something."""
+
+    def read(key: str, value: Any, problems: Problems) -> Any:
+        if is_fit(value):
+            return make(value)
+        problems.append(f"{key} must be {words}")
+        return _MISSING
+
+    return read
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(one, str) for one in values)
+
+
+def _table(readers: Mapping[str, Reader], kind: type, needed: str = "") -> Reader:
+    """Return a reader of the table of a stage."""
+
+    def read(key: str, value: Any, problems: Problems) -> Any:
+        if not isinstance(value, dict):
+            problems.append(f"{key} must be a table. Got another value instead.")
+            return _MISSING
+        found: Problems = []
+        values = _read(value, readers, found)
+        if needed and needed not in values:
+            found.append(f"{needed} is missing. Give it.")
+        problems += [f"{key}: {problem}" for problem in found]
+        return kind(**values) if not needed or needed in values else _MISSING
+
+    return read
+
+
+def _several(read: Reader) -> Reader:
+    def read_all(key: str, value: Any, problems: Problems) -> Any:
+        several = value if isinstance(value, list) else [value]
+        found = [read(key, one, problems) for one in several]
+        return tuple(one for one in found if one is not _MISSING)
+
+    return read_all
+
+
+_OTHER = "Got another value instead."
+_text = _reader(f"text. {_OTHER}", lambda value: isinstance(value, str))
+_number = _reader(f"a number. {_OTHER}", _is_number)
+_texts = _reader(
+    f"a list of texts. {_OTHER}",
+    lambda value: isinstance(value, str) or _are_texts(value),
+    lambda value: (value,) if isinstance(value, str) else tuple(value),
+)
+_named = _reader(
+    f"a table of texts. {_OTHER}",
+    lambda value: isinstance(value, dict) and _are_texts(list(value.values())),
+)
+_columns = _reader(
+    f"a list of texts, or a table of texts. {_OTHER}",
+    lambda value: _are_texts(list(value.values()) if isinstance(value, dict) else value),
+    lambda value: value if isinstance(value, dict) else dict.fromkeys(value, ""),
+)
+_chance = _reader(
+    "a number from 0 to 1, or a list of the lowest and the highest.",
+    lambda value: (
+        all(
+            _is_number(one) and abs(one) <= 1
+            for one in (value if isinstance(value, list) else [value])
+        )
+        and (not isinstance(value, list) or len(value) in (1, 2))
+    ),
+    lambda value: (float(value[0]), float(value[-1])) if isinstance(value, list) else value,
+)
+_STAGE: Mapping[str, Reader] = {
+    **dict.fromkeys(("form", "sector", "purpose"), _text),
+    "classifications": _named,
+    "threshold": _number,
+}
+_READERS: Mapping[str, Reader] = {
+    **dict.fromkeys(("preset", "label", *POINTS), _text),
+    "restricted": _several(_table(_STAGE, RestrictedStage)),
+    "public": _table({"resources": _number, "origins": _texts}, PublicStage, "resources"),
+    "columns": _columns,
+    **dict.fromkeys(("p_attempt", "coverage", "divergence"), _chance),
+    "reasons": _texts,
+    "example": _reader(f"true or false. {_OTHER}", lambda value: isinstance(value, bool)),
+}
+PRESETS: Mapping[str, Scenario] = {
+    one.name: one for one in read_scenarios(Path(__file__).with_name("presets.toml"))
+}
+"""Scenarios that often come up, as examples to be edited."""

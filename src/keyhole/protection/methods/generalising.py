@@ -11,7 +11,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Coding
-from keyhole.environment.scenarios.positions import UNKNOWN, level_positions
+from keyhole.environment.scenarios.recoding import UNKNOWN, level_positions
 from keyhole.errors import OptionError
 from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
 from keyhole.protection.methods.recoding import became

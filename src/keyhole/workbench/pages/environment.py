@@ -103,7 +103,7 @@ def _make(view: View, form: SentForm) -> ReviewChange:
     """Make a store beside the review: of the example, of the JSON file in use, or empty."""
     begin = form.text("begin")
     if begin == "example":
-        from keyhole.environment.example import example_environment
+        from keyhole.environment.exchange import example_environment
 
         environment = example_environment()
     elif begin == "json" and view.review.scenarios is not None:
@@ -154,7 +154,7 @@ def _lists(environment: Environment, find: str | None) -> list[dict[str, Any]]:
 
 def prevalence_map(graph: CodingGraph) -> dict[str, Any] | None:
     """Return the share of each sector's forms that ask a construct, the widest held first."""
-    from keyhole.environment.pictures.charts import prevalence
+    from keyhole.environment.pictures import prevalence
 
     found = prevalence(graph)
     if not found:
@@ -178,7 +178,7 @@ def _cell(asking: int, of: int) -> dict[str, Any]:
 
 def _graph_picture(graph: CodingGraph, letters: str, *, tooltips: bool) -> Markup | None:
     """Draw the codings of a construct; `tooltips` names categories when they are pointed at."""
-    from keyhole.environment.pictures.drawing import draw_graph
+    from keyhole.environment.pictures import draw_graph
 
     try:
         drawn = draw_graph(graph, letters)

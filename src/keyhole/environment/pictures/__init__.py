@@ -1,1 +1,0 @@
-"""Pictures of an environment: coding graphs and prevalence."""

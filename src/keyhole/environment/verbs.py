@@ -1,0 +1,438 @@
+"""Verbs on stores, keys and joins: ``keyhole environment init``, ``map``, ``key`` and others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import polars as pl
+
+from keyhole.core.files import write_whole
+from keyhole.core.kinds import Columns, File
+from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import ForceOption, Names
+from keyhole.core.tables import Table
+from keyhole.environment.exchange import current_user, open_writing, read_place
+from keyhole.environment.model import Environment
+from keyhole.environment.options import (
+    AsOf,
+    ClassOption,
+    CodingName,
+    FormName,
+    PurposeOption,
+    ResourcesOption,
+    SectorOption,
+    StoreFile,
+    StorePlace,
+    TargetName,
+    ThresholdOption,
+    VerbOutcome,
+    Who,
+    Why,
+    written,
+)
+from keyhole.errors import OptionError
+from keyhole.results import Result
+
+if TYPE_CHECKING:
+    from keyhole.environment.store import Store
+
+
+def store_written(given: str | os.PathLike[str], opened: Store) -> str:
+    """Say which store was written; a URL without its password."""
+    return written("store", opened.place if "://" in os.fspath(given) else given)
+
+
+@documented
+def init_store(
+    store: StoreFile,
+    *,
+    example: Annotated[bool, Option("Begin with the example environment.")] = False,
+    from_: Annotated[
+        str | os.PathLike[str] | None,
+        Option("Begin with an exported environment.", kind=File(), metavar="ENV.json"),
+    ] = None,
+    who: Who = None,
+) -> VerbOutcome:
+    """Make a store, empty or with something to begin with."""
+    from keyhole.environment.exchange import read_environment
+    from keyhole.environment.listing import list_environment
+
+    bind(init_store, locals()).require()
+    environment = Environment()
+    if example:
+        from keyhole.environment.exchange import example_environment
+
+        environment = example_environment()
+    elif from_ is not None:
+        environment = read_environment(from_)
+    opened = open_writing(store, create=True)
+    snapshot = opened.read()
+    if not opened.created and snapshot.environment != Environment():
+        raise OptionError(
+            f"{opened.place} must be a new store. Got one with content instead: give another "
+            f"name, or add to it by `keyhole environment import`."
+        )
+    snapshot = opened.write(snapshot, environment, who=who or current_user(), note="init")
+    return VerbOutcome(list_environment(snapshot.environment), (store_written(store, opened),))
+
+
+def init_store_problems(asked: Question) -> Iterator[Problem]:
+    """Refuse two beginnings."""
+    if asked.example and asked.from_ is not None:
+        yield Problem("{example} and {from_} exclude each other. Give one of them.")
+
+
+@documented
+def export_environment(
+    store: StorePlace,
+    out: Annotated[
+        str | os.PathLike[str],
+        Option(
+            "ENV.json for the whole environment, FORMS.csv for its forms.",
+            kind=File(),
+            metavar="OUT",
+            argument=True,
+        ),
+    ],
+    *,
+    force: ForceOption = False,
+) -> VerbOutcome:
+    """Write the whole environment as one JSON file, or its forms as a table."""
+    from keyhole.environment.exchange import write_environment
+    from keyhole.environment.importers.table import write_forms
+
+    bind(export_environment, locals()).require()
+    whole = Path(out).suffix.lower() == ".json"
+    (write_environment if whole else write_forms)(read_place(store), out, force=force)
+    return VerbOutcome(None, (written("environment" if whole else "forms", out),))
+
+
+def export_environment_problems(asked: Question) -> Iterator[Problem]:
+    """Refuse files of other sorts."""
+    if asked.out is not None and Path(asked.out).suffix.lower() not in (".json", ".csv"):
+        yield Problem("OUT must end in .json (everything) or .csv (the forms).")
+
+
+@documented
+def remove_thing(
+    store: StoreFile,
+    kind: Annotated[
+        str,
+        Option(
+            "construct, coding, map, overlap, organisation, form, source, target or scenario.",
+            metavar="KIND",
+            argument=True,
+        ),
+    ],
+    name: Annotated[
+        str,
+        Option(
+            "Its name: a construct's letters, 'A -> B' of a map, 'A ~ B' of an overlap.",
+            metavar="NAME",
+            argument=True,
+        ),
+    ],
+    *,
+    who: Who = None,
+) -> VerbOutcome:
+    """Remove a thing from the store, unless something uses it."""
+    from keyhole.environment.listing import list_environment
+    from keyhole.environment.soundness import remove
+
+    bind(remove_thing, locals()).require()
+    opened = open_writing(store)
+    snapshot = opened.read()
+    environment = remove(snapshot.environment, kind, name)
+    note = f"removal of {kind} {name}"[:400]
+    snapshot = opened.write(snapshot, environment, who=who or current_user(), note=note)
+    return VerbOutcome(list_environment(snapshot.environment), (store_written(store, opened),))
+
+
+@documented
+def tie(
+    store: StorePlace,
+    left: CodingName,
+    right: CodingName,
+    pairs: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            "The relation (finer, coarser or overlap) and its pairs.",
+            kind=File(),
+            metavar="[PAIRS.toml]",
+            argument=True,
+        ),
+    ] = None,
+    *,
+    propose: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            "Write what codes and labels suggest to a file to be edited; nothing is kept.",
+            kind=File(),
+            metavar="FILE.toml",
+        ),
+    ] = None,
+    replace: Annotated[bool, Option("Remove what ties the two codings already.")] = False,
+    who: Who = None,
+    force: ForceOption = False,
+) -> VerbOutcome:
+    """Say by hand how the categories of two codings go together, and show their join.
+
+    A tie is finer (each category of the first coding falls into one of the second), coarser, or
+    an overlap: then a pair of categories is what one person can be.
+    """
+    from keyhole.environment.adding.decisions import read_tie_file, tie_to_toml
+    from keyhole.environment.adding.placing import propose_tie, tie_codings
+    from keyhole.environment.codings.graph import CodingGraph
+
+    bind(tie, locals()).require()
+    if propose is not None:
+        text = tie_to_toml(left, propose_tie(read_place(store), left, right))
+        with write_whole(propose, force=force) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return VerbOutcome(None, (written("proposal", propose),))
+    given = read_tie_file(pairs or "")
+    opened = open_writing(store)
+    snapshot = opened.read()
+    environment = tie_codings(
+        snapshot.environment, left, right, given.relation, given.pairs, replace_old=replace
+    )
+    note = f"tie of {left} and {right}"[:400]
+    snapshot = opened.write(snapshot, environment, who=who or current_user(), note=note)
+    found = CodingGraph(snapshot.environment).join(left, right)
+    return VerbOutcome(found, (store_written(store, opened),))
+
+
+def tie_problems(asked: Question) -> Iterator[Problem]:
+    """Refuse neither and both of pairs and a proposal."""
+    if (asked.pairs is None) == (asked.propose is None):
+        yield Problem(
+            "give PAIRS.toml, or {propose} FILE.toml to have one written that can be edited."
+        )
+
+
+@documented
+def map_target(
+    store: StorePlace,
+    *,
+    target: TargetName,
+    form: FormName | None = None,
+    sector: SectorOption = None,
+    purpose: PurposeOption = None,
+    class_: ClassOption = None,
+    threshold: ThresholdOption = 0.0,
+    resources: ResourcesOption | None = None,
+    joint: Annotated[
+        bool, Option("Find which key variables the same forms hold together.")
+    ] = False,
+    file: Annotated[
+        Any, Option("The target's file: detail is measured on its records.", kind=File())
+    ] = None,
+    why: Why = False,
+) -> VerbOutcome:
+    """Find the key variables of a target that a form, a class of forms or public sources hold.
+
+    With resources besides a form or class, both are combined: the intruder holds the one and
+    looks up the other. With the target's file, detail is measured on its records.
+    """
+    from keyhole.environment.codings.graph import CodingGraph
+    from keyhole.environment.mapping.mapping import map_restricted
+    from keyhole.environment.mapping.public import combine_keys, map_public
+    from keyhole.environment.mapping.trends import joint_keys
+
+    asked = bind(map_target, locals())
+    asked.require()
+    graph = CodingGraph.of(store)
+    weights = None if file is None else _weights(graph, target, Path(file))
+    forms = {"sector": asked.sector, "purpose": asked.purpose}
+    forms["classifications"] = asked.class_ or None
+    of_class = {"threshold": asked.threshold, "weights": weights, **forms}
+    found: Any = None
+    if asked.joint:
+        found = joint_keys(graph, target, **of_class)
+    elif asked.resources is not None:
+        found = map_public(graph, target, resources=asked.resources, weights=weights)
+    if found is None:
+        found = map_restricted(graph, target, form=asked.form, **of_class)
+    elif not asked.joint and (asked.form is not None or any(forms.values())):
+        held = map_restricted(graph, target, form=asked.form, **of_class)
+        found = combine_keys(graph, target, [held, found.mapping], weights=weights)
+    remark = "" if file is None else f"Bits are those of the records of {Path(file).name!r}."
+    return VerbOutcome(found, why=_why(found) if why else None, remark=remark)
+
+
+def map_target_problems(asked: Question) -> Iterator[Problem]:
+    """Refuse a form beside a class of forms."""
+    if asked.form is not None and (asked.joint or asked.sector or asked.purpose or asked.class_):
+        yield Problem("{form} is one form; leave out {sector}, {purpose}, {class_} and {joint}.")
+
+
+def _weights(graph: Any, target: str, file: Path) -> Any:
+    from keyhole.data import load
+    from keyhole.environment.scenarios.recoding import file_weights
+
+    weights = file_weights(graph, target, load(file))
+    if not weights:
+        raise OptionError(
+            f"{file.name!r} has no column of the target with values of its coding. Give the file "
+            f"that the target describes."
+        )
+    return weights
+
+
+def _why(found: Any) -> Table | None:
+    from keyhole.environment.mapping.keys import KeyMapping
+
+    mapping = getattr(found, "mapping", found)
+    return mapping.why() if isinstance(mapping, KeyMapping) else None
+
+
+@documented
+def find_join(
+    store: StorePlace,
+    left: CodingName,
+    right: CodingName,
+    *,
+    as_of: AsOf = None,
+    mint: Annotated[bool, Option("Keep the join in the store, as a harmonised coding.")] = False,
+    who: Who = None,
+) -> VerbOutcome:
+    """Find the finest coding to which two codings both lead."""
+    from keyhole.environment.codings.graph import CodingGraph
+
+    asked = bind(find_join, locals())
+    asked.require()
+    if not mint:
+        return VerbOutcome(CodingGraph.of(store).join(left, right, as_of=asked.as_of))
+    from keyhole.environment.codings.joins import mint as minting
+
+    opened = open_writing(store)
+    snapshot = opened.read()
+    graph = CodingGraph.of(snapshot.environment)
+    minted = minting(graph, graph.join(left, right, as_of=asked.as_of))
+    environment = replace(
+        snapshot.environment,
+        codings=(*snapshot.environment.codings, minted.coding),
+        maps=(*snapshot.environment.maps, *minted.maps),
+    )
+    note = f"join of {left} and {right}"[:400]
+    after = opened.write(snapshot, environment, who=who or current_user(), note=note)
+    found = CodingGraph.of(after.environment).join(left, right, as_of=asked.as_of)
+    return VerbOutcome(found, (f"Minted {minted.coding.name}: {left} and {right} lead up to it",))
+
+
+@documented
+def find_key(
+    store: StorePlace,
+    scenario: Annotated[str, Option("A scenario of the store.", metavar="SCENARIO", argument=True)],
+    *,
+    target: TargetName,
+    file: Annotated[
+        Any, Option("The target's file, to be recoded to the key.", kind=File())
+    ] = None,
+    out: Annotated[
+        str | os.PathLike[str] | None,
+        Option("Where the recoded file goes: the columns of the key.", kind=File()),
+    ] = None,
+    keep: Annotated[
+        Names | None,
+        Option(
+            "Columns of the file that are written beside the key, such as an id.",
+            kind=Columns("keep"),
+        ),
+    ] = None,
+    why: Why = False,
+    force: ForceOption = False,
+) -> VerbOutcome:
+    """Find the key of a scenario, and write the target's file with the columns of the key only."""
+    from keyhole.environment.scenarios.recoding import scenario_key, scenario_mapping
+
+    asked = bind(find_key, locals())
+    asked.require()
+    environment = read_place(store)
+    found = scenario_mapping(environment, scenario, target)
+    wrote: tuple[str, ...] = ()
+    if file is not None and out is not None:
+        from keyhole.data import load
+
+        recoded = scenario_key(environment, scenario, load(file), target)
+        kept = recoded.microdata.require(asked.keep or (), purpose="keep")
+        columns = [*kept, *(one for one in recoded.keys if one not in kept)]
+        if not columns:
+            raise OptionError("the key is empty, so that there is no column to be written.")
+        recoded.microdata.select(columns).save(out, force=force)
+        found, wrote = recoded.mapping, (written("recoded file", out),)
+    return VerbOutcome(found, wrote, _why(found) if why else None)
+
+
+def find_key_problems(asked: Question) -> Iterator[Problem]:
+    """Refuse half of what the writing of a recoded file needs."""
+    if asked.keep and asked.out is None:
+        yield Problem("{keep} says what is written beside the key. Give {file} and {out} too.")
+    elif (asked.file is None) != (asked.out is None):
+        yield Problem("{file} and {out} go together: the file that is read, and the recoded one.")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CodingLadder(Result):
+    """The codes of a coding, each with its label in every coarser coding, finest first."""
+
+    coding: str
+    coarser: tuple[str, ...]
+    categories: tuple[tuple[str, ...], ...]
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a category: its code, then its category in each coarser coding."""
+        return pl.DataFrame(
+            self.categories, schema=dict.fromkeys([self.coding, *self.coarser], pl.String),
+            orient="row",
+        )  # fmt: skip
+
+    def tables(self) -> list[Table]:
+        """Return one row a category."""
+        rows = [list(one) for one in self.categories]
+        return [Table(f"Ladder of {self.coding}", [self.coding, *self.coarser], rows)]
+
+
+@documented
+def coding_ladder(
+    store: StorePlace,
+    coding: CodingName,
+    *,
+    out: Annotated[
+        str | os.PathLike[str] | None,
+        Option("A CSV file, for `map(column, FILE, to=CODING)` of a derived column.", kind=File()),
+    ] = None,
+    force: ForceOption = False,
+) -> VerbOutcome:
+    """List where the categories of a coding fall in coarser ones, as a file for derived columns."""
+    bind(coding_ladder, locals()).require()
+    found = ladder_of(store, coding)
+    if out is None:
+        return VerbOutcome(found)
+    with write_whole(out, force=force) as temporary:
+        found.to_frame().write_csv(temporary)
+    return VerbOutcome(found, (written("ladder", out),))
+
+
+def ladder_of(environment: Any, coding: str) -> CodingLadder:
+    """Return the ladder of a coding of an environment, or of its store."""
+    from keyhole.environment.codings.categories import codes_of, labels_of, size_of
+    from keyhole.environment.codings.graph import CodingGraph
+
+    graph = CodingGraph.of(environment)
+    finest = graph.coding(coding)
+    coarser = sorted(graph.ancestors(coding), key=lambda name: (-size_of(graph.coding(name)), name))
+    columns = [list(codes_of(finest))]
+    kept = []
+    for name in coarser:
+        places, labels = graph.mapping(coding, name), labels_of(graph.coding(name))
+        if places is not None and (places >= 0).all():
+            columns.append([labels[place] for place in places])
+            kept.append(name)
+    if not kept:
+        raise OptionError(f"coding {coding!r} leads to no coarser one. Add one, or its join.")
+    return CodingLadder(finest.name, tuple(kept), tuple(zip(*columns, strict=True)))
