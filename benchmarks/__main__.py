@@ -9,9 +9,10 @@ import importlib.metadata
 import json
 import os
 import platform
+import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,17 @@ LIBRARIES = (
     "scikit-learn",
 )
 PARTS = (
-    *("world", "command", "memory", "frontier", "uniques", "study", "synthesis", "coverage"),
+    *(
+        "world",
+        "command",
+        "memory",
+        "bandwidth",
+        "frontier",
+        "uniques",
+        "study",
+        "synthesis",
+        "coverage",
+    ),
     "solving",
     "attributes",
     "population",
@@ -49,7 +60,7 @@ PARTS = (
     "selection",
 )
 Store = dict[str, dict[str, Any]]
-"""`parts`: by part its figures, when and on what they were measured; `failures`: by part why."""
+"""`run`: when and on what; `parts`: by part its figures; `failures`: by part why."""
 
 
 def file_of(quick: bool) -> Path:
@@ -62,6 +73,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
     from benchmarks import (
         attacks,
         attributes,
+        bandwidth,
         command,
         coverage,
         disk,
@@ -85,10 +97,11 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "world": lambda: command.measure_world(10**5),
             "command": lambda: command.measure_command(10**5, 2),
             "memory": lambda: memory.measure_memory(10**5, 16),
-            "frontier": lambda: subsets.measure_frontier(10**4, 10, 2),
-            "uniques": lambda: subsets.measure_uniques(10**4, 16, 3, 2),
+            "bandwidth": lambda: bandwidth.measure_bandwidth(10**5),
+            "frontier": lambda: subsets.measure_frontier(10**4, (10,)),
+            "uniques": lambda: subsets.measure_uniques(10**4, 16, 3),
             "solving": lambda: solving.measure_solving(10**4, 10**3, 1),
-            "attributes": lambda: attributes.measure_attributes(10**4, 2),
+            "attributes": lambda: attributes.measure_attributes(10**4),
             "population": lambda: population.measure_population(5),
             "study": lambda: study.measure_study(study.QUICK),
             "attacks": lambda: attacks.measure_attacks((5_000,), 1),
@@ -109,10 +122,11 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "memory": lambda: [
             case for keys in (16, 24) for case in memory.measure_memory(10**6, keys)
         ],
-        "frontier": lambda: subsets.measure_frontier(10**5, 14, 2),
-        "uniques": lambda: subsets.measure_uniques(10**5, 16, 4, 2),
-        "solving": lambda: solving.measure_solving(10**5, 10**4, 2),
-        "attributes": lambda: attributes.measure_attributes(10**6, 3),
+        "bandwidth": lambda: bandwidth.measure_bandwidth(10**6),
+        "frontier": lambda: subsets.measure_frontier(10**5, (14, 20)),
+        "uniques": lambda: subsets.measure_uniques(10**5, 16, 4),
+        "solving": lambda: solving.measure_solving(10**5, 10**4, 5),
+        "attributes": lambda: attributes.measure_attributes(10**6),
         "population": population.measure_population,
         "study": lambda: study.measure_study(study.FULL),
         "attacks": lambda: attacks.measure_attacks((10**4, 10**5), 2),
@@ -132,16 +146,19 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
 
 
 def measure(quick: bool, only: Sequence[str]) -> Store:
-    """Measure the parts asked for, and keep each with those measured before.
+    """Measure the parts asked for that this run has not measured yet.
 
-    A part that fails is told of; it does not stop the others, nor is what it had forgotten.
+    A part that fails is told of, and does not stop the others.
     """
     store = stored(quick)
     for name, run in parts_of(quick).items():
         if name not in only:
             continue
+        if name in store["parts"] and not quick:
+            say(f"{name}: measured in this run already; remove {file_of(quick)} to begin anew")
+            continue
         try:
-            store["parts"][name] = {**setting(), "figures": run()}
+            store["parts"][name] = run()
             store["failures"].pop(name, None)
         except Exception as error:
             traceback.print_exc()
@@ -151,20 +168,25 @@ def measure(quick: bool, only: Sequence[str]) -> Store:
 
 
 def setting() -> dict[str, Any]:
-    """Return when and on what is measured."""
+    """Return on what is measured: another commit, machine or library is another run."""
     versions = {"Python": platform.python_version()}
     for name in LIBRARIES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-    date = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return {"date": date, "cores": os.cpu_count(), "versions": versions}
+    asked = ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    machine = platform.processor() or platform.machine()
+    about = {"commit": commit or "unknown", "cores": os.cpu_count(), "machine": machine}
+    return {**about, "versions": versions}
 
 
 def stored(quick: bool) -> Store:
-    """Return what has been measured here so far."""
+    """Return what this run has measured so far: part by part, but of one commit and machine."""
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    empty: Store = {"run": {"date": date, **setting()}, "parts": {}, "failures": {}}
     file = file_of(quick)
-    empty: Store = {"parts": {}, "failures": {}}
-    return empty | json.loads(file.read_text()) if file.exists() else empty
+    held = json.loads(file.read_text()) if file.exists() else empty
+    return held if held.get("run") == {**empty["run"], "date": held["run"]["date"]} else empty
 
 
 def keep(store: Store, quick: bool) -> None:
@@ -191,43 +213,29 @@ def options(argv: Sequence[str] | None) -> argparse.Namespace:
         help=f"only these parts: {', '.join(PARTS)}",
     )
     parser.add_argument(
-        "--write",
-        action="store_true",
-        help="write RESULTS.md: what is measured now, the other parts as measured last",
-    )
-    parser.add_argument(
-        "--latest",
-        action="store_true",
-        help="measure nothing: show each part as measured last, and write it if asked to",
+        "--write", action="store_true", help="write RESULTS.md from all parts of this run"
     )
     asked = parser.parse_args(argv)
     if asked.write and asked.quick:
         parser.error("--write is for the sizes that count: leave --quick out.")
-    if asked.latest and not stored(asked.quick)["parts"]:
-        parser.error("nothing has been measured yet: leave --latest out.")
     return asked
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print the page of the parts asked for, and write that of all if asked to."""
     asked = options(argv)
-    store = stored(asked.quick) if asked.latest else measure(asked.quick, asked.only)
-    shown = {kind: _some(store[kind], asked.only) for kind in ("parts", "failures")}
-    print(render(**shown, quick=asked.quick))
+    store = measure(asked.quick, asked.only)
+    shown = {
+        kind: {name: about for name, about in store[kind].items() if name in asked.only}
+        for kind in ("parts", "failures")
+    }
+    print(render(store["run"], **shown, quick=asked.quick))
     if asked.write:
-        write(store)
+        absent = {name: "not measured in this run" for name in PARTS if name not in store["parts"]}
+        failures = absent | store["failures"]
+        PAGE.write_text(render(store["run"], store["parts"], failures, quick=False))
+        say(f"written to {PAGE.relative_to(HERE.parent)}")
     return 1 if shown["failures"] else 0
-
-
-def _some(by_part: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: about for name, about in by_part.items() if name in names}
-
-
-def write(store: Store) -> None:
-    """Write the page of all parts; it says which have not been measured here yet."""
-    absent = {name: "not measured yet" for name in PARTS if name not in store["parts"]}
-    PAGE.write_text(render(store["parts"], absent | store["failures"], quick=False))
-    say(f"written to {PAGE.relative_to(HERE.parent)}")
 
 
 if __name__ == "__main__":

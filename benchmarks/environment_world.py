@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.clock import best_of
-from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.categories import next_name
+from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.keys import KeyMapping
 from keyhole.environment.mapping.mapping import map_class
 from keyhole.environment.model import (

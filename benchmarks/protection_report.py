@@ -28,10 +28,7 @@ def protection_sections(found: Mapping[str, Any] | None, table: Table) -> Iterat
     yield (
         "## Microaggregation (MDAV), k = 3\n\n"
         "Four columns. Plain NumPy finds the same groups.\n\n"
-        + table(
-            ["records", "seconds", "NumPy s", "times"],
-            [_mdav(case) for case in found["mdav"]],
-        )
+        + table(["records", "seconds", "NumPy s", "times"], [_mdav(case) for case in found["mdav"]])
     )
 
 

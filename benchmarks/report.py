@@ -15,39 +15,38 @@ from benchmarks.protection_report import protection_sections, protection_targets
 from benchmarks.solving_report import solving_sections, solving_targets
 from benchmarks.spark_report import spark_sections, spark_targets
 from benchmarks.study_report import study_sections
-from benchmarks.synthesis_report import (
-    coverage_targets,
-    synthesis_sections,
-    synthesis_targets,
-)
-from benchmarks.targets import best, targets
+from benchmarks.synthesis_report import coverage_targets, synthesis_sections, synthesis_targets
+from benchmarks.targets import SPREAD, best, spread_cells, targets
 from benchmarks.workbench import workbench_sections, workbench_targets
 
 Cases = Sequence[Mapping[str, Any]]
 
 
 def render(
-    parts: Mapping[str, Mapping[str, Any]], failures: Mapping[str, str], *, quick: bool
+    run: Mapping[str, Any], parts: Mapping[str, Any], failures: Mapping[str, str], *, quick: bool
 ) -> str:
     """Return the whole page in Markdown.
 
     Parameters
     ----------
+    run
+        When and on what the run was made.
     parts
-        By part its figures, and when and on what they were measured.
+        By part its figures.
     failures
         By part why its last measurement failed.
     quick
         Whether the sizes were small.
     """
-    found = {name: part["figures"] for name, part in parts.items()}
+    found = dict(parts)
     growth = _fitted(found.get("selection", []))
     sections = [
-        _heading(parts, quick),
+        _heading(run, parts, quick),
         _targets({**found, "growth": growth}),
         *_selection(found.get("selection", [])),
         _growth(growth),
         _memory(found.get("memory", [])),
+        _bandwidth(found.get("bandwidth")),
         *disk_sections(found.get("disk", []), _table),
         *spark_sections(found.get("spark", {}), _table),
         _subsets(found),
@@ -73,13 +72,14 @@ def _fitted(cases: Sequence[dict[str, Any]]) -> Cases:
     return growth(cases)
 
 
-def _heading(parts: Mapping[str, Mapping[str, Any]], quick: bool) -> str:
-    """Say of each part when and on what it was measured; parts alike in that together."""
-    alike: dict[str, list[str]] = {}
-    for name, part in parts.items():
-        versions = ", ".join(f"{library} {v}" for library, v in part["versions"].items())
-        alike.setdefault(f"{part['date']}, {part['cores']} cores; {versions}", []).append(name)
-    lines = [f"- {', '.join(names)}: {about}." for about, names in alike.items()]
+def _heading(run: Mapping[str, Any], parts: Mapping[str, Any], quick: bool) -> str:
+    """Say when and on what the run was made."""
+    lines = [
+        f"Parts: {', '.join(parts)}. {run['date']}, commit {run['commit']}, {run['cores']} cores "
+        f"({run['machine']}); "
+        + ", ".join(f"{library} {v}" for library, v in run["versions"].items())
+        + "."
+    ]
     return (
         f"# Measurements{', quick' if quick else ''}\n\n"
         + "\n".join(lines)
@@ -138,9 +138,9 @@ def _selection(cases: Cases) -> Iterator[str]:
     yield (
         "## Selection, every rival\n\n"
         "Where a rival's time ran out only the steps it took are compared, and `steps` tells "
-        "how many; `runs` of both, the best of them taken.\n\n"
+        "how many; medians, and the least and the most, of as many runs of both.\n\n"
         + _table(
-            ["records x keys, method", "rival", "steps", "runs", "rival s", "ours s", "ratio"],
+            ["records x keys, method", "rival", "steps", "ours s", *SPREAD],
             [row for case in cases for row in _details(case)],
         )
     )
@@ -169,10 +169,8 @@ def _details(case: Mapping[str, Any]) -> Iterator[list[str]]:
             f"{_size(case)}, {case['method']}",
             rival["name"],
             f"{rival['steps']}/{case['steps']}",
-            str(rival["runs"]),
-            f"{rival['seconds']:.3f}",
             f"{rival['ours_on_the_same_steps']:.3f}",
-            f"{rival['ratio']:.1f}",
+            *spread_cells(rival),
         ]
 
 
@@ -224,26 +222,40 @@ def _memory(cases: Cases) -> str:
     )
 
 
-def _subsets(found: Mapping[str, Any]) -> str:
+def _bandwidth(found: Mapping[str, Any] | None) -> str:
+    if not found:
+        return ""
     rows = [
-        row for name in ("frontier", "uniques") if found.get(name) for row in _search(name, found)
-    ]
+        [one["kernel"], f"{one['megabytes']:,.0f}", *spread_cells(one)[:3],
+         f"{one['megabytes'] / one['seconds'] / 1e3:.2f}",
+         f"{one['megabytes'] / one['seconds'] / 1e3 / found['gigabytes']:.0%}"]
+        for one in found["kernels"]
+    ]  # fmt: skip
+    return (
+        f"## The physical limit\n\nBytes that each kernel must read and write at "
+        f"{found['records']:,} records, and what that is of the {found['gigabytes']:.1f} GB a "
+        "second that copying an array larger than the caches reaches on one thread.\n\n"
+        + _table(["kernel, one thread", "MB", *SPREAD[:3], "GB a second", "share"], rows)
+    )
+
+
+def _subsets(found: Mapping[str, Any]) -> str:
+    cases = {
+        f"frontier, {case['records']:,} records, {case['free']} free": case
+        for case in found.get("frontier", ())
+    }
+    if case := found.get("uniques"):
+        cases[f"minimal uniques, {_size(case)}, to size {case['max_size']}"] = case
+    rows = []
+    for what, case in cases.items():
+        rows.append([what, f"{case.get('counted', '')}", *spread_cells(case)])
+        rows += [
+            [f"… {one['name']}", str(one["counted"]), *spread_cells(one)] for one in case["rivals"]
+        ]
     if not rows:
         return ""
-    columns = ["what", "sets counted", "seconds", "times ours"]
+    columns = ["what", "sets counted", *SPREAD]
     return "## All sets of variables\n\nThe same answer, in full.\n\n" + _table(columns, rows)
-
-
-def _search(name: str, found: Mapping[str, Any]) -> Iterator[list[str]]:
-    case = found[name]
-    if name == "frontier":
-        what = f"frontier, {case['records']:,} records, {case['free']} free"
-    else:
-        what = f"minimal uniques, {_size(case)}, to size {case['max_size']}"
-    yield [what, f"{case.get('counted', '')}", f"{case['seconds']:.2f}", "1"]
-    for rival in case["rivals"]:
-        counted, seconds = str(rival["counted"]), f"{rival['seconds']:.2f}"
-        yield [f"… {rival['name']}", counted, seconds, f"{rival['ratio']:.1f}"]
 
 
 def _failures(failures: Mapping[str, str]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 from typing import Any
 
 import numpy as np
 
-from benchmarks.clock import best_of, say, timed
+from benchmarks.clock import interleaved, say, spread, timed
 from benchmarks.files import encoded_alone, keys_of, sample
 from benchmarks.rivals import RIVALS, Key, Rival
 from benchmarks.walks import Walk, check_same, ours, rival_walk
@@ -41,7 +42,7 @@ class Plan:
     again: float
 
 
-FULL = Plan(tuple((n, k) for n in (10**4, 10**5, 10**6) for k in (8, 16, 24)), 3, 30.0, 12.0)
+FULL = Plan(tuple((n, k) for n in (10**3, 10**4, 10**5, 10**6) for k in (8, 16, 24)), 5, 15.0, 4.0)
 QUICK = Plan(((10**4, 16), (10**5, 8), (10**5, 16)), 2, 6.0, 3.0)
 
 
@@ -82,16 +83,16 @@ def _case(
             walk = timed(run)[1]
             check_same(mine[0], walk, rival.name)
             theirs[rival.name].append(walk)
-    encoding, _ = best_of(plan.rounds, lambda: _encode(encoded_alone(data, keys), keys))
-    best = min(_seconds(walk) for walk in mine)
+    made = interleaved({"": lambda: _encode(encoded_alone(data, keys), keys)}, plan.rounds)
+    encoding, timing = median(made[""][0]), spread([_seconds(walk) for walk in mine])
     return {
         "records": data.records,
         "keys": len(keys),
         "method": method,
         "steps": len(mine[0]),
         "sets": sum(len(step.figures) for step in mine[0]),
-        "seconds": best,
-        "seconds_with_encoding": best + encoding,
+        **timing,
+        "seconds_with_encoding": timing["seconds"] + encoding,
         "rivals": [_against(rival, theirs[rival.name], mine) for rival in rivals],
     }
 
@@ -102,18 +103,16 @@ def _encode(data: Microdata, keys: Key) -> None:
 
 
 def _against(rival: Rival, walks: Sequence[Walk], mine: Sequence[Walk]) -> dict[str, Any]:
-    """Compare the best of as many runs of both, on the steps that the rival took in all."""
+    """Compare as many runs of both, on the steps that the rival took in all."""
     steps = min(len(walk) for walk in walks)
-    theirs = min(_seconds(walk[:steps]) for walk in walks)
-    own = min(_seconds(walk[:steps]) for walk in mine[: len(walks)])
+    theirs = [_seconds(walk[:steps]) for walk in walks]
+    own = [_seconds(walk[:steps]) for walk in mine[: len(walks)]]
     return {
         "name": rival.name,
         "kind": rival.kind,
         "steps": steps,
-        "runs": len(walks),
-        "seconds": theirs,
-        "ours_on_the_same_steps": own,
-        "ratio": theirs / own,
+        "ours_on_the_same_steps": median(own),
+        **spread(theirs, own),
     }
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.clock import best_of, say, timed
+from benchmarks.clock import interleaved, say, spread, timed
 from benchmarks.files import sample
 from benchmarks.rivals import CUTOFF, DuckDB, Polars, Rival
 from keyhole.core.options import bind
@@ -39,7 +39,7 @@ def measure_solving(records: int, combinations: int, rounds: int) -> dict[str, A
     keys = _keys(sample(records), combinations)
     smaller = [(max(records // 10, 1_000), keys)]
     cases = [_case(n, k, rounds) for n, k in [*smaller, *_shorter(records, keys), (records, keys)]]
-    cases[-1]["rivals"] = _rivals(records, keys, cases[-1]["seconds"])
+    cases[-1] |= _rivals(records, keys)
     larger = [_case(10 * records, keys, 1)]
     return {"limit": LIMIT, "cases": cases, "larger": larger, "acs": _measure_acs()}
 
@@ -64,36 +64,36 @@ def _asked(data: Microdata, keys: Sequence[str]) -> tuple[SolveAsked, int]:
 def _case(records: int, keys: Sequence[str], rounds: int) -> dict[str, Any]:
     asked, combinations = _asked(sample(records), keys)
     say(f"solve: {records:,} records, {combinations:,} combinations")
-    seconds, search = best_of(rounds, lambda: asked.search(float("inf"), None))
+    times, search = interleaved({"": lambda: asked.search(float("inf"), None)}, rounds)[""]
     return {
         "records": records,
         "keys": len(keys),
         "combinations": combinations,
-        "seconds": seconds,
+        **spread(times),
         "evaluated": search.evaluated,
         "points": len(search.stairs.points),
         "complete": search.complete,
     }
 
 
-def _rivals(records: int, keys: Sequence[str], ours: float) -> list[dict[str, Any]]:
+def _rivals(records: int, keys: Sequence[str]) -> dict[str, Any]:
     asked, _ = _asked(sample(records), keys)
     expected = [(p.risk, p.gain, p.rungs) for p in asked.search(float("inf"), None).stairs.points]
     ways: dict[str, Callable[[], LadderSearch | Stairs]] = {
+        "keyhole": lambda: asked.search(float("inf"), None),
         "packed NumPy, the same pruning": partial(_numpy, asked),
     }
     for make in (Polars, DuckDB):
         rival = make(_levels(asked))
         ways[f"{make.name}, every combination"] = partial(_every, asked, rival)
-    found = []
-    for name, run in ways.items():
-        say(f"solve: {name}")
-        seconds, stairs = timed(run)
+    runs = interleaved(ways)
+    for name, (_, stairs) in runs.items():
         points = stairs.stairs.points if isinstance(stairs, LadderSearch) else stairs.points
         if [(p.risk, p.gain, p.rungs) for p in points] != expected:
             raise AssertionError(f"{name} finds other releases than keyhole")
-        found.append({"name": name, "seconds": seconds, "ratio": seconds / ours})
-    return found
+    own = runs.pop("keyhole")[0]
+    rivals = [{"name": name, **spread(times, own)} for name, (times, _) in runs.items()]
+    return {**spread(own), "rivals": rivals}
 
 
 def _levels(asked: SolveAsked) -> dict[str, Codes]:

@@ -23,12 +23,7 @@ import numpy as np
 from benchmarks.clock import say, timed
 from benchmarks.disk import write_world
 from benchmarks.rivals import CUTOFF, Count, Key, Kind
-from benchmarks.spark_study import (
-    DRIVER,
-    MASTER,
-    measure_spark_study,
-    measure_spark_synthesis,
-)
+from benchmarks.spark_study import DRIVER, MASTER, measure_spark_study, measure_spark_synthesis
 from benchmarks.walks import Step, Walk, check_same, ours, rival_walk
 from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.engines.choose import open_records

@@ -8,7 +8,7 @@ the answers are compared.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from benchmarks.clock import best_of, say, timed
+from benchmarks.clock import interleaved, say, spread
 from benchmarks.files import keys_of, sample
-from benchmarks.rivals import CORES, Key, PackedNumpy, Polars, Rival
+from benchmarks.rivals import CORES, DuckDBSets, Key, PackedNumpy, Rival
 from keyhole.data import Microdata
 from keyhole.exposure.uniques import uniques
 from keyhole.selection.frontier import frontier
@@ -28,39 +28,45 @@ LIMIT = 0.05
 BATCH = 64
 
 
-def measure_frontier(records: int, free: int, rounds: int) -> dict[str, Any]:
+def measure_frontier(records: int, free: Sequence[int]) -> list[dict[str, Any]]:
     """Measure all maximal sets within 5% over so many free variables; two are kept."""
-    say(f"frontier: {records:,} records, {free} free variables")
-    data, keep = sample(records), keys_of(2)
-    candidates = keys_of(2 + free)[2:]
+    return [_frontier(sample(records), count) for count in free]
+
+
+def _frontier(data: Microdata, free: int) -> dict[str, Any]:
+    say(f"frontier: {data.records:,} records, {free} free variables")
+    keep, candidates = keys_of(2), keys_of(2 + free)[2:]
     _encode(data, (*keep, *candidates))
-    frontier(sample(2_000), keep=keep, candidates=candidates[:4], limit=LIMIT)
-    seconds, found = best_of(
-        rounds, lambda: frontier(data, keep=keep, candidates=candidates, limit=LIMIT)
-    )
+    asked = {"keep": keep, "candidates": candidates, "limit": LIMIT}
+    frontier(sample(40_000), **asked)  # compiled
+    columns = {name: data.codes(name) for name in (*keep, *candidates)}
+    ways: dict[str, Callable[[], Any]] = {OURS: lambda: frontier(data, **asked)}
+    for make in (PackedNumpy, DuckDBSets):
+        ways[make.name] = partial(_maximal, make(columns), data.records, keep, candidates)
+    runs = interleaved(ways)
+    found = runs[OURS][1]
     mine = {frozenset(s.variables) for s in found.sets}
-    rivals = []
-    for make in (Polars, PackedNumpy):
-        say(f"frontier: {make.name}, level by level")
-        rival = make({name: data.codes(name) for name in (*keep, *candidates)})
-        theirs, (sets, counted) = timed(partial(_maximal, rival, data.records, keep, candidates))
-        if sets != mine:
-            raise AssertionError(f"{make.name} finds another frontier than keyhole")
-        rivals.append(_rival(make.name, theirs, seconds, counted))
-    return {
-        "records": records,
-        "free": free,
-        "limit": LIMIT,
-        "seconds": seconds,
-        "complete": found.complete,
-        "sets": len(found.sets),
-        "counted": found.evaluated,
-        "rivals": rivals,
-    }
+    about = {"records": data.records, "free": free, "complete": found.complete, "sets": len(mine)}
+    answers = {name: (out[0] == mine, out[1]) for name, (_, out) in runs.items() if name != OURS}
+    return {**about, "counted": found.evaluated, **_compared(runs, answers)}
 
 
-def _rival(name: str, seconds: float, ours: float, counted: int) -> dict[str, Any]:
-    return {"name": name, "seconds": seconds, "ratio": seconds / ours, "counted": counted}
+OURS = "keyhole"
+
+
+def _compared(
+    runs: Mapping[str, tuple[list[float], Any]], answers: Mapping[str, tuple[bool, int]]
+) -> dict[str, Any]:
+    """Return our times and those of the rivals, who must have found the same."""
+    own = runs[OURS][0]
+    for name, (same, _) in answers.items():
+        if not same:
+            raise AssertionError(f"{name} finds something else than keyhole")
+    rivals = [
+        {"name": name, "counted": counted, **spread(runs[name][0], own)}
+        for name, (_, counted) in answers.items()
+    ]
+    return {**spread(own), "rivals": rivals}
 
 
 def _encode(data: Microdata, names: Sequence[str]) -> None:
@@ -103,29 +109,23 @@ def _within(rival: Rival, records: int, keep: Key, keys: Sequence[Key]) -> list[
     return [k for k, (_, at_risk) in zip(keys, counts, strict=True) if at_risk / records <= LIMIT]
 
 
-def measure_uniques(records: int, keys: int, max_size: int, rounds: int) -> dict[str, Any]:
+def measure_uniques(records: int, keys: int, max_size: int) -> dict[str, Any]:
     """Measure the minimal uniques up to a size."""
     say(f"minimal uniques: {records:,} records x {keys} keys, up to size {max_size}")
     data, names = sample(records), keys_of(keys)
     _encode(data, names)
     uniques(sample(2_000), keys=names[:5], max_size=3)
-    seconds, found = best_of(rounds, lambda: uniques(data, keys=names, max_size=max_size))
-    rivals = []
-    for name, finder in (("Polars", _polars_finder), ("packed NumPy", _numpy_finder)):
-        say(f"minimal uniques: {name}, level by level")
-        theirs, by_size = timed(partial(_minimal, finder, data, names, max_size))
-        if by_size != found.by_size:
-            raise AssertionError(f"{name} finds other minimal uniques than keyhole")
-        sets = sum(1 for _ in _subsets(names, max_size))
-        rivals.append(_rival(name, theirs, seconds, sets))
-    return {
-        "records": records,
-        "keys": keys,
-        "max_size": max_size,
-        "seconds": seconds,
-        "minimal_uniques": sum(found.by_size.values()),
-        "rivals": rivals,
+    ways: dict[str, Callable[[], Any]] = {
+        OURS: lambda: uniques(data, keys=names, max_size=max_size),
+        "packed NumPy": partial(_minimal, _numpy_finder, data, names, max_size),
+        "Polars": partial(_minimal, _polars_finder, data, names, max_size),
     }
+    runs = interleaved(ways)
+    by_size = runs[OURS][1].by_size
+    sets = sum(1 for _ in _subsets(names, max_size))
+    answers = {name: (out == by_size, sets) for name, (_, out) in runs.items() if name != OURS}
+    about = {"records": records, "keys": keys, "max_size": max_size}
+    return {**about, "minimal_uniques": sum(by_size.values()), **_compared(runs, answers)}
 
 
 def _subsets(names: Key, max_size: int) -> Iterator[Key]:

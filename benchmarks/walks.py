@@ -39,13 +39,7 @@ def ours(
             notice(step)
 
     begin = time.perf_counter()
-    found = select(
-        data,
-        method=method,
-        candidates=keys,
-        limit=WHOLE_PATH[method],
-        progress=mark,
-    )
+    found = select(data, method=method, candidates=keys, limit=WHOLE_PATH[method], progress=mark)
     ends = [*marks[1:], time.perf_counter()]
     seconds = [end - start for start, end in zip([begin, *ends], ends, strict=False)]
     tables = [{row.variable: (row.rp, row.cr) for row in t.rows} for t in found.step_tables]

@@ -129,11 +129,18 @@ def place(request, new_place):
 @pytest.fixture
 def plain_charts(monkeypatch):
     """Draw nothing in reviews: charts take most of the time, and few tests are about them."""
+    from tests.reviews import plain_pictures
 
-    def draw(_, path):
-        path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
+    monkeypatch.setattr("keyhole.reviews.runner._pictures", plain_pictures)
 
-    monkeypatch.setattr("keyhole.reviews.runner._save", draw)
+
+@pytest.fixture
+def built_charts(monkeypatch):
+    """Build the charts of reviews after all, but draw none of them."""
+    from tests.reviews import built_pictures, draw_plainly
+
+    monkeypatch.setattr("keyhole.reviews.runner._pictures", built_pictures)
+    monkeypatch.setattr("keyhole.reviews.runner._save", lambda _, path: draw_plainly(path))
 
 
 @pytest.fixture(scope="session")

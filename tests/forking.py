@@ -29,7 +29,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
         "altair", "fastexcel", "jinja2", "keyhole.cli.main", "keyhole.data.guarding",
-        "keyhole.data.statistical", "keyhole.reviews.drafting", "keyhole.reviews.pages",
+        "keyhole.data.statistical", "keyhole.reviews.drafting", "keyhole.reviews.report",
         "keyhole.reviews.runner", "keyhole.synthesis.synthesise", "keyhole.workbench.server",
         "keyhole.workbench.worker", "numba", "pyarrow.feather", "pyarrow.parquet", "pyreadstat",
         "scipy.stats", "statsmodels.api", "tests.forking", "uvicorn", "vl_convert",

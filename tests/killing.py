@@ -31,7 +31,7 @@ SERVER = r"""
 import json, os, re, signal, sys, tempfile, time
 import altair, jinja2, scipy.stats, sqlalchemy.event, statsmodels.api
 import keyhole.exposure.cells, keyhole.protection.ledger, keyhole.synthesis.synthesise
-import keyhole.reviews.pages, keyhole.reviews.stages.remaining
+import keyhole.reviews.report, keyhole.reviews.stages.outgoing
 from sqlalchemy.engine import Engine
 from keyhole.cli.main import run
 from keyhole.core.files import write_whole

@@ -359,7 +359,10 @@ def test_a_release_without_ids_is_attacked_by_its_rows(files, keyhole, tmp_path)
     ("more", "said"),
     [
         ("--metric taxikab", "--metric must be one of .* Did you mean 'taxicab'"),
-        ("--metric unicity,taxicab --pairs pairs.csv", "--pairs needs one --puf, --eif and --metric"),
+        (
+            "--metric unicity,taxicab --pairs pairs.csv",
+            "--pairs needs one --puf, --eif and --metric",
+        ),
         ("--puf puf={puf}", "--puf must be .* Got the name 'puf' twice"),
     ],
 )

@@ -14,7 +14,7 @@ from keyhole.environment.mapping.public import (
     resource_band,
     resource_index,
 )
-from keyhole.environment.mapping.trends import trend
+from keyhole.environment.mapping.trends import matrix, trend
 from keyhole.environment.model import (
     Category,
     CategoryMap,
@@ -23,6 +23,7 @@ from keyhole.environment.model import (
     Environment,
     Field,
     Form,
+    Intervals,
     Source,
     Target,
 )
@@ -199,3 +200,47 @@ def test_trends_of_a_class_and_a_construct():
 
 def test_entropy_is_in_bits():
     assert map_class(world(), "t").key[0].entropy == pytest.approx(math.log2(4))
+
+
+def test_trends_of_sources_count_sources_by_year():
+    fields = (Field("sex", coding="SX2.001"),)
+    codings = (Coding("SX2.001", "SX", (Category("m"), Category("f"))),)
+    sources = (
+        Source("a", collected=datetime.date(2023, 1, 1), fields=fields),
+        Source("b", collected=datetime.date(2023, 6, 1)),
+        Source("c", fields=fields),
+    )
+    found = trend(Environment((Construct("SX", "sex"),), codings, sources=sources), of="sources")
+    assert [(r.year, r.coding, r.forms, r.of) for r in found.rows] == [
+        (2023, "", 1, 2), (2023, "SX2.001", 1, 2),
+    ]  # fmt: skip
+    assert (found.undated, found.to_dict()["what"]) == (1, "sources")
+    assert found.plot().to_dict()["title"]["text"] == ["What the sources of each year ask"]
+    with pytest.raises(OptionError, match="are of forms"):
+        trend(Environment(), of="sources", sector="health")
+
+
+def test_classes_are_linked_by_constructs_whose_codings_join():
+    tens = Coding("AG3.001", "AG", intervals=Intervals("number", edges=(0, 10, 20, 30)))
+    shifted = Coding("AG2.001", "AG", intervals=Intervals("number", edges=(5, 15, 25)))
+    any_age = Coding("AG1.001", "AG", intervals=Intervals("number"))
+    sex = Coding("SX2.001", "SX", (Category("m"), Category("f")))
+
+    def form(name, sector, *codings):
+        fields = tuple(Field(one.name, coding=one.name) for one in codings)
+        return Form(name, sector=sector, fields=fields)
+
+    forms = form("1", "a", tens, sex), form("2", "b", shifted, sex), form("3", "c", any_age)
+    named = Construct("AG", "age"), Construct("SX", "sex")
+    world = Environment(named, (tens, shifted, any_age, sex), forms=forms)
+    found = matrix(world)
+    assert found.cells == ((2, 1, 1), (1, 2, 1), (1, 1, 1))
+    assert found.constructs["a × b"] == ("SX",)  # ages cross: they join to one category
+    assert found.constructs["b × c"] == ("AG",)
+    assert found.to_frame().columns == ["class", "a", "b", "c"]
+    held = matrix(world, construct="AG")
+    assert held.columns == ("AG1.001", "AG2.001", "AG3.001")
+    assert held.cells == ((0, 0, 1), (0, 1, 0), (1, 0, 0))
+    assert "×" in held.summary()
+    with pytest.raises(InputError, match="no classes to compare"):
+        matrix(world, by="size")

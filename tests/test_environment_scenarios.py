@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -223,6 +224,24 @@ def test_p_identification_takes_the_conditional_part_from_an_exposure(data):
     assert "not estimable" in without.summary()
     with pytest.raises(OptionError, match="figure must be one of 'guess'"):
         p_identification(FRIEND, exposure, figure="confirmed")
+
+
+def test_coverage_and_divergence_change_figures_of_the_exposure_only(data):
+    exposure = keyhole.risk(data, keys=["sex", "age", "homstate"])
+    argued = replace(FRIEND, coverage=(0.5, 0.75), divergence=(0.1, 0.2), reasons=("a survey",))
+    low, high = p_identification(FRIEND, exposure).conditional
+    found = p_identification(argued, exposure)
+    assert found.conditional == pytest.approx((low * 0.5 * 0.8, high * 0.75 * 0.9))
+    assert found.to_dict()["coverage"] == [0.5, 0.75]
+    assert "a coverage of 0.5 to 0.75" in found.summary()
+    assert "Divergence: 0.1 to 0.2." in argued.tables()[0].notes
+    assert p_identification(argued, 0.5).conditional == (0.5, 0.5)
+    again = scenarios_from_dict(tomllib.loads(scenario_to_toml(argued))["scenario"])
+    assert again == (argued,)
+    with pytest.raises(InputError, match="coverage below 1 must be argued"):
+        Scenario("x", columns=["a"], coverage=0.5)
+    with pytest.raises(InputError, match="divergence must be a number from 0 to 1"):
+        Scenario("x", columns=["a"], divergence=2)
 
 
 def test_p_identification_takes_the_conditional_part_from_a_study():

@@ -22,6 +22,7 @@ import pyreadstat
 import pytest
 from tests import golden_files
 from tests.golden_cases import CASES
+from tests.reviews import plain_pictures
 
 from keyhole.cli.main import run
 
@@ -66,6 +67,14 @@ class Runner:
         return json.loads(out.getvalue())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _plain_charts():
+    """Build and draw no charts of reviews: no JSON holds one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("keyhole.reviews.runner._pictures", plain_pictures)
+        yield
+
+
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory):
     folder = tmp_path_factory.mktemp("goldens")
@@ -101,7 +110,6 @@ def test_no_golden_is_left_over():
     }
 
 
-@pytest.mark.usefixtures("plain_charts")
 def test_pages_of_a_review_are_made(runner):
     runner.outcome("review")
     for page in ("report.html", "public-note.html"):

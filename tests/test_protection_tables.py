@@ -266,7 +266,7 @@ def test_one_variable_and_a_table_too_small():
     # Two contributors with 10 in all, which must seem to be 110 of the 50 that there are.
     frame = frame.with_columns(x=10).filter(pl.col("area") != "s").head(5)
     options = {"rows": "area", "magnitude": "x", "range_percent": 1000}
-    with pytest.raises(OptionError, match=r"no pattern.*grand total is not known"):
+    with pytest.raises(OptionError, match=r"no pattern.*Tried, .*helps: set total_known to false"):
         table(frame, **options)
     assert table(frame, total_known=False, **options).internal.safe
 
@@ -325,7 +325,11 @@ def test_all_problems_at_once():
 def test_too_large_a_table():
     frame = pl.DataFrame({"a": [*range(300)] * 3, "b": [*range(300)] * 3})
     with pytest.raises(InputError, match=r"at most 20,000 cells.*Got 90,601"):
-        table(frame, rows="a", cols="b")
+        table(frame, rows="a", cols="b", protect="round")
+    # What is said to help was tried.
+    with pytest.raises(InputError, match=r"\(--nested a,b\), which leaves 601"):
+        table(frame, rows=["a", "b"], protect="round")
+    assert table(frame, rows=["a", "b"], nested=["a", "b"], protect="none").shown.size == 601
 
 
 def outsider(published, unsafe_below):

@@ -8,8 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from keyhole.protection.tables.attackers import Network, intervals, relations
+from keyhole.protection.tables.attackers import Network, intervals
+from keyhole.protection.tables.cells import addends
 from keyhole.protection.tables.demands import SuppressionProblem
+from keyhole.protection.tables.linked import relations
 from keyhole.protection.tables.suppression import find_pattern
 
 
@@ -28,7 +30,8 @@ def count_problem(inner, *, threshold=3, cost=None, total_known=True, zeros=Fals
     if total_known:
         allowed[-1] = False
     return SuppressionProblem(
-        shape=grid.shape,
+        sums=addends(grid.shape),
+        network=grid.shape if grid.ndim == 2 else None,
         up=np.full(len(values), np.inf),
         down=values,
         cost=np.maximum(values, 1) if cost is None else cost,
@@ -42,22 +45,14 @@ def count_problem(inner, *, threshold=3, cost=None, total_known=True, zeros=Fals
 
 def outsiders_range(problem, suppressed, cell, known=()):
     """A program of the whole table, written down the long way."""
-    grid = problem.down.reshape(problem.shape)
     rows = []
-    for axis in range(grid.ndim):
-        for place in itertools.product(
-            *(range(size) for i, size in enumerate(grid.shape) if i != axis)
-        ):
-            row = np.zeros(grid.shape)
-            where = list(place)
-            where.insert(axis, slice(None))
-            row[tuple(where)] = 1
-            where[axis] = -1
-            row[tuple(where)] = -1
-            rows.append(row.ravel())
+    for cells in problem.sums:
+        row = np.zeros(len(problem.down))
+        row[cells[:-1]], row[cells[-1]] = 1, -1
+        rows.append(row)
     free = suppressed.copy()
     free[list(known)] = False
-    bounds = [(0, None) if open_ else (v, v) for open_, v in zip(free, grid.ravel(), strict=True)]
+    bounds = [(0, None) if open_ else (v, v) for open_, v in zip(free, problem.down, strict=True)]
     found = []
     for sign in (1, -1):
         aim = np.zeros(len(free))
@@ -142,8 +137,8 @@ def test_amounts_with_levels_of_all_kinds_and_knowers(inner, levels, chosen, lon
     lower, upper, sliding = (np.where(unsafe, one, 0) for one in (lower, upper, sliding))
     known = tuple(frozenset([int(c)]) for c in np.flatnonzero(unsafe)[:lone])
     problem = SuppressionProblem(
-        grid.shape, np.full(12, np.inf), values, np.maximum(values, 1), unsafe,
-        (values > 0) | unsafe, np.minimum(lower, values), upper, sliding, known,
+        addends(grid.shape), np.full(12, np.inf), values, np.maximum(values, 1), unsafe,
+        (values > 0) | unsafe, np.minimum(lower, values), upper, sliding, known, False, grid.shape,
     )  # fmt: skip
     found = find_pattern(problem)
     best = cheapest_by_trying_all(problem)
@@ -191,7 +186,7 @@ def test_no_count_can_be_told_from_all_the_tables_that_are_possible(inner):
     found = find_pattern(problem)
     if found.impossible:
         return
-    grid = problem.down.reshape(problem.shape)
+    grid = problem.down.reshape(3, 3)
     possible = np.array(list(tables_like(grid, found.suppressed)))
     low, high = possible.min(axis=0), possible.max(axis=0)
     assert (low[problem.unsafe] == 0).all()
@@ -199,7 +194,9 @@ def test_no_count_can_be_told_from_all_the_tables_that_are_possible(inner):
     up = np.where(found.suppressed, np.inf, 0.0)
     down = np.where(found.suppressed, problem.down, 0.0)
     for whole in (False, True):
-        bounds = intervals(relations(problem.shape), problem.down, up, down, whole=whole)
+        bounds = intervals(
+            relations(problem.sums, len(problem.down)), problem.down, up, down, whole=whole
+        )
         np.testing.assert_allclose(bounds[0], low, atol=1e-6)
         np.testing.assert_allclose(bounds[1], high, atol=1e-6)
 
@@ -242,7 +239,9 @@ def test_a_table_of_three_variables_is_attacked_in_whole_numbers():
             continue
         up = np.where(found.suppressed, np.inf, 0.0)
         down = np.where(found.suppressed, problem.down, 0.0)
-        low, high = intervals(relations(problem.shape), problem.down, up, down, whole=True)
+        low, high = intervals(
+            relations(problem.sums, len(problem.down)), problem.down, up, down, whole=True
+        )
         assert (low[problem.unsafe] <= 0).all()
         assert (high[problem.unsafe] >= 3).all()
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
-from tests.reviews import ILL_IS_SENSITIVE, edit, problems, run
+from tests.reviews import ILL_IS_SENSITIVE, edit, plain_pictures, problems, run
 
 import keyhole
 from keyhole.reidentification.residual_risk import Attack, Trials
@@ -81,7 +81,6 @@ def reasons(found):
     return {one.what: one for one in found.verdict.reasons}
 
 
-PLAIN = '<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>'
 TITLES = ["Singling out", "Linking two sources", "Inferring a secret", "Telling who is in the file"]
 
 
@@ -90,7 +89,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("attacks")
     people(500, 1).write_csv(folder / "people.csv")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keyhole.reviews.runner._save", lambda _, path: path.write_text(PLAIN))
+        patch.setattr("keyhole.reviews.runner._pictures", plain_pictures)
         return folder, reviewed(folder, SYNTHESIS, ATTACKS)
 
 

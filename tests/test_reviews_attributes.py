@@ -85,7 +85,7 @@ def test_levels_of_a_variable_that_is_tabulated_are_left_to_the_table(folder):
     assert count in (folder / "out/report.html").read_text()
     reviewed(folder, REVIEW + '[[table]]\nrows = "region"\n', "tabled")
     page = (folder / "tabled/report.html").read_text()
-    assert "Levels that tell most" in page
+    assert "Levels that disclose most" in page
     assert count not in page
 
 
@@ -159,6 +159,7 @@ def test_small_counts_are_hidden(folder):
     chapter = page.partition('id="attributes"')[2].partition("</section>")[0]
     assert "&lt;3" in chapter
     assert "0.0123" not in chapter  # 1 of 81
+    assert "1.2%" not in chapter
     assert "1.2%" not in reason(found).said
 
 

@@ -6,10 +6,11 @@ import threading
 import polars as pl
 import pytest
 
+from keyhole.charts import percentage
 from keyhole.cli.main import run as command
 from keyhole.core.kinds import alternatives
 from keyhole.errors import FileError, InputError, OptionError
-from keyhole.reviews import folders
+from keyhole.reviews import store as folders
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.demo import demo
 from keyhole.reviews.runner import review
@@ -238,7 +239,8 @@ def test_the_report_says_that_the_frontier_has_a_better_set(folder):
     assert results["alternative"]["cr"] == pytest.approx(best)
     assert results["alternative"]["rp"] <= 0.5
     assert "is not the best within the limit" in page
-    assert f"CR {best:.4f} instead of {results['proposal']['cr']:.4f}" in page
+    before = percentage(results["proposal"]["cr"])
+    assert f"CR {percentage(best)} instead of {before}" in page
     assert "on the frontier’s better set" in page
 
 

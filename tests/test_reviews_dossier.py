@@ -17,7 +17,7 @@ import keyhole
 from keyhole.errors import InputError
 from keyhole.reviews.dossier_chapters import release_terms, remaining_chapter
 from keyhole.reviews.restoring import read_stored
-from keyhole.reviews.stages.remaining import Intruder, Product, Remaining, find_remaining
+from keyhole.reviews.stages.outgoing import Intruder, Product, Remaining, find_remaining
 
 CHROMIUM = shutil.which("chromium")
 
@@ -47,7 +47,7 @@ def test_every_part_a_board_asks_for_is_there(dossier):
         assert f'<section id="{name}">' in page, name
         assert f'<a href="#{name}">' in page, name
     first = chapter(page, "release")
-    for text in ("after its protection (top-code, pram, suppress)", "Researchers with a contract",
+    for text in ("after protection (top-code, pram, suppress)", "Researchers with a contract",
                  "Studies of income", "2nd", "data@office.example",
                  "No attempt to find anybody."):  # fmt: skip
         assert text in first, text
@@ -61,8 +61,8 @@ def test_without_a_release_section_the_dossier_says_what_is_missing(tmp_path, sa
     text = 'keys = ["sex"]\n[data]\nfile = "veterans.csv"\n'
     found = keyhole.review(review_in(tmp_path, sample, text), out=tmp_path / "out")
     page = found.report.read_text()
-    assert "veterans.csv as it is" in chapter(page, "release")
-    assert "a [release] section of the review file says it" in chapter(page, "release")
+    assert "veterans.csv unchanged" in chapter(page, "release")
+    assert "The recipients and the purpose are not stated." in chapter(page, "release")
     assert 'id="remaining"' not in page
     assert chapter(page, "decision").count("<tr><th") == 5, "a head, and lines for four"
 
@@ -120,7 +120,7 @@ def test_what_remains_sets_every_key_beside_every_product(dossier):
 
 def test_what_remains_is_in_words_and_in_a_table(dossier):
     part = chapter(dossier.report.read_text(), "remaining")
-    assert "What goes out is veterans.csv after its protection" in part
+    assert "Released is veterans.csv after protection" in part
     assert len(rows(part)) == 1 + len(dossier.results()["remaining"]["rows"])
 
 

@@ -60,11 +60,11 @@ def read(text, size=None):
     if text.startswith("<"):
         return 0, int(text[1:]) - 1
     if "–" in text:
-        low, high = (float(part) * size for part in text.split("–"))
+        low, high = (float(part) / 100 * size for part in text.rstrip("%").split("–"))
         return np.ceil(low - 1e-9), np.floor(high + 1e-9)
-    if "." in text:
-        half = 0.00005
-        return (float(text) - half) * size, (float(text) + half) * size
+    if text.endswith("%"):
+        rate, half = float(text[:-1]) / 100, 0.00005
+        return (rate - half) * size, (rate + half) * size
     return int(text.replace(",", "")), int(text.replace(",", ""))
 
 
@@ -184,7 +184,7 @@ def reader_of(known, rows, told, reach):
         reader.learns({**rest, (i, "t"): -total}, -np.inf, 0)
         for name, text in zip(("uniques", "risky", "cells"), texts[1:], strict=True):
             parts = {(i, part): times for part, times in PARTS[name].items()}
-            if "." not in text or texts[0].isdigit():
+            if not text.endswith("%") or texts[0].isdigit():
                 reader.learns(parts, *read(text, one["records"]))
     for name, parts in PARTS.items():
         every = {(i, p): times for i in range(len(known)) for p, times in parts.items()}
@@ -224,7 +224,7 @@ def test_no_small_count_of_a_stratum_can_be_worked_out(strata):
             reader.learns({(i, what): 1}, least, high)
         reader.learns({(i, 0): 1, (i, 1): -1}, 0, np.inf)
         reader.learns({(i, 1): 1, (i, 2): -1}, 0, np.inf)
-        if "." in texts[3] and texts[1].isdigit():
+        if texts[3].endswith("%") and texts[1].isdigit():
             reader.learns({(i, 2): 1}, *read(texts[3], suspected))
     for what in range(3):
         total = sum(one[what] for one in strata)
@@ -311,15 +311,15 @@ def check_pairs(pairs):
             for w in range(2):
                 low, high = read(row[1 + w])
                 reader.learns({(t, i, w): 1}, max(low, SMALLEST * (row[1 + w] == "withheld")), high)
-            if "." in row[3] and row[1].isdigit():
+            if row[3].endswith("%") and row[1].isdigit():
                 reader.learns({(t, i, 1): 1}, *read(row[3], part.rates.pairs))
-            elif "." in row[3]:  # of a hidden number
+            elif row[3].endswith("%"):  # of a hidden number
                 low, high = read(row[3], 1)
                 reader.learns({(t, i, 1): 1, (t, i, 0): -low}, 0, np.inf)
                 reader.learns({(t, i, 1): 1, (t, i, 0): -high}, -np.inf, 0)
     for v, row in enumerate(tables[2]):
         for w, total in enumerate((every, right)):
-            if "." in row[1 + w]:
+            if row[1 + w].endswith("%"):
                 reader.learns({(2, v, w): 1}, *read(row[1 + w], total))
     for t, known in enumerate((by_agreement, by_rank)):
         for i, part in enumerate(known):
@@ -343,5 +343,5 @@ def test_the_share_in_the_smallest_set_is_that_of_the_study():
     )  # fmt: skip
     *_, uses = pair_tables(study, CountSheet(SMALLEST))
     assert [[str(cell) for cell in row] for row in uses.cells] == [
-        ["sex", "1.0000", "1.0000", "0.2500"], ["age", "1.0000", "1.0000", "0.7500"],
+        ["sex", "100%", "100%", "25%"], ["age", "100%", "100%", "75%"],
     ]  # fmt: skip

@@ -5,12 +5,13 @@ import json
 import shutil
 
 import pytest
+from tests.reviews import plain_pictures
 from tests.whole_review import REVIEW, files, review_in
 
 import keyhole
 from keyhole.cli.main import run as run_verb
 from keyhole.errors import InputError
-from keyhole.reviews import dossier_comparison, runner
+from keyhole.reviews import runner, verifying
 from keyhole.reviews.store import digest, to_json
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
@@ -48,16 +49,12 @@ def finished(tmp_path_factory, sample):
     """A folder with a small review by 0.1 that has run to its end."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keyhole.reviews.runner._save", _draw)
+        patch.setattr("keyhole.reviews.runner._pictures", plain_pictures)
         keyhole.review(review_in(folder, sample, SMALL, 120), out=folder / "out")
     edit(folder / "out", age)
     for page in PAGES:
         (folder / "out" / page).write_text("as they were written then")
     return folder
-
-
-def _draw(_, path):
-    path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
 
 
 @pytest.fixture
@@ -111,9 +108,9 @@ def test_a_default_is_asked_as_it_was_then(out, monkeypatch):
 
 
 def test_a_stage_whose_method_has_changed_is_checked_by_its_hashes(out, monkeypatch):
-    stage = dossier_comparison._STAGES["exposure"]
+    stage = verifying._STAGES["exposure"]
     changed = dataclasses.replace(stage, since="0.2")
-    monkeypatch.setitem(dossier_comparison._STAGES, "exposure", changed)
+    monkeypatch.setitem(verifying._STAGES, "exposure", changed)
     edit(out, lambda record, _: record["result"].update(rp=0.123))
     found = keyhole.verify(out)
     assert found.same

@@ -183,10 +183,10 @@ def test_a_limit_that_is_met_only_until_values_are_read_off_is_not_met(folder):
     found = run(folder)
     after = found.limits[1]
     assert not after.met
-    assert after.remedy.startswith("This is with what columns that stay tell of others")
+    assert after.remedy.startswith("This includes values recoverable from retained columns")
     page = found.report.read_text()
     assert "&#39;age&#39;, which stays, tells" in page
-    assert "With what can be read off columns that stay it is" in page
+    assert "Including values recoverable from retained columns it is" in page
 
 
 def test_a_protection_is_reused_until_it_or_its_files_change(folder):

@@ -5,12 +5,13 @@ import json
 import re
 
 import pytest
+from tests.reviews import plain_pictures
 from tests.whole_review import REVIEW, SEED, review_in
 
 import keyhole
 from keyhole.protection.methods import METHODS
 from keyhole.reviews import public_note as notes
-from keyhole.reviews.methods import sources
+from keyhole.reviews.asked import sources
 from keyhole.reviews.schema import PRODUCTS
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
@@ -23,7 +24,7 @@ OWN_WORDS = ("2nd", "A whole review")
 def found(tmp_path_factory, sample):
     folder = tmp_path_factory.mktemp("note")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keyhole.reviews.runner._save", lambda _, path: path.write_text("<svg/>"))
+        patch.setattr("keyhole.reviews.runner._pictures", plain_pictures)
         patch.setattr("keyhole.reviews.report.inline_drawing", lambda *_: "")
         return keyhole.review(review_in(folder, sample), out=folder / "out")
 
@@ -110,11 +111,11 @@ def test_every_method_has_its_words(method):
 
 
 def test_the_note_says_nothing_of_columns_that_stay_at_home_if_none_do(tmp_path, sample, found):
-    assert "stay with the office" in told_of(found, "protection")
+    assert "identify people or households are not released" in told_of(found, "protection")
     text = re.sub(r"\[data.roles\].*?\n\n", "", REVIEW, flags=re.DOTALL)
     text = text[: text.index("[synthesis]")]
     other = keyhole.review(review_in(tmp_path, sample, text), out=tmp_path / "out")
-    assert "stay with the office" not in other.public_note.read_text()
+    assert "identify people or households are not released" not in other.public_note.read_text()
 
 
 @pytest.mark.parametrize("product", PRODUCTS)

@@ -18,10 +18,10 @@ SMALLEST = 3
 def test_shares_of_few_pairs_are_bands():
     sheet = CountSheet(3)
     shown = [_share(count, total, sheet) for count, total in ((40, 90), (1, 900), (2, 900))]
-    assert [str(rate) for rate in shown] == ["0.4444", "0.00–0.01", "0.00–0.01"]
+    assert [str(rate) for rate in shown] == ["44.44%", "0–1%", "0–1%"]
     sheet = CountSheet(3)
-    assert str(_share(899, 900, sheet)) == "0.99–1.00"
-    assert str(_share(0, 900, CountSheet(3))) == "0.0000"
+    assert str(_share(899, 900, sheet)) == "99–100%"
+    assert str(_share(0, 900, CountSheet(3))) == "0%"
 
 
 # In the report
@@ -65,7 +65,7 @@ def test_groups_of_few_are_pooled_and_another_covers_them(tmp_path):
     assert rows["groups with fewer than 3 records (2 groups)"] == ["", "", "", ""]
     assert rows["big"][:2] == ["430", "30"]
     assert rows["mid"][0] == "withheld", "else 577 records tell how many the pooled have"
-    assert rows["calm"] == ["91", "&lt;3", "0.00–0.10", "0.0440"]
+    assert rows["calm"] == ["91", "&lt;3", "0–10%", "4.4%"]
     assert "are shown as “&lt;3”" in page
 
 
@@ -133,7 +133,7 @@ def test_a_rest_of_those_unique_after_is_not_told_by_the_others():
     found = TrueExposure(("age",), (one,), one, designated_only=False)
     cells = map(str, true_exposures(found, 400, CountSheet(3))[0].cells)
     _, _, still, _, *after = cells
-    assert after == ["8", "withheld", "0.0000"]
+    assert after == ["8", "withheld", "0%"]
     assert still == "<3"
 
 

@@ -297,7 +297,8 @@ def level(counts, name="low"):
 
 def fits(value, text, digits):
     """Tell whether a value is shown by a text: a band, or so many digits."""
-    ends = [float(end) for end in text.split("–")]
+    scale = 100 if text.endswith("%") else 1
+    ends = [float(end) / scale for end in text.rstrip("%").split("–")]
     half = 0.5 / 10**digits if len(ends) == 1 else 0
     return ends[0] - half - 1e-9 <= value <= ends[-1] + half + 1e-9
 
@@ -305,7 +306,7 @@ def fits(value, text, digits):
 def test_a_small_count_by_level_hides_what_would_tell_it():
     row = heat_map("", [level([1, 300, 99])], 2, 1, CountSheet(3)).rows[0]
     texts = [str(cell.text) for cell in row.cells]
-    assert texts[0] == "0.00–0.02"
+    assert texts[0] == "0–2%"
     hidden = ["–" in text for text in texts]
     assert sum(hidden) == 2, "else the rest would tell"
     shades = [cell.shade for cell in row.cells]
@@ -322,7 +323,7 @@ def test_a_small_count_by_level_hides_what_would_tell_it():
     ]
     assert len({*agree}) > 1, "the mean would tell it too"
     whole = heat_map("", [level([10, 300, 90])], 2, 1, CountSheet(3)).rows[0]
-    assert [str(cell.text) for cell in whole.cells] == ["0.0250", "0.7500", "0.2250"]
+    assert [str(cell.text) for cell in whole.cells] == ["2.5%", "75%", "22.5%"]
     assert str(whole.mean) == "1.20"
 
 
@@ -345,10 +346,10 @@ def test_few_records_still_exposed_are_not_counted_out():
     one = exposure(2, 300, 40)
     found = TrueExposure(("age",), (one,), one, designated_only=False)
     cells = [str(cell) for cell in true_exposures(found, 400, CountSheet(3))[0].cells]
-    assert cells[2:4] == ["<3", "0.00–0.02"]
+    assert cells[2:4] == ["<3", "0–2%"]
     assert any("–" in cell or cell == "withheld" for cell in cells[-2:]), "the rest would tell"
     only = replace(found, designated_only=True)
-    assert str(true_exposures(only, 400, CountSheet(3))[0].counted) == "0.00–0.02"
+    assert str(true_exposures(only, 400, CountSheet(3))[0].counted) == "0–2%"
 
 
 def test_small_counts_in_notes_are_few():

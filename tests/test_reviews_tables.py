@@ -75,6 +75,7 @@ def test_the_tables_are_those_of_the_verb(folder):
                         "parameters.json"}  # fmt: skip
 
 
+@pytest.mark.usefixtures("built_charts")
 def test_the_chapter_shows_what_may_be_published(folder):
     run(folder)
     page = (folder / "out/report.html").read_text()
@@ -88,6 +89,7 @@ def test_the_chapter_shows_what_may_be_published(folder):
     ):
         assert text in page, text
     assert "table/release/table-3.csv" not in page
+    assert (folder / "out/charts/table-2.svg").exists()
     assert not (folder / "out/charts/table-3.svg").exists()
 
 

@@ -5,6 +5,7 @@ import os
 import shutil
 
 import pytest
+from tests.reviews import plain_pictures
 from tests.whole_review import REVIEW, files, review_in
 
 import keyhole
@@ -17,14 +18,9 @@ SMALL = SMALL[: SMALL.index("[synthesis]")]
 DEEP = "[" * 100_000
 
 
-def _draw(_, path):
-    path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
-    path.with_suffix(".json").write_text('{"mark": "point"}')
-
-
 @pytest.fixture(autouse=True)
 def _quick_charts(monkeypatch):
-    monkeypatch.setattr("keyhole.reviews.runner._save", _draw)
+    monkeypatch.setattr("keyhole.reviews.runner._pictures", plain_pictures)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +28,7 @@ def finished(tmp_path_factory, sample):
     """A folder with a small review that has run to its end."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keyhole.reviews.runner._save", _draw)
+        patch.setattr("keyhole.reviews.runner._pictures", plain_pictures)
         keyhole.review(review_in(folder, sample, SMALL, 120), out=folder / "out")
     return folder
 

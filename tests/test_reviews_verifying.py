@@ -9,6 +9,7 @@ import shutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reviews import plain_pictures
 from tests.whole_review import REVIEW, SEED, files, review_in
 
 import keyhole
@@ -17,10 +18,9 @@ from keyhole.core.codec import plain_values
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan
 from keyhole.reviews import checks
-from keyhole.reviews.restoring import restore_review
+from keyhole.reviews.restoring import compare_values, restore_review
 from keyhole.reviews.stages import exposure as exposure_stages
 from keyhole.reviews.store import digest, to_json
-from keyhole.reviews.verification import compare_values
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
@@ -33,13 +33,9 @@ def finished(tmp_path_factory, sample):
     """A folder with a small review that has run to its end."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keyhole.reviews.runner._save", _draw)
+        patch.setattr("keyhole.reviews.runner._pictures", plain_pictures)
         keyhole.review(review_in(folder, sample, SMALL, 200), out=folder / "out")
     return folder
-
-
-def _draw(_, path):
-    path.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><path d="M0,0"/></svg>')
 
 
 @pytest.fixture

@@ -1,11 +1,19 @@
 """The certificate: it agrees here, and it would say so if something did not."""
 
+import math
+from collections import Counter
+from functools import partial
+
 import numpy as np
 import pytest
 
+from keyhole import selection
 from keyhole.published import certificate
 from keyhole.published.certificate import Certificate, FigureCheck, selftest
-from keyhole.published.figures import summary_rows
+from keyhole.published.figures import figures, summary_rows
+from keyhole.reidentification.study import link
+from keyhole.selection import Criterion, named_criterion
+from keyhole.synthesis.changes import changes_in_levels
 
 
 @pytest.fixture(scope="module")
@@ -19,19 +27,73 @@ def test_every_published_figure_agrees(found):
 
 
 def test_every_printed_step_and_record_is_there(found):
-    steps = {row.what for row in found.rows if row.example.startswith("Lin & Garin, stepwise")}
-    assert steps == {*(row["step"] for row in summary_rows("stepwise")), "stop"}
-    forward = [row.what for row in found.rows if row.example.startswith("Lin & Garin, forward")]
-    assert forward == [*(f"F{i}" for i in range(1, 9)), "stop"]
-    backward = [row.what for row in found.rows if row.example.startswith("Lin & Garin, backward")]
-    assert backward == [*(f"B{i}" for i in range(1, 12)), "stop"]
+    lines = {}
+    for row in found.rows:
+        lines.setdefault(row.example, []).append(row)
+    for run in ("forward", "backward", "stepwise"):
+        mine = next(rows for name, rows in lines.items() if name.startswith(f"Lin & Garin, {run}"))
+        steps = [row.what for row in mine if row.computed == "α"]
+        assert steps == [row["step"] for row in summary_rows(run)]
+        rivals = Counter(row["step"] for row in figures("lin_garin_steps") if row["run"] == run)
+        told = [row.what for row in mine if "which is taken" in row.computed]
+        assert told == [f"{step}, {many} candidates printed" for step, many in rivals.items()]
     scores = [row.ours for row in found.rows if row.what.startswith("SUDA score")]
     assert " ".join(scores).split() == ["0", "0", "6", "0", "12", "0", "6", "10", "0", "0"]
+    papers = ("Lin & Garin", "Hawala & Funk", "Singer & Dajani", "Elliot, Mackey & Purdam")
+    assert all(any(name.startswith(paper) for name in lines) for paper in papers)
+    assert set(lines) == set(certificate.INPUTS), "each says what it was given"
+
+
+WRONG = {
+    "RP alone": lambda rp, _: rp,
+    "CR alone": lambda _, cr: cr,
+    "the largest CR": lambda _, cr: -cr,
+    "CR / RP": lambda rp, cr: cr / rp if rp else math.inf,
+    "RP - CR": lambda rp, cr: rp - cr,
+    "RP - CR / 2": lambda rp, cr: rp - cr / 2,
+    "RP times CR": lambda rp, cr: rp * cr,
+    "the square of RP over CR": lambda rp, cr: rp * rp / cr,
+}
+RUNS = {method: f"Lin & Garin, {method} " for method in ("forward", "backward", "stepwise")}
+
+
+def failing_runs(monkeypatch, criterion):
+    """Return the runs of the paper that fail with a criterion."""
+    found = []
+    for method, begin in RUNS.items():
+        search = partial(getattr(selection, method), criterion=criterion)
+        monkeypatch.setattr(certificate, method, search)
+        run = next(run for name, run in certificate.EXAMPLES.items() if name.startswith(begin))
+        if not all(row.agrees for row in certificate._compared("x", run)):
+            found.append(method)
+    return found
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_every_wrong_criterion_fails_the_certificate(monkeypatch, wrong):
+    """Each run notices by α; and where α is the paper's, but the choice is not, at least one."""
+    assert failing_runs(monkeypatch, Criterion(wrong, WRONG[wrong])) == [*RUNS]
+    assert failing_runs(monkeypatch, Criterion("ratio", WRONG[wrong]))
+    assert not failing_runs(monkeypatch, named_criterion())
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "example"),
+    [
+        ("resource_band", lambda index: "low" if index < 6 else "high-medium", "Elliot"),
+        ("link", lambda *a, **o: link(*a, **{**o, "rank_cap": 6, "alpha": 0.6}), "Singer"),
+        ("changes_in_levels", lambda c, who, n: changes_in_levels(c[:, ::-1], who, n), "Hawala"),
+    ],
+)
+def test_a_wrong_rule_of_another_paper_fails_too(monkeypatch, name, wrong, example):
+    monkeypatch.setattr(certificate, name, wrong)
+    run = next(run for paper, run in certificate.EXAMPLES.items() if paper.startswith(example))
+    assert any(not row.agrees for row in certificate._compared("x", run))
 
 
 def test_the_same_figures_have_the_same_hash(found):
     assert selftest().sha256 == found.sha256
-    other = Certificate((*found.rows[:-1], FigureCheck("a", "b", "1", "2", False)), {}, "")
+    other = Certificate((*found.rows[:-1], FigureCheck("a", "b", "c", "1", "2", False)), {}, "")
     assert other.sha256 != found.sha256
 
 
@@ -39,8 +101,9 @@ def test_the_certificate_prints_versions_result_and_hash(found):
     text = found.summary()
     for part in ("keyhole ", "numpy ", found.sha256, f"all {len(found.rows)} figures agree"):
         assert part in text
-    assert max(map(len, text.splitlines()[:-1])) <= 120
-    assert found.to_dict()["rows"][0]["what"] == "F1"
+    assert max(map(len, text.splitlines()[:-1])) <= 140
+    assert "Given: the printed RP and RP/CR of each set" in text
+    assert found.to_dict()["rows"][0]["what"] == "F1, 14 candidates printed"
     assert found.to_frame().height == len(found.rows)
 
 

@@ -14,7 +14,7 @@ from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
 from keyhole.synthesis import constraints
 from keyhole.synthesis.constancy import constancy
-from keyhole.synthesis.constraints import Acceptance
+from keyhole.synthesis.constraints import Acceptance, lead_sums
 from keyhole.synthesis.designate import designate
 from keyhole.synthesis.implicates import Implicates
 from keyhole.synthesis.rules import EditRules
@@ -236,3 +236,8 @@ def test_decoys_are_given_values_of_common_records() -> None:
     assert (~common & ~made.designation.at_risk).sum() > 50
     for donors in drawn.donors:
         assert common[donors[decoy[drawn.rows]]].mean() > 0.99
+
+
+def test_sums_that_share_a_target_are_drawn_together():
+    rules = EditRules.parse(["b + d == c", "e == a + b"])
+    assert lead_sums(rules, [*"fabcde"]) == [0, 1, 1, 1, 1, 1]

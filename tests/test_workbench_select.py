@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shlex
 import tomllib
@@ -91,6 +92,20 @@ def test_a_search_is_written_and_run(tmp_path: Path) -> None:
     for words in ("Take the end of backward", "Path of forward", "Comparison", "most variables",
                   "If the set proposed goes out"):  # fmt: skip
         assert words in page, words
+
+
+def test_the_plane_has_every_set_with_a_figure_and_its_token(bench: Workbench) -> None:
+    bench.post("do/run", {"page": "select"})
+    assert bench.wait().state == "done"
+    (told,) = re.findall(r'data-plane="([^"]*)"', bench.get("select").text)
+    sets = json.loads(html.unescape(told))
+    offered = tokens(bench)
+    assert {one["place"]: one["token"] for one in sets}.items() <= offered.items()
+    people = pl.read_csv(bench.folder / "people.csv")
+    for one in sets:
+        cells = people.group_by(one["variables"].split(", ")).len()["len"]
+        assert one["rp"] == cells.filter(cells < 3).sum() / people.height
+        assert one["cr"] == len(cells) / people.height
 
 
 def test_a_form_with_nothing_changed_loses_nothing(bench: Workbench) -> None:

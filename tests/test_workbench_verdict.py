@@ -92,6 +92,10 @@ def test_a_set_taken_from_a_file_with_other_columns_is_not_called_met(tmp_path: 
             assert f"{name} {100 * rp:.3g}" in said
         assert "same" not in said
     worst = max(figures, key=lambda name: figures[name])
+    (steps,) = _words(r'<ol class="pipeline".*?</ol>', bench.get("data").text)
+    original = small(pl.read_csv(tmp_path / "people.csv"), KEYS)
+    assert steps.startswith(f"File RP {100 * original:.1f}% Selection ")
+    assert steps.endswith(f"Out RP {100 * figures[worst]:.1f}%")
     shown = gauges(bench)
     assert list(shown) == ["Original", "What goes out"]
     assert f"and {worst} (it and 1 more are in no key)" in shown["What goes out"]

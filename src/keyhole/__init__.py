@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from keyhole.reidentification.compare import compare_studies
     from keyhole.reidentification.study import study
     from keyhole.reviews.drafting import init
-    from keyhole.reviews.pages import report
+    from keyhole.reviews.report import report
     from keyhole.reviews.runner import review
     from keyhole.reviews.verifying import verify
     from keyhole.screening.screen import screen

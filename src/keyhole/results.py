@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from keyhole.core.codec import Figures
@@ -15,6 +18,19 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_writing: ContextVar[Callable[[float], str] | None] = ContextVar("_writing", default=None)
+
+
+@contextmanager
+def shares_written(write: Callable[[float], str]) -> Iterator[None]:
+    """Have `share` write rates in another way, for a reader who is not a program: in percent."""
+    token = _writing.set(write)
+    try:
+        yield
+    finally:
+        _writing.reset(token)
+
+
 def share(value: float | None, digits: int = 4) -> str:
     """Write a rate for reading; what could not be computed says so.
 
@@ -23,7 +39,16 @@ def share(value: float | None, digits: int = 4) -> str:
     >>> share(0.64401), share(None)
     ('0.6440', 'not estimable')
     """
-    return "not estimable" if value is None else f"{value:.{digits}f}"
+    if value is None:
+        return "not estimable"
+    write = _writing.get()
+    return f"{value:.{digits}f}" if write is None or digits < 3 else write(value)
+
+
+def limit_shown(limit: float) -> str:
+    """Write a limit as it was given, or as `share` writes rates."""
+    write = _writing.get()
+    return f"{limit:g}" if write is None else write(limit)
 
 
 def tables_of(*results: Any) -> list[Table]:

@@ -175,7 +175,12 @@ class _Command:
         more = (c for n, columns in verb.more_records.items() if words[n] for c in columns)
         columns = [*dict.fromkeys((*verb.records, *more))]
         targets: dict[str, tuple[Path | None, Any]] = {
-            name_as_flag(output.name): (path, check_data_file if output.is_data else None)
+            name_as_flag(output.name): (
+                path,
+                check_data_file
+                if output.is_data and path.suffix not in output.more_formats
+                else None,
+            )
             for output, path in written.items()
         }
         targets["--records"] = outputs.records, lambda path: check_data_file(path, columns)

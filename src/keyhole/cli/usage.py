@@ -41,9 +41,8 @@ class VerbCommand(TyperCommand):
         for option in self.params:
             given = sum(flags.count(name) for name in option.opts)
             if given > 1 and not getattr(option, "multiple", False):
-                raise BadParameter(
-                    f"it is given {given} times, and can be given once", ctx=ctx, param=option
-                )
+                name = option.opts[0]
+                raise BadParameter(f"{name} is given {given} times. Give it once", ctx=ctx)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -92,8 +91,8 @@ def expand_columns(
     ``all,-PWGTP*`` are all columns but some; ``D*`` are those that begin so.
     """
     for option, parameter in offered.items():
-        given = values.get(option)
-        if not isinstance(parameter.kind, Columns) or not any(map(_is_pattern, given or ())):
+        given: Sequence[str] = values.get(option) or ()
+        if not isinstance(parameter.kind, Columns) or not any(map(_is_pattern, given)):
             continue
         try:
             known = names()

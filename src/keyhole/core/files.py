@@ -63,8 +63,9 @@ def write_whole(
             f"{str(target)!r} cannot be written: permission denied. Choose another folder."
         ) from None
     except OSError as error:
-        if not _is_about(error, place, target):
-            raise
+        name = error.filename
+        if not (name is None or str(name) == str(target) or place.name in str(name)):
+            raise  # it tells of another file
         raise _refused(target, error) from None
     finally:
         _remove(place)
@@ -253,12 +254,6 @@ def require_room(path: Path) -> None:
     with path.open("ab") as file:
         file.write(bytes(_ROOM))
         os.fsync(file.fileno())
-
-
-def _is_about(error: OSError, place: Path, target: Path) -> bool:
-    """Whether an error tells of this file, or of no file by name."""
-    name = error.filename
-    return name is None or str(name) == str(target) or place.name in str(name)
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -47,10 +47,12 @@ class Table:
     @property
     def figures(self) -> frozenset[int]:
         """The columns that hold figures: they are aligned to the right."""
-        cells = self.cells
-        return frozenset(
-            i for i in range(len(self.columns)) if _are_figures([row[i] for row in cells])
-        )
+        cells, found = self.cells, []
+        for i in range(len(self.columns)):
+            filled = [row[i] for row in cells if row[i] not in _NO_FIGURE]
+            plain = [cell.lstrip("+-−<≤>≥ ").replace(",", "") for cell in filled]
+            found += [i] if plain and all(cell[:1].isdigit() for cell in plain) else []
+        return frozenset(found)
 
     def to_text(self) -> str:
         """Lay the table out in plain text."""
@@ -102,8 +104,3 @@ def _printable(text: str) -> str:
 def _escaped(text: str) -> str:
     # Quotes as the templates of pages write them, so that a name is written one way in a page.
     return html.escape(_printable(text)).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
-
-
-def _are_figures(cells: Sequence[str]) -> bool:
-    filled = [cell for cell in cells if cell not in _NO_FIGURE]
-    return bool(filled) and all(c.lstrip("+-−<≤>≥ ").replace(",", "")[:1].isdigit() for c in filled)

@@ -25,6 +25,7 @@ class Output:
     problems: str = ""  # what stands in the way, from the path and `force`; else any file will do
     is_data: bool = False  # a file of records, in a format that its extension names
     needs: str = ""  # why it cannot be written, from the question
+    more_formats: tuple[str, ...] = ()  # extensions besides those of files of records
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,10 +270,20 @@ Several methods, limits or cutoffs are compared in one table:
             Output(
                 "out",
                 "FILE",
-                "Write the table that may be published, one row per cell.",
+                "Write the table that may be published, one row per cell; .xlsx has it laid out, "
+                "too, and .json is JSON-stat.",
                 "save",
                 "table",
                 is_data=True,
+                more_formats=(".json",),
+            ),
+            Output(
+                "register",
+                "FILE",
+                "Write a register of the tables published so far, this one included, for --against "
+                "of the next. Keep it internal.",
+                "save_register",
+                "register",
             ),
             Output(
                 "internal",
@@ -380,7 +391,7 @@ Several methods, limits or cutoffs are compared in one table:
         verdict="same",
     ),
     Verb(
-        "keyhole.reviews.pages.report",
+        "keyhole.reviews.report.report",
         "Write a review's dossier and public note again.",
         "keyhole report findings",
         picture=False,

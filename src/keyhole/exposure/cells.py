@@ -384,11 +384,7 @@ def _notes(found: Exposure) -> Iterator[str]:
 
 
 def _population(
-    data: Records,
-    asked: Question,
-    f: Ints | None,
-    numbers: Callable[[], Ints],
-    modelled: bool,
+    data: Records, asked: Question, f: Ints | None, numbers: Callable[[], Ints], modelled: bool
 ) -> tuple[PopulationRisk | None, str]:
     """Return the risk in the population where it is asked for, or why there is none."""
     if f is None or (asked.weight, asked.fraction, asked.household) == (None, None, None):

@@ -28,7 +28,7 @@ from keyhole.engines.opening import open_for
 from keyhole.engines.storage import Storage, count_codes, parts
 from keyhole.exposure.regrouping import LARGEST, round_widths
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, share
+from keyhole.results import Result, limit_shown, share
 
 Action = Literal["drop", "regroup", "top-code", "bottom-code", "pool"]
 
@@ -99,7 +99,8 @@ class Fixes(Result):
             for f in self.fixes[:SHOWN]
         ]  # fmt: skip
         state = "above" if self.needed else "within"
-        notes = [f"RP({self.cutoff}) is {share(self.rp)}, {state} the limit of {self.limit:g}."]
+        limit = limit_shown(self.limit)
+        notes = [f"RP({self.cutoff}) is {share(self.rp)}, {state} the limit of {limit}."]
         if not self.needed:
             return [Table("Cheapest fix", [], [], [*notes, "Nothing needs fixing."])]
         if not any(f.meets for f in self.fixes):

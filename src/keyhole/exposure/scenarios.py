@@ -18,10 +18,7 @@ from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Named, Share, figure
 from keyhole.core.names import quoted, repeated
 from keyhole.core.tables import Table
 from keyhole.data.reading import load
-from keyhole.environment.scenarios.identification import (
-    Identification,
-    interval_shown,
-)
+from keyhole.environment.scenarios.identification import Identification, interval_shown
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk

@@ -5,9 +5,9 @@ This module is imported when a chart is asked for, so Altair may be imported at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -38,7 +38,6 @@ from keyhole.charts import (
 )
 from keyhole.errors import OptionError
 from keyhole.protection.tables.result import ProtectedTable, cell_figure, digits_of
-from keyhole.utility.figures import cell_label
 
 if TYPE_CHECKING:
     from keyhole.protection.results import Ledger, LedgerLine, Protection
@@ -205,15 +204,16 @@ LABELLED = 400
 
 def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
     """Draw a heat map: rows down, columns across, suppressed cells marked, totals left out."""
-    split = len(table.rows)
-    down, heads = _side_labels(table.levels[:split]), _side_labels(table.levels[split:])
-    rows = _squares(table, down, heads)
+    inner = [not cell["total_over"] for cell in table.cells]
+    down, heads = (_side_labels(side) for side in table.sides())
+    rows = _squares(table, down, heads, inner)
+    down, heads = (dict.fromkeys(row[side] for row in rows) for side in ("down", "across"))
     across = ", ".join(plain(name) for name in table.cols) or " "
     base = alt.Chart(inline(rows)).encode(
-        x=alt.X("across:O", title=across, sort=heads).axis(
+        x=alt.X("across:O", title=across, sort=[*heads]).axis(
             orient="top", labelAngle=0, domain=False
         ),
-        y=alt.Y("down:O", title=listed(table.rows), sort=down).axis(domain=False),
+        y=alt.Y("down:O", title=listed(table.rows), sort=[*down]).axis(domain=False),
     )
     # Symbols, since a page takes in no gradients; figures in the cells need none.
     key = None if len(rows) <= LABELLED else alt.Legend(type="symbol")
@@ -245,10 +245,12 @@ def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
     return house_style(chart, title=table.title(), subtitle=below, width=70)
 
 
-def _squares(table: ProtectedTable, down: list[str], heads: list[str]) -> list[dict[str, Any]]:
+def _squares(
+    table: ProtectedTable, down: list[str], heads: list[str], inner: list[bool]
+) -> list[dict[str, Any]]:
     digits = digits_of(table.shown)
-    inner = table.shown.reshape(table.shape)[tuple(slice(0, -1) for _ in table.shape)]
-    largest = float(np.nanmax(inner)) if np.isfinite(inner).any() else 0.0
+    values = table.shown[inner]
+    largest = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
     return [
         {
             "down": down[row],
@@ -258,14 +260,15 @@ def _squares(table: ProtectedTable, down: list[str], heads: list[str]) -> list[d
             "dark": bool(value > 0.35 * largest),
             "text": cell_figure(value, digits),
         }
-        for (row, col), value in np.ndenumerate(inner.reshape(len(down), len(heads)))
+        for (row, col), value, kept in zip(table.at(), table.shown, inner, strict=True)
+        if kept
     ]
 
 
-def _side_labels(levels: Sequence[Sequence[Any]]) -> list[str]:
+def _side_labels(side: Iterable[tuple[str, ...]]) -> list[str]:
     """Name the combinations of categories on one side, each by a name of its own."""
     found: list[str] = []
-    for one in product(*levels):
-        label = ", ".join(plain(cell_label(level), 24) for level in one) or " "
+    for one in side:
+        label = ", ".join(plain(text, 24) for text in one) or " "
         found.append(label if label not in found else f"{label} ({len(found) + 1})")
     return found

@@ -49,13 +49,13 @@ class Graded:
             return self.table[puf.astype(np.int64), eif.astype(np.int64)]
         gap = np.abs(puf - eif)
         if self.kind == LOGISTIC:
-            return np.tanh(np.minimum(gap, FARTHEST) / 2) ** 2
+            return np.asarray(np.tanh(np.minimum(gap, FARTHEST) / 2) ** 2)
         if self.kind != BAND:
             with np.errstate(divide="ignore", invalid="ignore"):
                 gap = np.where(gap > 0, gap / np.abs(puf), 0.0)
         # To nine decimals, as the search compares them.
         bands = np.searchsorted(self.limits, np.rint(gap * DECIMALS) / DECIMALS, side="left")
-        return np.asarray(self.prices)[bands]
+        return np.asarray(np.array(self.prices)[bands], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -140,12 +140,6 @@ def cut_into_bins(values: Floats, most: int) -> tuple[Numbers, int]:
     return bins, len(edges) + 1
 
 
-def _side(rows: Words, values: Floats, patterns: FilePatterns, places: Ints) -> Side:
-    """Put the patterns of the external file in order for the kernels."""
-    weights = np.minimum(patterns.counts[places], np.iinfo(np.int32).max)
-    return Side(rows[places], values[places], weights.astype(np.int32), places.astype(np.int32))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrangement:
     """The patterns in cells, their prices, and by query its group and where its mates are."""
@@ -175,7 +169,9 @@ def arrange(
     split = _split(puf, np.column_stack([codes, eif.codes[:, -1]]), anchor)
     anchors = eif.codes[:, anchor] if anchor >= 0 else np.zeros(len(codes), dtype=np.int32)
     places = np.argsort(split.cells * (int(anchors.max()) + 1) + anchors, kind="stable")
-    side = _side(pack_counted(costs, eif.codes), values, eif, places)
+    rows = pack_counted(costs, eif.codes)
+    weights = np.minimum(eif.counts[places], np.iinfo(np.int32).max).astype(np.int32)
+    side = Side(rows[places], values[places], weights, places.astype(np.int32))
     cells, posts = _lay_out(costs, puf, eif, split, codes, anchor, places)
     return Arrangement(cells, side, prices, split.groups, posts)
 

@@ -13,7 +13,7 @@ from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
 from keyhole.data.columns import encode
 from keyhole.data.microdata import Microdata
-from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.kernels.arrays import Flags, Floats
 from keyhole.reidentification.residual_risk import LEAST_CONTROLS
 from keyhole.reidentification.truth import absent_problems
 from keyhole.reidentification.variables import alike, as_floats, strangers, variable_problems
@@ -148,13 +148,13 @@ def encode_people(
     sizes = [puf.records, original.records, 0 if kept is None else kept.records]
     columns, secrets = [], {}
     for name in names:
-        values = _together(
-            [data.column(name) for data in (puf, original, kept) if data is not None]
-        )
+        held = [data.column(name) for data in (puf, original, kept) if data is not None]
+        values = pl.concat([one.rename("") for one in alike(*held)])
         numbers = as_floats(values) if name in numeric else None
         if name in question.secret:
             raw = _codes(values) if numbers is None else numbers
-            secrets[name] = _parts(raw, sizes, order)
+            first, second, third = np.split(raw, np.cumsum(sizes)[:2])
+            secrets[name] = first[order], second, third
         columns.append(_codes(values, missing=True) if numbers is None
                        else _scaled(numbers, puf.records))  # fmt: skip
     whole = np.column_stack(columns)
@@ -164,11 +164,6 @@ def encode_people(
         names, np.ascontiguousarray(release[order]), people, None if kept is None else others,
         is_number, secrets, why,
     )  # fmt: skip
-
-
-def _together(columns: Sequence[pl.Series]) -> pl.Series:
-    """Put columns of one family under one another."""
-    return pl.concat([one.rename("") for one in alike(*columns)])
 
 
 def _codes(values: pl.Series, *, missing: bool = False) -> Floats:
@@ -186,8 +181,3 @@ def _scaled(numbers: Floats, records: int) -> Floats:
     low, high = np.nanmin(own), np.nanmax(own)
     scaled = np.clip((numbers - low) / ((high - low) or 1.0), -BEYOND, 1 + BEYOND)
     return np.where(np.isnan(numbers), MISSING, scaled)
-
-
-def _parts(values: Floats, sizes: Sequence[int], order: Ints) -> tuple[Floats, Floats, Floats]:
-    release, original, control = np.split(values, np.cumsum(sizes)[:2])
-    return release[order], original, control

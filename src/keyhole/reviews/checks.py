@@ -35,7 +35,7 @@ from keyhole.reviews.files import (
     read_steadily,
     scenario_key_of,
 )
-from keyhole.reviews.scenario_checks import check_scenarios
+from keyhole.reviews.input_checks import check_scenarios, check_study
 from keyhole.reviews.schema import DERIVE, REPEATED, SECTIONS, TOP, question_of
 from keyhole.reviews.settings import (
     DataSettings,
@@ -52,7 +52,6 @@ from keyhole.reviews.stages.outgoing import derived_columns
 from keyhole.reviews.stages.protection import check_protection
 from keyhole.reviews.stages.selection import ladder_problems, located_ladders
 from keyhole.reviews.stages.synthesis import check_synthesis
-from keyhole.reviews.study_checks import check_study
 from keyhole.selection.solve import unmet_limits
 
 Values = dict[str, Any]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,35 +21,18 @@ from keyhole.screening.identifiers import words
 from keyhole.screening.inspection import Inspection
 from keyhole.screening.screen import Screening
 
-# Attributes that others know of a person, the most common first, with the words that tell them.
-_KNOWN: tuple[tuple[str, str], ...] = (
-    ("sex or gender", r"sex|gender"),
-    ("age or birth", r"age|agep|birth|born|dob|yob|birthyear"),
-    ("race", r"race|racial|rac1p|rac"),
-    ("ethnic origin", r"ethnic|ethnicity|hispanic|hisp|latino|ancestry"),
-    ("marital status", r"marital|marstat|maritalstatus|mar|married|mstat|msp"),
-    ("place", r"state|homstate|county|region|province|district|city|town|zip|puma|area|st"),
-    ("education", r"edu|educ|education|schooling|school|schl|degree"),
-    ("occupation", r"occup|occupation|occ|occp|job|profession|industry|indp"),
-    ("citizenship or place of birth", r"citizen|citizenship|cit|nativity|birthplace|pob|country"),
-    ("language", r"language|lang|lanx"),
-    ("religion", r"religion|church|denomination"),
-    ("service", r"veteran|military|service|mil|period|branch"),
-    ("household", r"children|hhsize|familysize|persons|tenure|noc|npf"),
+_GUESSED_BY: dict[str, dict[str, str]] = {
+    part: {name: pattern.replace("\n", "") for name, pattern in patterns.items()}
+    for part, patterns in tomllib.loads(
+        (resources.files("keyhole.reviews") / "column_words.toml").read_text(encoding="utf-8")
+    ).items()
+}
+_KNOWN, _NAMED, _HELD = (
+    tuple(_GUESSED_BY[part].items()) for part in ("known", "sensitive", "categories")
 )
-_WEIGHT = r"weight|weights|wt|wgt|wght|pwgtp|wgtp|perwt|hhwt|wtfinl|fnlwgt|finalwt"
-# A body's weight by its own name, and by what stands beside a column that is called just "weight".
-_BODY = r"kg|lb|lbs|pounds|body|birth|grams"
-_MEASURED = r"height|heightcm|bmi|waist"
-_HOUSEHOLD = r"household|householdid|hh|hhid|family|familyid|famid|serialno|serial"
+_WEIGHT, _BODY, _MEASURED, _HOUSEHOLD, _CODE = _GUESSED_BY["columns"].values()
 MOST_KEYS = 10
 FEW_KEYS = 3
-# Numbers that stand for something, by name: industry, occupation, field of study, places.
-_CODE = (
-    r"codes?|cd|occ|occp|occupation|soc|socp|isco|ind|indp|industry|naics|naicsp|isic|nace|sic|"
-    r"fod\d?p?|cip|icd|icd9|icd10|atc|cpt|drg|fips|puma|state|st|county|cbsa|msa|tract|zip|zcta|"
-    r"pob|pobp|powsp|powpuma|migsp|migpuma|anc\d?p?|ancestry|lanp|language|country"
-)
 # By their values, numbers are codes if they leave gaps, if values next to each other are about so
 # many times as frequent (a logarithm), if some reach far up, and if round ones are no more
 # frequent; each value often enough to tell.
@@ -74,35 +59,8 @@ _STANDS_OUT = 5
 # A column of text with more levels than this is not looked through value by value.
 _MOST = 10_000
 
-# By subject the words of names and labels that tell it: those of Article 9 of the GDPR, and money.
-_NAMED: tuple[tuple[str, str], ...] = (
-    ("health", r"health|healthcare|hicov|insurance|insured|medical|medicare|medicaid|ill|illness|"
-     r"sick|sickness|disease|diagnos(is|es|ed)|icd|icd10|icd9|comorbidity|disab(led|ility)|dis|"
-     r"disabwrk|mental|depress(ed|ion)|hiv|aids|cancer|diabet(es|ic)|drugs?|alcohol|"
-     r"smok(es?|ing|er)|bmi|pregnan(t|cy)|symptoms?|medication|hospital|dratx?|ptsd|suicid(e|al)"),
-    ("income or wealth", r"income|incomes|inc|inctot|incwage|pincp|pernp|wagp|hincp|fincp|"
-     r"earnings?|wages?|salary|salaries|wealth|assets|debts?|savings|tax|taxes|poverty|"
-     r"povpip|credit|means"),
-    ("benefits", r"benefits?|welfare|pensions?|allowance|subsidy|compensation|foodstamps?|snap|ssi|"
-     r"ssip|ssp|pap|unemployment"),
-    ("crime", r"crimes?|criminal|offen[cs]es?|convict(ed|ion|ions)|arrest(s|ed)?|prison|jail|"
-     r"probation|parole|incarcerat(ed|ion)|delinquen(t|cy)"),
-    ("religion or belief", r"religions?|religious|faith|church|denomination|beliefs?"),
-    ("sexuality", r"sexuality|sexual|lgbtq?|gay|lesbian|transgender|sexorientation"),
-    ("politics", r"politic(s|al)|party|voted?|votes"),
-    ("genetics", r"genetic|genetics|genotype|genome|dna"),
-)  # fmt: skip
+_BY_WAY = {"means", "of"}  # of transport, say: no money
 _MONEY = dict(_NAMED)["income or wealth"]
-# Words of categories, of which several tell the subject.
-_HELD: tuple[tuple[str, str], ...] = (
-    ("health", r"cancer|hiv|aids|diabetes|depression|schizophrenia|asthma|epilepsy|dementia|"
-     r"hepatitis|hypertension|stroke|tumou?r|tuberculosis|anxiety|heart"),
-    ("crime", r"burglary|assault|theft|robbery|fraud|murder|homicide|arson|rape"),
-    ("religion or belief", r"catholic|protestant|muslim|islam|jewish|judaism|hindu|buddhist|"
-     r"christian|atheist|orthodox|agnostic|sikh"),
-    ("sexuality", r"gay|lesbian|bisexual|heterosexual|homosexual|straight|queer|asexual"),
-    ("benefits", r"pension|welfare|allowance|medicaid"),
-)  # fmt: skip
 _ICD = re.compile(r"[A-TV-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?")
 # Of an intruder's gain one or two columns on a subject say as much as twenty.
 MOST_OF_A_SUBJECT = 2
@@ -386,7 +344,8 @@ def guess_sensitive(
 
 def _subject(data: Microdata, variable: Variable) -> tuple[str, str] | None:
     """Return what a column is about, and what tells it."""
-    for where, found in _said(variable).items():
+    for where, said in _said(variable).items():
+        found = said - _BY_WAY if said >= _BY_WAY else said
         for subject, pattern in _NAMED:
             if any(re.fullmatch(pattern, word) for word in found):
                 return subject, where

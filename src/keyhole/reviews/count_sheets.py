@@ -142,9 +142,12 @@ class ShownRate:
         if not self.whole.value:
             return "not estimable"
         if self.state == "exact":
-            return self._shown()
+            # In percent, with the digits that `limits` takes a reader to see; a mean is none.
+            return self._shown() if self.digits < 4 else f"{100 * float(self._shown()):.4g}%"
         band = self._band() if self.state == "band" else None
-        return WITHHELD if band is None else f"{band[0] / 100:.2f}–{band[1] / 100:.2f}"
+        if band is None or self.digits >= 4:
+            return WITHHELD if band is None else f"{band[0]}–{band[1]}%"
+        return f"{band[0] / 100:.2f}–{band[1] / 100:.2f}"
 
 
 @dataclass(slots=True, eq=False)

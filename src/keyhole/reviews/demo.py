@@ -15,11 +15,10 @@ from keyhole.data.examples.codebook import CODEBOOK
 from keyhole.environment.exchange import example_environment, write_environment
 from keyhole.environment.verbs import ladder_of
 from keyhole.errors import OptionError
-from keyhole.reviews.folders import own_folder
 from keyhole.reviews.rendering import read_template
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.runner import review
-from keyhole.reviews.store import ResultStore
+from keyhole.reviews.store import ResultStore, own_folder
 
 PEOPLE = 200_000
 DATA, REVIEW, RESULTS = "veterans.csv", "review.toml", "review"

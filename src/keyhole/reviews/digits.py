@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from keyhole.charts import percentage
 
 # Beyond the limit's own digits; what is nearer yet is said in words.
@@ -49,46 +51,45 @@ def percentage_beside(found: float, limit: float) -> str:
     Examples
     --------
     >>> [percentage_beside(f, 0.1) for f in (0.3458, 0.1, 0.10003, 0.0999999999, 0, 0.0002, 1)]
-    ['34.6%', '10%', '10.003%', 'just below 10%', '0%', '0.02%', '100%']
+    ['35%', '10%', '10.003%', 'just below 10%', '0%', '0.02%', '100%']
     """
+    return percentage_near(found, (limit,))
+
+
+def percentage_near(found: float, limits: Iterable[float]) -> str:
+    """Write a share in percent as everywhere, but with more digits than round across a limit.
+
+    Examples
+    --------
+    >>> [percentage_near(f, (0.05, 0.3)) for f in (0.4676, 0.0503, 0.05, 0.29996, 0.9984, -0.0312)]
+    ['47%', '5.03%', '5%', '29.996%', '99.84%', '−3.1%']
+    >>> percentage_near(0.1551, [0.155])
+    '15.51%'
+    """
+    if found < 0:
+        return f"−{percentage(-found)}"
     words = percentage(found)
-    if not words[0].isdigit():  # less than 0.01%, more than 99.99%
-        beyond = "below" if found < limit else "above"
-        return words if 1e-4 <= limit <= 1 - 1e-4 else f"just {beyond} {limit_percentage(limit)}"
-    return f"{_beside(100 * found, 100 * limit, 1)}%"
+    for limit in limits:
+        if not words[0].isdigit():  # less than 0.01%, more than 99.99%
+            if not 1e-4 <= limit <= 1 - 1e-4 and _side(found, limit):
+                beyond = "below" if found < limit else "above"
+                return f"just {beyond} {limit_percentage(limit)}"
+            continue
+        exact, shown = _exactly(100 * limit), float(words[:-1])
+        near = "." in exact and abs(found - limit) < 0.01
+        if near or _side(shown, float(exact)) != _side(found, limit):
+            return f"{_beside(100 * found, 100 * limit)}%"
+    return words
 
 
-def signed_beside(found: float, limit: float) -> str:
-    """Write a share that may be below nothing so that it shows whether it is above the limit.
-
-    Examples
-    --------
-    >>> [signed_beside(f, 0.1) for f in (-0.0312, 0.10003)]
-    ['−3.1%', '10.003%']
-    """
-    return f"−{percentage(-found)}" if found < 0 else percentage_beside(found, limit)
-
-
-def share_beside(found: float, limit: float) -> str:
-    """Write a share as a fraction so that it shows whether it is above the limit.
-
-    Examples
-    --------
-    >>> [share_beside(f, 0.1) for f in (0.3458, 0.1, 0.10003, 0.0999999999, 0)]
-    ['0.3458', '0.1000', '0.10003', 'just below 0.1', '0.0000']
-    """
-    return _beside(found, limit, 4, fixed=True)
-
-
-def _beside(found: float, limit: float, least: int, *, fixed: bool = False) -> str:
+def _beside(found: float, limit: float) -> str:
     side, exact = _side(found, limit), _exactly(limit)
-    if not fixed and (side == 0 or found == round(found)):
+    if side == 0 or found == round(found):
         return _exactly(found)
-    own = len(exact.partition(".")[2])
-    for digits in range(least, max(least, own) + MOST + 1):
+    for digits in range(1, max(1, len(exact.partition(".")[2])) + MOST + 1):
         text = f"{found:.{digits}f}"
         # Nothing and everything are said only where exact.
-        if _side(float(text), float(exact)) == side and (fixed or float(text) not in (0, 100)):
+        if _side(float(text), float(exact)) == side and float(text) not in (0, 100):
             return text
     return f"just {'below' if side < 0 else 'above'} {exact}"
 

@@ -1,20 +1,24 @@
-"""The draft of a review file, made by looking at the data file: a proposal that runs as it is."""
+"""Drafts of review files, made by looking at a data file: proposals that run as they are."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
 import os
-from collections.abc import Iterator, Mapping
+import secrets
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.files import write_whole
-from keyhole.core.kinds import Columns, File
+from keyhole.core.kinds import LARGEST, Columns, File
 from keyhole.core.marks import COUNT, SPREAD, Named
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
 from keyhole.core.tables import Table
+from keyhole.core.toml import comment, quote, toml_key, toml_value
+from keyhole.data import Microdata
 from keyhole.data.reading import (
     CodebookOption,
     CodesOption,
@@ -25,11 +29,13 @@ from keyhole.data.reading import (
     load,
 )
 from keyhole.errors import InputError, OptionError
+from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.results import Result
-from keyhole.reviews.column_guesses import Guess, guess, guess_kinds
-from keyhole.reviews.draft_text import draft_text
+from keyhole.reviews.column_guesses import Guess, guess, guess_kinds, share_of
+from keyhole.reviews.digits import rate
 from keyhole.reviews.files import seen_from
-from keyhole.screening.screen import screen
+from keyhole.screening.screen import Screening, screen
+from keyhole.synthesis.constraints import revealing_columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -188,3 +194,281 @@ def init_problems(question: Question) -> Iterator[Problem]:
         )
     elif not path.parent.is_dir():
         yield Problem("{out}: the folder {0!r} does not exist. Make it first.", str(path.parent))
+
+
+LIMIT = 0.05
+# So many records times sets are counted in some 20 seconds.
+WORK, FEWEST_SETS = 4_000_000_000, 1_000
+_WIDE = 96
+# A top code lies where at least this share of the records, and so many, are above it.
+ABOVE, LEAST = 0.02, 20
+# Round numbers, so that a top code is nobody's value.
+ROUND = 5
+MOST_TARGETS = 2
+_RELEASE = """\
+# What goes out, to whom and for what: for the board, and for the public note.
+[release]
+steps = {0}    # the sections that make it from the file
+# to = "researchers who signed the agreement"
+# purpose = "studies of health and service"
+# conditions = ["No attempt to find a person.", "Results go out as tables only."]
+# contact = "the office's address for questions"
+# board = ["The head of the office", "The disclosure officer"]
+"""
+_ENVIRONMENT = (
+    'Keys from scenarios, instead of guesses: then keys = "scenario:NAME" above.',
+    """[environment]
+store = "environment.db"    # made by: keyhole environment init --store environment.db""",
+)
+
+
+def draft_text(
+    data: Microdata,
+    found: Screening,
+    guess: Guess,
+    *,
+    file: str,
+    review: str,
+    read: Mapping[str, Any],
+) -> str:
+    """Return the text of a review file; `file` is seen from it, `read` is how it is read."""
+    several = len(guess.keys) > 1
+    numbers = [
+        name for name in guess.keys
+        if data.variable(name).kind == "measure" and data.column(name).dtype.is_numeric()
+    ]  # fmt: skip
+    head = f"""\
+# The review of {comment(file)}, drafted by looking at it: {data.records:,} records in
+# {len(data.names):,} columns. All of it is a proposal: read it, change it, and run it here:
+#   keyhole review {comment(shlex.quote(review))} --out findings
+# Sections that are commented out fit the file: uncomment them to use them.
+
+title = {quote(f"Review of {data.name}")}
+"""
+    own = [*guess.with_role("identifier"), "id"][0]
+    study = f"""[study]
+eif = "external.csv"    # a file that an intruder could have
+iuf = "truth.csv"       # the true matches: one row per person in both files
+puf_id = {quote(own)}
+eif_id = "eif_id"
+link = {toml_value(guess.keys if several else [*guess.keys, *guess.candidates[:1]])}
+numeric = {toml_value(numbers)}
+metrics = ["unicity", "taxicab"]
+limit = 0.1    # the highest acceptable share of suspected matches that are confirmed"""
+    parts = [
+        head,
+        _keys(guess),
+        _data(data, file, guess, read),
+        _measured(guess, found.year),
+        _selection(guess, data.records),
+        _RELEASE.format('["solve"]' if several else "[]"),
+        _protection(data, found, guess, numbers),
+        _synthesis(data, found, guess),
+        _commented("An attack as an intruder would make it; it needs two more files.", study),
+        _commented(*_ENVIRONMENT),
+    ]
+    return "\n".join(parts)
+
+
+def _keys(guess: Guess) -> str:
+    lines = [
+        "# What an intruder could know of a person. Nobody but you knows: go through all columns."
+    ]
+    lines += [
+        f"# {comment(coarse)} is a coarser version of {comment(fine)}: name it instead if nobody "
+        f"knows more."
+        for fine, coarse in guess.coarser.items()
+    ]
+    lines += ["keys = ["]
+    lines += [
+        _reasoned(f"    {quote(name)},", guess.why.get(name, "as asked")) for name in guess.keys
+    ]
+    lines += [
+        f"    # {comment(quote(name))},    # others could know it too" for name in guess.knowable
+    ]
+    return "\n".join([*lines, "]", ""])
+
+
+def _data(data: Microdata, file: str, guess: Guess, read: Mapping[str, Any]) -> str:
+    stated = [
+        n for n in ("encoding", "delimiter", "sheet", "codebook", "missing_codes") if n in read
+    ]
+    lines = ["[data]", f"file = {quote(file)}"]
+    lines += [f"{name} = {toml_value(read[name])}" for name in stated]
+    if guess.replicates:
+        first, last = comment(guess.replicates[0]), comment(guess.replicates[-1])
+        lines += [f"# {len(guess.replicates)} replicate weights: {first} to {last}"]
+    if "missing_codes" not in read:
+        lines += _codes(data, guess)
+    kinds = {name: (kind, "as asked") for name, kind in read.get("kinds", {}).items()}
+    kinds |= {name: ("category", why) for name, why in guess.codes.items()}
+    roles = {name: (role, guess.why.get(name, "")) for name, role in guess.roles.items()}
+    for section, settings in (("kinds", kinds), ("roles", roles)):
+        lines += ["", f"[data.{section}]"] if settings else []
+        lines += [
+            _reasoned(f"{toml_key(name)} = {quote(value)}", why)
+            for name, (value, why) in settings.items()
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _codes(data: Microdata, guess: Guess) -> list[str]:
+    sure, doubtful, lines = guess.missing_codes, guess.doubtful, list[str]()
+
+    def share(name: str, codes: Sequence[Any]) -> str:
+        return f"{rate(share_of(data, name, tuple(codes)))} of the records"
+
+    if sure:
+        lines += ["", "# These look like codes for missing values.", "[data.missing_codes]"]
+    for name, codes in sure.items():
+        more = ""
+        if name in doubtful:
+            both, told = (toml_value([*codes, *doubtful[name]]), toml_value(doubtful[name])[1:-1])
+            more = (
+                f"; {comment(told)} ({share(name, doubtful[name])}) may be one too: {comment(both)}"
+            )
+        lines.append(f"{toml_key(name)} = {toml_value(codes)}    # {share(name, codes)}{more}")
+    alone = {name: codes for name, codes in doubtful.items() if name not in sure}
+    if alone:
+        lines += [] if sure else [""]
+        lines += ["# These may be codes for missing values, or values: nobody but you knows."]
+        lines += [] if sure else ["# [data.missing_codes]"]
+    return lines + [
+        f"# {toml_key(name)} = {comment(toml_value(codes))}    # {share(name, codes)}"
+        for name, codes in alone.items()
+    ]
+
+
+def _measured(guess: Guess, year: int) -> str:
+    lines = [
+        "# Identifiers, Safe Harbor, columns that reveal others.",
+        "[screen]",
+        f"year = {year}    # to which ages are counted from years of birth",
+        "",
+        "[exposure]",
+        "cutoff = 3      # records in cells smaller than this are at risk",
+        f"limit = {LIMIT}    # the highest share of them that is acceptable: yours to say",
+    ]
+    if not guess.with_role("weight"):
+        lines.append("# fraction = 0.1    # the share of the population that is in the file")
+    if 2 <= len(guess.keys) <= MOST_VARIABLES:
+        size = f"max_size = {min(3, len(guess.keys) - 1)}"
+        lines += ["", "[uniques]", f"{size}    # singled out by at most this many variables"]
+    if guess.with_role("sensitive"):
+        lines += [
+            "",
+            "# What the keys tell of the columns with the role sensitive, without finding anybody.",
+            "[attributes]",
+            f"limit = {LIMIT}    # the highest share of records in cells with one value of them",
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _selection(guess: Guess, records: int) -> str:
+    keep, *rest = guess.keys
+    # A candidate with its coarser version is a list: a name may hold a bar.
+    named = [
+        f"[{quote(n)}, {quote(guess.coarser[n])}]" if n in guess.coarser else quote(n)
+        for n in [*rest, *guess.candidates]
+    ]
+    if not named:
+        return ""
+    lines = ["   "]
+    for item in named:
+        if len(lines[-1]) + len(item) > _WIDE and lines[-1].strip():
+            lines.append("   ")
+        lines[-1] += f" {item},"
+    candidates = "\n".join(lines)
+    text = f"""# Which variables can be released together within the limit.
+[selection]
+method = ["forward", "backward"]    # the first makes the proposal
+keep = [{quote(keep)}]
+candidates = [
+{candidates}
+]
+limit = {LIMIT}
+
+# The best release within the limit: which detail of which key, and what that keeps.
+[solve]
+evaluations = {min(max(WORK // records, FEWEST_SETS), LARGEST)}    # sets of levels to be counted
+"""
+    frontier = "[frontier]\nseconds = 60    # stop with the sets found so far"
+    return f"{text}\n{_commented('All the best sets of variables, exactly.', frontier)}"
+
+
+def _protection(data: Microdata, found: Screening, guess: Guess, numbers: Sequence[str]) -> str:
+    # Columns that determine a key, and are none, would reveal what is suppressed.
+    alone = (one for one in found.dependencies if len(one.by) == 1)
+    by = dict.fromkeys(one.by[0] for one in alone if one.determined in guess.keys)
+    drop, step = [name for name in by if name not in guess.set_apart()], "[[protection.step]]"
+    steps = ["[protection]"]
+    if drop:
+        columns = f"columns = {toml_value(drop)}    # would reveal keys"
+        steps.append(f'{step}\nmethod = "drop"\n{columns}')
+    for name in numbers:
+        top = _top(data, name)
+        if top is not None:
+            steps.append(f'{step}\nmethod = "top-code"\ncolumn = {quote(name)}\nvalue = {top}')
+    keys = toml_value(guess.keys)
+    steps.append(f'{step}\nmethod = "suppress"\nkeys = {keys}\nlimit = {LIMIT}')
+    what = "A plan of protections, and what each step of it costs the analyst."
+    return _commented(what, "\n\n".join(steps))
+
+
+def _synthesis(data: Microdata, found: Screening, guess: Guess) -> str:
+    targets = _targets(data, guess)
+    if not targets:
+        return ""
+    by_sex = (name for name in guess.keys if guess.why.get(name) == "sex or gender")
+    strata = [name for name in by_sex if name not in targets]
+    # Columns that would name records, or tell what a target was.
+    away, unique = guess.set_apart(), {one.column for one in found.near_unique}
+    names = ((one.variable.name, one.read) for one in found.inspections)
+    others = [name for name, read in names if read and name not in away]
+    tell = unique | {name for _, name in revealing_columns(data, targets, others)}
+    tell |= {coarse for fine, coarse in guess.coarser.items() if fine in targets}
+    drop = [name for name in others if name in tell]
+    lines = [
+        "[synthesis]",
+        f"targets = {toml_value(targets)}",
+        *([f"strata = {toml_value(strata)}"] if strata else []),
+        *([f"drop = {toml_value(drop)}    # they would tell what was there before"]
+          if drop else []),
+        "implicates = 5",
+        "decoys = 0.5",
+        # So large that nobody finds it by trying, even from a hash of this file.
+        f"seed = {secrets.randbelow(2**62)}    # a secret: tell nobody",
+    ]  # fmt: skip
+    what = "What makes records stand out is replaced by values of others like them."
+    return _commented(what, "\n".join(lines))
+
+
+def _commented(what: str, text: str) -> str:
+    lines = [f"# {line}".rstrip() for line in text.splitlines()]
+    return "\n".join([f"# --- {what}", *lines, ""])
+
+
+def _reasoned(setting: str, reason: str) -> str:
+    return f"{setting}    # {comment(reason)}" if reason else setting
+
+
+def _top(data: Microdata, name: str) -> int | None:
+    """Return a round number that many records are above, if there is one."""
+    column = data.column(name).drop_nulls()
+    many = max(LEAST, int(ABOVE * len(column)))
+    if len(column) <= 2 * many:
+        return None
+    value: Any = column.sort(descending=True)[many]
+    top = int(value // ROUND * ROUND)
+    lowest: Any = column.min()
+    return top if top > lowest + ROUND else None
+
+
+def _targets(data: Microdata, guess: Guess) -> list[str]:
+    """Choose the keys with most levels that no other key tells."""
+    if len(guess.keys) < 2:
+        return []
+    fit = [name for name in guess.keys if guess.why.get(name) not in ("place", "sex or gender")]
+    ordered = sorted(fit, key=lambda name: -data.codes(name).size)
+    revealed = {target for target, _ in revealing_columns(data, ordered, guess.keys)}
+    return [name for name in ordered if name not in revealed][:MOST_TARGETS]

@@ -17,6 +17,7 @@ from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.exposure.regrouping import MISSING
 from keyhole.protection.tables.asked import NOISE
+from keyhole.results import share
 from keyhole.reviews.count_sheets import Count, CountSheet, IfExact
 from keyhole.reviews.settings import counts_published
 
@@ -103,14 +104,15 @@ def enter_tables(sheet: CountSheet, made: Iterable[tuple[ProtectedTable, Questio
             continue
         noise = asked.noise or NOISE[0]
         reach = {"round": (table.base or 1) - 1, "cell-key": noise}.get(table.protect, 0)
-        cells: Any = table.cells
-        for name in table.variables:
-            shown = {
-                MISSING if cell[name] is None else str(cell[name]): cell["value"]
-                for cell in cells
-                if name in cell and len(cell["total_over"]) == len(table.variables) - 1
-            }
-            sheet.published.setdefault(name, []).append(_Published(shown, reach))
+        for one in (table, *table.others):
+            cells: Any = one.cells
+            for name in one.variables:
+                shown = {
+                    MISSING if cell[name] is None else str(cell[name]): cell["value"]
+                    for cell in cells
+                    if name in cell and len(cell["total_over"]) == len(one.variables) - 1
+                }
+                sheet.published.setdefault(name, []).append(_Published(shown, reach))
 
 
 def enter_groups(
@@ -224,7 +226,7 @@ def _exposure(
         return (uniques, risky, cells), ["", "", ""]
     cr: object = sheet.rate(cells, size)
     if part.missing == "wildcard":  # no number of cells is behind it
-        cr = IfExact([uniques], f"{part.cr:.4f}")
+        cr = IfExact([uniques], share(part.cr))
     return (uniques, risky, cells), [uniques, sheet.rate(risky, size), cr]
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyhole.charts import percentage
 from keyhole.core.tables import Table
 from keyhole.protection.prices import FIGURES
 from keyhole.protection.results import (
@@ -106,18 +105,19 @@ def _said(found: Protection, kept: Ledger) -> str:
     start, end, many = kept.lines[0], kept.last, len(found.steps)
     begin = f"The {many} steps of the plan take" if many > 1 else "The step of the plan takes"
     if found.after is None or start.rp is None or end.rp is None:
-        return f"{begin} every key away: nothing is left to be matched."
+        return f"{begin} every key out of the file: nothing is left to be matched."
     few = len(kept.targets) <= MOST_NAMED
     over = ", ".join(kept.targets) if few else f"the {len(kept.targets)} variables named below"
     lost = "" if end.price.lost is None else (
-        f", and {'lose' if many > 1 else 'loses'} {percentage(end.price.lost)} of what {over} told"
+        f", and {'lose' if many > 1 else 'loses'} {share(end.price.lost)} of the information in "
+        f"{over}"
     )  # fmt: skip
     read_off = "" if found.read_off is None else (
-        f" With what can be read off columns that stay it is {percentage(found.read_off.rp)}."
+        f" Including values recoverable from retained columns it is {share(found.read_off.rp)}."
     )  # fmt: skip
     return (
-        f"{begin} RP({kept.cutoff}) on {', '.join(kept.keys)} from {percentage(start.rp)} to "
-        f"{percentage(end.rp)}{lost}.{read_off}"
+        f"{begin} RP({kept.cutoff}) on {', '.join(kept.keys)} from {share(start.rp)} to "
+        f"{share(end.rp)}{lost}.{read_off}"
     )
 
 
@@ -127,7 +127,7 @@ def _ledger(kept: Ledger, smallest: int) -> list[Table]:
     heads, cells, notes = risk_columns(kept.lines, kept.cutoff, kept.missing, people=people)
     rows = [
         [_words(line), count_alone(line.changed, smallest) if line.step else "", *own,
-         utility_figure("lost", line.price.lost)]
+         "" if line.price.lost is None else share(line.price.lost)]
         for line, own in zip(kept.lines, cells, strict=True)
     ]  # fmt: skip
     columns = ["after", "changed", *heads, HEADS["lost"]]
@@ -167,7 +167,7 @@ def _words(line: LedgerLine) -> str:
 
 def _variables(kept: Ledger) -> Table:
     rows = [
-        [one.variable, f"{one.entropy:.2f}", "" if one.share is None else f"{one.share:.3f}",
+        [one.variable, f"{one.entropy:.2f}", "" if one.share is None else share(one.share),
          "" if one.il1s is None else f"{one.il1s:.3f}"]
         for one in kept.variables
     ]  # fmt: skip
@@ -189,7 +189,7 @@ def _compared(found: Protection) -> list[Table]:
 def _next_steps(kept: Ledger, smallest: int) -> Table:
     rows = [
         [one.words, count_alone(one.changed, smallest), share(one.rp),
-         f"{one.lost:.3f}", f"{one.price:+.3f}", "yes" if one.meets else "no"]
+         share(one.lost), share(one.price), "yes" if one.meets else "no"]
         for one in kept.next_steps
     ]  # fmt: skip
     columns = ["add", "changed", f"RP({kept.cutoff})", "lost", "price", "meets the limit"]

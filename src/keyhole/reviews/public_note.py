@@ -14,13 +14,12 @@ from dataclasses import dataclass
 
 from keyhole.core.codec import PublicView
 from keyhole.protection.method import WEAKER
-from keyhole.reviews.methods import sources
+from keyhole.reviews.asked import sources
 from keyhole.reviews.rendering import render_page
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import proposed_set
 from keyhole.reviews.stages.protection import plan_of_release, released_product
-from keyhole.synthesis.associations import NEVER_RELEASED
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +65,23 @@ def public_note(found: ReviewResult) -> NoteContent:
     )
 
 
+UNCHANGED = "No values were changed for this release."
 Told = tuple[list[str], list[str]]
 """What was done, and what follows from it for an analysis."""
 
 
-def _home(review: Review) -> list[str]:
-    stay = any(role in NEVER_RELEASED for role in review.data.roles.values())
-    return ["Columns that would name people or households stay with the office."] if stay else []
+def _left_out(review: Review) -> list[str]:
+    named = {"identifier", "household"}.intersection(review.data.roles.values())
+    return ["Columns that identify people or households are not released."] if named else []
 
 
 def _of_selection(found: ReviewResult) -> Told:
     public = {name: PublicView(result) for name, result in found.by_stage().items()}
     kept = proposed_set(found.review, public)
     some = [] if kept is None else [f"The file has these variables: {', '.join(kept)}."]
-    done = ["Variables were left out, so that those that remain tell people apart less."]
-    return [*done, *some, "The values of those that remain are as they were collected."], []
+    done = ["Variables were left out, so that fewer people are unique on those that remain."]
+    unchanged = "The values of those that remain were not changed for this release."
+    return [*_left_out(found.review), *done, *some, unchanged], []
 
 
 def _of_protection(found: ReviewResult) -> Told:
@@ -88,7 +89,7 @@ def _of_protection(found: ReviewResult) -> Told:
     plan = plan_of_release(found.review, found.by_stage())
     steps = () if plan is None else plan.steps
     return (
-        [*_home(found.review), *dict.fromkeys(s.definition.done(s.options) for s in steps)],
+        [*_left_out(found.review), *dict.fromkeys(s.definition.done(s.options) for s in steps)],
         [step.definition.note.follows for step in steps],
     )
 
@@ -100,8 +101,8 @@ def _of_synthesis(found: ReviewResult) -> Told:
     protected, before = _of_protection(found)
     done = [
         *protected,
-        f"In some records values{names} were replaced by those of other records that are "
-        f"predicted to be alike. Which ones is not told.",
+        f"In some records values{names} were replaced by those of other records that a model "
+        f"predicts to be similar. Which records is not disclosed.",
     ]
     if several:
         done.append("This was done several times over: the release has several versions.")
@@ -116,7 +117,7 @@ def _of_synthesis(found: ReviewResult) -> Told:
 
 
 _TOLD: Mapping[str, Callable[[ReviewResult], Told]] = {
-    "file": lambda _: (["The values are as they were collected."], []),
+    "file": lambda found: ([*_left_out(found.review), UNCHANGED], []),
     "selection": _of_selection,
     "protection": _of_protection,
     "synthesis": _of_synthesis,
@@ -124,17 +125,15 @@ _TOLD: Mapping[str, Callable[[ReviewResult], Told]] = {
 
 
 def _checked(review: Review) -> list[str]:
-    """Say in words what the office looked at; how far it went and what it found stay with it."""
-    checked = ["How many records stand out on what others could know of people was measured."]
+    """Say in words what the office checked; how far it went and what it found is not public."""
+    checked = ["The office measured how many records are rare on what others could know of people."]
     if review.screen is not None:
-        checked.insert(0, "The columns were looked through for direct identifiers.")
+        checked.insert(0, "The columns were screened for direct identifiers.")
     if review.scenarios is not None:
-        checked.append("Who could try to find people in the file, and with what, was considered.")
+        checked.append("The office considered who could try to identify people, and how.")
     if review.study is not None:
-        checked.append("The office tried itself to find people with a file of its own.")
-    checked.append(
-        "Whether it goes out is decided with this knowledge. No release is without risk."
-    )
+        checked.append("The office tried to identify people itself, with another file.")
+    checked.append("The decision to release rests on these checks. No release is without risk.")
     return checked
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from keyhole.charts import ACCENT, INK, PALETTE, QUIET, SOFT, percentage
+from keyhole.results import share
 
 if TYPE_CHECKING:
     import jinja2
@@ -63,6 +64,8 @@ def page_environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environm
         lstrip_blocks=True,
     )
     environment.filters["percentage"] = percentage
+    environment.filters["share"] = share
+    environment.filters["capitalize_first"] = lambda text: f"{text[:1].upper()}{text[1:]}"
     environment.filters["picture_label"] = picture_label
     environment.filters["count"] = lambda number: f"{number:,}"
     return environment

@@ -7,32 +7,37 @@ has one in the record, and results.json has one of all it holds.
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from keyhole.core.codec import from_plain
 from keyhole.core.options import Problem
 from keyhole.errors import FileError, KeyholeError
-from keyhole.reviews.dossier_format import (
-    CONTENT,
-    MARK,
-    PAGES,
-    RESULTS,
-    fits,
-    out_of_place,
-    read_json,
-)
 from keyhole.reviews.files import hash_or_none
-from keyhole.reviews.folders import require_no_link
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.settings import DataSettings, ReleaseSettings, Review, ScenarioSettings
 from keyhole.reviews.stages import restored
-from keyhole.reviews.store import ResultStore, digest, is_unaltered, keyhole_version, version_parts
-from keyhole.reviews.verification import short_name
+from keyhole.reviews.store import (
+    CONTENT,
+    MARK,
+    RESULTS,
+    ResultStore,
+    digest,
+    fits,
+    is_unaltered,
+    keyhole_version,
+    out_of_place,
+    read_json,
+    require_no_link,
+    version_parts,
+)
 
 Content = Mapping[str, Any]
 
@@ -60,6 +65,7 @@ def read_stored(folder: Path) -> ReviewResult:
             versions=content["versions"],
             files=content["files"],
             pages=content["pages"],
+            made=content.get("made", {}),
         )
 
 
@@ -107,11 +113,13 @@ def read_content(folder: Path, *, older: bool = False) -> dict[str, Any]:
             f"{str(folder)!r} holds no finished review: there is no {RESULTS}. Run the review to "
             f"its end first: keyhole review REVIEW.toml --out {folder}"
         )
-    problems = out_of_place(folder)
+    problems = [*out_of_place(folder)]
     if problems:
         raise FileError(problems)
     content: dict[str, Any] = read_json(path)
-    if not fits(content, CONTENT) or not fits(content.get("pages", {}), PAGES):
+    if not fits(content, CONTENT) or not all(
+        fits(content.get(name, {}), {str: str}) for name in ("pages", "made")
+    ):
         raise FileError(f"{str(path)!r} cannot be read as the results of a review. Run it again.")
     made, here = content["versions"].get("keyhole", ""), keyhole_version()
     if is_older(content) and not (older and version_parts(made) <= version_parts(here)):
@@ -127,6 +135,12 @@ def is_older(content: Content) -> bool:
     """Tell whether results are not of this version; those of 0.1 hold no hashes of pages."""
     made = content["versions"].get("keyhole", "")
     return made != keyhole_version() or (made.startswith("0.1.") and "pages" not in content)
+
+
+def short_name(name: Any) -> str:
+    """Write a name that somebody else gave: printable, and of a line's length at most."""
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name))
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def changed(folder: Path, content: Content) -> list[str]:
@@ -164,6 +178,7 @@ def restore_review(content: Content) -> Review:
     asked = {name: _question(name, given[name]) for name in fields - {*kinds, "keys"}}
     return Review(
         title=str(given["title"]),
+        run_by=None,  # `made` has it
         path=Path(content["review"]["file"]),
         sha256=content["review"]["sha256"],
         **{**asked, **settings, "keys": tuple(_of(list, given["keys"]))},
@@ -183,3 +198,69 @@ def _of(kind: Any, value: Any) -> Any:
     if not isinstance(value, kind):
         raise TypeError(kind)
     return value
+
+
+_ABSENT = object()
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How many figures were compared, and the paths of those that differ."""
+
+    figures: int
+    differences: tuple[str, ...] = ()
+
+    def __add__(self, other: Compared) -> Compared:
+        return Compared(self.figures + other.figures, self.differences + other.differences)
+
+
+def compare_values(stored: Any, computed: Any, at: str = "", *, older: bool = False) -> Compared:
+    """Compare plain values leaf by leaf; `at` is put before the paths that are told.
+
+    An `older` version may lack members and notes, and have other words around the numbers of a
+    sentence.
+
+    Examples
+    --------
+    >>> compare_values({"rp": 0.2, "cells": [3, 4]}, {"rp": 0.2, "cells": [3, 5], "cr": 1.0})
+    Compared(figures=4, differences=('cells[1]', 'cr (is not there)'))
+    >>> compare_values({"rp": 0.2, "note": "2 left out"}, {"rp": 0.2, "note": "without 2", "cr": 1},
+    ...                older=True)
+    Compared(figures=2, differences=())
+    """
+    leaves = list(_leaves(stored, computed, at, older))
+    return Compared(len(leaves), tuple(told for told in leaves if told))
+
+
+def _leaves(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
+    """Yield for each leaf its path if the sides differ there, else nothing to tell."""
+    if _ABSENT in (stored, computed):
+        yield f"{at} (is not there)" if stored is _ABSENT else f"{at} (should not be there)"
+    elif isinstance(computed, Mapping) and isinstance(stored, Mapping):
+        for name in [*computed, *(name for name in stored if name not in computed)]:
+            inner = f"{at}.{short_name(name)}" if at else short_name(name)
+            if name in stored or not older:
+                pair = stored.get(name, _ABSENT), computed.get(name, _ABSENT)
+                yield from _leaves(*pair, inner, older)
+    elif older and at.endswith(".notes") and isinstance(computed, list):
+        for i, note in enumerate(stored):
+            said = any(note == other or _means_same(note, other) for other in computed)
+            yield "" if said else f"{at}[{i}]"
+    elif isinstance(computed, list) and isinstance(stored, list):
+        for i in range(max(len(stored), len(computed))):
+            one, other = (side[i] if i < len(side) else _ABSENT for side in (stored, computed))
+            yield from _leaves(one, other, f"{at}[{i}]", older)
+    else:
+        same = type(stored) is type(computed) and stored == computed
+        yield "" if same or (older and _means_same(stored, computed)) else at
+
+
+def _means_same(stored: Any, computed: Any) -> bool:
+    """Tell whether two numbers are as good as equal, or two sentences have the same numbers."""
+    sides = (stored, computed)
+    if all(isinstance(side, str) for side in sides):
+        one, other = (sorted(_NUMBER.findall(side)) for side in sides)
+        return " " in stored and one == other
+    numbers = all(isinstance(s, int | float) and not isinstance(s, bool) for s in sides)
+    return numbers and math.isclose(stored, computed, rel_tol=1e-9)

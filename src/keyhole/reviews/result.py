@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from keyhole.core.codec import plain_values
 from keyhole.core.tables import Table
 from keyhole.results import Result
-from keyhole.reviews.digits import share_beside
-from keyhole.reviews.dossier_format import NOTE, REPORT, RESULTS
 from keyhole.reviews.limits import Limit
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored
-from keyhole.reviews.store import digest
+from keyhole.reviews.store import NOTE, REPORT, RESULTS, digest
 from keyhole.reviews.verdict import Verdict, find_verdict
 
 if TYPE_CHECKING:
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
 
 Record = Mapping[str, Any]
-WORDS = {True: "yes", False: "no", None: "not judged"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,7 +28,8 @@ class ReviewResult(Result):
     """The results of a review's stages, its limits, and the folder that holds the report.
 
     `reused` names the stages whose stored results still answered; the others were computed.
-    `pages` holds the hash of each page; `advice` is what to do next, shown below the summary.
+    `pages` holds the hash of each page, `made` the date and who ran it; `advice` is what to do
+    next, shown below the summary.
     """
 
     review: Review
@@ -42,6 +40,7 @@ class ReviewResult(Result):
     versions: Mapping[str, str]
     files: Mapping[str, Mapping[str, str]]
     pages: Mapping[str, str]
+    made: Mapping[str, str]
     advice: tuple[str, ...] = ()
     check: bool = False
 
@@ -92,6 +91,7 @@ class ReviewResult(Result):
             "stages": self.results(),
             "versions": dict(self.versions),
             "pages": dict(self.pages),
+            **({"made": dict(self.made)} if self.made else {}),  # older reviews have none
         }
         content = cast("dict[str, Any]", plain_values(found))
         return {**content, "sha256": digest(content)}
@@ -126,7 +126,9 @@ class ReviewResult(Result):
         notes += [verdict.given_up] if verdict.given_up else []
         tables = [Table(verdict.sentence, ["answer", "condition", "found"], rows, notes)]
         if self.limits and self.review.release.steps is None:
-            tables.append(self._limit_table())
+            rows = [[limit.verdict, limit.what, limit.said] for limit in self.limits]
+            remedies = [limit.remedy for limit in self.limits if limit.remedy]
+            tables.append(Table("Limits", ["answer", "condition", "found"], rows, remedies))
         rows = [
             [str(r["title"]), "reused" if name in self.reused else "computed"]
             for name, r in self.records.items()
@@ -137,11 +139,3 @@ class ReviewResult(Result):
             *self.advice,
         ]
         return [*tables, Table(self.review.title, ["stage", "result"], rows, notes)]
-
-    def _limit_table(self) -> Table:
-        rows = [
-            [limit.what, share_beside(limit.limit, limit.limit), limit.rate, WORDS[limit.met]]
-            for limit in self.limits
-        ]
-        remedies = [limit.remedy for limit in self.limits if limit.remedy]
-        return Table("Limits", ["figure", "limit", "found", "met"], rows, remedies)

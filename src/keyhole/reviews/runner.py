@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import getpass
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,14 +19,23 @@ from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.errors import OptionError
 from keyhole.results import Result
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.dossier_format import RESULTS
 from keyhole.reviews.files import Files
 from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import STAGES, Asked, Stage, restored
 from keyhole.reviews.stages.stage import NothingToDoError
-from keyhole.reviews.store import Draw, ResultStore, digest, open_results, to_json, versions
+from keyhole.reviews.store import (
+    RESULTS,
+    Draw,
+    ResultStore,
+    digest,
+    fits,
+    open_results,
+    read_json,
+    to_json,
+    versions,
+)
 from keyhole.synthesis.release import require_free
 
 Progress = Callable[[str], None]
@@ -168,6 +179,7 @@ class _Run:
     tell: Progress
     versions: Mapping[str, str]
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)  # of the records, as far as asked for
     reused: list[str] = field(default_factory=list)
     given: tuple[str, ...] = ()
     stored: Mapping[str, Asked] = field(default_factory=dict)
@@ -212,7 +224,10 @@ class _Run:
 
     def _asked(self, stage: Stage) -> tuple[dict[str, Any], Asked | None]:
         """Return the results that a stage may see, and what it asks."""
-        inputs = restored({n: self.records[n] for n in stage.inputs if n in self.records})
+        for name in stage.inputs:
+            if name in self.records and name not in self.results:
+                self.results |= restored({name: self.records[name]})
+        inputs = {name: self.results[name] for name in stage.inputs if name in self.records}
         asked = stage.ask(self.review, inputs)
         if asked is not None:
             asked |= {n: v for n, v in self.stored.get(stage.name, {}).items() if n in asked}
@@ -270,7 +285,7 @@ class _Run:
 
     def finish(self) -> ReviewResult:
         """Write the pages, and the results last: they are there when all is done."""
-        from keyhole.reviews.pages import make_pages, page_hashes
+        from keyhole.reviews.report import make_pages, page_hashes
 
         self.tell("writing the report")
         found = ReviewResult(
@@ -285,8 +300,10 @@ class _Run:
                 for part in self.given
             },
             pages={},
+            made={},
             advice=tuple(f"The report has no charts. {text}" for text in extra_problems("charts")),
         )
+        found = replace(found, made=self._made(found))
         pages = make_pages(self.store, found)
         found = replace(found, pages=page_hashes(pages))
         content = to_json(found.content())
@@ -296,6 +313,19 @@ class _Run:
             self.store.write(name, text)
         self.store.write(RESULTS, content)
         return found
+
+    def _made(self, found: ReviewResult) -> dict[str, str]:
+        """Return the date and who ran the review: those stored, where nothing else is new."""
+        stored, now = read_json(self.store.folder / RESULTS), found.content()
+        if fits(stored, {"made": {"date": str, "by": str}}):
+            apart = {"made", "pages", "sha256"}
+            if all(stored.get(name) == now.get(name) for name in {*stored, *now} - apart):
+                return dict(stored["made"])
+        try:
+            by = self.review.run_by or getpass.getuser()
+        except (OSError, KeyError):
+            by = "unknown"
+        return {"date": datetime.date.today().isoformat(), "by": by}
 
 
 def _told(stage: Stage, asked: Asked) -> Asked:

@@ -163,6 +163,7 @@ OTHER_NAMES = {"study": {"metric": "metrics"}, "protection": {"step": "plan"}}
 
 TOP: Mapping[str, Parameter] = _own(
     title=(Text(), None, "What the review is called, at the head of the report."),
+    run_by=(Text(), None, "Who runs the review; the name of the account if left out."),
     keys=(
         _Keys("key"),
         None,

@@ -122,6 +122,7 @@ class Review:
     table: tuple[Question, ...] = ()
     tabulate: tuple[Question, ...] = ()
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
+    run_by: str | None = None
 
     @property
     def tabulated(self) -> list[str]:
@@ -158,7 +159,7 @@ class Review:
             found[name] = [_plain(one) for one in getattr(self, name)]
             if not found[name]:
                 del found[name]  # older reviews have none
-        return {k: v for k, v in found.items() if k not in ("path", "sha256")}
+        return {k: v for k, v in found.items() if k not in ("path", "sha256", "run_by")}
 
 
 def counts_published(asked: Question) -> bool:
@@ -194,6 +195,7 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
         selection = resolve_selection(sections["selection"], tuple(keys))
     return Review(
         title=top.get("title", f"Review of {data.name}"),
+        run_by=top.get("run_by"),
         path=source.path,
         sha256=source.sha256,
         data=DataSettings(**sections["data"], derive=sections.get(DERIVE, {})),

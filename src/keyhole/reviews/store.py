@@ -1,7 +1,10 @@
-"""The folder of a review: what was computed is kept there and found again by what it answers.
+"""Folder of a review: what its files are called, their shape, and how they are kept and found.
 
 A stage's file holds what was asked, the key under which its result answers, and the result with
-its hash. Every file is written whole or not at all, so that a killed run leaves only whole ones.
+its hash. Every file is written whole or not at all, so that a killed run leaves only whole ones. A
+dossier goes from hand to hand, so what is read back is checked first: files and folders are those
+of the folder itself and no links, JSON has an end, and records have the shape in which they are
+written.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -24,34 +27,206 @@ from typing import Any
 from keyhole.core.codec import plain_values
 from keyhole.core.files import sweep, write_whole
 from keyhole.core.options import Problem
-from keyhole.errors import OptionError
-from keyhole.reviews.dossier_format import (
-    MARK,
-    NOTE,
-    REPORT,
-    RESULTS,
-    is_record,
-    out_of_place,
-    read_json,
-)
+from keyhole.core.toml import is_deep
+from keyhole.errors import FileError, OptionError
 from keyhole.reviews.files import hash_file, hash_or_none, seen_from
-from keyhole.reviews.folders import own_folder
 
-_PARTS = ("release", "internal")
-_FOLDERS = ("stages", "charts")
+MARK = "keyhole-review.json"
+REPORT, NOTE, RESULTS = "report.html", "public-note.html", "results.json"
+# No longer name is written, the beginning of an unfinished file's included.
+LONGEST = "x" * 80
 Draw = Callable[[Path], object]
-
 """Draws a picture into a file, whole or not at all."""
+_OUTPUTS, _PARTS = ("protection", "synthesis", "table"), ("release", "internal")
+_FOLDERS = ("stages", "charts")
+_PACKAGES = ("keyhole", "numpy", "numba", "polars", "scipy", "altair", "vl-convert-python")
+
+TABLE = {"title": str, "columns": [str], "rows": [[str]], "notes": [str]}
+_NOTE = {"text": str, "code": str, "values": dict}
+_FILE = {"file": str, "sha256": str}
+_RECORD = {
+    **dict.fromkeys(("stage", "title", "key", "sha256"), str),
+    **dict.fromkeys(("asked", "result"), dict),
+    "tables": [TABLE],
+    "charts": {str: str},
+}
+CONTENT = {
+    "title": str,
+    "review": _FILE,
+    "data": _FILE,
+    "files": {str: _FILE},
+    "settings": dict,
+    "limits": [dict],
+    "stages": {str: dict},
+    "versions": {str: str},
+    "sha256": str,
+}
+
+
+def fits(value: Any, shape: Any) -> bool:
+    """Tell whether plain values have a shape: a type, a list of one shape, shapes by name.
+
+    ``{str: shape}`` stands for any names; of others at least those given must be there.
+    """
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(fits(one, shape[0]) for one in value)
+    if not isinstance(shape, dict):
+        return isinstance(value, shape)
+    if not isinstance(value, dict):
+        return False
+    if str in shape:
+        return all(fits(one, shape[str]) for one in value.values())
+    return all(name in value and fits(value[name], inner) for name, inner in shape.items())
+
+
+def _is_record(value: Any, stage: str) -> bool:
+    """Tell whether values are the record of a stage, whose pictures have its name and no path."""
+    own = re.compile(rf"{re.escape(stage)}(-[a-z0-9]+)?")
+    return (
+        fits(value, _RECORD)
+        and fits(value.get("notes", []), [_NOTE])
+        and value["stage"] == stage
+        and all(own.fullmatch(name) for name in value["charts"])
+        and all(len(row) == len(t["columns"]) for t in value["tables"] for row in t["rows"])
+    )
+
+
+def read_json(path: Path) -> Any:
+    """Read plain values; None for what is no JSON, is nested without end, or is no file."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return None if is_deep(found) else found
+
+
+def out_of_place(folder: Path) -> Iterator[str]:
+    """Say what stands in the folder of a review in place of its own files and folders.
+
+    What lies there by other names is nobody's business.
+    """
+    for name in (MARK, REPORT, NOTE, RESULTS):
+        yield from _unless_own(folder / name, "file")
+    for name in _FOLDERS:
+        yield from _unless_own(folder / name, "folder")
+        for path in _entries(folder / name):
+            if path.suffix in (".json", ".svg"):
+                yield from _unless_own(path, "file")
+    for name in _OUTPUTS:
+        yield from _unless_own(folder / name, "folder")
+        for part in _PARTS:
+            yield from _below(folder / name / part)
+
+
+def _below(folder: Path) -> Iterator[str]:
+    """Go through all of a folder, and into no link."""
+    yield from _unless_own(folder, "folder")
+    for path in _entries(folder):
+        yield from _below(path) if _what(path) == "folder" else _unless_own(path, "file")
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if _what(folder) == "folder" else []
+
+
+def _unless_own(path: Path, wanted: str) -> Iterator[str]:
+    what = _what(path)
+    if what not in (wanted, None):
+        yield f"{str(path)!r} must be a {wanted} of its own. Got a {what} instead. Move it away."
+
+
+def _what(path: Path) -> str | None:
+    if path.is_symlink():
+        return "link"
+    if not os.path.lexists(path):
+        return None
+    return "folder" if path.is_dir() else "file" if path.is_file() else "pipe, socket or device"
+
+
+@contextmanager
+def own_folder(
+    folder: Path, check: Callable[[], None], parts: Sequence[str] = ()
+) -> Iterator[None]:
+    """Hold a folder, made if need be, while it is written into; on failure leave nothing behind.
+
+    `check` raises what speaks against the folder once it is held; `parts` are folders inside it.
+    """
+    made: list[Path] = []
+    lock: int | None = None
+    try:
+        try:
+            require_no_link(folder)
+            _make(folder, made)
+            lock = _lock(folder)
+            check()
+            for part in parts:
+                _make(folder / part, made)
+            for place in (folder, *(folder / part for part in parts)):
+                with suppress(FileNotFoundError):
+                    os.stat(place / LONGEST)
+                if not os.access(place, os.W_OK | os.X_OK):
+                    raise PermissionError(13, os.strerror(13))
+        except BaseException as error:
+            for place in reversed(made):
+                with suppress(OSError):
+                    place.rmdir()
+            if not isinstance(error, OSError | ValueError):
+                raise
+            reason = "its path is none."  # a name with a zero byte
+            if isinstance(error, OSError):
+                reason = f"{(error.strerror or 'unknown reason').lower()}. Give another one."
+            raise FileError(
+                f"the folder {str(folder)!r} cannot be written into: {reason}"
+            ) from None
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def require_no_link(folder: Path) -> None:
+    """Refuse a link in place of a folder: its name does not say where things are."""
+    if folder.is_symlink():
+        raise OptionError(
+            f"{str(folder)!r} must be a folder of its own. Got a link instead. Give the folder it "
+            f"leads to, or another one."
+        )
+
+
+def _make(folder: Path, made: list[Path]) -> None:
+    if folder.is_dir():
+        return
+    if os.path.lexists(folder):
+        raise OptionError(f"{str(folder)!r} must be a folder. Got a file instead.")
+    if folder.parent != folder:
+        _make(folder.parent, made)
+    folder.mkdir(exist_ok=True)
+    made.append(folder)
+
+
+def _lock(folder: Path) -> int:
+    """Hold the folder until the number returned is closed; the system lets go of a killed run's."""
+    try:
+        import fcntl
+    except ImportError:  # Windows cannot hold a folder: two runs there must not meet
+        return os.open(os.devnull, os.O_RDONLY)
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(number)
+        raise OptionError(
+            f"{str(folder)!r} is being written into by another run. Wait until it has ended, or "
+            f"give another folder."
+        ) from None
+    except OSError:  # a file system without locks
+        return number
+    return number
 
 
 def to_json(value: Any) -> str:
     """Write plain values for a file: the same text for the same values."""
     return json.dumps(plain_values(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _encoded(content: str) -> bytes:
-    """Write text as UTF-8; a byte of a path that is none is written as JSON escapes it."""
-    return content.encode("utf-8", "backslashreplace")
 
 
 def digest(value: Any) -> str:
@@ -66,13 +241,12 @@ class ResultStore:
 
     folder: Path
 
-    def write(self, name: str, content: str) -> Path:
+    def write(self, name: str, content: str) -> None:
         """Write a file of the folder, whole or not at all, in place of an older one."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with write_whole(path, force=True) as temporary:
             temporary.write_bytes(_encoded(content))
-        return path
 
     def holds(self, name: str, content: str) -> bool:
         """Tell whether a file of the folder has this content."""
@@ -109,10 +283,10 @@ class ResultStore:
         if any(place.is_symlink() for place in (path, path.parent, self.folder)):
             return None
         record: dict[str, Any] | None = read_json(path)
-        return record if is_record(record, stage) else None
+        return record if _is_record(record, stage) else None
 
-    def _file(self, stage: str) -> Path:
-        return self.folder / "stages" / f"{stage}.json"
+    def _file(self, stage: str, kind: str = "json") -> Path:
+        return self.folder / "stages" / f"{stage}.{kind}"
 
     def keep(self, record: dict[str, Any], pictures: Mapping[str, Draw]) -> dict[str, Any]:
         """Keep a stage's record and its pictures, the pictures first."""
@@ -137,17 +311,17 @@ class ResultStore:
             with suppress(OSError):
                 self.outputs(stage).rmdir()
         self._drop_charts(stage)
-        self._file(stage).unlink(missing_ok=True)
-        (self.folder / _idle(stage)).unlink(missing_ok=True)
+        for kind in ("json", "idle"):
+            self._file(stage, kind).unlink(missing_ok=True)
 
     def keep_idle(self, stage: str, key: str) -> None:
         """Keep that a stage has nothing to do for a question, and no result."""
         self.drop(stage)
-        self.write(_idle(stage), f"{key}\n")
+        self.write(f"stages/{stage}.idle", f"{key}\n")
 
     def is_idle(self, stage: str, key: str) -> bool:
         """Tell whether a stage has nothing to do for a question."""
-        return self.holds(_idle(stage), f"{key}\n")
+        return self.holds(f"stages/{stage}.idle", f"{key}\n")
 
     def _drop_charts(self, stage: str, but: Iterable[str] = ()) -> None:
         """Remove the pictures of a stage's record, but for those that are drawn again."""
@@ -157,13 +331,14 @@ class ResultStore:
             self.chart(name).with_suffix(".json").unlink(missing_ok=True)
 
     def drop_report(self) -> None:
-        """Remove pages and results: they no longer tell what the review says."""
+        """Remove pages and results: they are no longer those of the review."""
         for name in (RESULTS, REPORT, NOTE):
             (self.folder / name).unlink(missing_ok=True)
 
 
-def _idle(stage: str) -> str:
-    return f"stages/{stage}.idle"
+def _encoded(content: str) -> bytes:
+    """Write text as UTF-8; a byte of a path that is none is written as JSON escapes it."""
+    return content.encode("utf-8", "backslashreplace")
 
 
 def is_unaltered(record: Mapping[str, Any]) -> bool:
@@ -177,8 +352,7 @@ def open_results(
 ) -> Iterator[ResultStore]:
     """Open the folder of a review, or make it; another's folder is not taken without force."""
     folder = Path(out)
-    check = partial(_check, folder, review, force)
-    with own_folder(folder, check, parts=_FOLDERS):
+    with own_folder(folder, partial(_check, folder, review, force), parts=_FOLDERS):
         store = ResultStore(folder)
         for name in _FOLDERS:
             sweep(folder / name)
@@ -188,37 +362,23 @@ def open_results(
 
 def _check(folder: Path, review: Path, force: bool) -> None:
     """Refuse a folder that holds something else, or another review's results."""
-    problems = out_of_place(folder)
+    problems = [*out_of_place(folder)]
     if problems:
         raise OptionError(problems)
     sweep(folder)
-    if force or not any(_content(folder)):
+    # A run that was killed at its start leaves empty folders.
+    if force or not any(p.name not in _FOLDERS or any(p.iterdir()) for p in folder.iterdir()):
         return
     found = read_json(folder / MARK)
-    if found is None:
+    if found != _mark(folder, review):
         what = "has other files in it"
-    else:
-        what = "" if found == _mark(folder, review) else "holds the results of another review file"
-    if what:
-        raise OptionError(
-            Problem(
-                "{0!r} {1}. Give another folder, or {force} to write into it.", str(folder), what
-            )
-        )
-
-
-def _content(folder: Path) -> Iterator[Path]:
-    """Return what is in a folder, but for empty folders of a run that was killed at its start."""
-    for path in folder.iterdir():
-        if path.name not in _FOLDERS or any(path.iterdir()):
-            yield path
+        what = what if found is None else "holds the results of another review file"
+        told = "{0!r} {1}. Give another folder, or {force} to write into it."
+        raise OptionError(Problem(told, str(folder), what))
 
 
 def _mark(folder: Path, review: Path) -> dict[str, str]:
     return {"keyhole": "review", "file": seen_from(folder.resolve(), review)}
-
-
-_PACKAGES = ("keyhole", "numpy", "numba", "polars", "scipy", "altair", "vl-convert-python")
 
 
 def keyhole_version() -> str:

@@ -28,7 +28,7 @@ from keyhole.reviews.count_sheets import (
     hide_counts,
     smallest_shown,
 )
-from keyhole.reviews.digits import percentage_beside, signed_beside
+from keyhole.reviews.digits import percentage_beside
 from keyhole.reviews.group_tables import enter_groups
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
@@ -107,7 +107,7 @@ def _rates(study: Study) -> Table:
 
 
 def _bounds(interval: Interval | None) -> str:
-    return "" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
+    return "" if interval is None else f"{share(interval[0])} to {share(interval[1])}"
 
 
 def _perturbation(study: Study, smallest: int) -> Table | None:
@@ -268,10 +268,10 @@ def controlled_chapter(review: Review, results: Results) -> ControlledChapter | 
         ends = shown.intervals["risk"]
         words = f"{ATTACK_TITLES[name]}: {story}; {rates_said(one, smallest)}."
         if shown.risk is not None and ends is not None:
-            risk, low, high = (signed_beside(x, 1) for x in (shown.risk, *ends))
+            risk, low, high = (percentage_beside(x, 1) for x in (shown.risk, *ends))
             words += f" The residual risk is {risk} (95% interval {low} to {high})."
         if one.roc_area is not None:
-            words += f" The ROC area is {share(one.roc_area)}; that of a coin is 0.5."
+            words += f" The ROC area is {one.roc_area:.2f}; that of a coin is 0.5."
         said.append(words)
     said += [f"{ATTACK_TITLES[name]}: not tried, {why}." for name, why in found.not_made.items()]
     said += [f"The attacks could not be made: {found.unfit}"] if found.unfit else []

@@ -9,16 +9,17 @@ and so not here.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyhole.charts import percentage
 from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.results import share
 from keyhole.reviews.chapters import Chapter
 from keyhole.reviews.count_sheets import Count, CountSheet, IfExact, ShownRate, hide_counts
+from keyhole.reviews.digits import limit_percentage
 from keyhole.reviews.limits import VERDICTS
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
@@ -26,8 +27,8 @@ from keyhole.reviews.study_chapters import protected_rates
 from keyhole.synthesis.changes import LevelChanges
 from keyhole.synthesis.evaluation import Evaluation
 from keyhole.synthesis.goals import Goal
+from keyhole.synthesis.release import Synthesis
 from keyhole.synthesis.remaining_risk import FileExposure, SelfMatch, TrueExposure, VisibleChanges
-from keyhole.synthesis.result import Synthesis
 from keyhole.utility import Coefficients, Distributions
 from keyhole.utility.distributions import VariableTest
 from keyhole.utility.figures import amount, probability
@@ -111,7 +112,7 @@ def _attack_goals(review: Review, results: Mapping[str, Any]) -> list[GoalShown]
         measured = f"{now} (before the synthesis {then})"
         name = f"Conditional rate of the study by {metric}, on implicate 1"
         advice = "" if met else "See the study’s own chapter for what it links on."
-        wanted = f"{percentage(limit)} or less"
+        wanted = f"{limit_percentage(limit)} or less"
         found.append(GoalShown(name, measured, wanted, state, verdict, advice))
     return found
 
@@ -147,7 +148,10 @@ def _goal(goal: Goal, measured: object) -> GoalShown:
         # How many would tell what is hidden.
         advice = IfExact([measured], goal.advice, "Ask for more decoys.")
     name = goal.goal[0].upper() + goal.goal[1:]
-    return GoalShown(name, measured, goal.wanted, *VERDICTS[goal.met], advice)
+    wanted = goal.wanted
+    if isinstance(measured, ShownRate):  # a share and its limit are both in percent
+        wanted = re.sub(r"\d+(\.\d+)?", lambda found: limit_percentage(float(found[0])), wanted)
+    return GoalShown(name, measured, wanted, *VERDICTS[goal.met], advice)
 
 
 def _measured(
@@ -176,7 +180,7 @@ def _measured(
         return _share(found.constancy.right, found.constancy.claims, sheet)
     if code == "goal.rules":  # how many records is told to the owner of the file alone
         return "more than 0" if value else "0"
-    return f"{value:g}" if code == "goal.constant.values" else share(value)
+    return f"{value:g}" if code == "goal.constant.values" else f"{value:.4f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +215,7 @@ def _matches(found: SelfMatch, sheet: CountSheet) -> Table:
         tried, before, bounds = one.records, one.baseline.unchanged or 0.0, one.interval
         rate = _share(one.matched, tried, sheet)
         unchanged = _share(round(before * tried), tried, sheet)
-        interval = f"{bounds[0]:.4f} to {bounds[1]:.4f}" if bounds else ""
+        interval = f"{share(bounds[0])} to {share(bounds[1])}" if bounds else ""
         chance = share(one.baseline.chance)
         own = IfExact([rate], interval)
         rows.append([one.metric, f"{tried:,}", rate, own, unchanged, chance])

@@ -17,7 +17,7 @@ from keyhole.core.names import quoted
 from keyhole.reidentification.rates import Rates
 from keyhole.reidentification.residual_risk import LEAST_CONTROLS, Attack
 from keyhole.reviews.count_sheets import smallest_shown
-from keyhole.reviews.digits import limit_percentage, percentage_beside, signed_beside
+from keyhole.reviews.digits import limit_percentage, percentage_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import study_stage
 from keyhole.reviews.stages.attacks import ATTACKS, ReleasedAttacks, few_of
@@ -27,6 +27,7 @@ from keyhole.reviews.stages.attributes import (
     ReleasedAttributes,
 )
 from keyhole.reviews.stages.outgoing import (
+    KEYS,
     OUTGOING,
     OnKey,
     ReleasedFiles,
@@ -36,7 +37,6 @@ from keyhole.reviews.stages.outgoing import (
 )
 from keyhole.reviews.stages.protection import PROTECTION, plan_of_release, released_product
 from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
-from keyhole.reviews.stages.remaining import KEYS
 from keyhole.reviews.study_chapters import ATTACK_TITLES, rates_said
 from keyhole.synthesis.associations import NEVER_RELEASED
 
@@ -101,7 +101,7 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
         remedy = "Set limit in [exposure]: the highest acceptable share of records at risk."
         reasons.append(Reason("Exposure", "not_judged", "no limit is set", remedy=remedy))
     else:
-        told = _read_off(review, results)
+        told = recoverable_rp(review, results)
         reasons += [
             _on_key(one, found.cutoff, limit, told if one.knows == KEYS else None)
             for one in found.keys
@@ -182,8 +182,8 @@ def _identifiers(found: ReleasedFiles) -> Reason:
     )  # fmt: skip
 
 
-def _read_off(review: Review, results: Mapping[str, Any]) -> float | None:
-    """Return RP on the keys with what can be read off a protected file that is released."""
+def recoverable_rp(review: Review, results: Mapping[str, Any]) -> float | None:
+    """Return RP on the keys of a protected file that is released, with recoverable values."""
     if released_product(review, results) != PROTECTION or PROTECTION not in results:
         return None
     told = results[PROTECTION].read_off
@@ -206,11 +206,11 @@ def _on_key(one: OnKey, cutoff: int, limit: float, read_off: float | None) -> Re
     notes = []
     if figure != one.judged:
         plain = "" if one.judged is None else f", {shown(one.judged)} without"
-        notes.append(f"This is with what can be read off columns that stay{plain}.")
+        notes.append(f"This includes values recoverable from retained columns{plain}.")
     if one.rp_true is not None and one.rp is not None:
         notes.append(
-            f"Counted are records that keep their original values. With synthesised values it is "
-            f"{shown(one.rp)}, but a match on those is false."
+            f"Only records that keep their original values are counted. With synthesised values "
+            f"it is {shown(one.rp)}, but a match on those is false."
         )
     if one.rp_wildcard is not None and one.rp is not None and one.rp_wildcard != one.rp:
         notes.append(
@@ -380,7 +380,7 @@ def _residual(what: str, one: Attack, found: ReleasedAttacks, limit: float) -> R
     against = f"the limit of {limit_percentage(limit)}"
     figures = f"the residual risk is {'above' if one.risk > limit else 'within'} {against}"
     if not few & {"success", "control"}:
-        risk, low, high = (signed_beside(x, limit) for x in (one.risk, *ends))
+        risk, low, high = (percentage_beside(x, limit) for x in (one.risk, *ends))
         figures = f"residual risk {risk} (95% interval {low} to {high}) against {against}"
     if one.risk > limit:
         return judged("not_met", f"{figures}; {said}", remedy=(
@@ -437,7 +437,7 @@ def _attack(what: str, rates: Rates, overlap: int, limit: float) -> Reason:
     if not overlap:
         return Reason(what, "not_judged", "the internal file has no true matches", None, limit)
     said = (
-        f"{percentage_beside(found, limit)} (95 % interval {percentage_beside(interval[0], limit)} "
+        f"{percentage_beside(found, limit)} (95% interval {percentage_beside(interval[0], limit)} "
         f"to {percentage_beside(interval[1], limit)}) against a limit of {limit_percentage(limit)}"
     )
     return Reason(what, "met" if found <= limit else "not_met", said, found, limit)

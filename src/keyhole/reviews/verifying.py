@@ -1,4 +1,11 @@
-"""A dossier is verified: every figure is computed anew from the inputs, and compared."""
+"""Verification of a dossier: every figure is computed anew from the inputs, and compared.
+
+A dossier of this version must be what is computed anew, letter by letter. Pages, tables and
+pictures of an older version have other words than those of now, so that they are compared with the
+hashes that the dossier stores of them. Figures do not change between versions, and are computed
+anew. Only a stage whose method is another since then (`Stage.since`) is left, with those that
+build on it. Differences are told by their paths, never by values.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +13,172 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.codec import plain_values
 from keyhole.core.files import scratch_folder
 from keyhole.core.kinds import File
+from keyhole.core.marks import HIDDEN, SPREAD, Named, figure
 from keyhole.core.options import Option, bind, documented
 from keyhole.core.shared import DossierFolder
-from keyhole.errors import FileError
+from keyhole.core.tables import Table
+from keyhole.data import load
+from keyhole.errors import FileError, KeyholeError
+from keyhole.results import Result
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.files import Files, hash_or_none
-from keyhole.reviews.restoring import is_older, read_content, review_file, strange
+from keyhole.reviews.restoring import (
+    Compared,
+    changed,
+    compare_values,
+    is_older,
+    read_content,
+    review_file,
+    short_name,
+    strange,
+)
+from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import read_source
-from keyhole.reviews.store import ResultStore
-from keyhole.reviews.verification import Compared, Input, Part, Verification, short_name
+from keyhole.reviews.stages import STAGES, Stage
+from keyhole.reviews.store import (
+    NOTE,
+    REPORT,
+    RESULTS,
+    ResultStore,
+    is_unaltered,
+    version_parts,
+    versions,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Progress = Callable[[str], None]
 Content = Mapping[str, Any]
+# More differences than this are in the JSON only.
+SHOWN = 20
+PAGE_TITLES = {REPORT: "Dossier", NOTE: "Public note"}
+# Formats that hold the time they were written: the same content never has the same bytes.
+STAMPED = (".xlsx", ".sav", ".zsav", ".dta", ".xpt")
+DATA = (*STAMPED, ".csv", ".tsv", ".parquet", ".arrow", ".feather")
+_STAGES: dict[str, Stage] = {stage.name: stage for stage in STAGES}
+_SCALARS = (str, int, float, bool, type(None))
+_YES = {True: "yes", False: "NO"}
 _TIMED = (
     "The search of {0} ran out of time. What it finds then depends on the machine: a difference "
     "there, or in what follows from it, need not be a fault."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The review file, or a file it names."""
+
+    name: Annotated[str, Named("input")]
+    compared: Annotated[Compared, HIDDEN]
+
+    @property
+    @figure()
+    def same(self) -> bool:
+        """Whether it is the file that the dossier was made from."""
+        return not self.compared.differences
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a dossier: a stage, the limits, a page.
+
+    `remark` says why the part of an older dossier was not computed anew.
+    """
+
+    name: Annotated[str, Named("part")]
+    title: str
+    compared: Annotated[Compared, SPREAD]
+    remark: str = ""
+
+    @property
+    @figure()
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not self.compared.differences
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Verification(Result):
+    """Whether a dossier is what its inputs give.
+
+    `inputs` are the review file and the files it names. Where one of them is not the one that the
+    dossier was made from, nothing was computed and `parts` is empty.
+    """
+
+    folder: Path
+    review: Path
+    inputs: tuple[Input, ...]
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    @figure("The exit code is 0 where it is true.")
+    def same(self) -> bool:
+        """Whether inputs and figures are all the same."""
+        return all(input_.same for input_ in self.inputs) and all(p.same for p in self.parts)
+
+    @property
+    @figure("How many were compared.")
+    def figures(self) -> int:
+        """How many figures were compared."""
+        return sum(part.compared.figures for part in self.parts)
+
+    @property
+    @figure("Paths of what differs in inputs and parts; no values.")
+    def differences(self) -> tuple[str, ...]:
+        """The paths of what differs; no values."""
+        compared = [one.compared for one in self.inputs] + [one.compared for one in self.parts]
+        return tuple(path for one in compared for path in one.differences)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a part."""
+        import polars as pl
+
+        return pl.DataFrame(
+            {
+                "part": [part.name for part in self.parts],
+                "figures": [part.compared.figures for part in self.parts],
+                "same": [part.same for part in self.parts],
+            },
+            schema={"part": pl.String, "figures": pl.Int64, "same": pl.Boolean},
+        )
+
+    def tables(self) -> list[Table]:
+        """Return the inputs, then the parts, then what differs."""
+        inputs = [[part.name, _YES[part.same]] for part in self.inputs]
+        tables = [Table("Inputs", ["file", "same"], inputs)]
+        if self.parts:
+            rows = [
+                [p.title, f"{p.compared.figures:,}", (p.same and p.remark) or _YES[p.same]]
+                for p in self.parts
+            ]
+            tables.append(Table("Computed anew", ["stage", "figures compared", "same"], rows))
+        left = [part for part in self.parts if part.remark]
+        verdict = "The dossier is not what its inputs give. These differ:"
+        if not self.parts:
+            verdict = (
+                "Not the inputs that the dossier was made from; nothing was computed. Changed:"
+            )
+        elif self.same and left:
+            titles = ", ".join(part.title for part in left)
+            verdict = f"All {self.figures:,} figures compared are what the inputs give. "
+            verdict += f"{left[0].remark.capitalize()}: {titles}."
+        elif self.same:
+            verdict = f"All {self.figures:,} figures are what the inputs give."
+        said = [verdict, *self.differences[:SHOWN]]
+        more = len(self.differences) - SHOWN
+        said += [f"… and {more:,} more, with --json."] if more > 0 else []
+        return [*tables, Table("Verdict", [], [], [*said, *self.notes])]
 
 
 @documented
@@ -164,8 +313,7 @@ def _computed(
     place: Path, stored: Content, settings: Review, files: Files, tell: Progress
 ) -> Iterator[Part]:
     """Compute the review anew in a folder of its own, and compare all that it writes."""
-    from keyhole.reviews.dossier_comparison import compare_dossier, stored_options
-    from keyhole.reviews.pages import make_pages, page_hashes
+    from keyhole.reviews.report import make_pages, page_hashes
     from keyhole.reviews.runner import run_review
 
     older, pages = is_older(stored), None
@@ -176,7 +324,8 @@ def _computed(
         anew = temporary / "anew"
         found = run_review(settings, files, out=anew, progress=tell, stored=asked)
         if not older:
-            found = dataclasses.replace(found, versions=stored["versions"])  # told as it was made
+            as_made = {"versions": stored["versions"], "made": stored.get("made", {})}
+            found = dataclasses.replace(found, **as_made)
             pages = make_pages(ResultStore(anew), found)
             found = dataclasses.replace(found, pages=page_hashes(pages))
         tell("comparing the figures")
@@ -194,8 +343,6 @@ def _year(settings: Review, place: Path) -> dict[str, dict[str, Any]]:
 
 
 def _notes(stored: Content) -> Iterator[str]:
-    from keyhole.reviews.store import versions
-
     made, here = stored["versions"], versions()
     others = [
         f"{short_name(name)} {short_name(made[name])} (here {here.get(name, 'none')})"
@@ -213,3 +360,194 @@ def _notes(stored: Content) -> Iterator[str]:
         asked = _setting(stored["settings"], stage, "evaluations")
         if stored["stages"].get(stage, {}).get("complete") is False and asked is None:
             yield _TIMED.format(stage)
+
+
+def stored_options(place: Path, stored: Content, stated: Content) -> dict[str, dict[str, Any]]:
+    """Return the options of each stage that its record stores and the review file does not state.
+
+    They were defaults, which may be others now. What the review file states is asked as it states.
+    """
+    names = {name for section in (stated, *_sections(stated)) for name in section}
+    found = {}
+    for stage in stored["stages"]:
+        record = ResultStore(place).last(stage)
+        asked = record["asked"] if record and stage in _STAGES else {}
+        found[stage] = {n: v for n, v in _scalars(asked).items() if n not in names}
+    return found
+
+
+def _sections(value: Any) -> Iterator[Content]:
+    for inner in value.values() if isinstance(value, Mapping) else ():
+        if isinstance(inner, Mapping):
+            yield inner
+        yield from _sections(inner)
+
+
+def _scalars(asked: Content) -> Content:
+    return {name: value for name, value in asked.items() if isinstance(value, _SCALARS)}
+
+
+def compare_dossier(
+    place: Path, stored: Content, found: ReviewResult, pages: Mapping[str, str] | None = None
+) -> Iterator[Part]:
+    """Compare a dossier part by part with what was `found` anew and the `pages` made of it.
+
+    Without pages the dossier is of an older version.
+    """
+    made, older = stored["versions"]["keyhole"], pages is None
+    remark = f"made by {short_name('.'.join(made.split('.')[:2]))}, not recomputed"
+    others = _otherwise(made, stored["stages"])
+    for name in {**stored["stages"], **found.records}:
+        fit = name in _STAGES and name not in others
+        if name in stored["stages"] or fit or not older:
+            told = "" if fit or not older else remark
+            yield _stage(place, name, stored["stages"].get(name), found, older, told)
+    yield from _strays(place, stored, found, older)
+    content = plain_values(found.content())
+    # Limits are also on what was released.
+    if any(_STAGES[name].outputs is not None for name in others.intersection(stored["stages"])):
+        yield Part("limits", "Limits", Compared(0), remark)
+    else:
+        place_of = f"{RESULTS}: limits"
+        same = compare_values(stored["limits"], content["limits"], place_of, older=older)
+        yield Part("limits", "Limits", same)
+    apart = ("stages", "limits", "versions")
+    kept = ("title", "review", "data", "files") if older else {*stored, *content}.difference(apart)
+    one, other = ({n: side[n] for n in kept if n in side} for side in (stored, content))
+    rest = compare_values(one, other, f"{RESULTS}: ")
+    if older:
+        told_of = (f"{RESULTS} is not as it was written",) * bool(changed(place, stored))
+        rest += Compared(1, told_of)
+    yield Part("settings", "Settings and hashes", rest)
+    for page, title in PAGE_TITLES.items():
+        yield _page(place, page, title, stored.get("pages", {}).get(page), pages, remark)
+
+
+def _otherwise(made: str, stored: Content) -> set[str]:
+    """Return the stages of which a version found something else, and those that build on one."""
+    version, found = version_parts(made), set[str]()
+    for stage in _STAGES.values():  # in the order of the work
+        built_on = found.intersection(stage.inputs).intersection(stored)
+        if version < version_parts(stage.since) or built_on:
+            found.add(stage.name)
+    return found
+
+
+def _stage(
+    place: Path, name: str, figures: Any, found: ReviewResult, older: bool, remark: str
+) -> Part:
+    """Compare a stage with the hashes in its record, and its figures with those of now."""
+    old, new, shown = ResultStore(place), ResultStore(found.folder), short_name(name)
+    file, title = f"stages/{shown}.json", _STAGES[name].title if name in _STAGES else shown
+    now = plain_values(found.records[name]) if name in found.records else None
+    kept = old.record(name) if name.replace("-", "").isalnum() else None
+    told = ""
+    if now is None and not remark:
+        told = f"{file} (should not be there)"
+    elif older and figures is None:
+        told = f"{file} is not there"
+    elif kept is None:
+        told = f"{file} is not there, or cannot be read"
+    compared = Compared(1, (told,)) if told else Compared(0)
+    if now is not None and not remark and (figures is not None or not older):
+        path = f"{RESULTS}: stages.{name}"
+        compared += compare_values(figures or {}, now["result"], path, older=older)
+    if kept is None or (now is None and not older):
+        return Part(shown, title, compared)
+    compared += _outputs(old, new, name, kept, None if remark else now, older)
+    if older:
+        unlike = f"{file} has other figures than {RESULTS}"
+        compared += _untouched(is_unaltered(kept), f"{file} is not as it was written")
+        compared += _untouched(kept["result"] == figures, unlike)
+    if now is not None and not remark:
+        parts = [kept, now]
+        if older:
+            common = [option for option in _scalars(kept["asked"]) if option in now["asked"]]
+            parts = [{n: side["asked"][n] for n in common} for side in parts]
+        one, other = ({k: v for k, v in p.items() if k not in ("files", "charts")} for p in parts)
+        compared += compare_values(one, other, f"{file}: {'asked' * older}", older=older)
+    return Part(shown, title, compared, remark)
+
+
+def _outputs(
+    old: ResultStore, new: ResultStore, stage: str, kept: Content, now: Content | None, older: bool
+) -> Compared:
+    """Compare what a stage wrote besides its record with the hashes there, and with that of now.
+
+    Without the record of `now` the stage was not computed anew. Of an older dossier only data must
+    be what is computed anew: pictures and words may be others.
+    """
+    compared, anew = Compared(0), {} if older or now is None else now["charts"]
+    for name, digest in {**kept["charts"], **anew}.items():
+        drawn = hash_or_none(old.chart(name)) == digest == kept["charts"].get(name)
+        compared += _untouched(drawn, f"charts/{name}.svg")
+        if not older:
+            spec, other = (side.chart(name).with_suffix(".json") for side in (old, new))
+            same = hash_or_none(spec) == hash_or_none(other)
+            compared += _untouched(same, f"charts/{name}.json")
+    if "files" not in (kept if older or now is None else now):
+        return compared
+    files = kept.get("files")
+    known: Content = files if isinstance(files, Mapping) else {}
+    folder, again = old.outputs(stage), new.outputs(stage)
+    places = (folder,) if older else (folder, again)
+    every = ((place, path) for place in places for path in place.rglob("*") if path.is_file())
+    there = {path.relative_to(place).as_posix() for place, path in every}
+    for name in sorted({*there, *known}):
+        one, other = folder / name, again / name
+        # A name that only the record has is no file of ours, whatever it leads to.
+        same = name in there and one.is_file()
+        # The record must tell the hash of the file that lies there.
+        same = same and (name not in known or known[name] == hash_or_none(one))
+        if older:
+            same = same and (name in known or not name.startswith("release/"))
+        if now is not None and (not older or one.suffix.lower() in DATA):
+            same = same and other.is_file() and _is_same(one, other)
+        compared += _untouched(same, f"{stage}/{short_name(name)}")
+    return compared
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if hash_or_none(one) == hash_or_none(other):
+        return True
+    if one.suffix.lower() not in STAMPED:
+        return False
+    try:
+        first, second = load(one), load(other)
+    except KeyholeError:
+        return False
+    return first.frame.equals(second.frame) and first.variables == second.variables
+
+
+def _untouched(same: bool, path: str) -> Compared:
+    return Compared(1, () if same else (path,))
+
+
+def _strays(place: Path, stored: Content, found: ReviewResult, older: bool) -> Iterator[Part]:
+    """Name files of stages and pictures that the dossier, or the review, does not tell of."""
+    records: Content = found.records
+    if older:
+        records = {n: ResultStore(place).record(n) for n in stored["stages"] if n in _STAGES}
+    charts = {chart for record in records.values() if record for chart in record["charts"]}
+    known = {"stages": {*stored["stages"], *found.records}, "charts": charts}
+    for folder, names in known.items():
+        paths = sorted(p for p in (place / folder).glob("*") if p.suffix in (".json", ".svg"))
+        more = [short_name(f"{folder}/{p.name}") for p in paths if p.stem not in names]
+        if more:
+            told = tuple(f"{name} (should not be there)" for name in more)
+            yield Part(folder, f"Files of no stage in {folder}", Compared(len(more), told))
+
+
+def _page(
+    place: Path, name: str, title: str, digest: str | None, now: Content | None, remark: str
+) -> Part:
+    """Compare a page with what the figures give, of an older dossier with its stored hash."""
+    if now is not None:
+        same = ResultStore(place).holds(name, now[name])
+        return Part(name, title, _untouched(same, f"{name} is not what the figures give"))
+    found = hash_or_none(place / name)
+    if found is None:
+        return Part(name, title, Compared(1, (f"{name} is not there",)))
+    if digest is None:  # the pages of 0.1 have none
+        return Part(name, title, Compared(0), remark)
+    return Part(name, title, _untouched(found == digest, f"{name} is not as it was written"))

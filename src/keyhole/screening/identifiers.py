@@ -127,13 +127,12 @@ def _by_contents(values: Iterable[object]) -> list[Identifier]:
     return [
         Identifier(kind.name, _SURE * share, f"its values look like: {kind.name}", kind.safe_harbor)
         for kind in KINDS
-        if kind.contents and (share := _share(texts, kind.contents)) >= _MOST_VALUES
+        if kind.contents and texts and (share := _share(texts, kind.contents)) >= _MOST_VALUES
     ]
 
 
 def _share(texts: list[str], contents: str) -> float:
-    fits = sum(_compiled(contents).fullmatch(one) is not None for one in texts)
-    return fits / len(texts) if texts else 0.0
+    return sum(_compiled(contents).fullmatch(one) is not None for one in texts) / len(texts)
 
 
 @lru_cache(maxsize=512)

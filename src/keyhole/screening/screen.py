@@ -365,6 +365,7 @@ def _screened(data: Records, question: Question) -> Screening:
         if one.read and 1 <= one.distinct <= max(2, one.records / 2)
     ]
     fit = [name for name in telling if name not in unheld]
+    structured = [n.variable.name for n in seen if n.variable.name in telling and not n.identifiers]
     pairs, together = find_dependences(data, fit, nearly, sets)
     places = _given_away(seen, pairs)
     return Screening(
@@ -397,25 +398,14 @@ def _screened(data: Records, question: Question) -> Screening:
             *engine_notes(data),
         ),
         inspections=tuple(seen),
-        structure=_structure(
-            data,
-            [n.variable.name for n in seen if n.variable.name in telling and not n.identifiers],
-            keys,
-        ),
+        structure=find_structure(data, columns=structured, about=keys or None)
+        if isinstance(data, Microdata) and len(structured) <= MOST_STRUCTURED
+        else None,
     )
 
 
 # Pairs grow with the square of the columns: of more than so many they are not looked through.
 MOST_STRUCTURED = 100
-
-
-def _structure(
-    data: Records, columns: Sequence[str], keys: Sequence[str]
-) -> tuple[Structure, ...] | None:
-    """Find the rules that the records keep, with keys those in which a key has part."""
-    if not isinstance(data, Microdata) or len(columns) > MOST_STRUCTURED:
-        return None
-    return find_structure(data, columns=columns, about=keys or None)
 
 
 def identifying(data: Records, names: Sequence[str], *, sure: float = 0.5) -> dict[str, str]:

@@ -101,7 +101,9 @@ def search_structure(
     tied = {frozenset(pair) for one in found for pair in itertools.combinations(one.columns, 2)}
     open_ = [p for p in pairs if frozenset((views[p[0]].name, views[p[1]].name)) not in determined]
     ranges, edges = _ranges(views, open_)
-    found += [one for one in ranges if not _implied(one, routes)]
+    # Routing says already that a column is filled where its conditions hold.
+    routed = [set(route.columns) for route in routes]
+    found += [one for one in ranges if not any(set(one.columns) <= some for some in routed)]
     loose = [p for p in open_ if frozenset((views[p[0]].name, views[p[1]].name)) not in tied]
     found += _empty_pairs(views, loose)
     triples = [t for t in itertools.combinations(range(len(views)), 3) if wanted(*t)]
@@ -160,14 +162,14 @@ def _enough(tested: int, error: float) -> float:
     return math.log(max(tested, 1) / error)
 
 
-def _members(groups: _Groups, group: int, last: int, view: _Column) -> list[int]:
-    """Return the codes of a group that any record has."""
-    return [int(c) for c in np.flatnonzero(groups.of_code == group) if view.counts[c] or c < last]
-
-
 def _says(view: _Column, groups: _Groups, some: Iterable[int]) -> str:
     last = len(view.levels)
-    codes = [code for group in some for code in _members(groups, group, last, view)]
+    codes = [
+        int(code)
+        for group in some
+        for code in np.flatnonzero(groups.of_code == group)
+        if view.counts[code] or code < last
+    ]
     return condition(view.name, view.levels, codes)
 
 
@@ -519,11 +521,6 @@ def _carried_on(mine: Ints, below: Ints, start: int, stop: int) -> float:
     near, before = shares[0] or 0.0, shares[1]
     falls = min(near / before, 1.0) if before else 1.0
     return float(outside * near * falls)
-
-
-def _implied(one: Structure, routes: Sequence[Structure]) -> bool:
-    """Tell whether routing says it already: a column is filled, so its conditions hold."""
-    return any(set(one.columns) <= set(route.columns) for route in routes)
 
 
 # Impossible combinations

@@ -14,7 +14,7 @@ from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.exposure.attributes_cells import ToldFigures
 from keyhole.exposure.regrouping import unnamed_groups
-from keyhole.results import Result, tables_of
+from keyhole.results import Result, share, tables_of
 from keyhole.selection.attribute_limits import told_notes
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class Selection(Result):
             return f"Stopped at {stopped.step}: no candidate is left."
         side = "below" if self.method == "backward" else "above"
         end = {
-            "limit": f"RP would be {stopped.rp:.3f}, {side} the limit of {limit}",
+            "limit": f"RP would be {share(stopped.rp, 3)}, {side} the limit of {limit}",
             "attributes": "a limit on what is learnt of sensitive columns would be exceeded",
             "reentry": "it was removed in the pass just before",
             "cycle": "the set has been there before",

@@ -20,7 +20,7 @@ from keyhole.core.toml import quote
 from keyhole.data.microdata import Microdata
 from keyhole.errors import RunError
 from keyhole.exposure.attributes_cells import ToldFigures
-from keyhole.results import Result, share
+from keyhole.results import Result, limit_shown, share
 from keyhole.selection.attribute_limits import told_notes
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Solution(Result):
         ]
         best = "The best release" if self.complete else "The best release found in time"
         found = f"utility {share(self.utility)} at RP({self.cutoff}) {share(self.rp)}"
-        title = f"{best}: {found}, limit {self.limit:g}"
+        title = f"{best}: {found}, limit {limit_shown(self.limit)}"
         notes = [*self.notes, *(f"{text[:1].upper()}{text[1:]}." for text in self.warnings)]
         if self.read_off is not None:
             state = "within" if self.meets else "above"
@@ -247,7 +247,7 @@ class Solution(Result):
         )
         notes = [proof, "After losses: blanked and removed records count as losing all keys."]
         notes += [
-            f"RP on {', '.join(one.keys)}: {share(one.rp)}, limit {one.limit:g}."
+            f"RP on {', '.join(one.keys)}: {share(one.rp)}, limit {limit_shown(one.limit)}."
             for one in self.further or ()
         ]
         notes += told_notes(self.sensitive)
@@ -256,8 +256,7 @@ class Solution(Result):
             least = math.ceil(blanking.suppressed / self.records * 10_000) / 10_000
             notes.append(
                 Problem(
-                    "Suppression alone keeps more after losses: {suppress} {0:g} allows it.",
-                    least,
+                    "Suppression alone keeps more after losses: {suppress} {0:g} allows it.", least
                 )
             )
         names = ["plan", "RP", "utility", "blanked", "removed", "after losses", "columns"]

@@ -21,25 +21,13 @@ from keyhole.engines.choose import backend_of, engine_notes, local_engine
 from keyhole.engines.opening import open_for
 from keyhole.errors import InputError, OptionError, RunError
 from keyhole.exposure.attributes_cells import sensitive_by_role
-from keyhole.selection.attribute_limits import (
-    NAMED,
-    AttributeLimits,
-    limit_problems,
-    limits_of,
-)
+from keyhole.selection.attribute_limits import NAMED, AttributeLimits, limit_problems, limits_of
 from keyhole.selection.criteria import EngineEvaluator
 from keyhole.selection.ladders import LadderCodes, declared_ladders, encode_ladder, made_ladder
 from keyhole.selection.releasing import Outgoing
 from keyhole.selection.search import backward
 from keyhole.selection.solution import FurtherKey, Release, ReleasedColumn, Solution
-from keyhole.selection.solving import (
-    NOT_BEYOND,
-    KeyCells,
-    LadderSearch,
-    Point,
-    Steps,
-    ToldCells,
-)
+from keyhole.selection.solving import NOT_BEYOND, KeyCells, LadderSearch, Point, Steps, ToldCells
 from keyhole.selection.treating import KeyLimit, Patterns, Treatment
 
 Progress = Callable[[int, int], None]

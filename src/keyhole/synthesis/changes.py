@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from keyhole.core.marks import COUNT, WHEN_SET, Named, Share
 from keyhole.core.tables import Table
 from keyhole.data.columns import Codes
 from keyhole.exposure.levels import LEVEL_NAMES
-from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.results import Result, share
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
@@ -29,6 +29,13 @@ Counts = npt.NDArray[np.uint16]
 
 # A number with more decimals than this is not rounded.
 MOST_DECIMALS = 9
+
+
+class LevelsAtRisk(NamedTuple):
+    """By record its level of risk, and whether it is at risk."""
+
+    level: Ints
+    at_risk: Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,9 @@ def changes_by_level(
 ) -> ChangeTable:
     """Return their Table 1 of the first implicate, and the same averaged over all of them."""
     counts = count_changes(implicates, variables)
-    first, every = (_rows(one, designation, len(variables)) for one in (counts[:1], counts))
+    first, every = (
+        changes_in_levels(one, designation, len(variables)) for one in (counts[:1], counts)
+    )
     return ChangeTable("implicate 1", tuple(variables), first, every)
 
 
@@ -132,10 +141,14 @@ def changes_after_attack(
     for target in variables:
         counts[0] += guessed[target].values != implicates.data.codes(target).values
     name = f"mean or mode of {len(implicates)} implicates"
-    return ChangeTable(name, tuple(variables), _rows(counts, designation, len(variables)))
+    return ChangeTable(
+        name, tuple(variables), changes_in_levels(counts, designation, len(variables))
+    )
 
 
-def _rows(counts: Counts, designation: Designation, size: int) -> tuple[LevelChanges, ...]:
+def changes_in_levels(
+    counts: Counts, designation: Designation | LevelsAtRisk, size: int
+) -> tuple[LevelChanges, ...]:
     """Tabulate the records at risk by level; counts has a row for each file averaged over."""
     total = int(designation.at_risk.sum())
     rows = []
@@ -159,15 +172,6 @@ def reconstruct(implicates: Implicates, *, seed: int) -> dict[str, Codes]:
     data; it is missing if most of the implicates have none. Categories and dates are the mode; the
     seed decides between several. By target the codes of the guess are the original's where it has
     the value; numbers that nobody had get codes beyond.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> data = load(pl.DataFrame({"age": [30, 40, 41, 50]}), kinds={"age": "measure"})
-    >>> donors = tuple(np.array([[r]], dtype=np.int32) for r in (0, 1, 3))
-    >>> made = Implicates(data, ("age",), np.array([1]), donors, 1, 0)
-    >>> reconstruct(made, seed=1)["age"].values.tolist()  # (30 + 40 + 50) / 3 = 40
-    [0, 1, 2, 3]
     """
     found = {}
     for place, target in enumerate(implicates.targets):

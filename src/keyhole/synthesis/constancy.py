@@ -89,12 +89,7 @@ class Constancy(Result):
         heads = ["", "constant", "true", "placebo", "placebo, upper bound"]
         note = f"Of {self.records:,} records seen to change. Placebo: one implicate more is drawn "
         return [
-            Table(
-                "Constancy over all implicates",
-                heads,
-                rows,
-                [f"{note}and taken for the truth."],
-            )
+            Table("Constancy over all implicates", heads, rows, [f"{note}and taken for the truth."])
         ]
 
 

@@ -60,20 +60,7 @@ class Constraint:
 def find_constraints(
     data: Microdata, targets: Iterable[str], columns: Iterable[str]
 ) -> tuple[Constraint, ...]:
-    """Find the columns that a target may not contradict.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> frame = pl.DataFrame({"age": [*range(20, 90)] * 9}).with_columns(
-    ...     band=pl.col("age") // 10, coin=pl.col("age") % 2
-    ... )
-    >>> data = load(frame, kinds={"age": "measure"})
-    >>> found = find_constraints(data, ["age"], ["band", "coin"])
-    >>> [(one.target, one.column) for one in found]
-    [('age', 'band')]
-    """
+    """Find the columns that a target may not contradict."""
     if data.records < LEAST_FILE:
         return ()
     groups = {}
@@ -454,12 +441,6 @@ def lead_sums(rules: EditRules | None, targets: Sequence[str]) -> list[int]:
     """Return for each target the first of those it makes a sum with; itself if there is none.
 
     Sums that share a target are one.
-
-    Examples
-    --------
-    >>> rules = EditRules.parse(["b + d == c", "e == a + b"])
-    >>> lead_sums(rules, ["f", "a", "b", "c", "d", "e"])
-    [0, 1, 1, 1, 1, 1]
     """
     leaders, at = list(range(len(targets))), {name: t for t, name in enumerate(targets)}
     for rule in () if rules is None else rules.rules:

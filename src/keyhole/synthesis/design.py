@@ -121,18 +121,7 @@ def scores_name(column: str, target: str) -> str:
 def make_level_scores(
     data: Microdata, predictors: Mapping[str, Sequence[str]], *, dimensions: int
 ) -> dict[str, LevelScores]:
-    """Make the level_scores of all categories of many levels that predict a target.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> rows = {"state": [*"aabbccddeeffgghhiijjkk"] * 9, "race": [0, 0, 1, 1, 0, 1] * 33}
-    >>> frame = pl.DataFrame(rows)
-    >>> found = make_level_scores(load(frame), {"race": ["state"]}, dimensions=1)
-    >>> {one.column: one.scores.shape for one in found.values()}
-    {'state': (11, 1)}
-    """
+    """Make the level_scores of all categories of many levels that predict a target."""
     return {
         scores_name(name, target): LevelScores(name, _scores(data, name, target, dimensions))
         for target, names in predictors.items()

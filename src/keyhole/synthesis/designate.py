@@ -159,16 +159,6 @@ def designate(
     With a weight or a fraction the probability of each unique record to be unique in the
     population is estimated too. `max_size` is the largest number of variables of a minimal unique;
     by default all the keys up to ten of them, then four.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> people = pl.DataFrame({"sex": [*"ffmmmmm"], "age": [30, 30, 30, 30, 30, 41, 41]})
-    >>> found = designate(people, keys=["sex", "age"], decoys=0.5, cutoff=3, seed=1)
-    >>> found.at_risk.astype(int).tolist(), found.level.tolist(), int(found.decoy.sum())
-    ([1, 1, 0, 0, 0, 1, 1], [1, 1, 0, 0, 0, 1, 1], 2)
-    >>> round(found.risk_given_changed, 2)
-    0.67
     """
     data = load(data)
     names = require_list(keys, "keys")

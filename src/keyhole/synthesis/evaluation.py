@@ -138,20 +138,6 @@ def evaluate(
     """Evaluate implicates against the original; options are those of `synthesise`.
 
     `asked` are the options of the run: what it had already is not advised.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> from keyhole.synthesis.designate import designate
-    >>> people = load(pl.DataFrame({"sex": [*"ffmmmm"], "age": [30, 30, 30, 30, 41, 52]}))
-    >>> found = designate(people, keys=["sex", "age"], seed=1)
-    >>> donors = (np.array([[3], [4]], dtype=np.int32),)  # 41 becomes 30, 52 becomes 41
-    >>> made = Implicates(people, ("age",), np.array([4, 5]), donors, 1, 0)
-    >>> evaluation = evaluate(made, found, seed=1)
-    >>> evaluation.changed.rows[2].shares, evaluation.exposure.worst
-    ((0.0, 1.0), 0.0)
     """
     data, targets = implicates.data, implicates.targets
     tell = progress or (lambda _: None)

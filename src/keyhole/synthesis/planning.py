@@ -24,11 +24,7 @@ from keyhole.synthesis.implicates import Drawing, Implicates, Progress, draw_her
 from keyhole.synthesis.release import unsafe_columns
 from keyhole.synthesis.remaining_risk import visibly_changed
 from keyhole.synthesis.rules import EditRules
-from keyhole.synthesis.targets import (
-    TargetChoice,
-    choose_targets,
-    default_predictors,
-)
+from keyhole.synthesis.targets import TargetChoice, choose_targets, default_predictors
 from keyhole.utility.formulas import formula_columns
 
 NOBODY_AT_RISK = Problem(

@@ -68,18 +68,7 @@ class EditRules:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> EditRules:
-        r"""Read rules from a TOML file.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder, "rules.toml")
-        ...     _ = path.write_text('[[rules]]\nname = "adult"\nrule = "age >= 17"\n')
-        ...     EditRules.read(path)
-        Rules: adult
-        """
+        r"""Read rules from a TOML file."""
         rules, problems = cls.read_sound(path)
         if problems:
             raise FileError(problems)
@@ -144,16 +133,7 @@ class EditRules:
         return frozenset().union(*(rule.columns for rule in self.rules))
 
     def bind(self, schema: Mapping[str, pl.DataType] | Microdata) -> BoundRules:
-        """Bind the rules to columns, or say everything that makes no sense in any of them.
-
-        Examples
-        --------
-        >>> rules = EditRules.parse({"a": "agee > 5", "b": "sex = 1"})
-        >>> rules.bind({"age": pl.Int64(), "sex": pl.String()})
-        Traceback (most recent call last):
-        ...
-        keyhole.errors.ColumnError: rule 'a', character 1: column 'agee' is not a column of the ...
-        """
+        """Bind the rules to columns, or say everything that makes no sense in any of them."""
         if isinstance(schema, Microdata):
             data = schema
             known = self.columns & set(data.names)

@@ -58,16 +58,6 @@ def choose_targets(
     value comes back unchanged too often. A record whose minimal uniques are not known (not
     alone, or alone only past the sizes searched) has one key variable replaced. A decoy is treated
     like a record at risk drawn at random, so that patterns do not tell.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> from keyhole.synthesis.designate import designate
-    >>> people = load(pl.DataFrame({"sex": [*"ffmmm"], "age": [30, 30, 30, 30, 41]}))
-    >>> found = designate(people, keys=["sex", "age"], seed=1)
-    >>> choose_targets(people, found, targets=["age"], targeted=True).replace.tolist()
-    [[False], [False], [False], [False], [True]]
     """
     names = tuple(targets)
     owner, mask, lost = _target_sets(designation, names)
@@ -147,14 +137,6 @@ def order_targets(data: Microdata, targets: Iterable[str]) -> tuple[str, ...]:
 
     What is filled early predicts what is filled later, so it should rest on the most data; a
     variable of few levels is filled with fewer errors. The declared order settles ties.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> people = load(pl.DataFrame({"age": [30, 31, 32], "sex": [*"ffm"], "race": [1, None, 1]}))
-    >>> order_targets(people, ["age", "race", "sex"])
-    ('sex', 'age', 'race')
     """
     names = data.require(targets, purpose="target")
 
@@ -183,14 +165,6 @@ def default_predictors(
 
     Left out are free text, categories of more than a hundred levels, columns without two
     different values, and columns that name a record, a household or are to be dropped.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from keyhole.data import load
-    >>> rows = {"sex": [*"ffm"], "age": [30, 31, 32], "pay": [1.5, 2, 3], "tax": [0.5, 1, 2]}
-    >>> default_predictors(load(pl.DataFrame(rows)), keys=["sex", "age"], targets=["age", "pay"])
-    {'age': ('sex', 'pay'), 'pay': ('sex', 'age', 'tax')}
     """
     known, wanted, least = tuple(keys), tuple(targets), min(least, KIN)
     near = dict.fromkeys([*known, *wanted, *strata])

@@ -33,25 +33,15 @@ Estimates = tuple[Floats, Floats]
 
 
 def cell_counts(cells: Ints, size: int) -> Estimates:
-    r"""Count the records of each cell.
-
-    Notes
-    -----
-    With :math:`\hat p` the share of a cell among n records, the count is :math:`n \hat p` and
-    its variance :math:`n \hat p (1 - \hat p)`.
-    """
+    """Count the records of each cell: n p, with the variance n p (1 - p)."""
     counts = np.bincount(cells, minlength=size).astype(np.float64)
     return counts, counts * (1 - counts / len(cells))
 
 
 def cell_totals(cells: Ints, size: int, weights: Floats) -> Estimates:
-    r"""Add up the weights of each cell.
+    """Add up the weights of each cell.
 
-    Notes
-    -----
-    With :math:`z_i = w_i` for records of the cell and 0 for others, the total is
-    :math:`\sum z_i` and its variance :math:`\frac{n}{n-1} \sum (z_i - \bar z)^2`; not a number
-    for one record.
+    With z = w in the cell and 0 elsewhere the variance is n/(n - 1) Σ (z - mean of z)².
     """
     n = len(cells)
     totals: Floats = np.bincount(cells, weights, size).astype(np.float64)
@@ -61,15 +51,10 @@ def cell_totals(cells: Ints, size: int, weights: Floats) -> Estimates:
 
 
 def cell_shares(cells: Ints, groups: Ints, weights: Floats) -> Estimates:
-    r"""Return the share of each cell in the weight of its group of cells.
+    """Return the share of each cell in the weight of its group of cells.
 
-    `cells` has the cell of each record, and `groups` the group of each cell.
-
-    Notes
-    -----
-    The share is the mean of an indicator over the records of the group, and its variance is
-    linearised as that of a mean: :math:`\frac{n}{n-1} \sum e_i^2` with
-    :math:`e_i = w_i (d_i - \hat p) / \sum w_j` over the group.
+    `cells` has the cell of each record, and `groups` the group of each cell. The share is the mean
+    of an indicator d over the group, linearised: n/(n - 1) Σ e², e = w (d - p) / Σ w.
     """
     n, size = len(cells), len(groups)
     total = np.bincount(cells, weights, size)
@@ -82,14 +67,10 @@ def cell_shares(cells: Ints, groups: Ints, weights: Floats) -> Estimates:
 
 
 def cell_means(cells: Ints, size: int, values: Floats, weights: Floats) -> Estimates:
-    r"""Average a variable in each cell, over the records on which it is not missing.
+    """Average a variable in each cell, over the records on which it is not missing.
 
-    Notes
-    -----
-    The mean is the ratio :math:`\bar y = \sum w_i y_i / \sum w_i` over the records of the cell;
-    linearised, its variance is :math:`\frac{n}{n-1} \sum e_i^2` with
-    :math:`e_i = w_i (y_i - \bar y) / \sum w_j`, n the records of the file. The mean is not a
-    number in a cell without records, nor is the variance in one with a single record.
+    A ratio, linearised: n/(n - 1) Σ e² with e = w (y - mean) / Σ w over the cell, n the records of
+    the file. Not a number in a cell without records, nor its variance in one with a single record.
     """
     there = ~np.isnan(values)
     n, cells, values, weights = len(cells), cells[there], values[there], weights[there]
@@ -111,16 +92,11 @@ def interval(
     scale: Scale = "plain",
     top: float = 1.0,
 ) -> tuple[Floats, Floats]:
-    r"""Return the bounds of confidence intervals.
+    """Return the bounds of confidence intervals.
 
     `scale` says where an estimate is taken to be normal: as it is, its logarithm, or its logit,
-    with `top` the largest value it can have.
-
-    Notes
-    -----
-    With :math:`g` the logarithm or the logit of :math:`q / top`, the interval is
-    :math:`g^{-1}(g(q) \pm t_\nu \, g'(q) \, se)`. An estimate at its bound, which has no such
-    interval, has no error either where it is a count or a share.
+    with `top` the largest value it can have. An estimate at its bound, which has no such interval,
+    has no error either where it is a count or a share.
     """
     from scipy.stats import t
 

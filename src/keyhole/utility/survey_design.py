@@ -47,8 +47,7 @@ ReplicateTypeOption = Annotated[
     ),
 ]
 Fay = Annotated[
-    float | None,
-    Option("The coefficient of Fay's replicate weights, like 0.3.", low=0, below=1),
+    float | None, Option("The coefficient of Fay's replicate weights, like 0.3.", low=0, below=1)
 ]
 CentreOption = Annotated[
     Centre,
@@ -58,12 +57,10 @@ CentreOption = Annotated[
     ),
 ]
 DesignStrata = Annotated[
-    str | None,
-    Option("The column with the strata of the survey's design.", column="stratum"),
+    str | None, Option("The column with the strata of the survey's design.", column="stratum")
 ]
 Clusters = Annotated[
-    str | None,
-    Option("The column with the clusters (primary sampling units).", column="cluster"),
+    str | None, Option("The column with the clusters (primary sampling units).", column="cluster")
 ]
 
 

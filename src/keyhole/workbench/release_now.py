@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.core.names import plural
+from keyhole.protection.results import Ledger
 from keyhole.reviews.digits import rate
 from keyhole.reviews.stages import restored, study_stage
 from keyhole.reviews.stages.attacks import ATTACKS
@@ -117,7 +118,7 @@ def pipeline(view: View, results: Results) -> list[PipelineStep]:
             told = [*risk(result.rp), f"utility {rate(result.utility)}"]
         elif name == "selection" and review.release.take is not None:
             told = [f"{plural(len(review.release.take), 'variable')} released"]
-        elif name == PROTECTION and result is not None:
+        elif isinstance(result, Ledger):
             lost = result.last.price.lost
             told = [*risk(result.rp), *([] if lost is None else [f"{rate(lost)} lost"])]
         found.append(PipelineStep(name.capitalize(), _PAGES[name], tuple(told)))

@@ -18,8 +18,8 @@ from starlette.concurrency import run_in_threadpool
 
 from keyhole.charts import browser_bundle
 from keyhole.reviews.digits import limit_percentage, rate
-from keyhole.reviews.dossier_format import read_json
 from keyhole.reviews.rendering import page_environment
+from keyhole.reviews.store import read_json
 from keyhole.workbench.jobs import Jobs
 from keyhole.workbench.projects import Project, Projects
 

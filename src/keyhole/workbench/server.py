@@ -52,14 +52,14 @@ def serve(
 
     A link is printed that opens the workbench once, and it runs until it is stopped.
     """
+    bind(serve, locals()).require()
+    require_extra("workbench")
     import uvicorn
 
     from keyhole.core.files import write_whole
     from keyhole.workbench.app import create_app
     from keyhole.workbench.responses import vega_bundle
 
-    bind(serve, locals()).require()
-    require_extra("workbench")
     start = Path(folder)
     if not start.is_dir():
         raise FileError(f"{str(start)!r} is not a folder. Give the folder to work in.")

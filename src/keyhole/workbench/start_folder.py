@@ -56,7 +56,7 @@ def files_below(folder: Path) -> dict[str, list[str]]:
 
 def walk(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, a few levels down: no links, hidden ones or dossiers."""
-    from keyhole.reviews.dossier_format import MARK
+    from keyhole.reviews.store import MARK
 
     level = [folder]
     for _ in range(DEEPEST):

@@ -15,14 +15,21 @@ from typing import Any
 from keyhole.core.tables import Table
 from keyhole.errors import FileError
 from keyhole.reviews.count_sheets import CountSheet, smallest_shown
-from keyhole.reviews.dossier_format import RESULTS, TABLE, fits, read_json
 from keyhole.reviews.files import hash_file, hash_or_none
-from keyhole.reviews.folders import own_folder, require_no_link
 from keyhole.reviews.limits import Limit, find_limits
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored, selection_stage, study_stage
 from keyhole.reviews.stages.releases import RELEASES
-from keyhole.reviews.store import ResultStore, to_json
+from keyhole.reviews.store import (
+    RESULTS,
+    TABLE,
+    ResultStore,
+    fits,
+    own_folder,
+    read_json,
+    require_no_link,
+    to_json,
+)
 from keyhole.reviews.study_chapters import AttackChapter, attacks
 from keyhole.reviews.synthesis_chapters import SynthesisChapter, synthesis_chapter
 from keyhole.workbench.page import View

@@ -53,7 +53,7 @@ _COUNTS = frozenset(
     {"count", "number", "many", "times", "hours", "weeks", "days", "months", "years", "classes"}
 )
 _NO_YEARS = frozenset({"per", "school", "schooling", "grade", "education", "completed", "old"})
-_OLDEST, _MOST_COUNTED, _RICHEST = 121, 101, 10_000_000
+_OLDEST, _MOST_COUNTED = 121, 101
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +294,12 @@ def bounded_numbers(
     if all(1800 <= b <= 2200 for b in bounds) and (len(bounds) == 2 or "year" in asked):
         ends = low, None if high is None else high + 1
         return dates("year", *(None if e is None else datetime.date(int(e), 1, 1) for e in ends))
+    if usual.exact and len(bounds) == 1:
+        return usual
     low = min(0 if usual.scale == "date" else usual.start, high or 0) if low is None else low
     high = max(usual.stop - 1, low) if high is None else high
+    if math.isfinite(high) and (high - low) / (step or 1) >= MOST_INTERVALS:
+        return Intervals("number")  # as exact as it is written
     return number_intervals(low, high, step or 1) or usual
 
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import permutations
 from math import prod
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from keyhole.core.kinds import MOST_SHOWN, Kind, Number, Whole
+from keyhole.core.kinds import MOST_SHOWN, Columns, Kind, Number, Whole, listed_names, split_words
 from keyhole.core.options import Option, Problem, Question
 from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.protection.options import raised
+from keyhole.protection.tables.hierarchies import code_list_problems, find_chains
 from keyhole.utility.implicates import numbers
 from keyhole.utility.tabulation import crossing_problems
 
 # What a frame has besides the variables.
 RESERVED = ("value", "suppressed", "total_over", "count", "low", "high", "unsafe", "shown")
 # Programs over more cells than this do not end; a table that is only shown may be larger.
-LARGEST = {"suppress": 20_000, "round": 20_000, "cell-key": 500_000, "none": 500_000}
+LARGEST = {"suppress": 100_000, "round": 20_000, "cell-key": 500_000, "none": 500_000}
 # A variable with more values than this share of the records names them; few records say nothing.
 MOST_DISTINCT, FEWEST = 0.5, 50
 # The noise of cell keys unless it is asked for: the largest, and its variance.
@@ -85,6 +87,63 @@ class _Range(_Pair):
         return super().fits(value) and value[0] <= value[1] > 0
 
 
+class _Crossings(Kind):
+    """Tables by their rows and columns, typed as ``A,B x C``."""
+
+    metavar = "'A,B x C'"
+    repeatable: ClassVar[bool] = True
+    what = "tables, each as its rows and its columns, like 'A,B x C'"
+
+    def _sides(self, value: Any) -> Any:
+        if isinstance(value, str):
+            rows, _, cols = value.partition(" x ")
+            return [split_words(side, ",") for side in (rows, cols) if side.strip()]
+        return [listed_names(side) for side in value]
+
+    def fits(self, value: Any) -> bool:
+        if not isinstance(value, tuple | list):
+            return False
+        return all(
+            isinstance(one, str | tuple | list) and 1 <= len(sides := self._sides(one)) <= 2
+            and all(side and all(isinstance(n, str) and n for n in side) for side in sides[:1])
+            for one in value
+        )  # fmt: skip
+
+    def settle(self, value: Any) -> Any:
+        found = [self._sides(one) for one in value]
+        return tuple((tuple(one[0]), tuple(one[1] if len(one) > 1 else ())) for one in found)
+
+    def read(self, text: str) -> Any:
+        return [text]
+
+    def write(self, value: Any) -> str:
+        return next(iter(self.words(value)), "")
+
+    def words(self, value: Any) -> list[str]:
+        """Write each table."""
+        return [" x ".join(Columns().write(side) for side in one if side) for one in value]
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "array"}]}}
+
+    def columns(self, value: Any) -> Iterator[tuple[Any, str]]:
+        for i, one in enumerate(self.settle(value)):
+            for j, side in enumerate(one):
+                for k, name in enumerate(side):
+                    yield (i, j, k), name
+
+
+Tables = Annotated[
+    Any,
+    Option(
+        "A further table of the file, as `A,B x C` (rows x columns), protected together with the "
+        "others; may be repeated.",
+        kind=_Crossings(),
+        also="--table",
+    ),
+]
+
+
 DominanceOption = Annotated[
     tuple[int, float] | None,
     Option(
@@ -104,8 +163,21 @@ NoisePercent = Annotated[
 
 def table_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `table` that depend on each other."""
-    yield from crossing_problems(question, RESERVED)
+    for rows, cols in ((question.rows, question.cols), *question.tables):
+        yield from crossing_problems(question.replace(rows=rows, cols=cols), RESERVED)
     rows, cols = question.rows or (), question.cols or ()
+    if not rows and not question.tables:
+        yield Problem("{rows} must be a list of at least one column name. Got nothing instead.")
+    if question.tables and question.rounding == "random":
+        yield Problem("{rounding} at random must be of one table. Round to the nearest instead.")
+    if question.hierarchy is not None and len(rows) != 1:
+        yield Problem("{hierarchy} is a code list of one variable: {rows} must name just that one.")
+    if question.against is not None and question.protect != "suppress":
+        yield Problem("{against} needs {protect} to be 'suppress'. Leave it out.")
+    tabulated = {*rows, *cols}.union(*(set(side) for one in question.tables for side in one))
+    for name in question.nested or ():
+        if name not in tabulated:
+            yield Problem("{nested} must name variables of the table. Got {0!r} instead.", name)
     magnitude = question.magnitude
     if magnitude is None and (question.dominance is not None or question.p_percent is not None):
         yield Problem(
@@ -179,9 +251,15 @@ def _cell_key_problems(question: Question) -> Iterator[Problem]:
         yield Problem("{record_id} must not be tabulated. Got {0!r} instead.", question.record_id)
 
 
-def table_data_problems(data: Microdata, question: Question) -> list[str]:
-    """Return what is wrong with the values of the columns of a table."""
-    names, problems = (*question.rows, *(question.cols or ())), []
+def table_data_problems(
+    data: Microdata, question: Question, listed: Mapping[str, Mapping[str, str]] | None = None
+) -> list[str]:
+    """Return what is wrong with the values of the columns of tables, or with their code lists."""
+    tables = [(question.rows or (), question.cols or ()), *question.tables]
+    names = dict.fromkeys(name for table in tables for side in table for name in side)
+    problems: list[str] = []
+    for name, parents in (listed or {}).items():
+        problems += code_list_problems(data, name, parents)
     # The labels of a table must not name people.
     for name in names if data.records >= FEWEST else ():
         if data.variable(name).role in ("identifier", "household"):
@@ -202,13 +280,40 @@ def table_data_problems(data: Microdata, question: Question) -> list[str]:
         problems += raised(lambda: data.weights(question.weight))
     if question.magnitude is not None:
         problems += _amount_problems(data, question.magnitude)
-    cells, most = prod(data.codes(name).size + 1 for name in names), LARGEST[question.protect]
-    if problems or cells <= most:
+    if problems:
         return problems
-    return [
-        f"a table with protect {question.protect} must have at most {most:,} cells, totals "
-        f"included. Got {cells:,} instead: group categories, or make several tables."
-    ]
+    most = LARGEST[question.protect]
+    for table in tables:
+        sizes = [_nodes(data, chain) for side in table
+                 for chain in find_chains(data, side, question.nested or ())]  # fmt: skip
+        cells = prod(sizes)
+        if table[0] and cells > most:
+            problems.append(
+                f"a table with protect {question.protect} must have at most {most:,} cells, totals "
+                f"included. Got {cells:,} instead: {_smaller(data, table, cells, most)}."
+            )
+    return problems
+
+
+def _nodes(data: Microdata, chain: tuple[str, ...]) -> int:
+    """Return the categories of nested variables at every level, with the total."""
+    codes = [data.codes(name).values.astype(np.int64) for name in chain]
+    levels = (np.stack(codes[:depth], axis=1) for depth in range(1, len(chain) + 1))
+    return 1 + sum(len(np.unique(level, axis=0)) for level in levels)
+
+
+def _smaller(data: Microdata, table: Any, cells: int, most: int) -> str:
+    """Return what makes a table small enough, tried first."""
+    for side in table:
+        for outer, inner in permutations(side, 2):
+            flat = (data.codes(outer).size + 1) * (data.codes(inner).size + 1)
+            left = cells // flat * _nodes(data, (outer, inner))
+            if left <= most:
+                return (
+                    f"if each {inner!r} lies within one {outer!r}, say so (--nested "
+                    f"{outer},{inner}), which leaves {left:,}"
+                )
+    return "group categories, or make several tables of one file together (--table)"
 
 
 def _amount_problems(data: Microdata, magnitude: str) -> list[str]:

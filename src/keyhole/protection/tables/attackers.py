@@ -10,34 +10,17 @@ between them, a move is a circulation, and a largest flow answers it much faster
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from keyhole.errors import RunError
 from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.protection.tables.cells import addends
+from keyhole.protection.tables.linked import relations
 
-
-def addends(shape: tuple[int, ...]) -> list[Ints]:
-    """Return the cells of each sum, its total last."""
-    cells = np.arange(prod(shape), dtype=np.int64).reshape(shape)
-    axes = (np.moveaxis(cells, axis, -1).reshape(-1, size) for axis, size in enumerate(shape))
-    return [sums for along in axes for sums in along]
-
-
-def relations(shape: tuple[int, ...]) -> Any:
-    """Return the sums as a sparse matrix, one row a sum: its parts less its total is nothing.
-
-    There is one for every variable and every cell of the others, totals included.
-    """
-    from scipy.sparse import csc_array
-
-    sums = addends(shape)
-    signs = [np.append(np.ones(len(cells) - 1), -1.0) for cells in sums]
-    row = np.repeat(np.arange(len(sums)), [len(cells) for cells in sums])
-    column = np.concatenate(sums)
-    return csc_array((np.concatenate(signs), (row, column)), shape=(len(sums), prod(shape)))
+# How long a program over a block may take, in seconds.
+LONGEST = 20.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +34,14 @@ class Reach:
     amount: float
     move: Floats
     weights: Floats | None
+
+
+class Wanted(NamedTuple):
+    """How far cells should move at once, and to which side (1 up, -1 down)."""
+
+    cells: Ints
+    sides: Floats
+    levels: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,19 +100,60 @@ class Programs:
         if high[ahead] < level / unit * (1 - 1e-9):
             return None
         low[ahead] = high[ahead] = np.ceil(level / unit - 1e-9)
-        part = self.matrix[:, cells]
-        done = milp(
-            np.tile(price[cells], 2),
-            constraints=LinearConstraint(hstack([part, -part]), 0.0, 0.0),
-            bounds=Bounds(low, high),
-            integrality=np.full(len(high), int(self.whole)),
-            options={"time_limit": 20.0},
-        )
-        if done.x is None:
-            return None
+        part = self.matrix[:, cells].tocsr()
+        part = part[np.diff(part.indptr) > 0]
+        # Most programs have a solution in whole numbers by themselves.
+        for whole in (False, True) if self.whole else (False,):
+            done = milp(
+                np.tile(price[cells], 2),
+                constraints=LinearConstraint(hstack([part, -part]), 0.0, 0.0),
+                bounds=Bounds(low, high),
+                integrality=np.full(len(high), int(whole)),
+                options={"time_limit": LONGEST},
+            )
+            if done.x is None:
+                return None
+            if np.abs(done.x - np.round(done.x)).max() < 1e-7:
+                break
         move = np.zeros(len(up))
         move[cells] = (done.x[: len(cells)] - done.x[len(cells) :]) * unit
         move[np.abs(move) < 1e-7 * level] = 0.0
+        return np.round(move) if self.whole else move
+
+    def together(self, wanted: Wanted, up: Floats, down: Floats, price: Floats) -> Floats:
+        """Return a cheap move that meets as many of the demands as it can at once."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import block_array, csr_array
+
+        move, cells = np.zeros(len(up)), np.flatnonzero((up > 0) | (down > 0))
+        if not len(cells) or not len(wanted.cells):
+            return move
+        unit = 1.0 if self.whole else float(np.median(wanted.levels))
+        part = self.matrix[:, cells].tocsr()
+        part = part[np.diff(part.indptr) > 0]
+        n, m = len(cells), len(wanted.cells)
+        levels = np.ceil(wanted.levels - 1e-9) if self.whole else wanted.levels / unit
+        at = np.searchsorted(cells, wanted.cells)
+        picked = csr_array((wanted.sides, (np.arange(m), at)), shape=(m, n))
+        met = csr_array((-levels, (np.arange(m), np.arange(m))), shape=(m, m))
+        rows = block_array([[part, -part, None], [picked, -picked, met]])
+        # Nothing that is met costs more than what it is worth.
+        worth = 100.0 * levels
+        cost = np.concatenate([np.tile(price[cells] / max(price.max(), 1e-9) + 1e-6, 2), -worth])
+        high = np.concatenate([up[cells] / unit, down[cells] / unit, np.ones(m)])
+        done = milp(
+            cost,
+            constraints=LinearConstraint(rows, 0.0, np.repeat([0.0, np.inf], [part.shape[0], m])),
+            bounds=Bounds(np.zeros(len(high)), np.floor(high + 1e-9) if self.whole else high),
+            integrality=np.full(len(high), int(self.whole)),
+            options={"time_limit": LONGEST, "mip_rel_gap": 0.01},
+        )
+        if done.x is None:
+            return move
+        found = (done.x[:n] - done.x[n : 2 * n]) * unit
+        move[cells] = (
+            np.round(found) if self.whole else np.where(np.abs(found) < 1e-7 * unit, 0.0, found)
+        )
         return move
 
 
@@ -144,8 +176,8 @@ class Network:
     @classmethod
     def of(cls, shape: tuple[int, int]) -> Network:
         """Lay out the network of a table of this shape, totals included."""
-        matrix = relations(shape)
         rows, cols = shape
+        matrix = relations(addends(shape), rows * cols)
         # Sums run down the columns first, then along the rows; a total's sum is turned round.
         turn = np.concatenate([np.full(cols, -1.0), np.full(rows, 1.0)])
         turn[cols - 1] = 1.0
@@ -268,6 +300,44 @@ class Network:
 Attacker = Programs | Network
 
 
+def prove(
+    programs: Programs, wanted: Wanted, up: Floats, down: Floats, scopes: list[list[Ints]]
+) -> tuple[Floats, Floats]:
+    """Return how far below and above their values cells can be at least.
+
+    The demands of a scope are attacked together: each program moves as many cells as far as wanted
+    as it can. Those that are left are attacked again, in the next wider scopes.
+    """
+    low, high = np.zeros(len(up)), np.zeros(len(up))
+    nothing, left = np.zeros(len(up)), np.ones(len(wanted.cells), dtype=bool)
+    for cover in scopes:
+        for cells in cover:
+            mine = np.flatnonzero(left & np.isin(wanted.cells, cells))
+            inside = np.zeros(len(up), dtype=bool)
+            inside[cells] = True
+            rooms = np.where(inside, up, 0.0), np.where(inside, down, 0.0)
+            while len(mine):
+                first = np.unique(wanted.cells[mine], return_index=True)[1]
+                some = Wanted(*(one[mine[first]] for one in wanted))
+                move = programs.together(some, *rooms, nothing)
+                low, high = np.maximum(low, -move), np.maximum(high, move)
+                at = wanted.cells[mine]
+                reached = np.where(wanted.sides[mine] > 0, high[at], low[at])
+                met = reached >= wanted.levels[mine] * (1 - 1e-6)
+                left[mine[met]] = False
+                mine = mine[~met]
+                if not met.any():
+                    break
+            for place in mine:  # one by one, those that stand in each other's way
+                cell, side, level = (one[place] for one in wanted)
+                alone = programs.reach(int(cell), int(side), float(level), *rooms)
+                low, high = np.maximum(low, -alone.move), np.maximum(high, alone.move)
+                left[place] = alone.amount < level * (1 - 1e-6)
+        if not left.any():
+            break
+    return low, high
+
+
 def intervals(
     matrix: Any,
     values: Floats,
@@ -286,11 +356,10 @@ def intervals(
 
     Examples
     --------
-    >>> from keyhole.protection.tables.attackers import relations
     >>> values = np.array([1.0, 5.0, 6.0, 2.0, 7.0, 9.0, 3.0, 12.0, 15.0])
     >>> hidden = np.array([1, 1, 0, 1, 1, 0, 0, 0, 0])
     >>> up = np.where(hidden, np.inf, 0.0)
-    >>> low, high = intervals(relations((3, 3)), values, up, hidden * values)
+    >>> low, high = intervals(relations(addends((3, 3)), 9), values, up, hidden * values)
     >>> low[:2].tolist(), high[:2].tolist()
     ([0.0, 3.0], [3.0, 6.0])
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -17,20 +17,127 @@ from keyhole.utility.figures import cell_label
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Axis:
+    """The categories of a variable, or of several nested ones, as a tree.
+
+    `names` are the variables, the coarsest first. Each node has a `path` from the root, whose own
+    is empty. Children come before their parent and the root, the total, is last; `parents` are
+    the places of the parents. With a code list (`listed`) one variable has categories at every
+    depth, and the last part of a path is the category.
+
+    Examples
+    --------
+    >>> axis = Axis.of(("state", "county"), [("a", 1), ("a", 2), ("b", 1)])
+    >>> axis.paths
+    (('a', 1), ('a', 2), ('a',), ('b', 1), ('b',), ())
+    >>> axis.parents.tolist()
+    [2, 2, 5, 4, 5, 5]
+    """
+
+    names: tuple[str, ...]
+    paths: tuple[tuple[Any, ...], ...]
+    parents: Ints
+    listed: bool = False
+
+    @classmethod
+    def of(
+        cls, names: tuple[str, ...], leaves: Sequence[tuple[Any, ...]], listed: bool = False
+    ) -> Axis:
+        """Make the tree of these leaves; those of one parent follow each other."""
+        paths: list[tuple[Any, ...]] = []
+        open_: tuple[Any, ...] = ()
+        for leaf in (*leaves, ()):
+            while open_ and open_ != leaf[: len(open_)]:
+                paths.append(open_)
+                open_ = open_[:-1]
+            open_ = leaf
+        paths.append(())
+        place = {path: i for i, path in enumerate(paths)}
+        parents = np.array([place[path[:-1]] for path in paths], dtype=np.int64)
+        return cls(names, tuple(paths), parents, listed)
+
+    @cached_property
+    def families(self) -> list[Ints]:
+        """The children of each parent, and then itself."""
+        order = np.argsort(self.parents[:-1], kind="stable")
+        parents, starts = np.unique(self.parents[:-1][order], return_index=True)
+        parts = np.split(order, starts[1:])
+        return [np.append(part, parent) for part, parent in zip(parts, parents, strict=True)]
+
+    @cached_property
+    def is_leaf(self) -> Flags:
+        """Which nodes have no children; of an empty table the root has none and is no leaf."""
+        found = np.ones(len(self.paths), dtype=bool)
+        found[self.parents] = False
+        return found
+
+    @property
+    def levels(self) -> tuple[Any, ...]:
+        """The last part of each leaf."""
+        return tuple(path[-1] for path, leaf in zip(self.paths, self.is_leaf, strict=True) if leaf)
+
+    def ancestors(self, leaves: Ints) -> Iterator[Ints]:
+        """Give the nodes above leaves, one depth after the other; -1 beyond the root."""
+        root, at = len(self.paths) - 1, leaves
+        while (at >= 0).any():
+            yield at
+            at = np.where((at < 0) | (at == root), -1, self.parents[at])
+
+    def sums(self, grid: Floats, axis: int) -> None:
+        """Fill the parents of a grid along one of its axes by adding up their children."""
+        parts = np.moveaxis(grid, axis, 0)
+        for *children, parent in self.families:
+            parts[parent] = parts[children].sum(axis=0)
+
+    def named(self, place: int) -> dict[str, Any]:
+        """Return the category of each variable that a node has one of."""
+        path = self.paths[place]
+        return dict(zip(self.names, path[-1:] if self.listed else path, strict=False))
+
+    def added_up(self, place: int) -> tuple[str, ...]:
+        """Return the variables that a node is a total over."""
+        if self.listed:
+            return () if self.is_leaf[place] else self.names
+        return self.names[len(self.paths[place]) :]
+
+    @cached_property
+    def texts(self) -> list[tuple[str, ...]]:
+        """Every node as text, one for each variable; a total is called so."""
+        found = []
+        for place in range(len(self.paths)):
+            had = self.named(place)
+            found.append(tuple(self._text(name, had) for name in self.names))
+        return found
+
+    def _text(self, name: str, had: Mapping[str, Any]) -> str:
+        levels = self._words[name]
+        if name not in had:
+            return "(Total)" if "Total" in levels else "Total"
+        text = cell_label(had[name])
+        return f"({text})" if had[name] is None and text in levels else text
+
+    @cached_property
+    def _words(self) -> dict[str, set[Any]]:
+        pairs = [pair for place in range(len(self.paths)) for pair in self.named(place).items()]
+        return {name: {value for key, value in pairs if key == name} for name in self.names}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class CrossTable:
     """A table and its margins; cells are numbered in the order of `shape`, totals last.
 
-    `levels` are the categories of each variable; missing is None and the last. `values` are
-    records, the people they stand for, or amounts; `counts` the records that contribute to each
-    cell, and `largest` the largest contributions, from the largest on (0 where there are none).
-    `least` is the least that a cell with a record in it can hold: 1 of a count, the smallest weight
-    of a weighted one, 0 of an amount. Whoever sees that a cell is not empty knows it. `keys` are
-    the sums of the record keys of each cell, if the records have any.
+    `values` are records, the people they stand for, or amounts; `counts` the records that
+    contribute to each cell, and `largest` the largest contributions, from the largest on (0 where
+    there are none). `least` is the least that a cell with a record in it can hold: 1 of a count,
+    the smallest weight of a weighted one, 0 of an amount. Whoever sees that a cell is not empty
+    knows it. `keys` are the sums of the record keys of each cell, if the records have any, and
+    `marks` those of random marks: cells with equal marks have the same records. `leaves` are the
+    places of each record.
     """
 
     rows: tuple[str, ...]
     cols: tuple[str, ...]
-    levels: tuple[tuple[Any, ...], ...]
+    axes: tuple[Axis, ...]
     values: Floats
     counts: Ints
     largest: Floats
@@ -38,6 +145,8 @@ class CrossTable:
     weight: str | None = None
     least: float = 0.0
     keys: Ints | None = None
+    marks: Ints | None = None
+    leaves: tuple[Ints, ...] = ()
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -45,9 +154,24 @@ class CrossTable:
         return self.rows + self.cols
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """The variables in the order of the axes."""
+        return tuple(name for axis in self.axes for name in axis.names)
+
+    @property
+    def levels(self) -> tuple[tuple[Any, ...], ...]:
+        """The categories of each axis."""
+        return tuple(axis.levels for axis in self.axes)
+
+    @property
     def shape(self) -> tuple[int, ...]:
-        """The number of categories of each variable, and one more for its total."""
-        return tuple(len(one) + 1 for one in self.levels)
+        """The number of nodes of each axis: of a plain variable its categories and the total."""
+        return tuple(len(axis.paths) for axis in self.axes)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no variable has subtotals."""
+        return all(len(axis.families) <= 1 for axis in self.axes)
 
     @property
     def is_count(self) -> bool:
@@ -56,21 +180,47 @@ class CrossTable:
 
     @cached_property
     def places(self) -> Ints:
-        """One row a cell: the place of its category on each variable; the last is the total."""
+        """One row a cell: the place of its node on each axis; the last is the total."""
         return np.stack(np.unravel_index(np.arange(len(self.values)), self.shape), axis=1)
 
     @cached_property
     def margin(self) -> Flags:
         """Which cells are totals over some variable."""
-        return np.asarray((self.places == np.array(self.shape) - 1).any(axis=1))
+        leaves = [axis.is_leaf[place] for axis, place in zip(self.axes, self.places.T, strict=True)]
+        return ~np.logical_and.reduce(leaves)
 
-    def label(self, variable: int, place: int) -> str:
-        """Write a category; the place after the last one is the total."""
-        levels = self.levels[variable]
-        if place < len(levels):
-            found = cell_label(levels[place])
-            return f"({found})" if levels[place] is None and found in levels else found
-        return "(Total)" if "Total" in levels else "Total"
+    @cached_property
+    def sums(self) -> list[Ints]:
+        """The cells of each sum, its total last."""
+        return addends(self.shape, [axis.families for axis in self.axes])
+
+    @cached_property
+    def leasts(self) -> Floats:
+        """The least that each cell can hold, as whoever sees which cells are empty knows."""
+        return self.add_up(np.where(self.counts > 0, self.least, 0.0))
+
+    def labels(self, cell: int) -> list[str]:
+        """Write the categories of a cell, one for each variable."""
+        places = zip(self.axes, self.places[cell], strict=True)
+        return [text for axis, place in places for text in axis.texts[place]]
+
+    def add_up(self, values: Floats) -> Floats:
+        """Return values with each margin the sum of its inner cells."""
+        grid = np.where(self.margin, 0.0, values).reshape(self.shape)
+        for place, axis in enumerate(self.axes):
+            axis.sums(grid, place)
+        return np.asarray(grid.ravel())
+
+
+def addends(shape: tuple[int, ...], families: Sequence[list[Ints]] | None = None) -> list[Ints]:
+    """Return the cells of each sum, its total last: of a plain table, or of one with families."""
+    cells = np.arange(prod(shape), dtype=np.int64).reshape(shape)
+    found: list[Ints] = []
+    for axis, size in enumerate(shape):
+        along = np.moveaxis(cells, axis, -1).reshape(-1, size)
+        for family in [np.arange(size)] if families is None else families[axis]:
+            found += list(along[:, family])
+    return found
 
 
 def cross(
@@ -78,6 +228,7 @@ def cross(
     *,
     rows: tuple[str, ...],
     cols: tuple[str, ...] = (),
+    axes: Sequence[tuple[Axis, Ints]] | None = None,
     contributions: Floats | None = None,
     weights: Floats | None = None,
     magnitude: str | None = None,
@@ -87,47 +238,64 @@ def cross(
 ) -> CrossTable:
     """Cross records by rows and columns, and add all margins.
 
-    A record contributes its amount times its weight; where that is missing, or the weight 0, to no
-    cell. `deepest` says how many of the largest contributions to keep for each cell. `keys` are
-    record keys to be added up in each cell.
+    `axes` are trees with the leaf of each record; by default every variable has its own. A record
+    contributes its amount times its weight; where that is missing, or the weight 0, to no cell.
+    `deepest` says how many of the largest contributions to keep for each cell. `keys` are record
+    keys to be added up in each cell.
     """
-    codes = [data.codes(name) for name in (*rows, *cols)]
-    shape = tuple(one.size + 1 for one in codes)
+    axes = [plain_axis(data, name) for name in (*rows, *cols)] if axes is None else axes
     amounts = np.ones(data.records) if contributions is None else contributions
     parts = amounts if weights is None else amounts * weights
     counted = ~np.isnan(parts) & (True if weights is None else weights > 0)
-    places = [one.values[counted].astype(np.int64) for one in codes]
-    own = None if keys is None else keys[counted]
-    values, counts, largest, sums = _filled(places, shape, parts[counted], deepest, own)
-    levels = tuple((*one.levels.to_list(), *([None] if one.has_missing else [])) for one in codes)
+    marks = np.random.default_rng(1).integers(0, 1 << 62, data.records, dtype=np.int64)
+    filled = _filled(
+        [list(axis.ancestors(leaves[counted])) for axis, leaves in axes],
+        tuple(len(axis.paths) for axis, _ in axes),
+        parts[counted],
+        deepest,
+        [marks[counted], *([] if keys is None else [keys[counted]])],
+    )
+    values, counts, largest, (told, *own) = filled
     least = float(parts[counted].min()) if contributions is None and counted.any() else 0.0
-    return CrossTable(rows, cols, levels, values, counts, largest, magnitude, weight, least, sums)
+    return CrossTable(
+        rows, cols, tuple(axis for axis, _ in axes), values, counts, largest, magnitude, weight,
+        least, own[0] if own else None, told, tuple(leaves for _, leaves in axes),
+    )  # fmt: skip
+
+
+def plain_axis(data: Microdata, name: str) -> tuple[Axis, Ints]:
+    """Return the categories of a variable, missing the last, and that of each record."""
+    codes = data.codes(name)
+    levels = (*codes.levels.to_list(), *([None] if codes.has_missing else []))
+    return Axis.of((name,), [(level,) for level in levels]), codes.values.astype(np.int64)
 
 
 def _filled(
-    places: list[Ints], shape: tuple[int, ...], parts: Floats, deepest: int, keys: Ints | None
-) -> tuple[Floats, Ints, Floats, Ints | None]:
+    above: list[list[Ints]],
+    shape: tuple[int, ...],
+    parts: Floats,
+    deepest: int,
+    keys: list[Ints],
+) -> tuple[Floats, Ints, Floats, list[Ints]]:
     """Count, add up and rank contributions in every cell of every margin; and add up keys."""
     size = prod(shape)
     values, counts = np.zeros(size), np.zeros(size, dtype=np.int64)
-    sums = None if keys is None else np.zeros(size, dtype=np.int64)
+    sums = [np.zeros(size, dtype=np.int64) for _ in keys]
     largest = np.zeros((size, deepest))
     by_size = np.argsort(-parts, kind="stable")
-    for totals in itertools.product((False, True), repeat=len(shape)):
-        where = [
-            np.full(len(parts), width - 1) if total else place
-            for place, width, total in zip(places, shape, totals, strict=True)
-        ]
-        cells = np.ravel_multi_index(where, shape)
-        values += np.bincount(cells, parts, size)
+    for where in itertools.product(*above):
+        there = np.logical_and.reduce([place >= 0 for place in where])
+        held = by_size[there[by_size]]
+        cells = np.ravel_multi_index([place[held] for place in where], shape)
+        values += np.bincount(cells, parts[held], size)
         counts += np.bincount(cells, minlength=size)
-        if keys is not None and sums is not None:
-            np.add.at(sums, cells, keys)
+        for total, key in zip(sums, keys, strict=True):
+            np.add.at(total, cells, key[held])
         # By cell, in each from the largest on.
-        order = by_size[np.argsort(cells[by_size], kind="stable")]
+        order = np.argsort(cells, kind="stable")
         rank = np.arange(len(cells)) - np.searchsorted(cells[order], cells[order])
         first = rank < deepest
-        largest[cells[order][first], rank[first]] = parts[order][first]
+        largest[cells[order][first], rank[first]] = parts[held[order]][first]
     return values, counts, largest, sums
 
 
@@ -188,11 +356,13 @@ def find_unsafe(
       :math:`\frac{p}{100} x_1 - (T - x_1 - x_2)`.
 
     Nothing can be below 0, and what is seen not to be empty not below the least that one record
-    has, so that no more than what is above that is asked for below a value.
+    has in each of its inner cells, so that no more than what is above that is asked for below a
+    value.
 
     Examples
     --------
-    >>> table = CrossTable(("area",), (), ((1, 2),), np.array([100.0, 50.0, 150.0]),
+    >>> axis = Axis.of(("area",), [(1,), (2,)])
+    >>> table = CrossTable(("area",), (), (axis,), np.array([100.0, 50.0, 150.0]),
     ...     np.array([3, 9, 12]), np.array([[90.0, 6.0], [10.0, 8.0], [90.0, 10.0]]))
     >>> unsafe = find_unsafe(table, SensitivityRules(p_percent=10))
     >>> unsafe.cells.tolist(), unsafe.upper.tolist()
@@ -214,7 +384,7 @@ def find_unsafe(
         upper, lower = np.maximum(upper, needed), np.maximum(lower, needed)
     unsafe = np.logical_or.reduce(list(by_rule.values()))
     width = np.where(unsafe, table.values * rules.sliding_percent / 100, 0.0)
-    least = 0.0 if hidden_zeros else table.least
+    least = 0.0 if hidden_zeros else table.leasts
     return Unsafe(by_rule, np.clip(table.values - least, 0.0, lower), upper, width)
 
 

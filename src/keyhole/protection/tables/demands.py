@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.protection.tables.attackers import Attacker, Network, Programs, relations
+from keyhole.protection.tables.attackers import Attacker, Network, Programs
+from keyhole.protection.tables.linked import relations
 
 # Levels are met within this part of them; programs are solved no more exactly.
 TOLERANCE = 1e-6
@@ -36,7 +38,8 @@ class Shortfall(NamedTuple):
 class SuppressionProblem:
     """A table whose cells are to be suppressed.
 
-    `shape` is the number of categories of each variable with its total; `up` and `down` how far
+    `sums` are the cells of each sum, its total last; `network` is the shape of a plain table of two
+    variables. `up` and `down` are how far
     each cell may be from its value, as far as an outsider knows without the table; `cost` what
     suppressing it costs. The `unsafe` cells must be suppressed, those `allowed` may be (the unsafe
     ones included). `lower`, `upper` and `sliding` are the levels of protection that unsafe cells
@@ -44,7 +47,7 @@ class SuppressionProblem:
     knows. `whole` says whether an outsider knows that cells are whole numbers.
     """
 
-    shape: tuple[int, ...]
+    sums: Sequence[Ints]
     up: Floats
     down: Floats
     cost: Floats
@@ -55,6 +58,7 @@ class SuppressionProblem:
     sliding: Floats
     knowers: tuple[frozenset[int], ...] = ()
     whole: bool = False
+    network: tuple[int, int] | None = None
 
     def demands(self) -> list[Demand]:
         """Return the demands of all unsafe cells; a level of 0 asks for nothing."""
@@ -74,7 +78,7 @@ class Witnesses:
     A table differs from the true one in some cells. It stays possible under any pattern that
     suppresses these, so what was found for one pattern serves many. The `attacker` works by linear
     programs, or faster; `whole` reckons with whole numbers, where that could tell more: the bounds
-    of a one-way or two-way table of counts are whole numbers by themselves.
+    of a plain two-way table of counts are whole numbers by themselves.
     """
 
     problem: SuppressionProblem
@@ -86,10 +90,9 @@ class Witnesses:
     owners: dict[int, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        shape, sums = self.problem.shape, relations(self.problem.shape)
-        two_way = len(shape) == 2
-        self.attacker = Network.of((shape[0], shape[1])) if two_way else Programs(sums)
-        needed = self.problem.whole and len(shape) > 2
+        sums, shape = relations(self.problem.sums, len(self.problem.up)), self.problem.network
+        self.attacker = Programs(sums) if shape is None else Network.of(shape)
+        needed = self.problem.whole and shape is None
         self.whole = Programs(sums, whole=True) if needed else None
         self.demands = self.problem.demands()
         for number, known in enumerate(self.problem.knowers):
@@ -100,17 +103,17 @@ class Witnesses:
         """Return the demands that a pattern of suppressed cells does not meet, also of knowers."""
         found: list[Shortfall] = []
         for demand in self.demands:
-            if self._doubtful(demand, open_) is None:
+            if self.doubtful(demand, open_) is None:
                 found += self._lack(demand, -1, open_)
             # Where it is met against anybody, those who know some cells are asked.
-            for knower in sorted(self._doubtful(demand, open_) or ()):
-                if knower in (self._doubtful(demand, open_) or ()):
+            for knower in sorted(self.doubtful(demand, open_) or ()):
+                if knower in (self.doubtful(demand, open_) or ()):
                     found += self._lack(demand, knower, open_)
             if first and found:
                 break
         return found
 
-    def _doubtful(self, demand: Demand, open_: Flags) -> set[int] | None:
+    def doubtful(self, demand: Demand, open_: Flags) -> set[int] | None:
         """Return who might know too much: those whose cells change in every table known.
 
         None if no possible table is known yet.
@@ -163,21 +166,22 @@ class Witnesses:
             up[known] = down[known] = 0.0
         return up, down
 
-    def remember(self, demand: Demand, moves: list[Floats]) -> None:
+    def remember(self, demand: Demand | None, moves: list[Floats]) -> None:
         """Keep the cells in which a possible table differs, for every demand that it proves."""
         changed = np.flatnonzero(np.any([move != 0 for move in moves], axis=0))
-        self._keep((demand.cell, demand.side), changed)
-        if len(moves) > 1:
-            return
-        move, problem = moves[0], self.problem
-        for side, level in ((1, problem.upper), (-1, problem.lower)):
-            proven = problem.unsafe & (level > 0) & (side * move >= level * (1 - TOLERANCE / 2))
-            for cell in np.flatnonzero(proven).tolist():
-                if (cell, side) != (demand.cell, demand.side):
-                    self._keep((cell, side), changed)
+        proven = set() if demand is None else {(demand.cell, demand.side)}
+        if len(moves) == 1:
+            move, problem = moves[0], self.problem
+            sides = ((1, problem.upper, move), (-1, problem.lower, -move))
+            for side, level, moved in (*sides, (0, problem.sliding, np.abs(move))):
+                enough = problem.unsafe & (level > 0) & (moved >= level * (1 - TOLERANCE / 2))
+                proven |= {(cell, side) for cell in np.flatnonzero(enough).tolist()}
+        for key in proven:
+            self.keep(key, changed)
 
-    def _keep(self, key: tuple[int, int], changed: Ints) -> None:
-        kept = self.cells.setdefault(key, [])
+    def keep(self, key: tuple[int, int], changed: Ints) -> None:
+        """Keep the cells in which a table differs that proves a demand, by its cell and side."""
         touched = frozenset(one for cell in changed.tolist() for one in self.owners.get(cell, ()))
+        kept = self.cells.setdefault(key, [])
         kept.insert(0, (changed, touched))
         del kept[KEPT:]

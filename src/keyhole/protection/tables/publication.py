@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import polars as pl
 
-from keyhole.core.kinds import Columns
+from keyhole.core.kinds import Columns, File
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import EngineInMemory, Names, Seed
+from keyhole.data import Microdata
 from keyhole.engines.opening import open_for
 from keyhole.errors import ColumnError, OptionError, RunError
-from keyhole.kernels.arrays import Floats
+from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.asked import (
     NOISE,
     DominanceOption,
     NoisePercent,
+    Tables,
     table_data_problems,
     table_problems,  # noqa: F401
 )
-from keyhole.protection.tables.attackers import intervals, relations
+from keyhole.protection.tables.attackers import Programs, Wanted, intervals, prove
 from keyhole.protection.tables.cell_keys import KEYS, PerturbationTable, record_keys
 from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe, cross, find_unsafe
 from keyhole.protection.tables.demands import SuppressionProblem
+from keyhole.protection.tables.hierarchies import axes_of, find_chains, read_code_list, spelled
+from keyhole.protection.tables.linked import Linked
+from keyhole.protection.tables.register import published_values, read_register
 from keyhole.protection.tables.result import ProtectedTable, TableAudit
 from keyhole.protection.tables.rounding import round_at_random, round_nearest
 from keyhole.protection.tables.suppression import Pattern, find_pattern
@@ -37,96 +45,130 @@ BASE = 5
 FEW = 10
 
 
-def _require_total(made: CrossTable, unsafe: Unsafe, question: Question) -> None:
-    """Refuse a table that is unsafe as a whole."""
-    if int(made.counts[-1]) < question.threshold:
-        raise OptionError(
-            Problem(
-                "{threshold} must be at most the number of records that contribute to the table: "
-                "there is nothing in it that could be shown."
-            )
-        )
-    if question.total_known and unsafe.cells[-1]:
-        raise OptionError(
-            Problem(
-                "{total_known} must be false, because the grand total is itself unsafe by the "
-                "rules. If outsiders do not know it, say so, and it is suppressed too; or group "
-                "what is tabulated."
-            )
-        )
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """Tables that are protected together, and what makes their cells unsafe.
+
+    Those from `new` on were published before: cells that they show are `fixed`, and those that they
+    do not show are `forced` to stay so.
+    """
+
+    linked: Linked
+    unsafe: tuple[Unsafe, ...]
+    rules: tuple[SensitivityRules, ...]
+    new: int
+    fixed: Flags
+    forced: Flags
+
+    @property
+    def made(self) -> CrossTable:
+        """The first table."""
+        return self.linked.tables[0]
+
+    @property
+    def unsafe_cells(self) -> Flags:
+        """The joint cells that are unsafe and not published yet."""
+        return np.asarray(self.linked.joined(one.cells for one in self.unsafe)) & ~self.fixed
 
 
+def _require_totals(tables: _Tables, question: Question) -> None:
+    """Refuse tables that are unsafe as a whole."""
+    pairs = zip(tables.linked.tables, tables.unsafe, strict=True)
+    for made, unsafe in list(pairs)[: tables.new]:
+        if int(made.counts[-1]) < question.threshold:
+            raise OptionError(
+                Problem(
+                    "{threshold} must be at most the number of records that contribute to the "
+                    "table: there is nothing in it that could be shown."
+                )
+            )
+        if question.total_known and unsafe.cells[-1]:
+            raise OptionError(
+                Problem(
+                    "{total_known} must be false, because the grand total is itself unsafe by the "
+                    "rules. If outsiders do not know it, say so, and it is suppressed too; or "
+                    "group what is tabulated."
+                )
+            )
+
+
+# What is shown, the room of an outsider, the pattern, and what is to be said of it.
 _Made = tuple[Floats, Floats, Floats, Pattern | None, tuple[str, ...]]
 
 
-def suppressed(made: CrossTable, unsafe: Unsafe, question: Question) -> _Made:
+def suppressed(tables: _Tables, question: Question) -> _Made:
     """Return what is shown, the room of an outsider, and the pattern; or all as it is."""
-    nothing = np.zeros(len(made.values))
+    linked = tables.linked
+    nothing = np.zeros(linked.size)
     if question.protect == "none":
-        return made.values, nothing, nothing, None, ()
-    problem = _problem(made, unsafe, question)
-    pattern = find_pattern(problem, seconds=question.seconds)
+        return linked.values, nothing, nothing, None, ()
+    problem = _problem(tables, question)
+    pattern = find_pattern(problem, seconds=question.seconds, linked=linked)
     if pattern.impossible:
-        known = " Say that the grand total is not known, or" if question.total_known else ""
-        zeros = "" if question.hidden_zeros else " let empty cells be hidden ({hidden_zeros}), or"
-        raise OptionError(
-            Problem(
-                "no pattern of suppressed cells keeps every unsafe cell as uncertain as asked."
-                f"{known}{zeros} group categories, or round."
-            )
+        raise ImpossibleError(
+            "no pattern of suppressed cells keeps every unsafe cell as uncertain as asked."
         )
-    shown = np.where(pattern.suppressed, np.nan, made.values)
+    shown = np.where(pattern.suppressed, np.nan, linked.values)
     up, down = (np.where(pattern.suppressed, room, 0.0) for room in (problem.up, problem.down))
     return shown, up, down, pattern, ()
 
 
-def _problem(made: CrossTable, unsafe: Unsafe, question: Question) -> SuppressionProblem:
-    allowed = np.ones(len(made.values), dtype=bool) if question.hidden_zeros else made.counts > 0
+class ImpossibleError(OptionError):
+    """Nothing protects a table as asked."""
+
+
+def _problem(tables: _Tables, question: Question) -> SuppressionProblem:
+    linked, unsafe = tables.linked, tables.unsafe_cells
+    allowed = np.ones(linked.size, dtype=bool) if question.hidden_zeros else linked.counts > 0
     if question.total_known:
-        allowed[-1] = False
+        allowed[[place[-1] for place in linked.places]] = False
     # Where empty cells are shown, one that is not shown has a record in it.
-    least = 0.0 if question.hidden_zeros else made.least
-    down = np.maximum(made.values - least, 0.0)
+    least = 0.0 if question.hidden_zeros else max(made.least for made in linked.tables)
+    levels = [
+        np.where(unsafe, linked.joined(getattr(one, name) for one in tables.unsafe), 0.0)
+        for name in ("lower", "upper", "sliding")
+    ]
+    must = unsafe | tables.forced
     return SuppressionProblem(
-        made.shape, np.full(len(made.values), np.inf), down, _costs(made, question.cost),
-        unsafe.cells, allowed | unsafe.cells, unsafe.lower, unsafe.upper, unsafe.sliding,
-        _alone(made, unsafe) if question.singletons and made.magnitude else (), question.whole,
+        linked.sums, np.full(linked.size, np.inf), np.maximum(linked.values - least, 0.0),
+        _costs(linked, question.cost), must, (allowed | must) & ~tables.fixed, *levels,
+        _alone(linked, unsafe) if question.singletons and tables.made.magnitude else (),
+        question.whole, linked.network,
     )  # fmt: skip
 
 
-def _costs(made: CrossTable, cost: str) -> Floats:
-    costs = {"value": made.values, "records": made.counts, "cells": np.ones(len(made.values))}
+def _costs(linked: Linked, cost: str) -> Floats:
+    costs = {"value": linked.values, "records": linked.counts, "cells": np.ones(linked.size)}
     found = costs[cost].astype(np.float64)
     # What is empty is not free: then it would be suppressed for nothing.
     positive = found[found > 0]
     return np.where(found > 0, found, positive.min() if len(positive) else 1.0)
 
 
-def _alone(made: CrossTable, unsafe: Unsafe) -> tuple[frozenset[int], ...]:
+def _alone(linked: Linked, unsafe: Flags) -> tuple[frozenset[int], ...]:
     """Return for each record that is alone in an unsafe cell all the cells it is alone in."""
-    single = unsafe.cells & (made.counts == 1)
-    last = np.array(made.shape) - 1
-    found = []
-    for cell in np.flatnonzero(single & ~made.margin):
-        place = made.places[cell]
-        above = ((made.places == place) | (made.places == last)).all(axis=1)
-        found.append(frozenset(np.flatnonzero(above & single).tolist()))
-    return tuple(found)
+    owned: dict[int, list[int]] = {}
+    for cell in np.flatnonzero(unsafe & (linked.counts == 1)).tolist():
+        owned.setdefault(int(linked.marks[cell]), []).append(cell)
+    return tuple(frozenset(cells) for cells in owned.values())
 
 
-def rounded(made: CrossTable, question: Question) -> _Made:
-    """Return the rounded table and the room that rounding leaves to an outsider."""
+def rounded(tables: _Tables, question: Question) -> _Made:
+    """Return the rounded tables and the room that rounding leaves to an outsider."""
+    linked, made = tables.linked, tables.made
     if question.rounding == "random":
         found = round_at_random(
             made.values, made.shape, question.base, np.random.default_rng(question.seed)
         )
     else:
-        found = round_nearest(made.values, made.shape, question.base, seconds=question.seconds)
+        found = round_nearest(
+            linked.values, made.shape, question.base, seconds=question.seconds, sums=linked.sums
+        )
     width = question.base * (1 + found.beyond)
     # A value is less than this from the rounded one; a whole one by 1 less at least.
     reach = width - 1 if made.is_count and float(width).is_integer() else width
-    up = np.maximum(found.values + reach - made.values, 0.0)
-    down = np.maximum(np.minimum(made.values - found.values + reach, made.values), 0.0)
+    up = np.maximum(found.values + reach - linked.values, 0.0)
+    down = np.maximum(np.minimum(linked.values - found.values + reach, linked.values), 0.0)
     more = (f"some cells are up to {width:g} off: nearer multiples do not add up",)
     return found.values, up, down, None, more if found.beyond else ()
 
@@ -153,17 +195,8 @@ def perturbed(made: CrossTable, question: Question) -> _Made:
         spread = f"of up to {100 * most:g}% of the largest contribution"
     notes = [f"Every cell has random noise of mean 0, {spread}; the same cell always the same"]
     if question.add_up:
-        grid = np.where(made.margin, 0.0, values).reshape(made.shape)
-        for axis in range(grid.ndim):
-            parts = np.moveaxis(grid, axis, 0)
-            parts[-1] = parts[:-1].sum(axis=0)
-        values = grid.ravel()
         # A sum is off by as much as its cells are together.
-        ends = np.where(made.margin, 0.0, reach).reshape(made.shape)
-        for axis in range(ends.ndim):
-            parts = np.moveaxis(ends, axis, 0)
-            parts[-1] = parts[:-1].sum(axis=0)
-        reach = ends.ravel()
+        values, reach = made.add_up(values), made.add_up(reach)
         notes = [f"Every cell but totals has random noise of mean 0, {spread}; totals are sums"]
     else:
         notes.append("Totals have noise of their own: rows and columns do not add up")
@@ -173,6 +206,9 @@ def perturbed(made: CrossTable, question: Question) -> _Made:
         f"Two tables that differ by one person show the true difference with probability "
         f"{by_count.differences_shown:.2f}, any other as likely as its noise"
     )
+    if question.add_up:
+        further = np.sqrt(np.mean(((values - made.values)[made.margin]) ** 2))
+        notes.append(f"Totals are off by {further:.3g} on average (root mean square)")
     return values, up, down, None, (*notes, inside)
 
 
@@ -181,13 +217,37 @@ def table(
     data: Any,
     *,
     rows: Annotated[
-        Names,
+        Names | None,
         Option(
             "The variables of the rows; missing is a category of its own.", kind=Columns("variable")
         ),
-    ],
+    ] = None,
     cols: Annotated[
         Names | None, Option("The variables of the columns.", kind=Columns("variable", least=0))
+    ] = None,
+    tables: Tables = (),
+    nested: Annotated[
+        Names | None,
+        Option(
+            "Variables whose categories lie within one another, the coarsest first, such as "
+            "`state,county`; detected by default where no category is in two others.",
+            kind=Columns("variable", least=0),
+        ),
+    ] = None,
+    hierarchy: Annotated[
+        str | None,
+        Option(
+            "A code list of the row variable: a file with the columns parent and child.",
+            kind=File(),
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        Option(
+            "A register of tables already published, written by `--register`; this one is "
+            "protected against them.",
+            kind=File(),
+        ),
     ] = None,
     magnitude: Annotated[
         str | None,
@@ -233,7 +293,8 @@ def table(
         Literal["suppress", "round", "cell-key", "none"],
         Option(
             "`suppress` unsafe cells, `round` all cells, add noise by `cell-key`, the same to the "
-            "same cell in every table, or `none`."
+            "same cell in every table, or `none`.",
+            also="--method",
         ),
     ] = "suppress",
     cost: Annotated[
@@ -329,78 +390,216 @@ def table(
     """
     question = bind(table, locals())
     opened: Any = open_for(question, data, needs_memory_for="a table")
-    down, across = question.rows, question.cols or ()
-    problems = table_data_problems(opened, question)
+    question = question.replace(base=question.base or BASE)
+    asked = [(question.rows, question.cols or ()), *question.tables]
+    asked = [one for one in asked if one[0]]
+    codes = {} if question.hierarchy is None else read_code_list(question.hierarchy)
+    listed = {asked[0][0][0]: spelled(opened, asked[0][0][0], codes)} if codes else {}
+    problems = table_data_problems(opened, question, listed)
     if problems:
         raise ColumnError(problems)
-    rules = SensitivityRules(
-        question.threshold, question.dominance, question.p_percent, question.range_percent,
-        question.sliding_percent,
-    )  # fmt: skip
-    made = cross(
-        opened, rows=down, cols=across,
-        contributions=None if magnitude is None else numbers(opened, magnitude),
-        weights=None if weight is None else opened.weights(weight),
-        magnitude=magnitude, weight=weight, deepest=rules.deepest,
-        keys=None if protect != "cell-key" else record_keys(opened, question.seed, record_id),
-    )  # fmt: skip
-    unsafe = find_unsafe(made, rules, hidden_zeros=hidden_zeros or protect in ALL_CELLS)
-    if protect == "suppress":
-        _require_total(made, unsafe, question)
-    question = question.replace(base=question.base or BASE, whole=whole and made.is_count)
+    entries = [
+        {
+            "rows": list(down), "cols": list(across), "magnitude": magnitude, "weight": weight,
+            "chains": [*find_chains(opened, down, nested or ()),
+                       *find_chains(opened, across, nested or ())],
+            "codes": {n: listed[n] for n in down if n in listed}, "rules": rules_of(question),
+        }
+        for down, across in asked
+    ]  # fmt: skip
+    earlier = [] if against is None else read_register(against)
+    tables_ = _gathered(opened, question, entries, earlier)
+    question = question.replace(whole=whole and tables_.made.is_count)
     missing = 0 if magnitude is None else opened.column(magnitude).null_count()
     how_many = f"{missing:,} records have" if missing >= FEW else "A few records have"
     notes = (f"{how_many} no value of {magnitude!r} and are left out",) if missing else ()
-    return _published(made, unsafe, rules, question, notes)
+    try:
+        made = _published(tables_, question, notes)
+    except ImpossibleError as error:
+        helped = _remedies(opened, question, entries, earlier)
+        said = f"{error.problems[0]} {helped or 'Nothing that was tried helps: group categories.'}"
+        raise OptionError(Problem(said)) from None
+    made = [
+        replace(one, entry={**entry, "cells": one.cells})
+        for one, entry in zip(made, entries, strict=True)
+    ]
+    return replace(made[0], others=tuple(made[1:]), earlier=earlier)
 
 
-def _published(
-    made: CrossTable,
-    unsafe: Unsafe,
-    rules: SensitivityRules,
+def rules_of(question: Question) -> dict[str, Any]:
+    """Return the sensitivity rules as they are kept in a register."""
+    return {one.name: question.values[one.name] for one in fields(SensitivityRules)}
+
+
+def _gathered(
+    data: Microdata,
     question: Question,
-    notes: tuple[str, ...],
-) -> ProtectedTable:
-    """Protect a table and audit it."""
-    if question.protect == "round":
-        shown, up, down, pattern, more = rounded(made, question)
-    elif question.protect == "cell-key":
-        shown, up, down, pattern, more = perturbed(made, question)
+    entries: Sequence[Mapping[str, Any]],
+    earlier: Sequence[Mapping[str, Any]],
+) -> _Tables:
+    """Make the tables that are asked for and those published before, and link them."""
+    keys = None
+    if question.protect == "cell-key":
+        keys = record_keys(data, question.seed, question.record_id)
+    tables, unsafe, rules = [], [], []
+    for entry in (*entries, *earlier):
+        magnitude, weight = entry["magnitude"], entry["weight"]
+        rule = SensitivityRules(**entry["rules"])
+        made = cross(
+            data, rows=tuple(entry["rows"]), cols=tuple(entry["cols"]),
+            axes=axes_of(data, [tuple(one) for one in entry["chains"]], entry["codes"]),
+            contributions=None if magnitude is None else numbers(data, magnitude),
+            weights=None if weight is None else data.weights(weight),
+            magnitude=magnitude, weight=weight, deepest=rule.deepest, keys=keys,
+        )  # fmt: skip
+        hidden = question.hidden_zeros or question.protect in ALL_CELLS
+        tables.append(made)
+        unsafe.append(find_unsafe(made, rule, hidden_zeros=hidden))
+        rules.append(rule)
+    linked = Linked.of(tables)
+    fixed, forced = np.zeros((2, linked.size), dtype=bool)
+    for number, entry in enumerate(earlier):
+        place, made = linked.places[len(entries) + number], tables[len(entries) + number]
+        shown = published_values(entry, made, number + 1)
+        fixed[place[~np.isnan(shown)]] = True
+        forced[place[np.isnan(shown)]] = True
+    found = _Tables(linked, tuple(unsafe), tuple(rules), len(entries), fixed, forced & ~fixed)
+    if question.protect == "suppress":
+        _require_totals(found, question)
+    return found
+
+
+def _remedies(
+    data: Microdata,
+    question: Question,
+    entries: Sequence[Mapping[str, Any]],
+    earlier: Sequence[Mapping[str, Any]],
+) -> str:
+    """Return the changes that were tried and make a table possible, in words."""
+    hasty = question.replace(seconds=5.0)
+    tries: list[tuple[str, Question, Microdata]] = []
+    for name in (*(question.rows or ()), *(question.cols or ())):
+        sizes = np.bincount(data.codes(name).values)
+        for least in (3, 5, 10, 20, 50):
+            if 1 < (sizes < least).sum() < len(sizes) - 1:
+                pooled = data.replace(frame=data.frame.with_columns(_pooled(data, name, least)))
+                tries.append((f"pool categories of {name!r} with fewer than {least} records "
+                              f"(--derive NAME=pool({name},{least}))", hasty, pooled))  # fmt: skip
+                break
+    if question.total_known:
+        tries.append(("set {total_known} to false, if outsiders do not know the grand total",
+                      hasty.replace(total_known=False), data))  # fmt: skip
+    if not question.hidden_zeros:
+        tries.append(("set {hidden_zeros}, if nobody knows which cells are empty",
+                      hasty.replace(hidden_zeros=True), data))  # fmt: skip
+    if not earlier:
+        tries.append((f"round to {BASE} ({{protect}} 'round')",
+                      hasty.replace(protect="round", rounding="nearest"), data))  # fmt: skip
+    helped = []
+    for words, changed, file in tries:
+        try:
+            tables = _gathered(file, changed, entries, earlier)
+            _published(tables, changed.replace(whole=changed.whole and tables.made.is_count), ())
+            helped.append(words)
+        except (OptionError, RunError):
+            continue
+    if not helped:
+        return ""
+    return f"Tried, and each of these helps: {'; '.join(helped)}."
+
+
+def _pooled(data: Microdata, name: str, least: int) -> pl.Series:
+    column = data.column(name).cast(pl.String)
+    few = column.to_frame(name).group_by(name).len().filter(pl.col("len") < least)[name]
+    return column.to_frame(name).select(
+        pl.when(pl.col(name).is_in(few.implode()))
+        .then(pl.lit("pooled"))
+        .otherwise(name)
+        .alias(name)
+    )[name]
+
+
+def _published(tables: _Tables, question: Question, notes: tuple[str, ...]) -> list[ProtectedTable]:
+    """Protect tables and audit them."""
+    linked = tables.linked
+    if question.protect == "cell-key":
+        each = [perturbed(made, question) for made in linked.tables]
+        shown, up, down = (np.asarray(linked.joined(one[i] for one in each)) for i in range(3))
+        pattern, more = None, each[0][4]
+    elif question.protect == "round":
+        shown, up, down, pattern, more = rounded(tables, question)
     else:
-        shown, up, down, pattern, more = suppressed(made, unsafe, question)
-    audited = unsafe.cells | np.isnan(shown)
+        shown, up, down, pattern, more = suppressed(tables, question)
+    unsafe = tables.unsafe_cells
+    audited = unsafe | np.isnan(shown)
+    large = audited.sum() * linked.size > MOST_AUDITED
     if question.protect == "cell-key":
         *more_published, inside = more
         notes, more = (*notes, *more_published), (inside,)
-        if audited.sum() * len(shown) > MOST_AUDITED:
+        if large:
             audited[:] = False
             more += ("What can be derived from sums was not worked out: the table is too large",)
-    # In one-way and two-way tables of counts the bounds are whole numbers by themselves.
-    low, high = intervals(
-        relations(made.shape), made.values, up, down,
-        whole=question.whole and len(made.shape) > 2,
-        only=audited,
-    )  # fmt: skip
+    if large and question.protect == "suppress" and linked.network is None:
+        low, high = _proven(tables, unsafe, up, down)
+        more += ("Intervals of this large table reach at least as far as told, perhaps further",)
+    else:
+        # In plain one-way and two-way tables of counts the bounds are whole by themselves.
+        plain = len(linked.tables) == 1 and len(tables.made.shape) < 3 and tables.made.is_plain
+        low, high = intervals(
+            linked.matrix, linked.values, up, down, whole=question.whole and not plain,
+            only=audited,
+        )  # fmt: skip
     if question.whole:
         low, high = np.ceil(low - 1e-6) + 0.0, np.floor(high + 1e-6)  # no "-0"
     said = tuple(dict.fromkeys(notes + more))
-    audit = TableAudit(made, rules, unsafe, question.protect, shown, low, high, pattern, said)
-    if question.protect == "suppress" and not audit.safe:
+    base = question.base if question.protect == "round" else None
+    found = []
+    for number in range(tables.new):
+        made, place = linked.tables[number], linked.places[number]
+        values = (one[place] for one in (shown, low, high))
+        audit = TableAudit(
+            made, tables.rules[number], tables.unsafe[number], question.protect, *values, pattern,
+            said,
+        )  # fmt: skip
+        _require_safe(audit, question)
+        found.append(ProtectedTable.of(audit, question.protect, base, notes))
+    return found
+
+
+def _proven(tables: _Tables, unsafe: Flags, up: Floats, down: Floats) -> tuple[Floats, Floats]:
+    """Attack a large table by programs over blocks of it, and over the whole for what is left."""
+    linked = tables.linked
+    wanted = []
+    for name, side in (("upper", 1.0), ("lower", -1.0), ("sliding", 1.0)):
+        levels = linked.joined(getattr(one, name) for one in tables.unsafe)
+        cells = np.flatnonzero(unsafe & (levels > 0))
+        wanted.append((cells, np.full(len(cells), side), levels[cells]))
+    blocks = linked.blocks()
+    wider = [np.unique(np.concatenate(blocks[i : i + 6])) for i in range(0, len(blocks), 6)]
+    below, above = prove(
+        Programs(linked.matrix), Wanted(*map(np.concatenate, zip(*wanted, strict=True))), up, down,
+        [blocks, wider, [np.arange(linked.size)]],
+    )  # fmt: skip
+    return linked.values - below, linked.values + above
+
+
+def _require_safe(audit: TableAudit, question: Question) -> None:
+    """Refuse a table in which an unsafe cell is not as uncertain as asked."""
+    if audit.safe or question.protect == "none":
+        return
+    if question.protect == "suppress":
         raise RunError(
             "the audit found a suppressed cell that is not as uncertain as asked: the solver was "
             "not exact enough. Nothing is given out. Group categories, or round."
         )
-    if question.protect == "round" and not audit.safe:
+    if question.protect == "round":
         raise OptionError(
             f"rounding to {question.base:g} leaves {audit.figures.narrow:,} unsafe cells too "
             f"certain: what was rounded can be worked out. Take a larger base, or suppress."
         )
-    if question.protect == "cell-key" and not audit.safe:
-        raise OptionError(
-            Problem(
-                f"with this noise {audit.figures.narrow:,} unsafe cells can be worked out from the "
-                f"others, by whoever knows the largest {{noise}}. Take a larger one, or suppress."
-            )
+    raise OptionError(
+        Problem(
+            f"with this noise {audit.figures.narrow:,} unsafe cells can be worked out from the "
+            f"others, by whoever knows the largest {{noise}}. Take a larger one, or suppress."
         )
-    base = question.base if question.protect == "round" else None
-    return ProtectedTable.of(audit, question.protect, base, notes)
+    )

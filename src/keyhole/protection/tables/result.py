@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
@@ -12,16 +13,18 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.codec import Figures
-from keyhole.core.marks import HIDDEN, SPREAD, Named, figure
+from keyhole.core.files import write_whole
+from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET, Named, figure
 from keyhole.core.tables import Table
 from keyhole.data import load
 from keyhole.data.writing import save
 from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe
 from keyhole.protection.tables.demands import TOLERANCE
+from keyhole.protection.tables.register import json_stat, save_register, write_excel
 from keyhole.protection.tables.suppression import Pattern
 from keyhole.results import Result
-from keyhole.utility.figures import amount, cell_label, sentences
+from keyhole.utility.figures import amount, sentences
 
 if TYPE_CHECKING:
     import altair
@@ -136,20 +139,15 @@ class TableAudit(Result):
         """
         if self.protect in ("round", "cell-key"):
             return self.shown - self.table.values
-        inner = np.where(self.suppressed | self.table.margin, 0.0, self.table.values)
-        grid = inner.reshape(self.table.shape)
-        for axis in range(grid.ndim):
-            parts = np.moveaxis(grid, axis, 0)
-            parts[-1] = parts[:-1].sum(axis=0)
-        return grid.ravel() - self.table.values
+        return self.table.add_up(np.where(self.suppressed, 0.0, self.table.values)) - (
+            self.table.values
+        )
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a cell: true value, records, what is unsafe, shown, and the interval."""
-        table, places = self.table, self.table.places
-        columns: dict[str, Any] = {
-            name: [table.label(i, int(place)) for place in places[:, i]]
-            for i, name in enumerate(table.variables)
-        }
+        table = self.table
+        labels = zip(*map(table.labels, range(len(table.values))), strict=True)
+        columns: dict[str, Any] = dict(zip(table.named, labels, strict=True))
         columns |= {
             "value": table.values,
             "count": table.counts,
@@ -209,27 +207,25 @@ class TableAudit(Result):
         frame = self.to_frame().with_columns(narrow=pl.Series(self.narrow))
         frame = frame.filter(pl.col("unsafe") | pl.col("suppressed"))
         rows = [
-            [*(row[name] for name in self.table.variables), amount(row["value"]),
+            [*(row[name] for name in self.table.named), amount(row["value"]),
              f"{row['count']:,}", "yes" if row["unsafe"] else "", amount(row["low"]),
              "no end" if np.isinf(row["high"]) else amount(row["high"]),
              "yes" if row["narrow"] else ""]
             for row in frame.head(AUDITED).iter_rows(named=True)
         ]  # fmt: skip
-        columns = [*self.table.variables, "value", "records", "unsafe", "from", "to", "too narrow"]
+        columns = [*self.table.named, "value", "records", "unsafe", "from", "to", "too narrow"]
         return Table("What an outsider can derive", columns, rows, _more(frame.height))
 
     def _margins(self) -> Table:
         off = self.discrepancy
         cells = np.flatnonzero(self.table.margin & (np.abs(off) > 1e-9 * self.table.values))
         rows = [
-            [*(self.table.label(i, int(p)) for i, p in enumerate(self.table.places[cell])),
-             amount(self.table.values[cell]), amount(self.table.values[cell] + off[cell]),
-             amount(off[cell])]
-            for cell in cells[:AUDITED]
-        ]  # fmt: skip
+            [*self.table.labels(cell), *map(amount, (true, true + beside, beside))]
+            for cell, true, beside in zip(cells, self.table.values[cells], off[cells], strict=True)
+        ][:AUDITED]
         named = {"round": "rounded", "cell-key": "with noise"}
         name = named.get(self.protect, "cells shown add up to")
-        columns = [*self.table.variables, "true", name, "discrepancy"]
+        columns = [*self.table.named, "true", name, "discrepancy"]
         return Table("Margins that differ", columns, rows, _more(len(cells)))
 
 
@@ -260,9 +256,10 @@ class ProtectedTable(Result):
     parameters of the rules. `magnitude` is the variable that is added up, and `base` that of
     rounding, if any. `cells` are in the order of the variables, with the total after the last
     category: each has its category of each variable but those that are added up, `total_over`,
-    `value` and `suppressed`. `levels` are the categories of each variable, of which missing is
-    None, and `shown` the values, not a number where a cell is suppressed. `internal` is the audit,
-    with true values: it is not for publication.
+    `value` and `suppressed`. `others` are tables that were protected with this one. `shown` are
+    the values, not a number where a cell is suppressed. `internal` is the audit, with true values:
+    it is not for publication; nor are `entry`, what a register of publications keeps of it, and
+    `earlier`, what the register had before.
     """
 
     rows: tuple[str, ...]
@@ -278,52 +275,64 @@ class ProtectedTable(Result):
         "null where the cell is suppressed.",
     ]
     notes: tuple[str, ...]
+    others: Annotated[
+        tuple[ProtectedTable, ...], WHEN_SET, "Further tables that were protected with this one."
+    ] = ()
     internal: Annotated[TableAudit, HIDDEN] = None  # type: ignore[assignment]
-    levels: Annotated[tuple[tuple[Any, ...], ...], HIDDEN] = ()
     shown: Annotated[Floats, HIDDEN] = None  # type: ignore[assignment]
+    entry: Annotated[Mapping[str, Any], HIDDEN] = None  # type: ignore[assignment]
+    earlier: Annotated[Sequence[Mapping[str, Any]], HIDDEN] = ()
 
     def __post_init__(self) -> None:
-        """Find the categories and the values of a table that is given by its cells."""
-        if self.shown is not None:
-            return
-        cells: Any = self.cells
-        named = ([cell[one] for cell in cells if one in cell] for one in self.variables)
-        levels = tuple(tuple(dict.fromkeys(values)) for values in named)
-        shown = [np.nan if cell["value"] is None else cell["value"] for cell in self.cells]
-        object.__setattr__(self, "levels", levels)
-        object.__setattr__(self, "shown", np.array(shown, dtype=np.float64))
+        """Find the values of a table that is given by its cells."""
+        if self.shown is None:
+            shown = [np.nan if cell["value"] is None else cell["value"] for cell in self.cells]
+            object.__setattr__(self, "shown", np.array(shown, dtype=np.float64))
 
     @classmethod
     def of(
         cls, audit: TableAudit, protect: Any, base: float | None, notes: tuple[str, ...]
     ) -> ProtectedTable:
         """Return what may be published of a table that was audited."""
-        table, shown, levels_of = audit.table, audit.shown, audit.table.levels
+        table, shown = audit.table, audit.shown
+        kept = np.ones(len(shown), dtype=bool)
         if protect in ("round", "cell-key"):
-            levels_of, shown = _without_empty(levels_of, shown)
+            # Nobody has a category that is not there; of one that is there and 0, somebody would
+            # be known to.
+            for axis in range(len(table.shape)):
+                nodes = table.places[:, axis]
+                there = np.bincount(nodes, np.abs(shown), table.shape[axis]) > 0
+                there[-1] = True  # the total
+                kept &= there[nodes]
         whole = table.is_count and (base is None or float(base).is_integer())
         cells: list[Any] = []
-        shape = tuple(len(one) + 1 for one in levels_of)
-        for places, found in zip(np.ndindex(shape), shown, strict=True):
+        for places, found in zip(table.places[kept].tolist(), shown[kept], strict=True):
             value = None if np.isnan(found) else round(found) if whole else float(found)
-            named = list(zip(table.variables, places, levels_of, strict=True))
+            nodes = list(zip(table.axes, places, strict=True))
             cells.append(
                 {
-                    **{name: levels[at] for name, at, levels in named if at < len(levels)},
-                    "total_over": [name for name, at, levels in named if at == len(levels)],
+                    **{n: level for axis, at in nodes for n, level in axis.named(at).items()},
+                    "total_over": [name for axis, at in nodes for name in axis.added_up(at)],
                     "value": value,
                     "suppressed": value is None,
                 }
             )
         return cls(
             table.rows, table.cols, table.magnitude, table.weight, protect, base, tuple(cells),
-            notes, audit, levels_of, shown,
+            notes, (), audit, shown[kept],
         )  # fmt: skip
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The variables of rows and columns."""
         return self.rows + self.cols
+
+    @property
+    def levels(self) -> tuple[tuple[Any, ...], ...]:
+        """The categories of each variable, of which missing is None."""
+        cells: Any = self.cells
+        named = ([cell[one] for cell in cells if one in cell] for one in self.variables)
+        return tuple(tuple(dict.fromkeys(values)) for values in named)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -345,11 +354,8 @@ class ProtectedTable(Result):
 
         A total has ``Total`` for a category, and names under `total_over` what it adds up.
         """
-        cells: Any = self.cells
-        columns: dict[str, Any] = {
-            name: [cell_label(cell[name]) if name in cell else "Total" for cell in cells]
-            for name in self.variables
-        }
+        labels = zip(*self._labels(), strict=True)
+        columns: dict[str, Any] = dict(zip(self.variables, labels, strict=True))
         columns["total_over"] = [", ".join(cell["total_over"]) for cell in self.cells]
         whole = self.base is None or float(self.base).is_integer()
         counts = self.magnitude is None and self.weight is None
@@ -359,12 +365,39 @@ class ProtectedTable(Result):
         return pl.DataFrame(columns)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the table that may be published, one row per cell."""
-        return load(self.to_frame()).save(path, force=force)
+        """Write the table that may be published, one row per cell, or as its extension says.
+
+        ``.xlsx`` has the table for readers and a sheet of cells with flags, ``.json`` is JSON-stat.
+        Of several tables the second goes beside the first, as ``name-2``, and so on.
+        """
+        for place, table in zip(self._paths(path), (self, *self.others), strict=True):
+            if place.suffix == ".xlsx":
+                with write_whole(place, force=force) as temporary:
+                    write_excel(table, temporary)
+            elif place.suffix == ".json":
+                with write_whole(place, force=force) as temporary:
+                    temporary.write_text(f"{json.dumps(json_stat(table))}\n", encoding="utf-8")
+            else:
+                load(table.to_frame()).save(place, force=force)
+        return Path(path)
 
     def save_internal(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the audit, one row per cell with true values: keep it as safe as the data."""
-        return save(load(self.internal.to_frame()), path, force=force, private=True)
+        for place, table in zip(self._paths(path), (self, *self.others), strict=True):
+            save(load(table.internal.to_frame()), place, force=force, private=True)
+        return Path(path)
+
+    def save_register(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write these tables into a register of publications, which is internal.
+
+        Those that they were protected against are in it, too.
+        """
+        return save_register((self, *self.others), path, self.earlier, force=force)
+
+    def _paths(self, path: str | os.PathLike[str]) -> list[Path]:
+        first = Path(path)
+        more = range(2, 2 + len(self.others))
+        return [first, *(first.with_stem(f"{first.stem}-{number}") for number in more)]
 
     def internal_summary(self) -> str:
         """Say, apart from what may be published, how good the protection is."""
@@ -375,10 +408,6 @@ class ProtectedTable(Result):
         if audit.figures.narrow and self.protect != "suppress":
             said.append(f"{audit.figures.narrow:,} of them are not as uncertain as asked.")
         return " ".join([*said, *audit.said()])
-
-    def _label(self, variable: int, place: int) -> str:
-        levels = self.levels[variable]
-        return "Total" if place == len(levels) else cell_label(levels[place])
 
     def title(self) -> str:
         """Say what is tabulated."""
@@ -392,54 +421,61 @@ class ProtectedTable(Result):
 
     def tables(self) -> list[Table]:
         """Return a cross-table, or a list if there are no columns or too many."""
-        split = len(self.rows)
-        width = int(np.prod(self.shape[split:]))
-        if not self.cols or width > WIDEST:
-            split, width = len(self.shape), 1
-        grid, digits = self.shown.reshape(-1, width), digits_of(self.shown)
-        rows = []
-        for side, line in zip(np.ndindex(self.shape[:split]), grid[:SHOWN], strict=False):
-            labels = [self._label(i, at) for i, at in enumerate(side)]
-            rows.append([*labels, *(cell_figure(value, digits) for value in line)])
+        together = self.is_list
+        down, across = self.sides(together=together)
+        digits, named = digits_of(self.shown), len(next(iter(down)))
+        rows: list[list[str]] = [[*labels, *[""] * len(across)] for labels in down]
+        for (row, col), value in zip(self.at(together=together), self.shown, strict=True):
+            rows[row][named + col] = cell_figure(value, digits)
         notes = [f"{MARK} not shown, to protect contributors."] if self.suppressed.any() else []
         notes += sentences(self.notes)
-        if len(grid) > SHOWN:
-            notes.append(f"And {len(grid) - SHOWN:,} more rows, which the JSON object has.")
-        return [Table(self.title(), self._heads(split), rows, notes)]
+        if len(rows) > SHOWN:
+            notes.append(f"And {len(rows) - SHOWN:,} more rows, which the JSON object has.")
+        heads = [*self.variables[:named], *(", ".join(labels) for labels in across)]
+        if named == len(self.variables):
+            heads = [*self.variables, self.magnitude or "records"]
+        else:
+            heads[named:] = [f"{', '.join(self.cols)}: {head}" for head in heads[named:-1]]
+            heads.append("Total")
+        mine = Table(self.title(), heads, rows[:SHOWN], notes)
+        return [mine, *(table for other in self.others for table in other.tables())]
 
-    def _heads(self, split: int) -> list[str]:
-        names = list(self.variables[:split])
-        if split == len(self.shape):
-            return [*names, self.magnitude or "records"]
-        across = [*np.ndindex(self.shape[split:])]
-        for places in across[:-1]:
-            labels = [self._label(split + i, at) for i, at in enumerate(places)]
-            names.append(f"{', '.join(self.cols)}: {', '.join(labels)}")
-        return [*names, "Total"]
+    @property
+    def is_list(self) -> bool:
+        """Whether it is laid out as a list: there are no columns, or too many."""
+        return not self.cols or len(self.sides()[1]) > WIDEST
+
+    def sides(self, *, together: bool = False) -> tuple[dict[tuple[str, ...], int], ...]:
+        """Return the labels of rows and of columns, each with its place; or all as rows."""
+        split = len(self.variables) if together else len(self.rows)
+        down, across = {}, {}
+        for labels in self._labels():
+            down.setdefault(labels[:split], len(down))
+            across.setdefault(labels[split:], len(across))
+        return down, across
+
+    def _labels(self) -> Iterator[tuple[str, ...]]:
+        cells: Any = self.cells
+        totals = ["(Total)" if "Total" in levels else "Total" for levels in self.levels]
+        missing = ["(missing)" if "missing" in levels else "missing" for levels in self.levels]
+        for cell in cells:
+            yield tuple(
+                total if name not in cell else none if cell[name] is None else str(cell[name])
+                for name, total, none in zip(self.variables, totals, missing, strict=True)
+            )
+
+    def at(self, *, together: bool = False) -> Iterator[tuple[int, int]]:
+        """Give the row and the column of each cell."""
+        down, across = self.sides(together=together)
+        split = len(next(iter(down)))
+        for labels in self._labels():
+            yield down[labels[:split]], across[labels[split:]]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the table as a heat map with suppressed cells marked."""
         from keyhole.protection.charts import table_chart
 
         return table_chart(self)
-
-
-def _without_empty(
-    levels: tuple[tuple[Any, ...], ...], shown: Floats
-) -> tuple[tuple[tuple[Any, ...], ...], Floats]:
-    """Leave out categories of which every cell is 0.
-
-    Nobody has a category that is not there; of one that is there and 0, somebody would be known to.
-    """
-    grid = shown.reshape([len(one) + 1 for one in levels])
-    found = []
-    for axis, one in enumerate(levels):
-        others = tuple(i for i in range(grid.ndim) if i != axis)
-        there = (grid != 0).any(axis=others)
-        there[-1] = True  # the total
-        grid = grid.compress(there, axis=axis)
-        found.append(tuple(level for level, kept in zip(one, there[:-1], strict=True) if kept))
-    return tuple(found), grid.ravel()
 
 
 def digits_of(values: Floats) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from keyhole.errors import RunError
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.protection.tables.attackers import relations
+from keyhole.protection.tables.cells import addends
+from keyhole.protection.tables.linked import relations
 
 # What is nearer to a multiple than this part of the base is that multiple.
 EXACT = 1e-9
@@ -25,9 +28,16 @@ class Rounded:
 
 
 def round_nearest(
-    values: Floats, shape: tuple[int, ...], base: float, *, seconds: float = 60.0
+    values: Floats,
+    shape: tuple[int, ...],
+    base: float,
+    *,
+    seconds: float = 60.0,
+    sums: Sequence[Ints] | None = None,
 ) -> Rounded:
     r"""Round a table with its margins so that sums hold and little is changed.
+
+    `sums` are the cells of each sum, its total last, where the table is not a plain one.
 
     Notes
     -----
@@ -43,7 +53,8 @@ def round_nearest(
     [[0.0, 3.0, 3.0], [3.0, 3.0, 6.0], [3.0, 6.0, 9.0]]
     """
     for beyond in range(FURTHEST + 1):
-        found = _solved(values / base, shape, beyond, seconds)
+        matrix = relations(addends(shape) if sums is None else sums, len(values))
+        found = _solved(values / base, matrix, beyond, seconds)
         if found is not None:
             return Rounded(found * base, beyond)
     raise RunError(
@@ -52,12 +63,12 @@ def round_nearest(
     )
 
 
-def _solved(scaled: Floats, shape: tuple[int, ...], beyond: int, seconds: float) -> Floats | None:
+def _solved(scaled: Floats, matrix: Any, beyond: int, seconds: float) -> Floats | None:
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import hstack
 
     below, part = _split(scaled)
-    n, matrix = len(scaled), relations(shape)
+    n = len(scaled)
     # A cell is its lower multiple, perhaps one more, and where needed some beyond either.
     high = np.concatenate([part > 0, np.full(n, beyond), np.minimum(beyond, below)])
     cost = np.concatenate([1 - 2 * part, np.ones(n), np.ones(n)])

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.protection.tables.attackers import Attacker, addends
+from keyhole.protection.tables.attackers import Attacker
 from keyhole.protection.tables.demands import (
     TOLERANCE,
     Demand,
@@ -31,6 +31,8 @@ from keyhole.protection.tables.demands import (
     SuppressionProblem,
     Witnesses,
 )
+from keyhole.protection.tables.hypercubes import dear, protect_by_hypercubes
+from keyhole.protection.tables.linked import Linked
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +83,7 @@ def capacity_cut(problem: SuppressionProblem, shortfall: Shortfall) -> Floats | 
 def first_cuts(problem: SuppressionProblem, cuts: Cuts) -> None:
     """Add what each sum by itself asks for: its other cells must make room for an unsafe one."""
     by_cell: dict[int, list[Ints]] = {}
-    for cells in addends(problem.shape):
+    for cells in problem.sums:
         for cell in cells[problem.unsafe[cells]]:
             by_cell.setdefault(int(cell), []).append(cells)
     for demand in problem.demands():
@@ -103,7 +105,7 @@ def lone_cuts(problem: SuppressionProblem, solution: Floats, cuts: Cuts, most: i
     """
     candidates = problem.allowed & ~problem.unsafe
     worst: list[tuple[float, int, Ints]] = []
-    for cells in addends(problem.shape):
+    for cells in problem.sums:
         lacking = 2 * solution[cells] - solution[cells].sum()
         hit = (lacking > 1e-4) & candidates[cells]
         pairs = zip(lacking[hit].tolist(), cells[hit].tolist(), strict=True)
@@ -150,10 +152,14 @@ def grow(
     return pattern, impossible
 
 
-def _meet(witnesses: Witnesses, demand: Demand, knower: int, price: Floats) -> list[Floats] | None:
+def _meet(
+    witnesses: Witnesses, demand: Demand, knower: int, price: Floats, inside: Flags | None = None
+) -> list[Floats] | None:
     """Return the moves that meet a demand at a low price, or None if nothing does."""
     attacker: Attacker = witnesses.whole or witnesses.attacker
-    up, down = witnesses.room(witnesses.problem.allowed, knower)
+    up, down = witnesses.room(witnesses.problem.allowed if inside is None else inside, knower)
+    if not (up[demand.cell] or down[demand.cell]):
+        return None
     sides = [(demand.side, demand.level)]
     if not demand.side:
         most = attacker.reach(demand.cell, 1, demand.level, up, down).amount
@@ -166,6 +172,54 @@ def _meet(witnesses: Witnesses, demand: Demand, knower: int, price: Floats) -> l
                 return None
             moves.append(move)
     return moves
+
+
+# Blocks are joined by so many where one alone cannot meet a demand; then all cells are looked at.
+WIDER = (1, 4)
+
+
+def protect_by_blocks(
+    linked: Linked, witnesses: Witnesses, deadline: float
+) -> tuple[Flags, list[Demand]]:
+    """Return a safe pattern of a large table, and the demands that no pattern meets.
+
+    Hypercubes meet most demands; the others are met by programs, over the cells of a block if they
+    can be, then of the blocks beside it too, at last of the whole.
+    """
+    problem, blocks = witnesses.problem, linked.blocks()
+    pattern, left = protect_by_hypercubes(linked, witnesses, deadline)
+    home = {cell: number for number, cells in enumerate(blocks) for cell in cells.tolist()}
+    cheap, impossible = ~dear(problem), []
+    for demand in left:
+        near = [home[demand.cell] // width * width for width in WIDER]
+        pairs = zip(near, WIDER, strict=True)
+        scopes = [np.unique(np.concatenate(blocks[i : i + width])) for i, width in pairs]
+        scopes = [*(cells[cheap[cells]] for cells in scopes), *scopes, np.arange(linked.size)]
+        if not _meet_in(witnesses, demand, scopes, pattern):
+            impossible.append(demand)
+    return pattern, impossible
+
+
+def _meet_in(witnesses: Witnesses, demand: Demand, scopes: list[Ints], pattern: Flags) -> bool:
+    """Suppress cells of the first scope that can meet a demand; tell whether any can."""
+    while True:
+        knowers = witnesses.doubtful(demand, pattern)
+        if knowers is not None and not knowers:
+            return True
+        knower = -1 if knowers is None else min(knowers)
+        for cells in scopes:
+            inside = np.zeros(len(pattern), dtype=bool)
+            inside[cells] = witnesses.problem.allowed[cells]
+            price = np.where(pattern, 0.0, witnesses.problem.cost)
+            moves = _meet(witnesses, demand, knower, price, inside)
+            if moves is not None:
+                witnesses.remember(demand, moves)
+                pattern |= np.any([move != 0 for move in moves], axis=0)
+                break
+        else:
+            if knower < 0:
+                return False
+            witnesses.hopeless.add((demand, knower))
 
 
 def thin(witnesses: Witnesses, pattern: Flags, deadline: float) -> Flags:
@@ -182,6 +236,8 @@ def thin(witnesses: Witnesses, pattern: Flags, deadline: float) -> Flags:
     return best
 
 
+# With more cells that may be suppressed than this the exact model takes too long.
+EXACT_CELLS = 700
 # The relaxed program may take this part of the time.
 RELAXED = 0.4
 ROUNDS = 60
@@ -215,10 +271,20 @@ class Pattern:
         return 0.0 if self.proven else (self.cost - self.bound) / self.cost
 
 
-def find_pattern(problem: SuppressionProblem, *, seconds: float = 60.0) -> Pattern:
-    """Find the cheapest safe pattern, or the best found in the time; that is safe too."""
+def find_pattern(
+    problem: SuppressionProblem, *, seconds: float = 60.0, linked: Linked | None = None
+) -> Pattern:
+    """Find the cheapest safe pattern, or the best found in the time; that is safe too.
+
+    Tables with more cells than the exact model can hold are protected by hypercubes, if they are
+    given (`linked`).
+    """
     deadline = time.monotonic() + seconds
     witnesses = Witnesses(problem)
+    if linked is not None and problem.network is None and problem.allowed.sum() > EXACT_CELLS:
+        found, unmet = protect_by_blocks(linked, witnesses, deadline)
+        cost = float(problem.cost[found & ~problem.unsafe].sum())
+        return Pattern(found, cost, 0.0, tuple(unmet), len(witnesses.hopeless))
     search = _Search(problem, witnesses, np.where(problem.unsafe, 0.0, problem.cost))
     impossible = search.begin(deadline)
     if not impossible and not search.done():

@@ -9,12 +9,15 @@ from typing import Any
 
 from keyhole.reviews.stages.attacks import ATTACKS_STAGE
 from keyhole.reviews.stages.attributes import ATTRIBUTES_STAGE, RELEASED_ATTRIBUTES_STAGE
-from keyhole.reviews.stages.exposure import DRIVERS_STAGE, EXPOSURE_STAGES, SCREEN_STAGE
-from keyhole.reviews.stages.outgoing import OUTGOING_STAGE
+from keyhole.reviews.stages.exposure import (
+    DRIVERS_STAGE,
+    EXPOSURE_STAGES,
+    SCENARIO_STAGE,
+    SCREEN_STAGE,
+)
+from keyhole.reviews.stages.outgoing import OUTGOING_STAGE, REMAINING_STAGE
 from keyhole.reviews.stages.protection import PROTECTION_STAGE
 from keyhole.reviews.stages.releases import RELEASES_STAGE, STUDY_STAGES, study_stage
-from keyhole.reviews.stages.remaining import REMAINING_STAGE
-from keyhole.reviews.stages.scenarios import SCENARIO_STAGE
 from keyhole.reviews.stages.selection import (
     SELECTION_STAGES,
     SOLVE_STAGE,

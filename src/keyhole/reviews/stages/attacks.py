@@ -29,7 +29,7 @@ from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.files import Files, ReviewFile, read_steadily
 from keyhole.reviews.settings import Review
 from keyhole.reviews.source import ReviewSource
-from keyhole.reviews.stages.outgoing import ask_outgoing, released_files
+from keyhole.reviews.stages.outgoing import RELEASE_INPUTS, ask_outgoing, released_files
 from keyhole.reviews.stages.protection import (
     PROTECTED_FILE,
     PROTECTION,
@@ -39,7 +39,6 @@ from keyhole.reviews.stages.protection import (
     told_of,
 )
 from keyhole.reviews.stages.releases import code_alike
-from keyhole.reviews.stages.selection import SELECTIONS
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
 from keyhole.reviews.stages.synthesis import HELD_OUT, MADE_FROM, RELEASE, synthesised_from
 
@@ -208,7 +207,7 @@ ATTACKS_STAGE = Stage(
     "Attacks with a control",
     _ask,
     _run,
-    (PROTECTION, SYNTHESIS, "solve", *SELECTIONS),
+    RELEASE_INPUTS,
     reads=("data", PROTECTED_FILE, STARTED, MADE_FROM, HELD_OUT, RELEASE, CONTROL),
     draw=lambda found: found.plot() if found.files else {},
     returns="keyhole.reviews.stages.attacks.ReleasedAttacks",

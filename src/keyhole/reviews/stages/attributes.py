@@ -19,17 +19,20 @@ from keyhole.reviews.count_sheets import count_alone, smallest_shown
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.exposure import tellable
-from keyhole.reviews.stages.outgoing import ask_outgoing, intruders_on, released_files
+from keyhole.reviews.stages.outgoing import (
+    RELEASE_INPUTS,
+    RELEASE_READS,
+    Intruder,
+    ask_outgoing,
+    intruders_on,
+    released_files,
+    seen_by,
+)
 from keyhole.reviews.stages.protection import (
-    PROTECTED_FILE,
-    PROTECTION,
-    STARTED,
     SYNTHESIS,
 )
-from keyhole.reviews.stages.remaining import Intruder, seen_by
-from keyhole.reviews.stages.selection import SELECTIONS
-from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage, own_picture, runs
-from keyhole.reviews.stages.synthesis import MADE_FROM, RELEASE, synthesised_from
+from keyhole.reviews.stages.stage import Asked, Earlier, Pictures, Progress, Stage, runs
+from keyhole.reviews.stages.synthesis import synthesised_from
 
 if TYPE_CHECKING:
     from keyhole.exposure.attributes import Attributes, LearntColumn
@@ -139,6 +142,13 @@ def _without_small_levels(found: Attributes) -> Attributes:
     return dataclasses.replace(found, sensitive=each, grid=None)
 
 
+def draw_attributes(found: Attributes) -> Pictures:
+    """Draw what the key discloses, but for columns with a count that the table hides."""
+    smallest, each = smallest_shown(found.cutoff), found.sensitive
+    shown = {n: one for n, one in each.items() if not 0 < one.homogeneous_records < smallest}
+    return dataclasses.replace(found, sensitive=shown).plot() if shown else {}
+
+
 def _ask_released(review: Review, earlier: Earlier) -> Asked | None:
     outgoing = ask_outgoing(review, earlier)
     if review.attributes is None or outgoing is None:
@@ -230,15 +240,10 @@ ATTRIBUTES_STAGE = Stage(
     "What the key tells",
     ask_attributes,
     runs("keyhole.exposure.attributes.attributes", then=_without_small_levels),
-    draw=own_picture,
+    draw=draw_attributes,
     returns="keyhole.exposure.attributes.Attributes",
 )
 RELEASED_ATTRIBUTES_STAGE = Stage(
-    RELEASED_ATTRIBUTES,
-    "What the release tells",
-    _ask_released,
-    _run_released,
-    (PROTECTION, SYNTHESIS, "solve", *SELECTIONS),
-    reads=("data", "scenario", PROTECTED_FILE, STARTED, MADE_FROM, RELEASE),
-    returns="keyhole.reviews.stages.attributes.ReleasedAttributes",
-)
+    RELEASED_ATTRIBUTES, "What the release tells", _ask_released, _run_released, RELEASE_INPUTS,
+    reads=RELEASE_READS, returns="keyhole.reviews.stages.attributes.ReleasedAttributes",
+)  # fmt: skip

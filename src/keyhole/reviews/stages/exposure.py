@@ -1,4 +1,4 @@
-"""Stages that look at a file: columns, screening, exposure, the cheapest fix, uniques, drivers."""
+"""Stages that look at a file: columns, screening, exposure, fix, uniques, drivers, scenarios."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.core.marks import COUNT
+from keyhole.core.marks import COUNT, SPREAD
 from keyhole.core.tables import Table
+from keyhole.exposure.scenarios import ScenarioComparison, compare_scenarios
 from keyhole.results import Result
 from keyhole.reviews.count_sheets import CountSheet, count_alone, smallest_shown
-from keyhole.reviews.files import Files
+from keyhole.reviews.files import Files, scenario_key_of
 from keyhole.reviews.settings import Review
+from keyhole.reviews.source import SCENARIO
 from keyhole.reviews.stages.stage import (
     Asked,
     Earlier,
+    Pictures,
     Progress,
     Stage,
     counted,
@@ -139,6 +142,14 @@ def _without_rare_category(found: MinimalUniques) -> MinimalUniques:
     return dataclasses.replace(found, level_summary=summary)
 
 
+def draw_uniques(found: MinimalUniques) -> Pictures:
+    """Draw each variable's share of the scores, but for those in few minimal uniques."""
+    smallest = smallest_shown(found.cutoff)
+    shown = {n: many for n, many in found.by_variable.items() if not 0 < many < smallest}
+    kept = dataclasses.replace(found, keys=tuple(shown), by_variable=shown)
+    return kept.plot() if shown else {}
+
+
 def draw_exposure(found: Exposure) -> altair.TopLevelMixin:
     """Draw exposure; that a record or two are left out is not told in its words."""
     left_out = found.records - found.complete
@@ -237,7 +248,7 @@ EXPOSURE_STAGES: tuple[Stage, ...] = (
     Stage(
         "uniques", "Minimal uniques", ask_uniques,
         runs("keyhole.exposure.uniques.uniques", progress=counted, then=_without_rare_category),
-        ("exposure",), draw=own_picture,
+        ("exposure",), draw=draw_uniques,
         returns="keyhole.exposure.uniques.MinimalUniques",
     ),
 )  # fmt: skip
@@ -250,3 +261,57 @@ DRIVERS_STAGE = Stage(
     since="0.2",  # which levels are told is decided on a count sheet
     returns="keyhole.exposure.drivers.Drivers",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioStory:
+    """A scenario with its points, its key and how the key was derived, as tables."""
+
+    name: str
+    title: str
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScenarioStories(Result):
+    """Scenarios side by side, and the story of each."""
+
+    comparison: Annotated[ScenarioComparison, SPREAD]
+    stories: tuple[ScenarioStory, ...]
+
+    def tables(self) -> list[Table]:
+        """Return the scenarios side by side."""
+        return self.comparison.tables()
+
+    def plot(self) -> altair.TopLevelMixin:
+        """Draw the scenarios side by side."""
+        return self.comparison.plot()
+
+
+def _ask(review: Review, _: Earlier) -> Asked | None:
+    if review.scenarios is None or not review.scenarios.names:
+        return None
+    names = ("cutoff", "weight", "fraction")
+    asked = {name: getattr(review.exposure, name) for name in names}
+    return {"scenarios": list(review.scenarios.names), **asked}
+
+
+def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    options = {name: value for name, value in asked.items() if name != "scenarios"}
+    keys = (scenario_key_of(files, f"{SCENARIO}{name}") for name in asked["scenarios"])
+    found = [key for key in keys if key is not None]
+    comparison = compare_scenarios(files["data"].data, found, **options)
+    stories = [ScenarioStory(k.name, k.scenario.title, tuple(k.tables())) for k in found]
+    return ScenarioStories(comparison, tuple(stories))
+
+
+SCENARIO_STAGE = Stage(
+    "scenarios",
+    "Scenarios",
+    _ask,
+    _run,
+    reads=("data", "scenario"),
+    draw=own_picture,
+    returns="keyhole.reviews.stages.exposure.ScenarioStories",
+    since="0.2",  # a sample's p(identification | attempt) follows from a model of the key
+)

@@ -64,7 +64,7 @@ class Paths(Result):
             for e in self.ends
         ]  # fmt: skip
         columns = ["found by", "variables", "RP", "CR", "within the limit"]
-        return [Table("Sets within the limit", columns, rows)]
+        return [Table("Sets within the limit, side by side", columns, rows)]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the paths in the plane of CR and RP, the frontier behind them."""

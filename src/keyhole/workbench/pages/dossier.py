@@ -12,11 +12,11 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import equivalent
 from keyhole.errors import InputError, OptionError
-from keyhole.reviews.dossier_format import NOTE, REPORT, RESULTS
 from keyhole.reviews.restoring import changed, read_content
 from keyhole.reviews.schema import PRODUCTS
 from keyhole.reviews.source import SECRETS
 from keyhole.reviews.stages import STAGES
+from keyhole.reviews.store import NOTE, REPORT, RESULTS
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines, put_changed
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View

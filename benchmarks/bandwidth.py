@@ -1,0 +1,76 @@
+"""The physical limit: bytes that kernels must move, against the machine's memory bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.clock import interleaved, say, spread
+from benchmarks.files import keys_of, sample
+from keyhole.kernels import cells
+from keyhole.kernels.attributes import learn_by_cell
+from keyhole.kernels.packing import layout, pack
+
+LARGE = 1 << 25
+"""So many words are copied to measure the bandwidth: far more than the caches hold."""
+
+
+def measure_bandwidth(records: int) -> dict[str, Any]:
+    """Measure the kernels that selection, risk and attributes spend their time in."""
+    say(f"bandwidth: {records:,} records x 16 keys")
+    data, keys = sample(records), keys_of(16)
+    codes = [data.codes(name) for name in keys]
+    plan = layout([one.size for one in codes])
+    rows = pack([one.values for one in codes], plan)
+    bits, key = int(plan.bits.sum()), plan.mask([0])
+    ordered = rows[np.argsort(rows[:, 0] & key[0], kind="stable")]
+    starts, weights = cells.bounds(ordered, key), np.ones(records, np.int32)
+    fields = np.column_stack([plan.word, plan.shift, plan.bits])[1:]
+    sizes = np.array([one.size for one in codes[1:]])
+    span = np.array([0, len(starts) - 1])
+    total = np.bincount(codes[1].values).astype(np.int64)
+    counted, shared = np.empty((4, len(starts) - 1), np.int32), np.empty((5, len(starts) - 1))
+    spare, source = np.empty(records, np.uint64), np.ones(LARGE)
+    target = np.empty_like(source)
+    each: dict[str, tuple[float, Callable[[], Any]]] = {
+        "copy": (2 * source.nbytes, lambda: np.copyto(target, source)),
+        "packing 16 columns": (
+            sum(one.values.nbytes for one in codes) + rows.nbytes,
+            lambda: pack([one.values for one in codes], plan),
+        ),
+        "sorting words": (
+            2 * -(-bits // 8) * rows.nbytes,
+            lambda: cells.sort_words(rows[:, 0].copy(), spare, 0, bits),
+        ),
+        "tallying 15 candidates": (
+            rows.nbytes + weights.nbytes,
+            lambda: cells.tally_splits(ordered, weights, starts, span, fields, sizes, 3),
+        ),
+        "settling cells": (
+            2 * (rows.nbytes + weights.nbytes),
+            lambda: cells.settle(
+                ordered.copy(), weights.copy(), key, 3, np.empty(records, np.int64)
+            ),
+        ),
+        "what cells tell of one column": (
+            rows.nbytes + counted.nbytes + shared.nbytes,
+            lambda: learn_by_cell(
+                starts, ordered[:, 0].copy(), fields[0, 1:], weights[:0], span, total, 2, 0,
+                counted, shared,
+            ),
+        ),
+    }  # fmt: skip
+    for _, run in each.values():
+        run()  # compiled
+    times = interleaved({name: run for name, (_, run) in each.items()}, 9)
+    found = [
+        {"kernel": name, "megabytes": size / 1e6, **spread(times[name][0])}
+        for name, (size, _) in each.items()
+    ]
+    return {
+        "records": records,
+        "gigabytes": found[0]["megabytes"] / found[0]["seconds"] / 1e3,
+        "kernels": found[1:],
+    }
