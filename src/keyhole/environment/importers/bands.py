@@ -294,8 +294,6 @@ def bounded_numbers(
     if all(1800 <= b <= 2200 for b in bounds) and (len(bounds) == 2 or "year" in asked):
         ends = low, None if high is None else high + 1
         return dates("year", *(None if e is None else datetime.date(int(e), 1, 1) for e in ends))
-    if usual.exact and len(bounds) == 1:
-        return usual
     low = min(0 if usual.scale == "date" else usual.start, high or 0) if low is None else low
     high = max(usual.stop - 1, low) if high is None else high
     if math.isfinite(high) and (high - low) / (step or 1) >= MOST_INTERVALS:
