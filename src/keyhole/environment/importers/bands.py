@@ -53,7 +53,7 @@ _COUNTS = frozenset(
     {"count", "number", "many", "times", "hours", "weeks", "days", "months", "years", "classes"}
 )
 _NO_YEARS = frozenset({"per", "school", "schooling", "grade", "education", "completed", "old"})
-_OLDEST, _MOST_COUNTED, _RICHEST = 121, 101, 10_000_000
+_OLDEST, _MOST_COUNTED = 121, 101
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ def number_intervals(
     Examples
     --------
     >>> number_intervals(0, 120)
-    Intervals(scale='number', edges=(), start=0, stop=121, step=1, unit=None)
+    Intervals(scale='number', edges=(), start=0, stop=121, step=1, unit=None, factor=1.0)
     >>> number_intervals(0, 999_999_999).step
     10000
     >>> number_intervals(5, 1) is None
@@ -259,7 +259,7 @@ def bounded_numbers(
     Examples
     --------
     >>> bounded_numbers(("age",), low=18)
-    Intervals(scale='number', edges=(), start=18, stop=121, step=1, unit=None)
+    Intervals(scale='number', edges=(), start=18, stop=121, step=1, unit=None, factor=1.0)
     >>> bounded_numbers(("born",), 1900, 2010).unit
     'year'
     """
@@ -274,6 +274,8 @@ def bounded_numbers(
         return usual
     low = min(0 if usual.scale == "date" else usual.start, high or 0) if low is None else low
     high = max(usual.stop - 1, low) if high is None else high
+    if math.isfinite(high) and (high - low) / (step or 1) >= MOST_INTERVALS:
+        return Intervals("number")  # as exact as it is written
     return number_intervals(low, high, step or 1) or usual
 
 

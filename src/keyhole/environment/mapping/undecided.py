@@ -8,7 +8,7 @@ compared at the detail of the file itself. The truth lies between them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
@@ -176,21 +176,19 @@ def bounded(
         return replace(lower, lower=bound, upper=bound)
     named = target if isinstance(target, str) else may.target
     upper = find(may.graph, named)
-    fields = _telling(may.fields, lower, upper)
-    fields += [
-        Undecided("", "", part.column, part.reason.removeprefix("unresolved: "), "coding")
-        for part in open_codings
-        if part.column in upper.columns
-    ]
     below, above = KeyBound.of(lower), KeyBound.of(upper)
-    return replace(upper, lower=below, upper=above, undecided=tuple(fields), surely=lower)
-
-
-def _telling(fields: Sequence[Undecided], lower: KeyMapping, upper: KeyMapping) -> list[Undecided]:
-    """Keep the fields about columns at which the bounds differ."""
-    before, after = KeyBound.of(lower).variables, KeyBound.of(upper).variables
-    changed = {name for name in after if after[name] != before.get(name)}
-    return [one for one in fields if one.column in changed]
+    changed = {name for name, size in above.variables.items() if size != below.variables.get(name)}
+    told = [one for one in may.fields if one.column in changed]
+    reasons = {part.column: part.reason.removeprefix("unresolved: ") for part in open_codings}
+    named = {one.column for one in told}
+    for variable in upper.key:  # codings on which somebody should decide
+        column, words = variable.column, "what some forms hold of it"
+        if column in reasons:
+            told.append(Undecided("", "", column, reasons[column], "coding"))
+        elif column in changed - named:
+            words = f"{words} is known only in part: tie their codings to {variable.target_coding}"
+            told.append(Undecided("", "", column, words, "coding"))
+    return replace(upper, lower=below, upper=above, undecided=tuple(told), surely=lower)
 
 
 def upper_graph(graph: CodingGraph, target: str | Target) -> tuple[CodingGraph, Target]:
