@@ -295,6 +295,7 @@ def test_a_job_outlives_its_page_and_its_server_and_is_cancelled(
     """Processes as a user has them; the link is opened by a page that only its owner can read."""
     write_world(tmp_path, 6_000)
     context = browser.new_context()
+    context.set_default_timeout(SECONDS * 1000)
     page = context.new_page()
     with serving(tmp_path, forked=False) as server:
         (tmp_path / "open.html").write_text(
