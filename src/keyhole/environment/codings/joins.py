@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -140,7 +140,7 @@ def join_codings(
         return _join_number(one, other, values)
     if one.tells(other):
         back = _join_number(other, one, None)
-        ends = {"left": one.name, "right": other.name, "groups_left": NOTHING}
+        ends: Any = {"left": one.name, "right": other.name, "groups_left": NOTHING}
         return replace(back, groups_right=back.groups_left, entropy=0.0, **ends)
     if other.open and one.name != other.name:
         return _join_text(graph, one, other, as_of, weights)
