@@ -100,5 +100,5 @@ def small(path: str) -> None:
 
 
 if __name__ == "__main__":
-    large(sys.argv[1])
     small(sys.argv[1])
+    large(sys.argv[1])

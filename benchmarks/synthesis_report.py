@@ -33,7 +33,7 @@ def synthesis_sections(found: Mapping[str, Any], table: Table) -> Iterator[str]:
             "Repeated samples of the example world; intervals of the samples themselves, and of "
             "five implicates combined by Reiter's rules.\n\n"
             + table(
-                ["estimate", "samples", "of the sample", "of implicates", "width, times"],
+                ["estimate", "design", "samples", "of the sample", "of implicates", "width, times"],
                 [_covered(case) for case in found["coverage"]],
             )
         )
@@ -61,6 +61,7 @@ def _covered(case: Mapping[str, Any]) -> list[str]:
     sample, implicates = case["sample"], case["implicates"]
     return [
         case["estimate"],
+        case["design"],
         f"{case['samples']:,}",
         f"{sample['coverage']:.3f}",
         f"{implicates['coverage']:.3f}",

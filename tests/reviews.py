@@ -6,8 +6,10 @@ import polars as pl
 import pytest
 
 from keyhole.errors import InputError
+from keyhole.reviews import runner
 from keyhole.reviews.runner import review
 
+built_pictures = runner._pictures
 OF_PEOPLE = """\
 keys = ["sex", "age", "region"]
 [release]

@@ -21,7 +21,7 @@ RESULTS = {
     "table": "keyhole.protection.tables.result.ProtectedTable",
     "tabulate": "keyhole.utility.tabulation.Tabulation",
     "study": "keyhole.reidentification.result.Study",
-    "synthesise": "keyhole.synthesis.result.Synthesis",
+    "synthesise": "keyhole.synthesis.release.Synthesis",
 }
 STUDIES = "keyhole.reidentification.compare.StudyComparison"
 OTHERS = {"study-metrics": STUDIES, "study-candidates": STUDIES}
@@ -35,7 +35,7 @@ CASES = [
 STAGES = {
     "study-unicity": "keyhole.reidentification.result.Study",
     "study-euclidean": "keyhole.reidentification.result.Study",
-    "synthesis": "keyhole.synthesis.result.Synthesis",
+    "synthesis": "keyhole.synthesis.release.Synthesis",
     "releases": "keyhole.reviews.stages.releases.Attacked",
 }
 

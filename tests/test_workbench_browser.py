@@ -22,15 +22,22 @@ NAMES = [page.name for page in PAGES]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A workbench on the example world, reviewed, and on a small file; all tests share it."""
+    """A workbench on the example world and on a small file; all tests share it."""
     folder = tmp_path_factory.mktemp("work")
     write_world(folder, 6_000)
     (folder / "unreviewed").mkdir()
     shutil.copy(folder / "veterans.csv", folder / "unreviewed")
-    review_file(folder / "review.toml", out=folder / "review")
     write_people(folder)
     with serving(folder) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def reviewed(server: Server) -> Path:
+    """The example's review, run."""
+    path = server.folder / "review.toml"
+    review_file(path, out=path.with_suffix(""))
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -141,12 +148,12 @@ def test_the_whole_journey_by_clicks(context: BrowserContext, server: Server) ->
 
 
 def test_no_page_has_a_serious_fault_for_those_who_see_or_move_otherwise(
-    context: BrowserContext, server: Server
+    context: BrowserContext, server: Server, reviewed: Path
 ) -> None:
     page = context.new_page()
     page.goto(server.origin)
     faults = _faults(page, "start")
-    page = opened(context, server, "review.toml")
+    page = opened(context, server, reviewed.name)
     for name in NAMES:
         to(page, next(one.title for one in PAGES if one.name == name))
         page.wait_for_timeout(300)
@@ -172,10 +179,10 @@ def _faults(page: Page, name: str) -> list[str]:
 
 
 def test_what_is_chosen_protected_and_looked_at_by_clicks(
-    context: BrowserContext, server: Server
+    context: BrowserContext, server: Server, reviewed: Path
 ) -> None:
     """A scenario's key looked at, a step of a selection taken, a step of protection priced."""
-    page, path = opened(context, server, "review.toml"), server.folder / "review.toml"
+    page, path = opened(context, server, reviewed.name), reviewed
     to(page, "Scenario")
     expect(page.get_by_text("nosy neighbour").first).to_be_visible()
     to(page, "Environment")

@@ -262,6 +262,27 @@ def test_a_folder_that_was_received_lets_nobody_in_and_ends_no_process(bench: Wo
         victim.kill()
 
 
+def test_the_link_is_given_to_the_browser_by_a_file_of_the_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a program is started with, everybody on the machine can read."""
+    seen: list[tuple[str, int, str]] = []
+
+    def look(address: str) -> None:
+        page = tmp_path / ".keyhole" / "open.html"
+        seen.append((address, page.stat().st_mode & 0o777, page.read_text()))
+
+    monkeypatch.setattr("webbrowser.open", look)
+    monkeypatch.setattr("uvicorn.Server.run", lambda _, sockets: sockets[0].close())
+    server.serve(tmp_path)
+    ((address, mode, page),) = seen
+    (link,) = re.findall(r"http://\S+token=\S+", capsys.readouterr().out)
+    assert address == (tmp_path / ".keyhole" / "open.html").as_uri()
+    assert mode == 0o600
+    assert link in page
+    assert not (tmp_path / ".keyhole" / "open.html").exists()
+
+
 def test_sockets_that_ask_nothing_are_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,7 +50,6 @@ from keyhole.exposure.attributes_cells import (
 )
 from keyhole.exposure.attribution import against, spread_of
 from keyhole.kernels.arrays import Flags, Floats
-from keyhole.kernels.attributes import spread_by_cell
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
@@ -395,6 +394,8 @@ def _learnt(
 
 
 def _numbers(cells: AttributeCells, name: str, question: Question) -> LearntNumbers:
+    from keyhole.kernels.attributes import spread_by_cell
+
     column = cells.data.column(name).cast(pl.Float64).fill_null(np.nan)
     values: Floats = column.to_numpy()
     near_by = question.tolerance * spread_of(values)

@@ -18,7 +18,6 @@ from keyhole.core.marks import COUNT, WHEN_SET, Share
 from keyhole.core.tables import Table
 from keyhole.engines import MemoryEngine, Records
 from keyhole.engines.choose import backend_of, engine_of, local_engine
-from keyhole.engines.partition import spans
 from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Array, Flags, Floats, Ints, Numbers, Words
 from keyhole.results import share
@@ -108,6 +107,7 @@ def as_words(codes: Array) -> tuple[Words, Ints]:
 
 def learn(columns: Sequence[CellValues], level: int = 1) -> list[LearntCells]:
     """Find what cells tell of columns, on threads that share columns and cells."""
+    from keyhole.engines.partition import spans
     from keyhole.kernels.attributes import count_values, learn_by_cell
 
     def begin(one: CellValues) -> tuple[tuple[Words, Ints], LearntCells, Numbers, Floats]:

@@ -27,7 +27,6 @@ from keyhole.engines.opening import DataFile
 from keyhole.engines.resources import WORKERS, in_threads
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.kernels.closest import box, closest_row
 from keyhole.results import Result, share
 
 NEARLY = 1e-8
@@ -261,6 +260,8 @@ def _closest(source: Records, release: Records, names: Sequence[str]) -> Closene
     n = source.records
     rows = np.stack([_placed(source, release, name) for name in names], axis=1)
     old, new = np.ascontiguousarray(rows[:n]), np.ascontiguousarray(rows[n:])
+    from keyhole.kernels.closest import box, closest_row
+
     boxes = box(old)
 
     def searched(queries: Floats, own: Ints) -> tuple[Ints, Floats]:

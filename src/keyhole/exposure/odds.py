@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keyhole.kernels import additive
 from keyhole.kernels.arrays import Flags, Floats, Ints
 
 STEPS = 100
@@ -181,6 +180,8 @@ class _Design:
 
     @classmethod
     def of(cls, codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int], records: Ints) -> _Design:
+        from keyhole.kernels import additive
+
         starts = 1 + np.cumsum([0, *sizes])
         free = np.ones(starts[-1], dtype=bool)
         places = np.zeros((len(records), len(codes) + 1), dtype=np.int64)
@@ -195,6 +196,8 @@ class _Design:
 
     def at(self, beta: Floats, at_risk: Ints, penalised: bool) -> _At:
         """Return likelihood, score and information; sums over levels, never a wide matrix."""
+        from keyhole.kernels import additive
+
         every = np.zeros(len(self.free))
         every[self.free] = beta
         eta = every[self.places].sum(axis=1)

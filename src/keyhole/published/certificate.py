@@ -177,7 +177,8 @@ def _choices(found: Selection, method: str) -> Figures:
             if not (method == "stepwise" and step == "B2" and name in entered)
         ]
         best = min(free, key=lambda row: row.ratio).variable if free else "no such step"
-        taken = {one.step: one.variable for one in (*found.steps, found.stopped)}.get(step, best)
+        steps = {one.step: one.variable for one in found.steps}
+        taken = {**steps, found.stopped.step: found.stopped.variable}.get(step) or best
         what = f"{step}, {len(rows)} candidates printed"
         computed = "α of each, which is taken" if known else "which is taken"
         wrong = "" if close else ", other α"
@@ -258,7 +259,8 @@ def _singer_dajani() -> Figures:
         ours = f"{link(person, others, link=names, metric='taxicab').pairs}"
         yield what, "pairs kept", kept, ours, ours == kept
     for metric, published in (("taxicab", "0.25"), ("euclidean", "0.25"), ("adhoc", "25")):
-        scores = {"scores": {name: {"exact": 5} for name in names}} if metric == "adhoc" else {}
+        exact = {name: {"exact": 5} for name in names}
+        scores: dict[str, Any] = {"scores": exact} if metric == "adhoc" else {}
         found = link(person, person, link=names, metric=metric, **scores)
         ours = f"{found.linkage.effective_threshold:g}"
         yield f"{metric}, ten variables", "threshold", published, ours, ours == published

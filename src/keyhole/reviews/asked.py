@@ -67,7 +67,7 @@ def asked_table(review: Review) -> Table:
         for words, some in tables
         for one in some
     ]
-    return Table("", ["setting", "value", "meaning"], rows)
+    return Table("Settings of the review", ["setting", "value", "meaning"], rows)
 
 
 def _meaning(question: Question, name: str) -> str:

@@ -59,6 +59,7 @@ _STANDS_OUT = 5
 # A column of text with more levels than this is not looked through value by value.
 _MOST = 10_000
 
+_BY_WAY = {"means", "of"}  # of transport, say: no money
 _MONEY = dict(_NAMED)["income or wealth"]
 _ICD = re.compile(r"[A-TV-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?")
 # Of an intruder's gain one or two columns on a subject say as much as twenty.
@@ -343,7 +344,8 @@ def guess_sensitive(
 
 def _subject(data: Microdata, variable: Variable) -> tuple[str, str] | None:
     """Return what a column is about, and what tells it."""
-    for where, found in _said(variable).items():
+    for where, said in _said(variable).items():
+        found = said - _BY_WAY if said >= _BY_WAY else said
         for subject, pattern in _NAMED:
             if any(re.fullmatch(pattern, word) for word in found):
                 return subject, where

@@ -104,14 +104,15 @@ def enter_tables(sheet: CountSheet, made: Iterable[tuple[ProtectedTable, Questio
             continue
         noise = asked.noise or NOISE[0]
         reach = {"round": (table.base or 1) - 1, "cell-key": noise}.get(table.protect, 0)
-        cells: Any = table.cells
-        for name in table.variables:
-            shown = {
-                MISSING if cell[name] is None else str(cell[name]): cell["value"]
-                for cell in cells
-                if name in cell and len(cell["total_over"]) == len(table.variables) - 1
-            }
-            sheet.published.setdefault(name, []).append(_Published(shown, reach))
+        for one in (table, *table.others):
+            cells: Any = one.cells
+            for name in one.variables:
+                shown = {
+                    MISSING if cell[name] is None else str(cell[name]): cell["value"]
+                    for cell in cells
+                    if name in cell and len(cell["total_over"]) == len(one.variables) - 1
+                }
+                sheet.published.setdefault(name, []).append(_Published(shown, reach))
 
 
 def enter_groups(

@@ -27,8 +27,8 @@ from keyhole.reviews.study_chapters import protected_rates
 from keyhole.synthesis.changes import LevelChanges
 from keyhole.synthesis.evaluation import Evaluation
 from keyhole.synthesis.goals import Goal
+from keyhole.synthesis.release import Synthesis
 from keyhole.synthesis.remaining_risk import FileExposure, SelfMatch, TrueExposure, VisibleChanges
-from keyhole.synthesis.result import Synthesis
 from keyhole.utility import Coefficients, Distributions
 from keyhole.utility.distributions import VariableTest
 from keyhole.utility.figures import amount, probability

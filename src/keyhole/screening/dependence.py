@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from keyhole.engines.choose import backend_of
 from keyhole.engines.resources import in_threads
 from keyhole.engines.storage import parts
 from keyhole.kernels.arrays import Ints
-from keyhole.kernels.crosstab import crosstab, number_pairs, settled
 
 # Bias-corrected Cramér's V from which two variables count as near duplicates.
 NEARLY = 0.9
@@ -177,10 +177,15 @@ def _dependence(columns: Mapping[str, Codes], first: str, second: str, nearly: f
     return _judged(first, second, cells, a.size, b.size, told)
 
 
+def kernel() -> Any:
+    """Return compiled code, loaded when it is first used: numba takes longer than all the rest."""
+    return import_module("keyhole.kernels.crosstab")
+
+
 def _cells(a: Codes, b: Codes) -> Cells:
     """Return the counts of the occupied cells, and the row and the column of each."""
     if a.size * b.size <= DENSE_CELLS:
-        table = crosstab(a.values, b.values, a.size, b.size)
+        table = kernel().crosstab(a.values, b.values, a.size, b.size)
         rows, cols = np.nonzero(table)
         return table[rows, cols], rows, cols
     if len(a.values) > LONG:
@@ -192,7 +197,7 @@ def _cells(a: Codes, b: Codes) -> Cells:
             counts = np.bincount(which, weights=np.append(counts, held)).astype(np.int64)
         return counts, places // b.size, places % b.size
     left, right = a.values.astype(np.int32), b.values.astype(np.int32)
-    numbers, cells = number_pairs(left, right, b.size, len(left))
+    numbers, cells = kernel().number_pairs(left, right, b.size, len(left))
     counts = np.bincount(numbers, minlength=cells)
     some = np.empty(cells, dtype=np.int64)
     some[numbers] = np.arange(len(numbers))
@@ -328,12 +333,14 @@ def _search(columns: Mapping[str, Codes], pairs: Sequence[Dependence]) -> _Searc
 
 def _of_pair(search: _Search, a: int, b: int, chance: float) -> list[tuple[int, int, int]]:
     records = search.table.shape[1]
-    numbers, cells = number_pairs(search.table[a], search.table[b], search.sizes[b], records // 2)
+    numbers, cells = kernel().number_pairs(
+        search.table[a], search.table[b], search.sizes[b], records // 2
+    )
     if cells > records // 2:
         return []
     told = [search.tells(a, c) or search.tells(b, c) for c in range(len(search.names))]
     wanted = [c for c, known in enumerate(told) if c not in (a, b) and not known]
-    holds = settled(numbers, cells, search.table, np.array(wanted, dtype=np.int32))
+    holds = kernel().settled(numbers, cells, search.table, np.array(wanted, dtype=np.int32))
     return [
         (a, b, c)
         for c, it_does in zip(wanted, holds, strict=True)
@@ -346,7 +353,9 @@ def _luck(
 ) -> float:
     """Bound the log-probability that the cells settle the target by chance, given one alone."""
     rows = search.table[one]
-    joint, several = number_pairs(rows, search.table[target], search.sizes[target], len(rows))
+    joint, several = kernel().number_pairs(
+        rows, search.table[target], search.sizes[target], len(rows)
+    )
     row_of = np.empty(several, dtype=np.int64)
     row_of[joint] = rows
     largest = np.zeros(search.sizes[one])

@@ -11,9 +11,11 @@ relate to a person, and allows ages over 89, and years that imply them, only as 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import polars as pl
@@ -23,27 +25,8 @@ from keyhole.core.marks import COUNT
 from keyhole.data.columns import Variable
 from keyhole.screening.identifiers import words
 
-_PLACE_KINDS: tuple[tuple[str, str, float], ...] = (
-    (
-        "ZIP code",
-        r"\b(zip|zips|zcta|post ?code|plz)\b|\bzip ?(code|cd)\b|\bpostal (code|zip)\b",
-        0.95,
-    ),
-    ("county", r"\b(county|cnty|parish|borough)\b|\bcounty ?fips\b|\bfips( code| cd)?\b", 0.9),
-    ("city or town", r"\b(city|town|village|municipality|suburb|township|hamlet|locality)\b", 0.9),
-    (
-        "census area",
-        r"\b(puma\d*|tract|block ?group|blkgrp|geoid\d*|msa|cbsa|csa|lsoa|msoa|nuts ?[23])\b"
-        r"|\bcensus (tract|block)\b|\benumeration (district|area)\b|\bmetro(politan)?( area)?\b",
-        0.95,
-    ),
-    (
-        "district",
-        r"\b(precinct|ward|neighbou?rhood|congressional district|school district)\b",
-        0.85,
-    ),
-    ("area", r"\b(area|district|location|locale|residence|birth ?place|place of birth)\b", 0.6),
-)
+_READ = tomllib.loads(Path(__file__).with_name("safe_harbor.toml").read_text("utf-8"))
+_PLACE_KINDS: tuple[tuple[str, str, float], ...] = tuple(map(tuple, _READ["places"]))
 # With these words a place is counted, measured or sorted, or it is no place of a person.
 _NO_PLACE = re.compile(
     r"\b(size|type|kind|population|pop|density|rank|distance|miles|flag|indicator|urban|rural|"
@@ -123,7 +106,7 @@ class Item:
 
     letter: str
     title: str
-    remedy: str = "Drop the column."
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,39 +137,18 @@ class Check:
     note: str = ""
 
 
-ITEMS: tuple[Item, ...] = (
-    Item("A", "names"),
-    Item(
-        "B",
-        "geography below the state",
-        "Keep the state only, or of a ZIP code the first three digits, made 000 for the "
-        f"{len(LOW_POPULATION)} prefixes of 20,000 people or fewer by {CENSUS} "
-        f"({', '.join(LOW_POPULATION)}); check that list against the current census.",
-    ),
-    Item(
-        "C", "dates finer than the year, ages over 89", "Keep the year; make 90 or older one age."
-    ),
-    Item("D", "telephone numbers"),
-    Item("E", "fax numbers"),
-    Item("F", "e-mail addresses"),
-    Item("G", "Social Security numbers"),
-    Item("H", "medical record numbers"),
-    Item("I", "health plan beneficiary numbers"),
-    Item("J", "account numbers"),
-    Item("K", "certificate and licence numbers"),
-    Item("L", "vehicle identifiers and plates"),
-    Item("M", "device identifiers and serial numbers"),
-    Item("N", "web addresses (URLs)"),
-    Item("O", "IP addresses"),
-    Item("P", "biometric identifiers"),
-    Item("Q", "full-face photographs"),
-    Item(
-        "R",
-        "any other unique number, characteristic or code",
-        "Drop it, or give each release random numbers of its own whose list stays with you.",
-    ),
-)
+_NAMED = {
+    "<areas>": ", ".join(LOW_POPULATION), "<number>": str(len(LOW_POPULATION)), "<census>": CENSUS
+}  # fmt: skip
 
+
+def _item(letter: str, title: str, remedy: str) -> Item:
+    for mark, text in _NAMED.items():
+        remedy = remedy.replace(mark, text)
+    return Item(letter, title, remedy)
+
+
+ITEMS = tuple(_item(letter, *row) for letter, row in _READ["items"].items())
 REMEDIES = {item.letter: item.remedy for item in ITEMS}
 _FREE_TEXT = {"A", "B", "C"}
 _PICTURES = {"P", "Q"}

@@ -28,7 +28,6 @@ from keyhole.core.options import Option, bind, documented
 from keyhole.core.tables import Table
 from keyhole.engines import MemoryEngine, Tally
 from keyhole.engines.choose import engine_notes, local_engine
-from keyhole.engines.partition import OpenCells
 from keyhole.engines.resources import WORKERS
 from keyhole.exposure.attributes_cells import ToldFigures
 from keyhole.results import Result, share, tables_of
@@ -39,6 +38,8 @@ from keyhole.selection.search import SEARCHES
 
 if TYPE_CHECKING:
     import altair
+
+    from keyhole.engines.partition import OpenCells
 
 
 Progress = Callable[[int, int], None]

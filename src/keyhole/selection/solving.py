@@ -20,13 +20,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from keyhole.engines.partition import spans
 from keyhole.engines.resources import in_threads
 from keyhole.exposure.attributes_cells import SensitiveCodes
-from keyhole.kernels import rungs
 from keyhole.kernels.arrays import Ints, Numbers, Words
-from keyhole.kernels.attributes import beyond_limits
-from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
 from keyhole.selection.frontier import OutOfTimeError
 
@@ -55,6 +51,8 @@ class KeyCells:
     def __init__(
         self, codes: Mapping[int, Ints], weights: Ints, ladders: Mapping[int, Steps], cutoff: int
     ) -> None:
+        from keyhole.kernels.fields import in_order
+
         # The columns decided first lead the words, so that sorted rows lie in cells; before them
         # stands what is released of a column in any case.
         always = [v for v in codes if ladders[v].must]
@@ -78,11 +76,14 @@ class KeyCells:
 
     def split(self, column: int, first: int, most: int) -> Sequence[int]:
         """Return the records in small cells with each rung of a column from `first` on."""
+        from keyhole.engines.partition import spans
+        from keyhole.kernels.rungs import tally_rungs
+
         where = self._where(column)
         tables, left = self._ladders[column].tables[first:], most - self.at_risk
         arrays = (self._rows, self._weights, self._starts)
         found = in_threads(
-            lambda span: rungs.tally_rungs(*arrays, span, where, tables, self._cutoff, left),
+            lambda span: tally_rungs(*arrays, span, where, tables, self._cutoff, left),
             spans(self._starts),
         )
         total = np.sum(found, axis=0) if found else np.zeros(len(tables), dtype=np.int64)
@@ -90,6 +91,8 @@ class KeyCells:
 
     def at(self, column: int, rung: int, finest: Mapping[int, int]) -> KeyCells:
         """Return the cells split by a rung of one more column, the next in order."""
+        from keyhole.kernels.rungs import coarsen
+
         made = copy.copy(self)
         made._rows, made._weights = self._rows.copy(), self._weights.copy()
         for v, least in {**finest, column: rung}.items():
@@ -97,7 +100,7 @@ class KeyCells:
                 tables = self._ladders[v].tables
                 gone = np.zeros(tables.shape[1], np.int32)
                 table = tables[least] if least < len(tables) else gone
-                rungs.coarsen(made._rows, self._where(v), table)
+                coarsen(made._rows, self._where(v), table)
         made._settle(self._place[column] + 1)
         return made
 
@@ -108,11 +111,11 @@ class KeyCells:
 
     def _settle(self, decided: int) -> None:
         """Sort the rows into the cells of the fields decided, and drop what is settled."""
+        from keyhole.kernels.rungs import settle_cells
+
         rows, weights = _sorted(self._rows, self._weights, self._cutoff.bit_length())
         cell, starts = self._plan.mask(range(decided)), np.empty(len(rows) + 1, dtype=np.int64)
-        left, cells, at_risk = rungs.settle_cells(
-            rows, weights, cell, self._whole, self._cutoff, starts
-        )
+        left, cells, at_risk = settle_cells(rows, weights, cell, self._whole, self._cutoff, starts)
         self._rows, self._weights = rows[:left].copy(), weights[:left].copy()
         self._starts = starts[: cells + 1].copy()
         self.at_risk += at_risk
@@ -155,6 +158,8 @@ class ToldCells:
         tables = self._ladders[column].tables[first:]
         if self.at_risk:
             return [1] * len(tables)
+        from keyhole.kernels.attributes import beyond_limits
+
         found = beyond_limits(
             self._starts, self._codes[column], self._values, self._records, tables, self._total,
             self._ordered, self._settled, self._limits,

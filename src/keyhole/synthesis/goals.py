@@ -222,7 +222,7 @@ def subgroups_goal(found: SubgroupMeans, limits: GoalLimits) -> Goal:
     """Judge whether means of targets within subgroups are as before."""
     name, wanted = Note("goal.subgroups"), f"at most {limits.subgroup:g}"
     if found.largest is None:
-        return Goal(name, None, wanted, None, f"No subgroup has {LEAST_SUBGROUP} records.")
+        return Goal(name, None, wanted, None, f"No subgroup has {LEAST_SUBGROUP:,} records.")
     beyond = [one for one in found.means if abs(one.difference) > limits.subgroup]
     told = dict.fromkeys(f"{one.target} by {one.column}" for one in beyond)
     advice = f"{listed(list(told))}. {_TRUER}" if beyond else ""

@@ -36,9 +36,9 @@ MOST_LEVELS, LEAST_SHARE = 4, 0.02
 RECORDS_A_TERM = 20
 # So many models are shown.
 SHOWN = 10
-# Means are compared in subgroups of so many records: there two standard errors are a tenth of a
-# standard deviation. Columns of more levels make no subgroups.
-LEAST_SUBGROUP, MOST_SUBGROUPS = 400, 60
+# Means are compared in subgroups of so many records: there three standard errors are a tenth of a
+# standard deviation, and there are hundreds of them. Columns of more levels make no subgroups.
+LEAST_SUBGROUP, MOST_SUBGROUPS = 1_000, 60
 # The normal deviate of a 95 % interval; the smallest standard error that is divided by.
 NORMAL, TINY = 1.959963984540054, 1e-300
 
@@ -146,7 +146,7 @@ class SubgroupMeans(Result):
         heads = ["target", "column", "level", "records", "difference"]
         notes = [
             f"Differences of means and shares in standard deviations, in subgroups of at least "
-            f"{LEAST_SUBGROUP} records: the largest of {self.compared:,}."
+            f"{LEAST_SUBGROUP:,} records: the largest of {self.compared:,}."
         ]
         return [Table("Means within subgroups", heads, rows, notes)] if rows else []
 

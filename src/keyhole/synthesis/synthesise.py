@@ -58,8 +58,7 @@ from keyhole.synthesis.planning import (
     read_rules,
     require_changes,
 )
-from keyhole.synthesis.release import dropped_columns, require_free
-from keyhole.synthesis.result import Synthesis
+from keyhole.synthesis.release import Synthesis, dropped_columns, require_free
 from keyhole.synthesis.rules import LONGEST_NAME, EditRules
 from keyhole.synthesis.targets import MOST_TARGETS, order_targets
 

@@ -8,7 +8,6 @@ of JSON, and so is its answer. It ends with the server, or when nobody has asked
 from __future__ import annotations
 
 import json
-import math
 import os
 import select
 import subprocess
@@ -87,14 +86,8 @@ def exposure_of(data: Any, keys: Sequence[str], missing: str) -> dict[str, Any]:
     from keyhole.engines.choose import engine_of
     from keyhole.engines.protocol import Spectrum
 
-    codes = [data.codes(name) for name in keys]
-    cells = math.prod(one.size for one in codes)
-    if missing == "own" and cells <= min(_TABLE, 8 * data.records):
-        at = np.zeros(data.records, np.int64)
-        for one in codes:
-            at *= one.size
-            at += one.values
-        sizes = np.bincount(np.bincount(at))
+    if missing == "own" and (counts := _table_of_cells(data, keys)) is not None:
+        sizes = np.bincount(counts)
         sizes[0] = 0
         (there,) = sizes.nonzero()
         records = (there * sizes[there]).tolist()
@@ -106,6 +99,24 @@ def exposure_of(data: Any, keys: Sequence[str], missing: str) -> dict[str, Any]:
     by_size = {size: count for size, count in pairs if size <= MOST_SIZE}
     return {"records": data.records, "cells": found.cells, "cr": ratio, "sizes": by_size,
             "larger": found.counted - sum(by_size.values())}  # fmt: skip
+
+
+def _table_of_cells(data: Any, keys: Sequence[str]) -> Any:
+    """Return the records in each possible cell; None where there are too many cells."""
+    import numpy as np
+
+    most = min(_TABLE, 8 * data.records)
+    at, cells = np.zeros(data.records, np.int64), 1
+    for one in map(data.codes, keys):
+        if cells * one.size > most:  # only cells that occur keep a number
+            numbers = np.cumsum(np.bincount(at) > 0) - 1
+            at, cells = numbers[at], int(numbers[-1]) + 1
+        if cells * one.size > most:
+            return None
+        at *= one.size
+        at += one.values
+        cells *= one.size
+    return np.bincount(at)
 
 
 def contributions(data: Any, keys: Sequence[str], cutoff: int, missing: str) -> dict[str, float]:

@@ -43,6 +43,7 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>{head}
+<link rel="icon" href="/static/keyhole.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/static/workbench.css"></head><body class="refusal"><main>
 <h1>{title}</h1><p>{text}</p></main></body></html>"""
 

@@ -24,28 +24,19 @@ Progress = Callable[[str], None]
 JobKind = Callable[[Path, Mapping[str, Any], Progress], None]
 
 
-def _stages(path: Path, asked: Mapping[str, Any], tell: Progress) -> None:
-    run = imported("keyhole.reviews.runner.run_stages")
-    run(path, asked["stages"], out=path.with_suffix(""), progress=tell)
-
-
-def _review(path: Path, _: Mapping[str, Any], tell: Progress) -> None:
-    imported("keyhole.reviews.runner.review")(path, out=path.with_suffix(""), progress=tell)
-
-
-def _verify(path: Path, _: Mapping[str, Any], tell: Progress) -> None:
-    imported("keyhole.workbench.stored_results.verify_and_keep")(path.with_suffix(""), tell)
-
-
-def _price(path: Path, asked: Mapping[str, Any], tell: Progress) -> None:
-    imported("keyhole.workbench.pricing.price_step")(path, asked, tell)
-
-
 JOB_KINDS: Mapping[str, JobKind] = {
-    "stages": _stages,
-    "review": _review,
-    "verify": _verify,
-    "price": _price,
+    "stages": lambda path, asked, tell: imported("keyhole.reviews.runner.run_stages")(
+        path, asked["stages"], out=path.with_suffix(""), progress=tell
+    ),
+    "review": lambda path, _, tell: imported("keyhole.reviews.runner.review")(
+        path, out=path.with_suffix(""), progress=tell
+    ),
+    "verify": lambda path, _, tell: imported("keyhole.workbench.stored_results.verify_and_keep")(
+        path.with_suffix(""), tell
+    ),
+    "price": lambda path, asked, tell: imported("keyhole.workbench.pricing.price_step")(
+        path, asked, tell
+    ),
 }
 """The kinds of jobs: each takes the review file, what is asked, and a callback for progress."""
 

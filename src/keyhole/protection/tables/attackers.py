@@ -321,14 +321,18 @@ def prove(
                 some = Wanted(*(one[mine[first]] for one in wanted))
                 move = programs.together(some, *rooms, nothing)
                 low, high = np.maximum(low, -move), np.maximum(high, move)
-                reached = np.where(wanted.sides[mine] > 0, high, low)[wanted.cells[mine]]
+                at = wanted.cells[mine]
+                reached = np.where(wanted.sides[mine] > 0, high[at], low[at])
                 met = reached >= wanted.levels[mine] * (1 - 1e-6)
                 left[mine[met]] = False
+                mine = mine[~met]
                 if not met.any():
-                    # One by one, those that stand in each other's way.
-                    mine = mine[first[:1]] if len(first) > 1 else mine[len(mine) :]
-                else:
-                    mine = mine[~met]
+                    break
+            for place in mine:  # one by one, those that stand in each other's way
+                cell, side, level = (one[place] for one in wanted)
+                alone = programs.reach(int(cell), int(side), float(level), *rooms)
+                low, high = np.maximum(low, -alone.move), np.maximum(high, alone.move)
+                left[place] = alone.amount < level * (1 - 1e-6)
         if not left.any():
             break
     return low, high

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keyhole.core.extras import require_extra
 from keyhole.core.files import write_whole
 from keyhole.errors import FileError, OptionError
 from keyhole.kernels.arrays import Floats
@@ -111,7 +112,8 @@ def json_stat(table: ProtectedTable) -> dict[str, Any]:
 
 def write_excel(table: ProtectedTable, path: Path) -> None:
     """Write a table for readers, and its cells with flags: `c` where a cell is confidential."""
-    from xlsxwriter import Workbook
+    require_extra("excel")
+    from xlsxwriter import Workbook  # type: ignore[import-untyped]
 
     with Workbook(path, {"strings_to_formulas": False, "strings_to_urls": False}) as book:
         sheet, head = book.add_worksheet("Table"), book.add_format({"bold": True})

@@ -210,7 +210,7 @@ SYNTHESIS_STAGE = Stage(
     _run,
     reads=("data", KEYED, STARTED),
     draw=_draw,
-    returns="keyhole.synthesis.result.Synthesis",
+    returns="keyhole.synthesis.release.Synthesis",
     since="0.2",  # all targets of a record are drawn, and structure is kept
     outputs=Outputs(
         lambda made, folder: made.save(folder, force=True),

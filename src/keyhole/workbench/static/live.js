@@ -25,6 +25,7 @@ export function dressLive(panel) {
   const svg = panel.querySelector("svg");
   let found = null;
   let asked = 0;
+  let waiting = false;
   let later = 0;
   panel.hidden = false;
 
@@ -41,19 +42,22 @@ export function dressLive(panel) {
     return answer.json();
   }
 
+  // One question at a time: what is ticked meanwhile is asked for when the answer is there.
   async function keysChanged() {
-    const mine = ++asked;
-    const begun = performance.now();
-    try {
-      const answer = await ask({});
-      if (mine !== asked) return;
+    asked += 1;
+    if (waiting) return;
+    waiting = true;
+    for (let mine = 0; mine !== asked;) {
+      mine = asked;
+      const begun = performance.now();
+      const answer = await ask({}).catch(() => ({ problems: ["No live answer. Measure works without it."] }));
+      if (mine !== asked) continue;
       found = answer.problems ? null : answer;
       show(answer.problems);
       panel.dataset.milliseconds = (performance.now() - begun).toFixed(1);
-      contributions();
-    } catch {
-      if (mine === asked) words.textContent = "No live answer. Measure works as ever.";
     }
+    waiting = false;
+    if (found) contributions();
   }
 
   function contributions() {
