@@ -436,6 +436,8 @@ class CodingGraph:
             if {"number", "date"} <= {node.scale for node in nodes}
         }
         self._asked: dict[int, tuple[Holder, Mapping[str, tuple[str, ...]]]] = {}
+        for holder in (*environment.forms, *environment.sources):
+            self.asked(holder)
 
     @classmethod
     def of(cls, environment: Environment | CodingGraph | str | os.PathLike[str]) -> CodingGraph:
