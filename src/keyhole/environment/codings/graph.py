@@ -436,7 +436,8 @@ class CodingGraph:
             if {"number", "date"} <= {node.scale for node in nodes}
         }
         self._asked: dict[int, tuple[Holder, Mapping[str, tuple[str, ...]]]] = {}
-        for holder in (*environment.forms, *environment.sources):
+        holders: list[Holder] = [*environment.forms, *environment.sources]
+        for holder in holders:
             self.asked(holder)
 
     @classmethod
