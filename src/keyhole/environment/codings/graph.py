@@ -436,6 +436,9 @@ class CodingGraph:
             if {"number", "date"} <= {node.scale for node in nodes}
         }
         self._asked: dict[int, tuple[Holder, Mapping[str, tuple[str, ...]]]] = {}
+        holders: list[Holder] = [*environment.forms, *environment.sources]
+        for holder in holders:
+            self.asked(holder)
 
     @classmethod
     def of(cls, environment: Environment | CodingGraph | str | os.PathLike[str]) -> CodingGraph:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -140,8 +140,8 @@ def join_codings(
         return _join_number(one, other, values)
     if one.tells(other):
         back = _join_number(other, one, None)
-        ends: Any = {"left": one.name, "right": other.name, "groups_left": NOTHING}
-        return replace(back, groups_right=back.groups_left, entropy=0.0, **ends)
+        named = replace(back, left=one.name, right=other.name, entropy=0.0)
+        return replace(named, groups_left=NOTHING, groups_right=back.groups_left)
     if other.open and one.name != other.name:
         return _join_text(graph, one, other, as_of, weights)
     relation = graph.overlap(left, right, as_of=as_of)

@@ -178,12 +178,12 @@ def bounded(
     changed = {name for name, size in above.variables.items() if size != below.variables.get(name)}
     told = [one for one in may.fields if one.column in changed]
     reasons = {part.column: part.reason.removeprefix("unresolved: ") for part in open_codings}
-    named = {one.column for one in told}
+    known = {one.column for one in told}
     for variable in upper.key:  # codings on which somebody should decide
         column, words = variable.column, "what some forms hold of it"
         if column in reasons:
             told.append(Undecided("", "", column, reasons[column], "coding"))
-        elif column in changed - named:
+        elif column in changed - known:
             words = f"{words} is known only in part: tie their codings to {variable.target_coding}"
             told.append(Undecided("", "", column, words, "coding"))
     return replace(upper, lower=below, upper=above, undecided=tuple(told), surely=lower)
