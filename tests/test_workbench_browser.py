@@ -239,24 +239,24 @@ def test_twenty_tabs_answer_and_see_each_others_changes(
     for tab in tabs:
         tab.goto(page.url, wait_until="domcontentloaded")
     other = tabs[0]
-    page.locator('input[name="cutoff"]').fill("5")
-    other.locator('input[name="cutoff"]').fill("7")
+    page.locator('input[type="number"][name="cutoff"]').fill("5")
+    other.locator('input[type="number"][name="cutoff"]').fill("7")
     started(page, page.get_by_role("button", name="Measure").click)
     settled(page)
     for tab in tabs[1:]:
-        expect(tab.locator('input[name="cutoff"]')).to_have_value("5")
+        expect(tab.locator('input[type="number"][name="cutoff"]')).to_have_value("5")
     other.get_by_role("button", name="Measure").click()
     expect(other.get_by_role("alert").filter(has_text="another tab")).to_be_visible()
     expect(other.locator(".conflict .added").first).to_have_text("+cutoff = 5   # as agreed")
     expect(other.locator(".conflict .added").last).to_have_text("+cutoff = 7   # as agreed")
     assert said(small)["exposure"]["cutoff"] == 5  # type: ignore[index]
     other.get_by_role("button", name="Make my change too").click()
-    expect(other.locator('input[name="cutoff"]')).to_have_value("7")
+    expect(other.locator('input[type="number"][name="cutoff"]')).to_have_value("7")
     assert said(small)["exposure"]["cutoff"] == 7  # type: ignore[index]
-    expect(tabs[-1].locator('input[name="cutoff"]')).to_have_value("7")
+    expect(tabs[-1].locator('input[type="number"][name="cutoff"]')).to_have_value("7")
     page.close()  # the tab that listened for all
     other.get_by_role("button", name="Undo").click()
-    expect(tabs[-1].locator('input[name="cutoff"]')).to_have_value("5")
+    expect(tabs[-1].locator('input[type="number"][name="cutoff"]')).to_have_value("5")
 
 
 def test_pages_work_as_plain_forms_without_scripts(
@@ -295,6 +295,7 @@ def test_a_job_outlives_its_page_and_its_server_and_is_cancelled(
     """Processes as a user has them; the link is opened by a page that only its owner can read."""
     write_world(tmp_path, 6_000)
     context = browser.new_context()
+    context.set_default_timeout(SECONDS * 1000)
     page = context.new_page()
     with serving(tmp_path, forked=False) as server:
         (tmp_path / "open.html").write_text(
