@@ -207,7 +207,7 @@ def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
     inner = [not cell["total_over"] for cell in table.cells]
     down, heads = (_side_labels(side) for side in table.sides())
     rows = _squares(table, down, heads, inner)
-    down, heads = (dict.fromkeys(row[side] for row in rows) for side in ("down", "across"))
+    down, heads = ([*dict.fromkeys(row[side] for row in rows)] for side in ("down", "across"))
     across = ", ".join(plain(name) for name in table.cols) or " "
     base = alt.Chart(inline(rows)).encode(
         x=alt.X("across:O", title=across, sort=[*heads]).axis(

@@ -318,7 +318,8 @@ def prove(
             rooms = np.where(inside, up, 0.0), np.where(inside, down, 0.0)
             while len(mine):
                 first = np.unique(wanted.cells[mine], return_index=True)[1]
-                some = Wanted(*(one[mine[first]] for one in wanted))
+                pick = mine[first]
+                some = Wanted(wanted.cells[pick], wanted.sides[pick], wanted.levels[pick])
                 move = programs.together(some, *rooms, nothing)
                 low, high = np.maximum(low, -move), np.maximum(high, move)
                 at = wanted.cells[mine]

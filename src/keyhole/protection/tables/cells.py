@@ -187,7 +187,7 @@ class CrossTable:
     def margin(self) -> Flags:
         """Which cells are totals over some variable."""
         leaves = [axis.is_leaf[place] for axis, place in zip(self.axes, self.places.T, strict=True)]
-        return ~np.logical_and.reduce(leaves)
+        return np.asarray(~np.logical_and.reduce(leaves))
 
     @cached_property
     def sums(self) -> list[Ints]:

@@ -83,11 +83,11 @@ def joint_axes(linked: Linked) -> list[JointAxis]:
     groups: list[tuple[set[str], list[tuple[int, int]]]] = []
     for t, table in enumerate(linked.tables):
         for a, axis in enumerate(table.axes):
-            names, members = set(axis.names), [(t, a)]
+            names, own = set(axis.names), [(t, a)]
             for group in [one for one in groups if one[0] & names]:
                 groups.remove(group)
-                names, members = names | group[0], group[1] + members
-            groups.append((names, members))
+                names, own = names | group[0], group[1] + own
+            groups.append((names, own))
     found = []
     for _, pairs in groups:
         members = [(t, a, prod(linked.tables[t].shape[a + 1 :])) for t, a in pairs]

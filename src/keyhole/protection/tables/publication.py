@@ -124,14 +124,15 @@ def _problem(tables: _Tables, question: Question) -> SuppressionProblem:
         allowed[[place[-1] for place in linked.places]] = False
     # Where empty cells are shown, one that is not shown has a record in it.
     least = 0.0 if question.hidden_zeros else max(made.least for made in linked.tables)
-    levels = [
+    lower, upper, sliding = [
         np.where(unsafe, linked.joined(getattr(one, name) for one in tables.unsafe), 0.0)
         for name in ("lower", "upper", "sliding")
     ]
     must = unsafe | tables.forced
     return SuppressionProblem(
         linked.sums, np.full(linked.size, np.inf), np.maximum(linked.values - least, 0.0),
-        _costs(linked, question.cost), must, (allowed | must) & ~tables.fixed, *levels,
+        _costs(linked, question.cost), must, (allowed | must) & ~tables.fixed, lower, upper,
+        sliding,
         _alone(linked, unsafe) if question.singletons and tables.made.magnitude else (),
         question.whole, linked.network,
     )  # fmt: skip
@@ -401,8 +402,8 @@ def table(
     entries = [
         {
             "rows": list(down), "cols": list(across), "magnitude": magnitude, "weight": weight,
-            "chains": [*find_chains(opened, down, nested or ()),
-                       *find_chains(opened, across, nested or ())],
+            "chains": [*find_chains(opened, down, question.nested or ()),
+                       *find_chains(opened, across, question.nested or ())],
             "codes": {n: listed[n] for n in down if n in listed}, "rules": rules_of(question),
         }
         for down, across in asked
@@ -556,10 +557,9 @@ def _published(tables: _Tables, question: Question, notes: tuple[str, ...]) -> l
     found = []
     for number in range(tables.new):
         made, place = linked.tables[number], linked.places[number]
-        values = (one[place] for one in (shown, low, high))
         audit = TableAudit(
-            made, tables.rules[number], tables.unsafe[number], question.protect, *values, pattern,
-            said,
+            made, tables.rules[number], tables.unsafe[number], question.protect, shown[place],
+            low[place], high[place], pattern, said,
         )  # fmt: skip
         _require_safe(audit, question)
         found.append(ProtectedTable.of(audit, question.protect, base, notes))

@@ -131,6 +131,6 @@ def write_excel(table: ProtectedTable, path: Path) -> None:
             sheet.write(4 + len(down) + i, 0, str(note))
         cells = book.add_worksheet("Cells")
         cells.write_row(0, 0, [*frame.columns[:-1], "flag"], head)
-        for i, row in enumerate(frame.iter_rows(), 1):
-            cells.write_row(i, 0, ["" if one is None else one for one in row[:-1]])
-            cells.write(i, len(row) - 1, "c" if row[-1] else "")
+        for i, cell in enumerate(frame.iter_rows(), 1):
+            cells.write_row(i, 0, ["" if one is None else one for one in cell[:-1]])
+            cells.write(i, len(cell) - 1, "c" if cell[-1] else "")

@@ -221,7 +221,9 @@ class TableAudit(Result):
         cells = np.flatnonzero(self.table.margin & (np.abs(off) > 1e-9 * self.table.values))
         rows = [
             [*self.table.labels(cell), *map(amount, (true, true + beside, beside))]
-            for cell, true, beside in zip(cells, self.table.values[cells], off[cells], strict=True)
+            for cell, true, beside in zip(
+                cells.tolist(), self.table.values[cells], off[cells], strict=True
+            )
         ][:AUDITED]
         named = {"round": "rounded", "cell-key": "with noise"}
         name = named.get(self.protect, "cells shown add up to")
@@ -308,11 +310,11 @@ class ProtectedTable(Result):
         cells: list[Any] = []
         for places, found in zip(table.places[kept].tolist(), shown[kept], strict=True):
             value = None if np.isnan(found) else round(found) if whole else float(found)
-            nodes = list(zip(table.axes, places, strict=True))
+            pairs = list(zip(table.axes, places, strict=True))
             cells.append(
                 {
-                    **{n: level for axis, at in nodes for n, level in axis.named(at).items()},
-                    "total_over": [name for axis, at in nodes for name in axis.added_up(at)],
+                    **{n: level for axis, at in pairs for n, level in axis.named(at).items()},
+                    "total_over": [name for axis, at in pairs for name in axis.added_up(at)],
                     "value": value,
                     "suppressed": value is None,
                 }
@@ -448,7 +450,8 @@ class ProtectedTable(Result):
     def sides(self, *, together: bool = False) -> tuple[dict[tuple[str, ...], int], ...]:
         """Return the labels of rows and of columns, each with its place; or all as rows."""
         split = len(self.variables) if together else len(self.rows)
-        down, across = {}, {}
+        down: dict[tuple[str, ...], int] = {}
+        across: dict[tuple[str, ...], int] = {}
         for labels in self._labels():
             down.setdefault(labels[:split], len(down))
             across.setdefault(labels[split:], len(across))
