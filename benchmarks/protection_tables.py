@@ -83,7 +83,7 @@ def small(path: str) -> None:
     states = frame["STATE"].unique().sort().to_list()
     ratios = []
     for some in (states[i : i + 2] for i in range(0, len(states), 2)):
-        part = frame.filter(pl.col("STATE").is_in(some)).filter(pl.col("SEX") == "2")
+        part = frame.filter(pl.col("STATE").is_in(some)).filter(pl.col("SEX") == 2)
         try:
             suppression.EXACT_CELLS = 10_000
             best = table(part, **options, seconds=40).internal.pattern

@@ -135,10 +135,11 @@ def plain_charts(monkeypatch):
 
 
 @pytest.fixture
-def built_charts(monkeypatch):
+def built_charts(request, monkeypatch):
     """Build the charts of reviews after all, but draw none of them."""
     from tests.reviews import built_pictures, draw_plainly
 
+    request.getfixturevalue("plain_charts")  # whose stand-in is replaced here
     monkeypatch.setattr("keyhole.reviews.runner._pictures", built_pictures)
     monkeypatch.setattr("keyhole.reviews.runner._save", lambda _, path: draw_plainly(path))
 

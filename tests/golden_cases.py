@@ -374,11 +374,14 @@ REVIEWS = {
         # The page tells the hash of the review file, in which a seed is drawn.
         "review drafted.toml --out drafted",
         after=("init",),
-        varies=("report.html",),
+        varies=("report.html", "made"),
     ),
-    "review": Case("review review.toml --out dossier"),
+    # The page tells the day, and who ran the review.
+    "review": Case("review review.toml --out dossier", varies=("report.html", "made")),
     "verify": Case("verify dossier --review review.toml", after=("review",)),
-    "report": Case("report dossier", after=("review",), golden="review"),
+    "report": Case(
+        "report dossier", after=("review",), golden="review", varies=("report.html", "made")
+    ),
     "selftest": Case("selftest"),
 }
 

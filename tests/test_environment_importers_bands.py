@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import datetime
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyhole.environment.adding.matching_categories import answers_of
 from keyhole.environment.codings.intervals import count_of, interval_problems
 from keyhole.environment.importers.bands import number_intervals, parse_bands, usual_numbers
-from keyhole.environment.importers.fields import category_kind, coded, make_categories
+from keyhole.environment.importers.fields import capture, category_kind, coded, make_categories
+from keyhole.screening.identifiers import words
 
 INF = math.inf
 
@@ -152,3 +155,24 @@ def test_numbers_without_bounds_are_those_to_be_expected() -> None:
     assert usual_numbers(("year",)).unit == "year"
     assert usual_numbers(("hours", "per", "week")).step == 1
     assert usual_numbers(("gross", "income")).exact
+
+
+@pytest.mark.parametrize(
+    ("label", "factor"),
+    [
+        ("Age in months", 1 / 12),
+        ("Age in years", 1),
+        ("Gross monthly income", 12),
+        ("Weekly wages", 52),
+        ("Annual salary", 1),
+        ("Income in the past 12 months", 1),
+        ("Months at this address", 1),
+    ],
+)
+def test_units_are_told_by_the_words_of_a_question(label: str, factor: float) -> None:
+    found = capture(["x"], label, intervals=usual_numbers(words(label)))
+    assert found.intervals is not None
+    assert found.intervals.factor == pytest.approx(factor)
+    plain = answers_of((), replace(found.intervals, factor=1.0))
+    same = plain.signature == answers_of((), found.intervals).signature
+    assert same == (factor == 1)

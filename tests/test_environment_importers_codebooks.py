@@ -9,7 +9,7 @@ import pandas as pd
 import pyreadstat
 import pytest
 
-from keyhole.environment.importers import read_code_lists, read_forms
+from keyhole.environment.importers import read_forms
 from keyhole.environment.model import CapturedField
 from keyhole.errors import FileError
 
@@ -88,36 +88,20 @@ SDMX = """\
 """
 
 
-def test_code_lists_are_codings_with_maps(tmp_path: Path) -> None:
+def test_a_code_list_is_read_at_its_finest(tmp_path: Path) -> None:
     path = tmp_path / "lists.xml"
-    path.write_text(SDMX)
-    (found,) = read_code_lists(path)
-    codings, maps = found.codings("ES", "ES")
-    assert (found.identifier, found.label) == ("CL_ACT", "Activity")
-    assert [one.name for one in codings] == ["ES5.001", "ES4.001", "ES3.001"]
-    assert [[one.code for one in coding.categories] for coding in codings] == [
-        ["U", "F", "P", "I", "X"],
-        ["U", "E", "I", "X"],
-        ["A", "I", "X"],
-    ]
-    assert maps[0].pairs == {"U": "U", "F": "E", "P": "E", "I": "I", "X": "X"}
-    assert maps[1].pairs == {"U": "A", "E": "A", "I": "I", "X": "X"}
-    assert codings[0].categories[-1].kind == "not stated"
+    twice = '<str:Codelist id="CL_2"><str:Code id="A"/><str:Code id="A"/></str:Codelist>'
+    path.write_text(SDMX.replace("</str:Codelists>", f"{twice}</str:Codelists>"))
     (form,) = read_forms(path)
-    assert form.fields[0].categories == codings[0].categories
-
-
-@pytest.mark.parametrize(
-    ("parent", "told"), [('<Ref id="none"/>', "is not among"), ('<Ref id="F"/>', "own ancestor")]
-)
-def test_parents_that_make_no_tree_are_refused(tmp_path: Path, parent: str, told: str) -> None:
-    path = tmp_path / "lists.xml"
-    broken = SDMX.replace(
-        'Employed</com:Name><str:Parent><Ref id="A"/>', f"E</com:Name><str:Parent>{parent}"
-    )
-    path.write_text(broken)
-    with pytest.raises(FileError, match=told):
-        read_code_lists(path)
+    (found,) = form.fields
+    assert (found.name, found.label) == ("CL_ACT", "Activity")
+    assert [one.code for one in found.categories] == ["U", "F", "P", "I", "X"]
+    assert found.categories[-1].kind == "not stated"
+    assert form.notes == ("code list 'CL_2' has a code twice: it is left out.",)
+    path.write_text('<Structure><Codelist id="C"><Code id="a"><Parent><Ref id="a"/></Parent></Code>'
+                    "</Codelist></Structure>")  # fmt: skip
+    with pytest.raises(FileError, match="own ancestors"):
+        read_forms(path)
 
 
 @pytest.mark.parametrize("suffix", [".sav", ".dta"])
@@ -144,24 +128,3 @@ def test_labels_of_statistical_files_without_their_records(tmp_path: Path, suffi
     assert found["who"].identifier == "name"
     assert "4711" not in repr(form)
     assert "Zaphod" not in repr(form)
-
-
-def comb(path: Path, depth: int) -> Path:
-    """A code list in which each code has a child and a leaf."""
-    codes = []
-    for i in range(depth):
-        above = f'<Parent><Ref id="c{i - 1}"/></Parent>' if i else ""
-        codes.append(f'<Code id="c{i}"><Name>c{i}</Name>{above}</Code>')
-        codes.append(f'<Code id="l{i}"><Name>l{i}</Name><Parent><Ref id="c{i}"/></Parent></Code>')
-    text = "".join(codes)
-    path.write_text(f'<Structure><Codelist id="CL"><Name>CL</Name>{text}</Codelist></Structure>')
-    return path
-
-
-def test_a_code_list_like_a_comb_is_read_or_refused_by_its_depth(tmp_path: Path) -> None:
-    (form,) = read_forms(comb(tmp_path / "deep.xml", 90))
-    assert len(form.fields[0].categories) == 90
-    (listed,) = read_code_lists(tmp_path / "deep.xml")
-    assert listed.levels()[-1] == listed.finest()
-    with pytest.raises(FileError, match="more than 100 levels deep"):
-        read_forms(comb(tmp_path / "deeper.xml", 20_000))

@@ -167,7 +167,7 @@ def test_numbers_are_intervals() -> None:
     assert (spans["dependents"].start, spans["dependents"].stop) == (0, 21)  # type: ignore[union-attr]
     assert spans["age"].stop == 121  # type: ignore[union-attr]
     assert spans["graduationYear"].unit == "year"  # type: ignore[union-attr]
-    assert spans["income"].step == 100  # type: ignore[union-attr]
+    assert spans["income"].exact  # type: ignore[union-attr]
     assert spans["ageBand"].edges[0] == 18  # type: ignore[union-attr]
 
 

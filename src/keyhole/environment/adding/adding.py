@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -389,38 +389,30 @@ def _placed(
     return [replace(one, environment=whole) for one in found]
 
 
-def pending_decisions(environment: Environment, threshold: float) -> list[Decision]:
-    """Return the best proposal for each pending field, where it scores so high."""
-    return [
-        replace(best.decision(), form=owner.name)
-        for owner, _, proposals in pending(environment)
-        if (best := proposals[0]).score >= threshold
-    ]
-
-
 def pending(
     environment: Environment,
-) -> Iterator[tuple[Owner, Field, tuple[Proposal, ...]]]:
-    """Yield the fields that wait for a decision with their proposals, one for the same text."""
-    catalogue, seen, named = Catalogue(environment), set[Any](), dict[str, str]()
+) -> Iterator[tuple[Owner, Field, Hashable, tuple[Proposal, ...]]]:
+    """Yield the fields that wait for a decision, what tells their text, and their proposals."""
+    catalogue, named = Catalogue(environment), dict[str, str]()
     for kind in ("target", "form", "source"):
         for owner in KIND_OF[kind].of(environment):
             waits = {f.name for f in waiting_fields(owner) if not f.decided}
+            if not waits:
+                continue
             captured = [captured_field(field, catalogue.names) for field in owner.fields]
-            asked = stored_questions(owner.fields) if waits else [()] * len(captured)
-            options = options_of(captured)
+            asked, options = stored_questions(owner.fields), options_of(captured)
+            more: Any = {"exact_codes": kind == "target", "letters": named, "options": options}
             for field, one, questions in zip(owner.fields, captured, asked, strict=True):
-                if field.name not in waits:
-                    continue
-                key = text_key(*asked_text(one), questions)
-                if key in seen:
-                    continue
-                seen.add(key)
-                exact = kind == "target"
-                more: Any = {"exact_codes": exact, "letters": named, "options": options}
-                ranked = rank(catalogue, one, questions, **more)
-                if ranked[0].action != "leave" or ranked[0].score < _FOLLOWED:
-                    yield owner, field, ranked
+                ranked = rank(catalogue, one, questions, **more) if field.name in waits else ()
+                if ranked and (ranked[0].action != "leave" or ranked[0].score < _FOLLOWED):
+                    yield owner, field, text_key(*asked_text(one), questions), ranked
+
+
+def pending_texts(
+    environment: Environment,
+) -> list[tuple[Owner, Field, Hashable, tuple[Proposal, ...]]]:
+    """Return the first of the pending fields with the same text."""
+    return list({one[2]: one for one in reversed([*pending(environment)])}.values())[::-1]
 
 
 def add_target(

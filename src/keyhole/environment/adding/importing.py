@@ -25,10 +25,9 @@ from keyhole.environment.adding.adding import (
     add_target,
     captured_again,
     decide,
-    pending_decisions,
+    pending_texts,
     place,
 )
-from keyhole.environment.adding.adding import pending as pending_fields
 from keyhole.environment.adding.decisions import (
     Decision,
     decision_lines,
@@ -230,13 +229,17 @@ def _decided(environment: Environment, asked: Question) -> Followed:
         return batch, batch.environment, f"decisions from {Path(asked.decisions).name}"
     if asked.propose is not None:
         fields, lines = [], [f"# {line}" for line in _HEAD]
-        for owner, field, proposals in pending_fields(environment):
+        for owner, field, _, proposals in pending_texts(environment):
             fields.append(FieldProposals(field.name, field.label, proposals))
             lines += decision_lines(field.label, proposals, owner.name)
         with write_whole(asked.propose, force=asked.force) as temporary:
             temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return Proposals("all forms", tuple(fields)), environment, ""
-    chosen = pending_decisions(environment, asked.accept)
+    chosen = [
+        replace(proposals[0].decision(), form=owner.name)
+        for owner, _, _, proposals in pending_texts(environment)
+        if proposals[0].score >= asked.accept
+    ]
     if not chosen:
         raise OptionError(Problem(_TOO_LOW, asked.accept))
     batch = decide(environment, chosen)

@@ -66,7 +66,7 @@ def answers_of(categories: tuple[Category, ...], intervals: Intervals | None = N
         line: Hashable = intervals
         if not interval_problems(intervals):  # its edges tell, however they were written down
             edges = edges_of(intervals).tobytes()
-            line = intervals.scale, hashlib.sha256(edges).hexdigest()
+            line = intervals.scale, intervals.factor, hashlib.sha256(edges).hexdigest()
         codes = frozenset((c.code, c.label, c.kind) for c in told)
         signature = "intervals", line, codes, special
         return Answers(intervals.scale, told, (), signature)

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from keyhole.environment.importers.codebooks import read_code_lists
     from keyhole.environment.importers.microdata import (
         attach_labels,
         capture_microdata,
@@ -11,12 +10,11 @@ if TYPE_CHECKING:
     )
     from keyhole.environment.importers.reading import read_forms
 
-__all__ = ["attach_labels", "capture_microdata", "read_code_lists", "read_forms", "read_labels"]
+__all__ = ["attach_labels", "capture_microdata", "read_forms", "read_labels"]
 
 _HOMES = {
     "attach_labels": "microdata",
     "capture_microdata": "microdata",
-    "read_code_lists": "codebooks",
     "read_forms": "reading",
     "read_labels": "microdata",
 }

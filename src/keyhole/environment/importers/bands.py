@@ -227,6 +227,31 @@ def number_intervals(
     return Intervals("number", start=low, stop=tidy(low + count * step), step=tidy(step))
 
 
+def unit_factor(text: str) -> float:
+    """Return what turns a number into years of age, or money a year, by how it is asked.
+
+    Examples
+    --------
+    >>> unit_factor("Gross monthly income"), unit_factor("Age in months") * 12
+    (12.0, 1.0)
+    """
+    told = set(text.lower().replace("(", " ").replace(")", " ").split())
+    if "age" in told and not told & _UNITS["year"]:
+        return next((f for unit, f in _OF_A_YEAR.items() if told & _UNITS[unit]), 1.0)
+    if not _INCOME & told or told & _UNITS["year"] or re.search(r"\b(past|last) \d+\b", text):
+        return 1.0
+    return next((1 / f for unit, f in _OF_A_YEAR.items() if told & _UNITS[unit]), 1.0)
+
+
+_OF_A_YEAR = {"month": 1 / 12, "week": 1 / 52}
+_UNITS = {
+    "year": frozenset({"year", "years", "annual", "yearly", "annually"}),
+    "month": frozenset({"month", "months", "monthly"}),
+    "week": frozenset({"week", "weeks", "weekly"}),
+}
+_INCOME = frozenset({"income", "earnings", "salary", "wage", "wages", "pay"})
+
+
 def usual_numbers(asked: tuple[str, ...]) -> Intervals:
     """Return the numbers to be expected where a form sets no bounds, by what it asks.
 
@@ -236,7 +261,8 @@ def usual_numbers(asked: tuple[str, ...]) -> Intervals:
     (121, 'year')
     """
     if "age" in asked:
-        return Intervals("number", start=0, stop=_OLDEST, step=1)
+        months = unit_factor(" ".join(asked)) < 1
+        return Intervals("number", start=0, stop=_OLDEST * (12 if months else 1), step=1)
     if _MONEY.search(" ".join(asked)):  # before counts: "income in the past 12 months" is money
         return Intervals("number")
     if "year" in asked and not _NO_YEARS & set(asked):
@@ -258,20 +284,16 @@ def bounded_numbers(
 
     Examples
     --------
-    >>> bounded_numbers(("age",), low=18)
-    Intervals(scale='number', edges=(), start=18, stop=121, step=1, unit=None, factor=1.0)
-    >>> bounded_numbers(("born",), 1900, 2010).unit
-    'year'
+    >>> bounded_numbers(("age",), low=18).start, bounded_numbers(("born",), 1900, 2010).unit
+    (18, 'year')
     """
     usual = usual_numbers(asked)
     bounds = [bound for bound in (low, high) if bound is not None]
-    if not bounds:
+    if not bounds or (usual.exact and len(bounds) < 2):
         return usual
     if all(1800 <= b <= 2200 for b in bounds) and (len(bounds) == 2 or "year" in asked):
         ends = low, None if high is None else high + 1
         return dates("year", *(None if e is None else datetime.date(int(e), 1, 1) for e in ends))
-    if usual.exact and len(bounds) == 1:
-        return usual
     low = min(0 if usual.scale == "date" else usual.start, high or 0) if low is None else low
     high = max(usual.stop - 1, low) if high is None else high
     if math.isfinite(high) and (high - low) / (step or 1) >= MOST_INTERVALS:

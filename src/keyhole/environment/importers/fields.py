@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.bands import parse_bands
+from keyhole.environment.importers.bands import parse_bands, unit_factor
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -140,6 +140,10 @@ def capture(
     categories = (*make_categories(options), *categories)
     if intervals is None:
         categories, intervals = coded(categories, said)
+    if intervals is not None and intervals.scale == "number":
+        intervals = dataclasses.replace(
+            intervals, factor=unit_factor(f"{path_label(path)} {label}")
+        )
     if identifier is None and recognised:
         identifier = _identifier(path, label, pattern, categories, intervals)
     apart = identifier is not None

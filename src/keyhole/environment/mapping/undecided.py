@@ -8,19 +8,17 @@ compared at the detail of the file itself. The truth lies between them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 from keyhole.core.options import Option, bind, documented
 from keyhole.core.tables import Table
-from keyhole.environment.adding.adding import captured_field
+from keyhole.environment.adding.adding import captured_field, pending
 from keyhole.environment.adding.catalogue import (
-    Catalogue,
     asked_text,
     options_of,
     stored_questions,
-    text_key,
 )
 from keyhole.environment.adding.placing import Placer
 from keyhole.environment.adding.proposals import Proposal, rank
@@ -280,46 +278,16 @@ def waiting(
             changes.setdefault((one.form, one.field), {})[one.column] = None
     lines: dict[object, Pending] = {}
     count = 0
-    for kind, owner, field, key, proposals in _pending(graph):
+    for owner, field, key, proposals in pending(graph.environment):
         count += 1
-        columns = tuple(changes.get((owner.name, field), ()))
-        label = next(f.label for f in owner.fields if f.name == field)
-        known_line = lines.get(key)
-        forms = known_line.forms + 1 if known_line else 1
-        bits = sum(gained.get(column, 0.0) for column in columns)
-        made = Pending(kind, owner.name, field, label, forms, proposals, columns, bits)
-        if known_line is not None:
-            every = tuple(dict.fromkeys((*known_line.changes_key, *columns)))
-            first = known_line.form, known_line.field
-            made = Pending(
-                known_line.kind, *first, known_line.label, forms, known_line.proposals, every,
-                sum(gained.get(column, 0.0) for column in every),
-            )  # fmt: skip
-        lines[key] = made
+        columns = changes.get((owner.name, field.name), {})
+        kind = type(owner).__name__.lower()
+        line = Pending(kind, owner.name, field.name, field.label, 0, proposals[:_MOST])
+        line = lines.get(key, line)
+        every = tuple(dict.fromkeys((*line.changes_key, *columns)))
+        bits = sum(gained.get(column, 0.0) for column in every)
+        lines[key] = replace(line, forms=line.forms + 1, changes_key=every, bits=bits)
     ordered = sorted(
         lines.values(), key=lambda one: (-round(one.bits, 9), -one.forms, one.form, one.field)
     )
     return Waiting(target or "", count, tuple(ordered))
-
-
-def _pending(
-    graph: CodingGraph,
-) -> Iterator[tuple[str, Owner, str, object, tuple[Proposal, ...]]]:
-    """Yield the fields that wait, with what tells their text and their proposals."""
-    environment = graph.environment
-    catalogue = Catalogue(environment)
-    owners: list[Owner] = [*environment.targets, *environment.forms, *environment.sources]
-    for owner in owners:
-        if not any(waits(field) for field in owner.fields):
-            continue
-        captured = [captured_field(field, catalogue.names) for field in owner.fields]
-        options, asked = options_of(captured), stored_questions(owner.fields)
-        for field, one, questions in zip(owner.fields, captured, asked, strict=True):
-            if not waits(field):
-                continue
-            ranked = rank(catalogue, one, questions, options=options)
-            if ranked[0].action == "leave" and ranked[0].score >= FOLLOWED:
-                continue
-            kind = type(owner).__name__.lower()
-            key = text_key(*asked_text(one), questions)
-            yield kind, owner, field.name, key, ranked[:_MOST]

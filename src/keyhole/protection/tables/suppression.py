@@ -176,6 +176,8 @@ def _meet(
 
 # Blocks are joined by so many where one alone cannot meet a demand; then all cells are looked at.
 WIDER = (1, 4)
+# Up to so many cells that may be suppressed, those that are not needed are sought one by one.
+THINNED = 3_000
 
 
 def protect_by_blocks(
@@ -197,6 +199,8 @@ def protect_by_blocks(
         scopes = [*(cells[cheap[cells]] for cells in scopes), *scopes, np.arange(linked.size)]
         if not _meet_in(witnesses, demand, scopes, pattern):
             impossible.append(demand)
+    if not impossible and problem.allowed.sum() <= THINNED:
+        pattern = thin(witnesses, pattern, deadline)
     return pattern, impossible
 
 
