@@ -12,6 +12,7 @@ from tests.workbench import REVIEW, Workbench, start
 from tests.workbench_jobs import do_jobs_at_once
 from tests.workbench_pages import STUDY, open_bench
 
+from keyhole.reviews.digits import percentage_beside
 from keyhole.reviews.runner import review, run_stages
 from keyhole.reviews.verdict import find_verdict
 from keyhole.reviews.verifying import verify
@@ -89,7 +90,7 @@ def test_a_set_taken_from_a_file_with_other_columns_is_not_called_met(tmp_path: 
         said = bar(bench, page.name)
         assert said.startswith("Could not be judged Whether this release may go out"), page.name
         for name, rp in figures.items():
-            assert f"{name} {100 * rp:.3g}" in said
+            assert f"{name} {percentage_beside(rp, 0.1)}" in said
         assert "same" not in said
     worst = max(figures, key=lambda name: figures[name])
     (steps,) = _words(r'<ol class="pipeline".*?</ol>', bench.get("data").text)
