@@ -9,14 +9,13 @@ is asked of each. Properties named ``view:...`` are of the page, not the answer.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from keyhole.core.names import shown
@@ -283,7 +282,7 @@ class _Shapes:
         return node if isinstance(node, Mapping) else None
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -335,7 +334,7 @@ def _own(node: Mapping[str, Any]) -> _Shape:
     # A description that is short enough may be a label.
     title, description = _text(node.get("title")), _text(node.get("description"))
     lowest, highest, step = (
-        value if _is_number(value) and abs(value) <= 1e15 and math.isfinite(value) else None
+        value if _is_number(value) and abs(value) <= 1e15 else None
         for value in (
             node.get("minimum", node.get("exclusiveMinimum")),
             node.get("maximum", node.get("exclusiveMaximum")),
