@@ -1,6 +1,7 @@
 """``keyhole table``: what may be published on standard output, what is internal apart from it."""
 
 import json
+import shlex
 from pathlib import Path
 
 import polars as pl
@@ -8,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from keyhole.cli.main import run
+from keyhole.core.equivalents import equivalent
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "schemas" / "table.json").read_text())
 
@@ -65,3 +67,11 @@ def test_what_may_go_out_and_what_must_not_are_never_one_file(people, tmp_path, 
     assert run(["table", str(people), *words]) == 2
     assert "is the file of --out too" in capsys.readouterr().err
     assert not Path(out).exists()
+
+
+def test_the_command_shown_for_several_tables_has_all_of_them(people, capsys):
+    asked = {"rows": ["area"], "tables": ["trade", "area x trade", "-x"]}
+    same = equivalent("table", asked, str(people))
+    assert same.command.endswith("--rows area --tables trade --tables 'area x trade' --tables=-x")
+    assert run(shlex.split(same.command)[1:-1]) == 0
+    assert capsys.readouterr().out.count("Records by") == 3

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from keyhole.protection.tables.attackers import Network, intervals
+from keyhole.protection.tables.attackers import Network, Programs, Wanted, intervals, prove
 from keyhole.protection.tables.cells import addends
 from keyhole.protection.tables.demands import SuppressionProblem
 from keyhole.protection.tables.linked import relations
@@ -266,3 +266,28 @@ def test_nothing_unsafe_suppresses_nothing():
     assert not found.suppressed.any()
     assert found.proven
     assert found.cost == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_large_table_is_audited_like_a_small_one(seed):
+    """What is proven by blocks is what a program for each cell finds, met and not met."""
+    rng = np.random.default_rng(seed)
+    values = with_margins(rng.integers(1, 6, size=(4, 5, 3))).ravel().astype(float)
+    matrix = relations(addends((5, 6, 4)), len(values))
+    open_ = rng.random(len(values)) < 0.6
+    up, down = np.where(open_, np.inf, 0.0), np.where(open_, values - 1, 0.0)
+    cells = np.flatnonzero(open_)
+    wanted = Wanted(
+        np.tile(cells, 2), np.repeat([1.0, -1.0], len(cells)),
+        np.concatenate([np.full(len(cells), 2.0), np.minimum(values[cells], 2.0)]),
+    )  # fmt: skip
+    blocks = [[np.arange(half, len(values), 2) for half in (0, 1)], [np.arange(len(values))]]
+    below, above = prove(Programs(matrix), wanted, up, down, blocks)
+    low, high = intervals(matrix, values, up, down)
+    assert (values - below >= low - 1e-6).all()
+    assert (values + above <= high + 1e-6).all()
+    reached = np.concatenate([above[cells], below[cells]]) >= wanted.levels - 1e-5
+    possible = np.concatenate([(high - values)[cells], (values - low)[cells]])
+    np.testing.assert_array_equal(reached, possible >= wanted.levels - 1e-5)
+    assert reached.any()
+    assert not reached.all()

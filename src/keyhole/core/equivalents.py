@@ -101,9 +101,12 @@ def _words(parameter: Parameter, value: Any) -> list[str]:
         return [f"{flag}-file", SECRET_FILE]
     if isinstance(parameter.kind, Flag):
         return [flag if value else parameter.option.off or f"--no-{flag[2:]}"]
-    word = parameter.kind.write(value)
-    # A value that begins like an option belongs to the one before it.
-    return [f"{flag}={shlex.quote(word)}"] if word[:1] == "-" else [flag, shlex.quote(word)]
+    found: list[str] = []
+    for word in parameter.kind.write_all(value):
+        quoted = shlex.quote(word)
+        # A value that begins like an option belongs to the one before it.
+        found += [f"{flag}={quoted}"] if word[:1] == "-" else [flag, quoted]
+    return found
 
 
 def _arguments(function: Callable[..., Any], asked: list[tuple[Parameter, Any]]) -> list[str]:

@@ -66,6 +66,10 @@ class Kind:
         """Write a settled value as the word that `read` reads."""
         return str(value)
 
+    def write_all(self, value: Any) -> list[str]:
+        """Write a settled value as the words of an option that may be given several times."""
+        return [self.write(value)]
+
     def shortest(self, value: Any) -> Any:
         """Return the shortest value that means the same as a settled one."""
         return value

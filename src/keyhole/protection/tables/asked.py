@@ -117,10 +117,9 @@ class _Crossings(Kind):
         return [text]
 
     def write(self, value: Any) -> str:
-        return next(iter(self.words(value)), "")
+        return next(iter(self.write_all(value)), "")
 
-    def words(self, value: Any) -> list[str]:
-        """Write each table."""
+    def write_all(self, value: Any) -> list[str]:
         return [" x ".join(Columns().write(side) for side in one if side) for one in value]
 
     def schema(self) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.protection.tables.cells import addends
 from keyhole.protection.tables.linked import relations
 
-# How long a program over a block may take, in seconds.
-LONGEST = 20.0
+# How far a program in whole numbers may branch. Not seconds: an answer must not hang on the clock.
+NODES = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,9 @@ class Programs:
         aim = np.where(cells == cell, -float(side), 0.0)
         high[aim < 0] = np.minimum(high[aim < 0], 1.0)
         low[aim > 0] = np.maximum(low[aim > 0], -1.0)
-        part, weights = self.matrix[:, cells], None
+        part, weights = self.matrix[:, cells].tocsr(), None
+        bound = np.diff(part.indptr) > 0  # the other sums have nothing that moves
+        part = part[bound]
         if self.whole:
             sums = LinearConstraint(part, 0.0, 0.0)
             bounds = Bounds(np.ceil(low * level - 1e-9), np.floor(high * level + 1e-9))
@@ -79,7 +81,9 @@ class Programs:
             return Reach(0.0, move, None)
         move[cells] = (np.round(done.x) / level if self.whole else done.x) * level
         if not self.whole:
-            weights = self.matrix.T @ done.eqlin.marginals
+            marginals = np.zeros(len(bound))
+            marginals[bound] = done.eqlin.marginals
+            weights = self.matrix.T @ marginals
             weights[cell] += side
             weights[np.abs(weights) < 1e-7] = 0.0
         return Reach(float(side * move[cell]), move, weights)
@@ -109,7 +113,7 @@ class Programs:
                 constraints=LinearConstraint(hstack([part, -part]), 0.0, 0.0),
                 bounds=Bounds(low, high),
                 integrality=np.full(len(high), int(whole)),
-                options={"time_limit": LONGEST},
+                options={"node_limit": NODES},
             )
             if done.x is None:
                 return None
@@ -120,8 +124,8 @@ class Programs:
         move[np.abs(move) < 1e-7 * level] = 0.0
         return np.round(move) if self.whole else move
 
-    def together(self, wanted: Wanted, up: Floats, down: Floats, price: Floats) -> Floats:
-        """Return a cheap move that meets as many of the demands as it can at once."""
+    def together(self, wanted: Wanted, up: Floats, down: Floats) -> Floats:
+        """Return a move that meets as many of the demands as it can at once."""
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import block_array, csr_array
 
@@ -139,14 +143,14 @@ class Programs:
         rows = block_array([[part, -part, None], [picked, -picked, met]])
         # Nothing that is met costs more than what it is worth.
         worth = 100.0 * levels
-        cost = np.concatenate([np.tile(price[cells] / max(price.max(), 1e-9) + 1e-6, 2), -worth])
+        cost = np.concatenate([np.full(2 * n, 1e-6), -worth])
         high = np.concatenate([up[cells] / unit, down[cells] / unit, np.ones(m)])
         done = milp(
             cost,
             constraints=LinearConstraint(rows, 0.0, np.repeat([0.0, np.inf], [part.shape[0], m])),
             bounds=Bounds(np.zeros(len(high)), np.floor(high + 1e-9) if self.whole else high),
             integrality=np.full(len(high), int(self.whole)),
-            options={"time_limit": LONGEST, "mip_rel_gap": 0.01},
+            options={"node_limit": NODES, "mip_rel_gap": 0.01},
         )
         if done.x is None:
             return move
@@ -306,36 +310,35 @@ def prove(
     """Return how far below and above their values cells can be at least.
 
     The demands of a scope are attacked together: each program moves as many cells as far as wanted
-    as it can. Those that are left are attacked again, in the next wider scopes.
+    as it can. Those that are left are attacked again in the next wider scopes; those that stand in
+    each other's way are at last taken apart, down to each by itself in the whole.
     """
     low, high = np.zeros(len(up)), np.zeros(len(up))
-    nothing, left = np.zeros(len(up)), np.ones(len(wanted.cells), dtype=bool)
-    for cover in scopes:
-        for cells in cover:
-            mine = np.flatnonzero(left & np.isin(wanted.cells, cells))
+    left = np.ones(len(wanted.cells), dtype=bool)
+    # What one scope leaves is mostly met in a wider one; only then is it worth taking apart.
+    for cover, apart in [(cover, apart) for apart in (False, True) for cover in scopes]:
+        for cells in cover if left.any() else ():
             inside = np.zeros(len(up), dtype=bool)
             inside[cells] = True
             rooms = np.where(inside, up, 0.0), np.where(inside, down, 0.0)
-            while len(mine):
+            waiting = [np.flatnonzero(left & inside[wanted.cells])]
+            while waiting:
+                mine = waiting.pop()
+                mine = mine[left[mine]]
                 first = np.unique(wanted.cells[mine], return_index=True)[1]
                 pick = mine[first]
                 some = Wanted(wanted.cells[pick], wanted.sides[pick], wanted.levels[pick])
-                move = programs.together(some, *rooms, nothing)
+                move = programs.together(some, *rooms)
                 low, high = np.maximum(low, -move), np.maximum(high, move)
                 at = wanted.cells[mine]
                 reached = np.where(wanted.sides[mine] > 0, high[at], low[at])
                 met = reached >= wanted.levels[mine] * (1 - 1e-6)
                 left[mine[met]] = False
-                mine = mine[~met]
-                if not met.any():
-                    break
-            for place in mine:  # one by one, those that stand in each other's way
-                cell, side, level = (one[place] for one in wanted)
-                alone = programs.reach(int(cell), int(side), float(level), *rooms)
-                low, high = np.maximum(low, -alone.move), np.maximum(high, alone.move)
-                left[place] = alone.amount < level * (1 - 1e-6)
-        if not left.any():
-            break
+                rest = mine[~met]
+                if len(rest) and met.any():
+                    waiting.append(rest)
+                elif len(rest) > 1 and apart:
+                    waiting += [rest[::2], rest[1::2]]
     return low, high
 
 

@@ -88,6 +88,7 @@ class Witnesses:
     cells: dict[tuple[int, int], list[tuple[Ints, frozenset[int]]]] = field(default_factory=dict)
     hopeless: set[tuple[Demand, int]] = field(default_factory=set)
     owners: dict[int, list[int]] = field(default_factory=dict)
+    asked: int = 0  # how often the outsider was
 
     def __post_init__(self) -> None:
         sums, shape = relations(self.problem.sums, len(self.problem.up)), self.problem.network
@@ -148,6 +149,7 @@ class Witnesses:
         self, attacker: Any, demand: Demand, knower: int, open_: Flags
     ) -> tuple[float, list[Floats], tuple[Floats, ...]]:
         """Move the cell as far as the demand asks, on one side or both."""
+        self.asked += 1
         up, down = self.room(open_, knower)
         sides = (demand.side,) if demand.side else (1, -1)
         found = [attacker.reach(demand.cell, side, demand.level, up, down) for side in sides]

@@ -11,7 +11,6 @@ gets cheaper (after Repsilber's method in τ-ARGUS, with prices and for linked t
 from __future__ import annotations
 
 import itertools
-import time
 from dataclasses import dataclass, field
 from math import prod
 
@@ -225,9 +224,7 @@ class _Cubes:
         return found
 
 
-def protect_by_hypercubes(
-    linked: Linked, witnesses: Witnesses, deadline: float
-) -> tuple[Flags, list[Demand]]:
+def protect_by_hypercubes(linked: Linked, witnesses: Witnesses) -> tuple[Flags, list[Demand]]:
     """Return a pattern that meets the demands, and those that no hypercube meets."""
     problem = witnesses.problem
     needed = problem.unsafe.astype(np.int64)
@@ -243,8 +240,6 @@ def protect_by_hypercubes(
                 chosen[demand] = proofs
                 for cells in proofs:
                     needed[cells] += 1
-        if shared < 1 and time.monotonic() > deadline:
-            break
     for demand, proofs in chosen.items():
         for cells in proofs:
             witnesses.keep((demand.cell, demand.side), cells)

@@ -174,44 +174,54 @@ def _meet(
     return moves
 
 
-# Blocks are joined by so many where one alone cannot meet a demand; then all cells are looked at.
-WIDER = (1, 4)
-# Up to so many cells that may be suppressed, those that are not needed are sought one by one.
-THINNED = 3_000
+# Blocks are joined by so many where one alone cannot meet a demand; then all cells are looked at,
+# for so many demands.
+WIDER, WHOLE = (1, 4, 16), 40
+# Up to so many cells that may be suppressed, those that are not needed are sought one by one, until
+# the outsider was asked so often.
+THINNED, ASKED = 3_000, 1_500
 
 
-def protect_by_blocks(
-    linked: Linked, witnesses: Witnesses, deadline: float
-) -> tuple[Flags, list[Demand]]:
+def protect_by_blocks(linked: Linked, witnesses: Witnesses) -> tuple[Flags, list[Demand]]:
     """Return a safe pattern of a large table, and the demands that no pattern meets.
 
     Hypercubes meet most demands; the others are met by programs, over the cells of a block if they
-    can be, then of the blocks beside it too, at last of the whole.
+    can be, then of the blocks beside it too, at last of the whole. Dear cells, like totals of a
+    country, are spared as long as anything else helps: one may cost more than all the rest. What
+    is found does not depend on the time it takes.
     """
     problem, blocks = witnesses.problem, linked.blocks()
-    pattern, left = protect_by_hypercubes(linked, witnesses, deadline)
+    pattern, left = protect_by_hypercubes(linked, witnesses)
     home = {cell: number for number, cells in enumerate(blocks) for cell in cells.tolist()}
-    cheap, impossible = ~dear(problem), []
+    whole, cheap, impossible = np.arange(linked.size), ~dear(problem), []
+    joined = {
+        (width, i): np.unique(np.concatenate(blocks[i : i + width]))
+        for width in WIDER
+        for i in range(0, len(blocks), width)
+    }
+    tried = 0
     for demand in left:
-        near = [home[demand.cell] // width * width for width in WIDER]
-        pairs = zip(near, WIDER, strict=True)
-        scopes = [np.unique(np.concatenate(blocks[i : i + width])) for i, width in pairs]
-        scopes = [*(cells[cheap[cells]] for cells in scopes), *scopes, np.arange(linked.size)]
-        if not _meet_in(witnesses, demand, scopes, pattern):
+        near = [joined[width, home[demand.cell] // width * width] for width in WIDER]
+        scopes = [*near, whole] if tried < WHOLE else near
+        scopes = [*(cells[cheap[cells]] for cells in scopes), *near, whole]
+        scope = _meet_in(witnesses, demand, scopes, pattern)
+        tried += scope >= len(WIDER)
+        if scope == len(scopes):
             impossible.append(demand)
     if not impossible and problem.allowed.sum() <= THINNED:
-        pattern = thin(witnesses, pattern, deadline)
+        pattern = thin(witnesses, pattern, most=witnesses.asked + ASKED)
     return pattern, impossible
 
 
-def _meet_in(witnesses: Witnesses, demand: Demand, scopes: list[Ints], pattern: Flags) -> bool:
-    """Suppress cells of the first scope that can meet a demand; tell whether any can."""
+def _meet_in(witnesses: Witnesses, demand: Demand, scopes: list[Ints], pattern: Flags) -> int:
+    """Suppress cells of the first scope that can meet a demand; return the widest looked at."""
+    widest = 0
     while True:
         knowers = witnesses.doubtful(demand, pattern)
         if knowers is not None and not knowers:
-            return True
+            return widest
         knower = -1 if knowers is None else min(knowers)
-        for cells in scopes:
+        for number, cells in enumerate(scopes):
             inside = np.zeros(len(pattern), dtype=bool)
             inside[cells] = witnesses.problem.allowed[cells]
             price = np.where(pattern, 0.0, witnesses.problem.cost)
@@ -219,20 +229,23 @@ def _meet_in(witnesses: Witnesses, demand: Demand, scopes: list[Ints], pattern: 
             if moves is not None:
                 witnesses.remember(demand, moves)
                 pattern |= np.any([move != 0 for move in moves], axis=0)
+                widest = max(widest, number)
                 break
         else:
             if knower < 0:
-                return False
+                return len(scopes)
             witnesses.hopeless.add((demand, knower))
 
 
-def thin(witnesses: Witnesses, pattern: Flags, deadline: float) -> Flags:
+def thin(
+    witnesses: Witnesses, pattern: Flags, deadline: float = np.inf, most: float = np.inf
+) -> Flags:
     """Take back the dearest cells that a safe pattern does not need."""
     problem = witnesses.problem
     best = pattern.copy()
     extra = np.flatnonzero(best & ~problem.unsafe)
     for cell in extra[np.argsort(-problem.cost[extra], kind="stable")]:
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline or witnesses.asked > most:
             break
         best[cell] = False
         if witnesses.shortfalls(best, first=True):
@@ -281,12 +294,12 @@ def find_pattern(
     """Find the cheapest safe pattern, or the best found in the time; that is safe too.
 
     Tables with more cells than the exact model can hold are protected by hypercubes, if they are
-    given (`linked`).
+    given (`linked`), whatever time that takes.
     """
     deadline = time.monotonic() + seconds
     witnesses = Witnesses(problem)
     if linked is not None and problem.network is None and problem.allowed.sum() > EXACT_CELLS:
-        found, unmet = protect_by_blocks(linked, witnesses, deadline)
+        found, unmet = protect_by_blocks(linked, witnesses)
         cost = float(problem.cost[found & ~problem.unsafe].sum())
         return Pattern(found, cost, 0.0, tuple(unmet), len(witnesses.hopeless))
     search = _Search(problem, witnesses, np.where(problem.unsafe, 0.0, problem.cost))
