@@ -200,6 +200,12 @@ class _Cubes:
             self.chains, both[0], both[1], options, self.places, self.first, open_,
             *((up, down)[::side]), step * (1 - 1e-9), self.problem.cost, self.needed, shared,
         )  # fmt: skip
+        if len(self.linked.tables) > 1 and len(cells):
+            # Cells of the same records are one: then a sum of another table may be broken.
+            move = np.zeros(self.linked.size)
+            move[np.maximum(cells, -1 - cells)] = np.where(cells >= 0, 1.0, -1.0)
+            if (self.linked.matrix @ move).any():
+                return np.inf, cells[:0]
         return cost, cells if side > 0 else -1 - cells
 
     def proofs(
