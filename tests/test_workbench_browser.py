@@ -312,6 +312,8 @@ def test_a_job_outlives_its_page_and_its_server_and_is_cancelled(
         expect(page.locator("#lost")).to_contain_text("Open its new link")
         page.goto(server.link)
         page.get_by_role("link", name="review.toml").click()
+        assert settled(page) == "done"
+        started(page, page.get_by_role("button", name="Run the whole review").click)
         page.get_by_role("button", name="Cancel").click()
         assert settled(page) == "cancelled"
         expect(page.get_by_text("What was finished is kept")).to_be_visible()
