@@ -268,7 +268,7 @@ def test_review_is_a_thin_shell(keyhole, monkeypatch):
 
 @pytest.mark.parametrize(("passed", "expected"), [(True, 0), (False, 1)])
 def test_selftest_exits_by_its_outcome(keyhole, monkeypatch, passed, expected):
-    examples = {"a paper": lambda: [("RP", "0.3", "0.3", passed)]}
+    examples = {"a paper": lambda: [("RP", "a share", "0.3", "0.3", passed)]}
     monkeypatch.setattr("keyhole.published.certificate.EXAMPLES", examples)
     code, out, err = keyhole("selftest", "--json")
     assert (code, json.loads(out)["passed"], err) == (expected, passed, "")

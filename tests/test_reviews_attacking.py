@@ -5,6 +5,7 @@ import pytest
 from tests.reviews import edit, run
 
 import keyhole
+from keyhole.charts import percentage
 from keyhole.data.examples import veterans
 from keyhole.reviews.stages.protection import ROWS, read_rows
 from keyhole.reviews.stages.releases import PROTECTED
@@ -134,7 +135,7 @@ def test_the_report_says_before_and_after_the_protection(folder):
     found = run(folder)
     page = found.report.read_text()
     after = rows_of(found)[0]["conditional_rate"]
-    for text in (f"{after:.4f}", "The same attack on each release", "after the protection",
+    for text in (percentage(after), "The same attack on each release", "after the protection",
                  "is taken to code age, ms of the own file alike",
                  "Conditional rate of the study by unicity"):  # fmt: skip
         assert text in page, text

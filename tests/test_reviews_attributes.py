@@ -154,7 +154,7 @@ def test_small_counts_are_hidden(folder):
     limit = 0.5
     """
     found = reviewed(folder, text)
-    assert "fewer than 3 of the records" in reason(found).said
+    assert "fewer than 3 records" in reason(found).said
     page = (folder / "out/report.html").read_text()
     chapter = page.partition('id="attributes"')[2].partition("</section>")[0]
     assert "&lt;3" in chapter

@@ -274,11 +274,11 @@ def test_suspected_codes_stand_in_the_draft_as_comments_with_their_share(tmp_pat
     lines = text.splitlines()
     assert tomllib.loads(text)["data"]["missing_codes"] == {"children": [-9]}
     for line in (
-        "children = [-9]    # 10.0% of the records; 99 (10.0%) may be one too: [-9, 99]",
-        '# state = ["-9"]    # 10.0% of the records',
-        '# race = ["unknown"]    # 25.0% of the records',
-        "# score = [97, 98, 99]    # 25.0% of the records",
-        "# gain = [-9]    # 26.0% of the records",
+        "children = [-9]    # 10% of the records; 99 (10%) may be one too: [-9, 99]",
+        '# state = ["-9"]    # 10% of the records',
+        '# race = ["unknown"]    # 25% of the records',
+        "# score = [97, 98, 99]    # 25% of the records",
+        "# gain = [-9]    # 26% of the records",
     ):
         assert line in lines
     said = found.summary()

@@ -123,4 +123,4 @@ def test_only_of_what_was_changed_it_says_that_people_are_protected(found, produ
     text = told_of(found, product)
     altered = product in ("protection", "synthesis")
     assert ("How the people in this release are protected" in text) == altered
-    assert ("How strongly each method was used" in text) == altered
+    assert ("How strongly each method was applied" in text) == altered

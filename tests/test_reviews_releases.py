@@ -96,8 +96,6 @@ def test_the_report_says_before_and_after_and_on_which_key(folder):
     page = found.report.read_text()
     before = found.results()["study-unicity"]["conditional_rate"]
     after = found.results()["releases"]["comparison"][0]["conditional_rate"]
-    assert f"{before:.4f}" in page
-    assert f"{after:.4f}" in page
     assert f"by unicity {percentage(before)} before and {percentage(after)} after" in page
     for text in ("The same attack on each release", "truly found: by unicity",
                  "at risk on the key sex, age, race1, ms", "homstate, sex go out as they are",
@@ -135,7 +133,7 @@ def test_candidates_are_attacked_and_judged(folder):
     assert rows[0]["confirmed"] < found.results()["study-unicity"]["confirmed"]
     page = found.report.read_text()
     assert "no state: &#39;homstate&#39; is not told by this release" in page
-    assert "no state (coarse.csv)" in page
+    assert "no state: coarse.csv" in page
     assert "candidate:no state" in found.content()["files"]
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.reviews import edit, problems, run
 
 import keyhole
+from keyhole.charts import percentage
 from keyhole.data.examples import veterans
 
 REVIEW = """\
@@ -83,7 +84,7 @@ def test_the_chapter_tells_rates_verdict_and_caveats_but_nobody(folder):
     found = run(folder)
     page = found.report.read_text()
     study = found.results()["study-unicity"]
-    assert f"{study['conditional_rate']:.4f}" in page
+    assert percentage(study["conditional_rate"]) in page
     assert study["verdict"][0].replace("'", "&#39;") in page
     assert "No proof of safety" in page
     assert "Metrics, side by side" in page

@@ -20,7 +20,6 @@ from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import Environment
 from keyhole.environment.parsing import parse_json
 from keyhole.environment.plain import decode, encode_thing
-from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
 
@@ -42,6 +41,8 @@ def environment_to_json(environment: Environment) -> str:
      "constructs": [
       {"letters": "SX", "name": "sex"}]}
     """
+    from keyhole.environment.soundness import require_sound
+
     require_sound(environment)
     held = ordered(environment)
     parts = [f'"{_MARK}": {SCHEMA}']
@@ -93,6 +94,8 @@ def from_json(text: str, *, name: str = "environment") -> Environment:
     problems += [f"{shown(key)} is no part of an environment. Leave it out." for key in plain]
     require_none((f"{name!r}: {problem}" for problem in problems), FileError)
     environment = Environment(**things)
+    from keyhole.environment.soundness import require_sound
+
     try:
         require_sound(environment)
     except InputError as error:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
-
 from keyhole.core.files import write_whole
 from keyhole.core.kinds import Columns, File
 from keyhole.core.options import Option, Problem, Question, bind, documented
@@ -38,6 +36,8 @@ from keyhole.errors import OptionError
 from keyhole.results import Result
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from keyhole.environment.store import Store
 
 
@@ -386,6 +386,8 @@ class CodingLadder(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a category: its code, then its category in each coarser coding."""
+        import polars as pl
+
         return pl.DataFrame(
             self.categories, schema=dict.fromkeys([self.coding, *self.coarser], pl.String),
             orient="row",

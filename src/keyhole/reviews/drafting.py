@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.charts import percentage
 from keyhole.core.files import write_whole
 from keyhole.core.kinds import LARGEST, Columns, File
 from keyhole.core.marks import COUNT, SPREAD, Named
@@ -32,7 +33,6 @@ from keyhole.errors import InputError, OptionError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.results import Result
 from keyhole.reviews.column_guesses import Guess, guess, guess_kinds, share_of
-from keyhole.reviews.digits import rate
 from keyhole.reviews.files import seen_from
 from keyhole.screening.screen import Screening, screen
 from keyhole.synthesis.constraints import revealing_columns
@@ -316,7 +316,7 @@ def _codes(data: Microdata, guess: Guess) -> list[str]:
     sure, doubtful, lines = guess.missing_codes, guess.doubtful, list[str]()
 
     def share(name: str, codes: Sequence[Any]) -> str:
-        return f"{rate(share_of(data, name, tuple(codes)))} of the records"
+        return percentage(share_of(data, name, tuple(codes)))
 
     if sure:
         lines += ["", "# These look like codes for missing values.", "[data.missing_codes]"]
@@ -327,14 +327,17 @@ def _codes(data: Microdata, guess: Guess) -> list[str]:
             more = (
                 f"; {comment(told)} ({share(name, doubtful[name])}) may be one too: {comment(both)}"
             )
-        lines.append(f"{toml_key(name)} = {toml_value(codes)}    # {share(name, codes)}{more}")
+        lines.append(
+            f"{toml_key(name)} = {toml_value(codes)}    # {share(name, codes)} of the records{more}"
+        )
     alone = {name: codes for name, codes in doubtful.items() if name not in sure}
     if alone:
         lines += [] if sure else [""]
         lines += ["# These may be codes for missing values, or values: nobody but you knows."]
         lines += [] if sure else ["# [data.missing_codes]"]
     return lines + [
-        f"# {toml_key(name)} = {comment(toml_value(codes))}    # {share(name, codes)}"
+        f"# {toml_key(name)} = {comment(toml_value(codes))}    "
+        f"# {share(name, codes)} of the records"
         for name, codes in alone.items()
     ]
 

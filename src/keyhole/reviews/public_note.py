@@ -79,7 +79,7 @@ def _of_selection(found: ReviewResult) -> Told:
     public = {name: PublicView(result) for name, result in found.by_stage().items()}
     kept = proposed_set(found.review, public)
     some = [] if kept is None else [f"The file has these variables: {', '.join(kept)}."]
-    done = ["Variables were left out, so that fewer people are unique on those that remain."]
+    done = ["Variables were left out, so that those that remain tell fewer people apart."]
     unchanged = "The values of those that remain were not changed for this release."
     return [*_left_out(found.review), *done, *some, unchanged], []
 

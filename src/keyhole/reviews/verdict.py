@@ -198,11 +198,11 @@ def _on_key(one: OnKey, cutoff: int, limit: float, read_off: float | None) -> Re
     before = "" if one.original is None else f"; {percentage(one.original)} in the original"
     most = "at most " if one.detail == "at most" else ""
 
-    def shown(share: float) -> str:
-        return shown_share(share, one.records, cutoff, limit)
+    def shown(share: float, *, named: bool = False) -> str:
+        return shown_share(share, one.records, cutoff, limit, named=named)
 
     against = f"against a limit of {limit_percentage(limit)}{before}"
-    said = f"{most}{shown(figure)} of the records {against}"
+    said = f"{most}{shown(figure, named=True)} {against}"
     notes = []
     if figure != one.judged:
         plain = "" if one.judged is None else f", {shown(one.judged)} without"
@@ -225,12 +225,18 @@ def _on_key(one: OnKey, cutoff: int, limit: float, read_off: float | None) -> Re
     return Reason(what, answer, said, figure, limit, " ".join(notes) or None)
 
 
-def shown_share(share: float, records: int, cutoff: int, limit: float | None = None) -> str:
-    """Write a share of the records that are released; of very few only that they are few."""
+def shown_share(
+    share: float, records: int, cutoff: int, limit: float | None = None, *, named: bool = False
+) -> str:
+    """Write a share of the records that are released; of very few only that they are few.
+
+    `named` says what it is a share of.
+    """
     smallest = smallest_shown(cutoff)
     if 0 < round(share * records) < smallest:
-        return f"fewer than {smallest}"
-    return percentage(share) if limit is None else percentage_beside(share, limit)
+        return f"fewer than {smallest}" + " records" * named
+    shown = percentage(share) if limit is None else percentage_beside(share, limit)
+    return shown + " of the records" * named
 
 
 def _scenarios_unjudged(
@@ -306,7 +312,7 @@ def _attributes(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
 
 def _attribute(what: str, worst: AttributeOnKey, cutoff: int, limit: float) -> Reason:
     figure, original = worst.judged or 0.0, worst.original
-    shown = shown_share(figure, worst.records, cutoff, limit)
+    shown = shown_share(figure, worst.records, cutoff, limit, named=True)
     few = 0 < round((original or 0.0) * worst.records) < smallest_shown(cutoff)
     told = original is not None and not few
     before = f"; {percentage(original or 0.0)} in the original" if told else ""
@@ -315,7 +321,7 @@ def _attribute(what: str, worst: AttributeOnKey, cutoff: int, limit: float) -> R
         if worst.right is None
         else f"have a cell on {worst.knows} with one value in the release, and it is their own"
     )
-    said = f"{shown} of the records {where}, against a limit of {limit_percentage(limit)}{before}"
+    said = f"{shown} {where}, against a limit of {limit_percentage(limit)}{before}"
     if figure <= limit:
         return Reason(what, "met", said, figure, limit)
     remedy = (
