@@ -416,3 +416,10 @@ def test_categories_called_as_totals_and_missing_ones_are_told_apart():
     frame = pl.DataFrame({"area": ["Total", "missing", None] * 4})
     labels = table(frame, rows="area").internal.to_frame()["area"].to_list()
     assert labels == ["Total", "missing", "(missing)", "(Total)"]
+
+
+def test_levels_that_are_equal_in_python_are_rows_of_their_own():
+    times = pl.Series([1, 2] * 30, dtype=pl.Int64).cast(pl.Duration("ns"))  # differ by a nanosecond
+    frame = pl.DataFrame({"time": times, "sex": ["f", "m", "m"] * 20})
+    found = cross(load(frame, kinds={"time": "category"}), rows=("time",), cols=("sex",))
+    assert found.values.shape == (9,)

@@ -343,3 +343,11 @@ def test_the_verb(folder, capsys, monkeypatch):
     assert tomllib.loads((folder / "review.toml").read_text())["data"]["missing_codes"] == {
         "ms": ["W"]
     }
+
+
+def test_integers_beyond_64_bits_are_looked_at_as_numbers(tmp_path):
+    wide = pl.Series([2**70 + i % 9 for i in range(120)], dtype=pl.Int128)
+    narrow = pl.Series([i % 9 for i in range(120)], dtype=pl.Int128)
+    pl.DataFrame({"wide": wide, "narrow": narrow}).write_parquet(tmp_path / "people.parquet")
+    found = keyhole.init(tmp_path / "people.parquet", out=tmp_path / "review.toml")
+    assert "kinds" not in tomllib.loads(found.path.read_text())["data"]

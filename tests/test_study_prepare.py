@@ -66,6 +66,7 @@ def test_a_study_takes_a_preparation_from_toml(tmp_path, capsys) -> None:
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
+        ({None: None}, "prepare: None is not a setting"),
         ({"renam": {}}, "prepare: renam is not a setting. Did you mean 'rename'"),
         ({"rename": {"sex": "GENDR"}}, "GENDER"),
         ({"rename": {"age": "GENDER"}}, "which the EIF has"),

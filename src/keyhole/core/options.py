@@ -407,7 +407,7 @@ def unknown_problems(known: Mapping[str, Any], given: Mapping[str, Any], where: 
     found = []
     for name in given:
         if name not in known:
-            near = nearest(name, list(known))
+            near = nearest(f"{name}", list(known))
             remedy = f"Its settings are {', '.join(map(repr, known))}."
             remedy = f"Did you mean {' or '.join(map(repr, near))}?" if near else remedy
             found.append(f"{where} {name} is not a setting. {remedy}")

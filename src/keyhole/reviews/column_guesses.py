@@ -167,6 +167,9 @@ def guess_kinds(data: Microdata) -> dict[str, str]:
 
 
 def _values_are_codes(column: pl.Series) -> bool:
+    column = column.cast(pl.Int64, strict=False)
+    if column.has_nulls():  # numbers beyond 2^63 are no codes
+        return False
     values, counts = np.unique(column.to_numpy(), return_counts=True)
     width = int(values[-1]) - int(values[0]) + 1
     few = len(values) < _FEWEST_NUMBERS or len(column) < _OFTEN * len(values)

@@ -267,7 +267,10 @@ def plain_axis(data: Microdata, name: str) -> tuple[Axis, Ints]:
     """Return the categories of a variable, missing the last, and that of each record."""
     codes = data.codes(name)
     levels = (*codes.levels.to_list(), *([None] if codes.has_missing else []))
-    return Axis.of((name,), [(level,) for level in levels]), codes.values.astype(np.int64)
+    # Not by `of`: different levels may be equal in Python, as times that differ by nanoseconds are.
+    paths = (*((level,) for level in levels), ())
+    root = np.full(len(paths), len(levels), dtype=np.int64)
+    return Axis((name,), paths, root), codes.values.astype(np.int64)
 
 
 def _filled(
