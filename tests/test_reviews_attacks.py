@@ -9,6 +9,7 @@ import pytest
 from tests.reviews import ILL_IS_SENSITIVE, edit, plain_pictures, problems, run
 
 import keyhole
+from keyhole.errors import InputError
 from keyhole.reidentification.residual_risk import Attack, Trials
 from keyhole.reviews.stages.attacks import few_of, without_small
 from keyhole.reviews.study_chapters import ATTACK_TITLES
@@ -285,3 +286,12 @@ def test_an_attack_that_was_not_made_is_not_judged():
     judged = {title: _residual(title, tried, found, 0.1).answer for title in ATTACK_TITLES.values()}
     met = judged.pop(ATTACK_TITLES["singled-out"])
     assert (met, set(judged.values())) == ("met", {"not_judged"})
+
+
+@pytest.mark.parametrize("keys", ["3.5", "[]", '"nobody"'])
+def test_attacks_beside_keys_that_are_unfit_are_told_with_them(tmp_path, sample, keys):
+    (tmp_path / "veterans.csv").write_bytes(sample)
+    text = f'keys = {keys}\n[data]\nfile = "veterans.csv"\n[attributes]\n[attacks]\n'
+    (tmp_path / "review.toml").write_text(text)
+    with pytest.raises(InputError, match="keys"):
+        keyhole.review(tmp_path / "review.toml", out=tmp_path / "out")

@@ -284,9 +284,10 @@ def resolve_attacks(given: Values, review: Review, data: Microdata) -> Question:
     made are all attacks for which there are columns, and measures are numbers.
     """
     found = question_of("attacks", {"link": list(review.keys), **given})
-    known = (*found.link, *found.second_link)
+    known = (*(found.link or ()), *(found.second_link or ()))
     if "secret" not in given and review.attributes is not None:
-        wanted = (name for name in review.attributes.sensitive if name not in known)
+        sensitive = review.attributes.sensitive or ()  # none where the section is unfit
+        wanted = (name for name in sensitive if name not in known)
         found = found.replace(secret=tuple(wanted))
     if "numeric" not in given:
         there = [name for name in (*known, *found.secret) if name in data.names]

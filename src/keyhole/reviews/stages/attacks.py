@@ -220,7 +220,7 @@ def check_attacks(
     """Say what is wrong with attacks, absent columns of the file aside; return their control."""
     from keyhole.reidentification.study import study
 
-    names = [name for one in SETS for name in given.values[one]]
+    names = [name for one in SETS for name in given.values[one] or ()]  # none where unfit
     found: ReviewFile | None = None
     if given.control is not None:
         if review.synthesis is not None and review.synthesis.hold_out is not None:
