@@ -82,9 +82,9 @@ def test_every_format_gives_the_same_labels(tmp_path: Path, name: str, text: str
 
 def test_lists_of_names_and_texts_as_codes_are_read(tmp_path: Path) -> None:
     book = read_codebook(written(tmp_path, "d.sps", SPSS))
-    assert book["gender"].values == {"1": "Male", "2": "Female"}
-    assert book["state"].values == {"AL": "Ala'bama", "AK": "Alaska"}
-    assert book["occ"].values == {"-1": "None"}
+    assert book["gender"].codes == {"1": "Male", "2": "Female"}
+    assert book["state"].codes == {"AL": "Ala'bama", "AK": "Alaska"}
+    assert book["occ"].codes == {"-1": "None"}
 
 
 def test_codes_are_no_measure_and_no_code_in_a_range_stands_bare(tmp_path: Path) -> None:

@@ -13,8 +13,23 @@ from hypothesis import strategies as st
 
 from keyhole.environment.adding.matching_categories import answers_of
 from keyhole.environment.codings.intervals import count_of, interval_problems
-from keyhole.environment.importers.bands import number_intervals, parse_bands, usual_numbers
-from keyhole.environment.importers.fields import capture, category_kind, coded, make_categories
+from keyhole.environment.importers.bands import (
+    bounded_numbers,
+    dates,
+    number_intervals,
+    parse_bands,
+    unit_factor,
+    usual_numbers,
+)
+from keyhole.environment.importers.fields import (
+    capture,
+    category_kind,
+    coded,
+    distinct_fields,
+    make_categories,
+    path_label,
+)
+from keyhole.environment.model import CapturedField, Intervals
 from keyhole.screening.identifiers import words
 
 INF = math.inf
@@ -176,3 +191,26 @@ def test_units_are_told_by_the_words_of_a_question(label: str, factor: float) ->
     plain = answers_of((), replace(found.intervals, factor=1.0))
     same = plain.signature == answers_of((), found.intervals).signature
     assert same == (factor == 1)
+
+
+def test_numbers_and_dates_as_forms_ask_for_them() -> None:
+    assert (dates("year").unit, dates().start) == ("year", datetime.date(1900, 1, 1).toordinal())
+    assert number_intervals(0, 120) == Intervals("number", start=0, stop=121, step=1)
+    assert number_intervals(0, 999_999_999).step == 10_000  # type: ignore[union-attr]
+    assert number_intervals(5, 1) is None
+    assert unit_factor("Gross monthly income") == 12
+    assert unit_factor("Age in months") * 12 == 1
+    assert usual_numbers(("age",)).stop == 121
+    assert usual_numbers(("birth", "year")).unit == "year"
+    assert bounded_numbers(("age",), low=18).start == 18
+    assert bounded_numbers(("born",), 1900, 2010).unit == "year"
+
+
+def test_names_labels_and_kinds_of_what_is_captured() -> None:
+    assert category_kind("Other than honorable") == "value"
+    assert capture(["spouse", "ssn"]).identifier == "ssn"
+    assert path_label(["veteran", "address", "state"]) == "veteran address state"
+    repeated = ["spouseHistory", "spouseHistory", "startDate"]
+    assert path_label(repeated) == "spouse history start date"
+    twice = distinct_fields([CapturedField("a"), CapturedField("a")])
+    assert [one.name for one in twice] == ["a", "a~2"]

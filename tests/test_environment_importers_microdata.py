@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.data import load
+from keyhole.data.codebook import ColumnLabels
 from keyhole.environment.codings.intervals import count_of, edges_of, interval_problems
 from keyhole.environment.importers import attach_labels, capture_microdata
 from keyhole.environment.importers.bands import parse_bands
-from keyhole.environment.importers.microdata import ColumnLabels
 from keyhole.errors import ColumnError
 
 

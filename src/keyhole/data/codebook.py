@@ -18,7 +18,7 @@ import io
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,15 +34,19 @@ from keyhole.errors import FileError
 LARGEST = 1 << 26
 # Of a column with more values than this, codes in a range are not labelled one by one.
 MOST_LEVELS = 10_000
-_DELIMITERS = ",;\t|"
+_DEEPEST = 200
+_LARGEST_CELL = 1 << 20
+_CENSUS = ("NAME", "VAL")
+LABEL_COLUMNS = ("name", "label", "code", "category")
 
 
 @dataclass(slots=True)
 class ColumnLabels:
-    """The label of a column, of its values as text, and of ranges of codes."""
+    """The label of a column, of its codes as text, of a blank value, and of ranges of codes."""
 
     label: str = ""
-    values: dict[str, str] = field(default_factory=dict)
+    codes: dict[str, str] = field(default_factory=dict)
+    blank: str = ""
     ranges: list[tuple[str, str, str]] = field(default_factory=list)
 
     def apply(self, variable: Variable, series: pl.Series) -> Variable:
@@ -51,9 +55,9 @@ class ColumnLabels:
         Numbers all of which have labels are codes, and no measure.
         """
         label = variable.label or self.label
-        if not (self.values or self.ranges) or series.dtype.is_nested():
+        if not (self.codes or self.ranges) or series.dtype.is_nested():
             return replace(variable, label=label)
-        by_form = {form: text for code, text in self.values.items() for form in _forms(code)}
+        by_form = {form: text for code, text in self.codes.items() for form in _forms(code)}
         seen = blank(series, variable).drop_nulls().unique()
         # What tells nearly every record apart is a number of it, and no code.
         many = len(seen) > min(MOST_LEVELS, len(series) / 2)
@@ -98,13 +102,13 @@ def read_codebook(path: str | Path) -> Codebook:
         )
     text = open_utf8(file, where=f"the codebook {file.name!r}", largest=LARGEST)
     found: dict[str, ColumnLabels] = {}
-    for name, label, code, words in read(text, file.name):
+    for name, label, code, words in read(text, f"the codebook {file.name!r}"):
         about = found.setdefault(name, ColumnLabels())
         about.label = about.label or label
         if isinstance(code, tuple):
             about.ranges += [] if (*code, words) in about.ranges else [(*code, words)]
         elif code and words:
-            about.values.setdefault(code, words)
+            about.codes.setdefault(code, words)
     if not found:
         raise FileError(
             f"the codebook {file.name!r} labels no column. Check that it is what its extension "
@@ -117,64 +121,115 @@ def read_codebook(path: str | Path) -> Codebook:
 Entry = tuple[str, str, str | tuple[str, str], str]
 
 
-def _csv(text: str, name: str) -> Iterator[Entry]:
-    head = text.partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=head.count)
+def delimited_cells(text: str, where: str, *, strict: bool = True) -> Iterator[list[str]]:
+    """Give the rows of delimited text; its first line tells the delimiter."""
+    delimiter = max(",;\t|", key=text.partition("\n")[0].count)
+    before = csv.field_size_limit(_LARGEST_CELL)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(row)]
+        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict)
     except csv.Error:
-        raise FileError(f"the codebook {name!r} must be delimited text. It is not whole.") from None
-    if all(row[0] in ("NAME", "VAL") and len(row) >= 5 for row in rows):
-        yield from _census(rows)
-        return
-    header = [cell.strip().lower() for cell in rows[0]] if rows else []
-    wanted = ("name", "label", "code", "category")
-    if not set(wanted) <= set(header):
         raise FileError(
-            f"the codebook {name!r} must have the columns {', '.join(wanted)}, or rows NAME and "
-            f"VAL as those of the Census Bureau have. Got others instead."
+            f"{where} must be delimited text with whole quotes and cells of at most "
+            f"{_LARGEST_CELL:,} characters. Got something else instead: save it as CSV again."
+        ) from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def is_census(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell a dictionary of the Census Bureau: each row says NAME or VAL, and has no header."""
+    return bool(rows) and all(row[0] in _CENSUS and len(row) >= 5 for row in rows if any(row))
+
+
+def label_rows(rows: Sequence[Sequence[str]], where: str) -> Iterator[tuple[int, Entry]]:
+    """Give the entries of a dictionary of the Census Bureau or of a table, with their rows.
+
+    Without a code, the category says what a blank value means.
+    """
+    kept = [(n, [*map(str.strip, row)]) for n, row in enumerate(rows, 1) if any(row)]
+    if is_census(rows):
+        yield from _census_rows(kept)
+        return
+    header = [cell.lower() for cell in kept[0][1]] if kept else []
+    if not set(LABEL_COLUMNS) <= set(header):
+        raise FileError(
+            f"{where} must have the columns {', '.join(LABEL_COLUMNS)}, or rows NAME and VAL as "
+            f"those of the Census Bureau have. Got others instead."
         )
     column = ""
-    for row in rows[1:]:
-        cells = dict(zip(header, map(str.strip, row), strict=False))
+    for number, row in kept[1:]:
+        cells = dict(zip(header, row, strict=False))
         column = cells.get("name") or column
-        if column:
-            yield column, cells.get("label", ""), cells.get("code", ""), cells.get("category", "")
+        yield number, (column, *(cells.get(name, "") for name in LABEL_COLUMNS[1:]))  # type: ignore[misc]
 
 
-def _census(rows: Iterable[list[str]]) -> Iterator[Entry]:
-    for kind, column, sort, _, *rest in rows:
-        if kind == "NAME":
-            yield column, rest[0], "", ""
-        elif len(rest) > 2 and rest[0] == rest[1] and set(rest[0]) != {"b"}:
-            yield column, "", rest[0], rest[2]
-        elif len(rest) > 2 and sort == "C" and rest[0] != rest[1]:  # of numbers it says no more
-            yield column, "", (rest[0], rest[1]), rest[2]
+def _census_rows(rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, Entry]]:
+    """Of a code that comes again the first label counts; one of nothing but b is a blank value."""
+    seen = set[tuple[str, str]]()
+    for number, row in rows:
+        if row[0] == "NAME":
+            yield number, (row[1], row[4], "", "")
+        elif len(row) > 6 and row[4] == row[5] and (row[1], row[4]) not in seen:
+            seen.add((row[1], row[4]))
+            yield number, (row[1], "", "" if set(row[4]) == {"b"} else row[4], row[6])
+        elif len(row) > 6 and row[2] == "C" and row[4] != row[5]:  # of numbers it says no more
+            yield number, (row[1], "", (row[4], row[5]), row[6])
 
 
-def _ddi(text: str, name: str) -> Iterator[Entry]:
+def _csv(text: str, where: str) -> Iterator[Entry]:
+    rows = [*delimited_cells(text, where, strict=False)]
+    return (entry for _, entry in label_rows(rows, where) if entry[0])
+
+
+def parse_xml(content: bytes, where: str) -> Any:
+    """Read XML without entities of its own making and without anything from elsewhere."""
     from xml.etree.ElementTree import ParseError
 
     from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
-    from defusedxml.ElementTree import fromstring  # type: ignore[import-untyped]
+    from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped]
 
-    def own(element: Any, tag: str) -> str:
-        texts = ("".join(one.itertext()) for one in element if one.tag.rpartition("}")[2] == tag)
-        return next((" ".join(one.split()) for one in texts if one.strip()), "")
-
+    depth, root = 0, None
     try:
-        root = fromstring(text.encode())
-    except (ParseError, DefusedXmlException, ValueError, RecursionError):
+        for event, element in iterparse(io.BytesIO(content), events=("start", "end")):
+            depth += 1 if event == "start" else -1
+            root = element if root is None else root
+            if depth > _DEEPEST:
+                raise FileError(f"{where} is nested more than {_DEEPEST} deep: no codebook is.")
+    except DefusedXmlException:
         raise FileError(
-            f"the codebook {name!r} must be well-formed XML without entities of its own."
+            f"{where} declares entities or refers to other files, which is not safe to follow. "
+            f"Export it as well-formed XML without a DTD of its own."
         ) from None
-    for variable in root.iter():
-        column = variable.get("name") if variable.tag.rpartition("}")[2] == "var" else None
+    except (ParseError, LookupError, ValueError) as error:
+        line = getattr(error, "position", (0, 0))[0]
+        at = f" at line {line}" if line else ""
+        raise FileError(f"{where} must be well-formed XML. It is not{at}.") from None
+    return root
+
+
+def local_name(element: Any) -> str:
+    """Return the name of an element of XML without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def children(element: Any, name: str) -> Iterator[Any]:
+    """Give the children of an element that have a name, whatever their namespace."""
+    return (child for child in element if local_name(child) == name)
+
+
+def own_text(element: Any, *names: str) -> str:
+    """Return the text of the first child of one of these names that has any."""
+    texts = ("".join(child.itertext()) for name in names for child in children(element, name))
+    return next((" ".join(text.split()) for text in texts if text.strip()), "")
+
+
+def _ddi(text: str, where: str) -> Iterator[Entry]:
+    for variable in parse_xml(text.encode(), where).iter():
+        column = variable.get("name") if local_name(variable) == "var" else None
         if column:
-            yield column, own(variable, "labl"), "", ""
-            for one in variable:
-                if one.tag.rpartition("}")[2] == "catgry":
-                    yield column, "", own(one, "catValu"), own(one, "labl")
+            yield column, own_text(variable, "labl"), "", ""
+            for one in children(variable, "catgry"):
+                yield column, "", own_text(one, "catValu"), own_text(one, "labl")
 
 
 _WORD = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[^\s'"/=,()]+|[/.\n]""")
@@ -246,7 +301,7 @@ def _stata(text: str, _: str) -> Iterator[Entry]:
         yield from ((column, "", code, label) for code, label in defined.get(labels, ()))
 
 
-def _json(text: str, name: str) -> Iterator[Entry]:
+def _json(text: str, where: str) -> Iterator[Entry]:
     read: Any = None
     with suppress(ValueError, RecursionError):
         read = json.loads(text)
@@ -255,7 +310,7 @@ def _json(text: str, name: str) -> Iterator[Entry]:
         listed = {str(one.get("name", "")): one for one in listed if isinstance(one, dict)}
     if not isinstance(listed, dict):
         raise FileError(
-            f"the codebook {name!r} must be a JSON object with an object for each column, such as "
+            f"{where} must be a JSON object with an object for each column, such as "
             f'{{"sex": {{"label": "Sex", "values": {{"1": "Male"}}}}}}.'
         )
     for column, about in listed.items():

@@ -80,16 +80,6 @@ def parse_bands(labels: Sequence[str], words: str = "") -> BandedLabels | None:
     highest band may be open; the lowest too, and then begins at 0, or without end where the
     labels or `words` speak of money (there are negative incomes). Bands of years
     ("1990-1999") are dates.
-
-    Examples
-    --------
-    >>> parse_bands(["18-24", "25 to 64", "65 and over"]).intervals.edges
-    (18.0, 25.0, 65.0, inf)
-    >>> bands = parse_bands(["$50,000 or more", "Less than $50,000"])
-    >>> bands.intervals.edges, bands.positions
-    ((-inf, 50000.0, inf), (1, 0))
-    >>> parse_bands(["18-24", "30-34"]) is None
-    True
     """
     bands: list[_Band] = []
     for label in labels:
@@ -101,13 +91,9 @@ def parse_bands(labels: Sequence[str], words: str = "") -> BandedLabels | None:
         return None
     money = _MONEY.search(f"{words} {' '.join(labels[:3])}") is not None
     order = sorted(range(len(bands)), key=lambda place: (bands[place].low, bands[place].high))
-    edges = _tiled([bands[place] for place in order], money)
-    if edges is None:
-        return None
-    positions = [0] * len(bands)
-    for rank, place in enumerate(order):
-        positions[place] = rank
-    return BandedLabels(_intervals(edges, money), tuple(positions))
+    intervals = _intervals([bands[place] for place in order], money)
+    ranks = sorted(range(len(order)), key=order.__getitem__)  # the place of each label
+    return None if intervals is None else BandedLabels(intervals, tuple(ranks))
 
 
 def _band(label: str) -> _Band | None:
@@ -161,8 +147,8 @@ def _rising(low: float, high: float, ends: float | None = None) -> _Band | None:
     return _Band(low, high, ends) if low < high else None
 
 
-def _tiled(bands: Sequence[_Band], money: bool) -> list[float] | None:
-    """Return the edges of sorted bands, where each begins where the one before ends."""
+def _intervals(bands: Sequence[_Band], money: bool) -> Intervals | None:
+    """Return the intervals of sorted bands, where each begins where the one before ends."""
     edges = [bands[0].low]
     for band, following in pairwise(bands):
         meet = math.isclose(band.high, following.low) or band.ends == following.low
@@ -172,32 +158,17 @@ def _tiled(bands: Sequence[_Band], money: bool) -> list[float] | None:
     edges.append(bands[-1].high)
     if edges[0] == -math.inf and edges[1] > 0 and not money:
         edges[0] = 0.0
-    return edges
-
-
-def _intervals(edges: Sequence[float], money: bool) -> Intervals:
     finite = [edge for edge in edges if math.isfinite(edge) and edge != 0]
-    years = all(edge.is_integer() and _FIRST_YEAR <= edge <= _LAST_YEAR for edge in finite)
-    if money or not years:
+    if money or not all(e.is_integer() and _FIRST_YEAR <= e <= _LAST_YEAR for e in finite):
         return Intervals("number", tuple(edges))
-    days = [
-        float(datetime.date(int(edge), 1, 1).toordinal()) if math.isfinite(edge) and edge else edge
-        for edge in edges
-    ]
-    days[0] = -math.inf if edges[0] == 0 else days[0]
-    return Intervals("date", tuple(days))
+    days = [float(datetime.date(int(e), 1, 1).toordinal()) if e in finite else e for e in edges]
+    return Intervals("date", (-math.inf if edges[0] == 0 else days[0], *days[1:]))
 
 
 def dates(
     unit: Unit = "day", first: datetime.date | None = None, last: datetime.date | None = None
 ) -> Intervals:
-    """Return dates by day, month or year, from `first` up to and without `last`.
-
-    Examples
-    --------
-    >>> dates("year").unit, datetime.date.fromordinal(int(dates().start)).isoformat()
-    ('year', '1900-01-01')
-    """
+    """Return dates by day, month or year, from `first` up to and without `last`."""
     start, stop = (first or FIRST).toordinal(), (last or LAST).toordinal()
     if stop <= start:
         start, stop = FIRST.toordinal(), LAST.toordinal()
@@ -207,17 +178,7 @@ def dates(
 def number_intervals(
     low: float, high: float, step: float = 1, most: int = MOST_INTERVALS
 ) -> Intervals | None:
-    """Return numbers from `low` to `high` (both within) by `step`, widened where too fine.
-
-    Examples
-    --------
-    >>> number_intervals(0, 120)
-    Intervals(scale='number', edges=(), start=0, stop=121, step=1, unit=None, factor=1.0)
-    >>> number_intervals(0, 999_999_999).step
-    10000
-    >>> number_intervals(5, 1) is None
-    True
-    """
+    """Return numbers from `low` to `high` (both within) by `step`, widened where too fine."""
     if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(step)):
         return None
     if high < low or not 1e-9 <= step <= 1e15 or max(abs(low), abs(high)) > 1e15:
@@ -228,13 +189,7 @@ def number_intervals(
 
 
 def unit_factor(text: str) -> float:
-    """Return what turns a number into years of age, or money a year, by how it is asked.
-
-    Examples
-    --------
-    >>> unit_factor("Gross monthly income"), unit_factor("Age in months") * 12
-    (12.0, 1.0)
-    """
+    """Return what turns a number into years of age, or money a year, by how it is asked."""
     told = set(text.lower().replace("(", " ").replace(")", " ").split())
     if "age" in told and not told & _UNITS["year"]:
         return next((f for unit, f in _OF_A_YEAR.items() if told & _UNITS[unit]), 1.0)
@@ -253,13 +208,7 @@ _INCOME = frozenset({"income", "earnings", "salary", "wage", "wages", "pay"})
 
 
 def usual_numbers(asked: tuple[str, ...]) -> Intervals:
-    """Return the numbers to be expected where a form sets no bounds, by what it asks.
-
-    Examples
-    --------
-    >>> usual_numbers(("age",)).stop, usual_numbers(("birth", "year")).unit
-    (121, 'year')
-    """
+    """Return the numbers to be expected where a form sets no bounds, by what it asks."""
     if "age" in asked:
         months = unit_factor(" ".join(asked)) < 1
         return Intervals("number", start=0, stop=_OLDEST * (12 if months else 1), step=1)
@@ -281,11 +230,6 @@ def bounded_numbers(
     """Return the numbers from `low` to `high`, both within; the usual ones where a bound lacks.
 
     Bounds that are both years, or one where the question speaks of years, are of dates.
-
-    Examples
-    --------
-    >>> bounded_numbers(("age",), low=18).start, bounded_numbers(("born",), 1900, 2010).unit
-    (18, 'year')
     """
     usual = usual_numbers(asked)
     bounds = [bound for bound in (low, high) if bound is not None]
@@ -311,5 +255,13 @@ def parse_day(text: str) -> datetime.date | None:
     found = re.match(r"\d{4}-\d{2}-\d{2}", text)
     try:
         return datetime.date.fromisoformat(found.group()) if found else None
+    except ValueError:
+        return None
+
+
+def parse_number(text: str) -> float | None:
+    """Read a number, if it is one of a size that can be kept."""
+    try:
+        return tidy(float(text)) if abs(float(text)) <= 1e15 else None
     except ValueError:
         return None

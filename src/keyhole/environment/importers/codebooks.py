@@ -11,23 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.core.names import repeated, shown
+from keyhole.data.codebook import children, local_name, own_text
 from keyhole.environment.importers.bands import (
     bounded_numbers,
     dates,
     number_intervals,
     parse_day,
-    tidy,
+    parse_number,
     usual_numbers,
 )
 from keyhole.environment.importers.fields import (
+    ask,
     capture,
     captured_form,
     category_kind,
     readable,
-    split_choices,
     titled,
 )
-from keyhole.environment.importers.opening import children, local_name, open_xml
+from keyhole.environment.importers.opening import open_xml
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -55,19 +56,6 @@ def _first(element: Any, *names: str) -> str:
     return next((text for one in _all(element, *names) if (text := _text(one))), "")
 
 
-def _own(element: Any, *names: str) -> str:
-    """Return the text of the first child of one of these names that has any."""
-    texts = (_text(child) for name in names for child in children(element, name))
-    return next((text for text in texts if text), "")
-
-
-def _number(text: str) -> float | None:
-    try:
-        return tidy(float(text), 15) if abs(float(text)) <= 1e15 else None
-    except ValueError:
-        return None
-
-
 # --- DDI-Codebook ------------------------------------------------------------------------------
 
 
@@ -89,11 +77,11 @@ def read_ddi(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
 
 def _variable(variable: Any, place: int, notes: dict[str, None]) -> CapturedField:
     name = variable.get("name") or variable.get("ID") or f"variable {place}"
-    asked = (_own(one, "qstnLit") or _text(one) for one in children(variable, "qstn"))
-    label = _own(variable, "labl") or _own(variable, "concept") or next(asked, "")
+    asked = (own_text(one, "qstnLit") or _text(one) for one in children(variable, "qstn"))
+    label = own_text(variable, "labl") or own_text(variable, "concept") or next(asked, "")
     found: dict[str, Category] = {}
     for one in children(variable, "catgry"):
-        code, said = _own(one, "catValu"), _own(one, "labl")
+        code, said = own_text(one, "catValu"), own_text(one, "labl")
         code = code or said
         if code and code not in found:
             said = said or readable(code)
@@ -109,7 +97,7 @@ def _variable(variable: Any, place: int, notes: dict[str, None]) -> CapturedFiel
         categories = [one for one in categories if one.kind != "value"]
     path = [part for part in (variable.get("files", ""), name) if part]
     more: Any = {"categories": categories, "intervals": intervals}
-    return capture(path, label, name=name, universe=_own(variable, "universe"), **more)
+    return capture(path, label, name=name, universe=own_text(variable, "universe"), **more)
 
 
 def _intervals(
@@ -121,8 +109,8 @@ def _intervals(
         return dates("day") if shape.get("category") == "date" and not values else None
     for block in children(variable, "valrng"):
         for one in children(block, "range"):
-            low = _number(one.get("min") or one.get("minExclusive") or "")
-            high = _number(one.get("max") or one.get("maxExclusive") or "")
+            low = parse_number(one.get("min") or one.get("minExclusive") or "")
+            high = parse_number(one.get("max") or one.get("maxExclusive") or "")
             if low is not None and high is not None and low < high:
                 wide = (high - low + 1) >= _WIDE * max(values, 1)
                 return number_intervals(low, high) if wide or not values else None
@@ -145,7 +133,7 @@ def _lifecycle(root: Any, name: str) -> tuple[CapturedForm, ...]:
     broken: list[str] = []
     for one in _all(root, "CodeList", "CodeScheme"):
         lists[_id(one)] = [
-            (_own(code, "Value"), labels.get(_reference(code, "CategoryReference"), ""))
+            (own_text(code, "Value"), labels.get(_reference(code, "CategoryReference"), ""))
             for code in children(one, "Code")
         ]
     questions = {_id(one): one for one in _all(root, "QuestionItem")}
@@ -163,20 +151,18 @@ def _lifecycle(root: Any, name: str) -> tuple[CapturedForm, ...]:
         several = next(
             (c.get("maximumResponses", "1") for c in _all(asked, "ResponseCardinality")), "1"
         )
-        if options and asked is not one and len(variables):
-            several = "1"  # each box is a variable of its own
-        if several != "1" and options:
-            fields += split_choices([called], said, options, name=called)
-            continue
+        # Where variables are listed, each box is a variable of its own.
+        boxes = several != "1" and bool(options) and (asked is one or not variables)
         intervals = None if options else _represented(one, asked, words(called) + words(said))
-        fields.append(capture([called], said, name=called, options=options, intervals=intervals))
+        more: Any = {"options": options, "several": boxes, "intervals": intervals}
+        fields += ask([called], said, name=called, **more)
     if not fields and not broken:
         broken.append(f"{name!r} must have variables or questions. Got none instead")
     return captured_form(Form(name), fields, titled(_first(root, "Title")), broken)
 
 
 def _id(element: Any) -> str:
-    return _own(element, "ID") or str(element.get("id", ""))
+    return own_text(element, "ID") or str(element.get("id", ""))
 
 
 def _label(element: Any, name: str = "Label") -> str:
@@ -199,7 +185,7 @@ def _represented(one: Any, asked: Any, words_: tuple[str, ...]) -> Intervals | N
         return dates("day")
     if not any(name.startswith("Numeric") for name in held):
         return None
-    low, high = (_number(_first(one, end) or _first(asked, end)) for end in ("Low", "High"))
+    low, high = (parse_number(_first(one, end) or _first(asked, end)) for end in ("Low", "High"))
     return bounded_numbers(words_, low, high)
 
 

@@ -10,46 +10,32 @@ from __future__ import annotations
 import datetime
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.bands import bounded_numbers, dates, parse_day, tidy
+from keyhole.data.codebook import children, local_name
+from keyhole.environment.importers.bands import bounded_numbers, dates, parse_day, parse_number
 from keyhole.environment.importers.fields import (
-    YES_NO,
+    ask,
     capture,
     captured_form,
     kind_of_identifier,
-    split_choices,
+    plain_text,
 )
 from keyhole.environment.importers.opening import (
     SheetRow,
-    children,
-    local_name,
     open_xml,
     read_sheet,
     require_headings,
     sheets,
 )
-from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
+from keyhole.environment.model import CapturedField, CapturedForm, Form, Intervals
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
-
-_OTHER = Category("other", "Other", "other")
-_TAG = re.compile(r"<[^<>]{0,500}>")
-
-
-def plain_text(text: str) -> str:
-    """Take the markup off that labels may have; what is no tag stays."""
-    return " ".join(_TAG.sub(" ", text).replace("&nbsp;", " ").split())
-
-
-def _number(text: str) -> float | None:
-    return tidy(float(text)) if re.fullmatch(r"-?\d{1,15}(\.\d{1,6})?", text) else None
-
 
 # --- REDCap ------------------------------------------------------------------------------------
 
@@ -71,7 +57,7 @@ _COLUMNS = {
     "identifier?": "identifier",
     "branching logic (show field only if...)": "branching_logic",
 }
-_CHOSEN = ("radio", "dropdown", "select")
+_CHOSEN = ("radio", "dropdown", "select", "checkbox")
 _WRITTEN = ("text", "notes", "textarea", "calc", "file", "slider", "sql", "")
 _FLAGGED = "Flagged dates and numbers stay fields to match on; flagged text is apart."
 
@@ -94,37 +80,24 @@ def read_redcap(path: Path, encoding: str | None = None) -> tuple[CapturedForm, 
     return captured_form(Form(path.stem), fields, notes, broken)
 
 
-def parse_choices(text: str) -> list[tuple[str, str]]:
-    """Read choices: codes and labels.
-
-    Examples
-    --------
-    >>> parse_choices("1, Yes | 2, No, never | 9")
-    [('1', 'Yes'), ('2', 'No, never'), ('9', '')]
-    """
-    parts = (part.partition(",") for part in re.split(r"[|\n]", text))
-    return [(code.strip(), plain_text(label)) for code, _, label in parts if code.strip()]
-
-
 def _redcap_fields(
     row: SheetRow, broken: list[str], notes: dict[str, None]
 ) -> Iterator[CapturedField]:
     kind, name = row["field_type"].lower(), row["field_name"]
     path, label = [*filter(None, (row["form_name"], name))], plain_text(row["field_label"])
-    options = parse_choices(row["choices"])
+    parts = (part.partition(",") for part in re.split(r"[|\n]", row["choices"]))
+    options = [(code.strip(), plain_text(said)) for code, _, said in parts if code.strip()]
     asked: Any = {"name": name, "universe": row["branching_logic"]}
     if kind == "descriptive":
         return
     if not name:
         broken.append(f"row {row.number}: field_name is empty")
-    elif kind in (*_CHOSEN, "checkbox") and not options:
+    elif kind in _CHOSEN and not options:
         broken.append(f"row {row.number}: {shown(name)} has no choices")
-    elif kind == "checkbox":
-        yield from split_choices(path, label, options, **asked)
     elif kind in _CHOSEN:
-        yield capture(path, label, options=options, **asked)
+        yield from ask(path, label, options=options, several=kind == "checkbox", **asked)
     elif kind in ("yesno", "truefalse"):
-        yield capture(path, label, categories=YES_NO, **asked)
+        yield from ask(path, label, kind="yes or no", **asked)
     elif kind in _WRITTEN:
         intervals = _redcap_intervals(row, kind, label)
         telling = _redcap_identifier(kind, row["validation"].lower())
@@ -154,7 +127,7 @@ def _redcap_intervals(row: SheetRow, kind: str, label: str) -> Intervals | None:
         last = parse_day(row["highest"])
         after = last + datetime.timedelta(1) if last and last < datetime.date.max else None
         return dates("day", parse_day(row["lowest"]), after)
-    low, high = _number(row["lowest"]), _number(row["highest"])
+    low, high = parse_number(row["lowest"]), parse_number(row["highest"])
     if kind == "slider":
         return bounded_numbers((), low or 0, high or 100)
     return bounded_numbers(asked, low, high) if validation[:6] in ("intege", "number") else None
@@ -184,8 +157,8 @@ _TELLING = {
 class _Survey:
     """What is known while the survey sheet is read from top to bottom."""
 
-    choices: Mapping[str, list[tuple[str, str]]]
     language: str
+    choices: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     groups: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
@@ -198,13 +171,12 @@ def read_xlsform(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
         raise FileError(f"{path.name!r} must have a sheet 'survey'. Got none of the name instead.")
     require_headings(found["survey"], ("type", "name"), f"{path.name} (survey)")
     settings = (found.get("settings") or [SheetRow(0, {})])[0]
-    language = settings["default_language"]
-    choices: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    survey = _Survey(settings["default_language"])
     for row in found.get("choices", []):
         name, code = row["list_name"] or row["list name"], row["name"] or row["value"]
         if name and code:
-            choices[name].append((code, _xlsform_label(row, language)))
-    survey = _Survey(dict(choices), language)
+            label = _xlsform_label(row, survey.language)
+            survey.choices.setdefault(name, []).append((code, label))
     fields = [one for row in found["survey"] for one in _xlsform_fields(row, survey)]
     if survey.groups:
         survey.notes[f"Group {shown(survey.groups[-1])} is not ended."] = None
@@ -239,20 +211,18 @@ def _xlsform_fields(row: SheetRow, survey: _Survey) -> Iterator[CapturedField]:
     if not name:
         survey.broken.append(f"{where}: name is empty")
     elif select is None:
-        answers = _xlsform_answers(row, kind.split()[0].lower(), words(name) + words(label))
+        plain = kind.split()[0].lower()
+        answers = _xlsform_answers(row, plain, words(name) + words(label))
         if answers is not None:
-            yield capture(path, label, universe=universe, **answers)
+            yield from ask(path, label, universe=universe, **answers)
         else:
-            told = shown(kind.split()[0].lower())
-            survey.broken.append(f"{where}: the type {told} is not one of XLSForm's")
+            survey.broken.append(f"{where}: the type {shown(plain)} is not one of XLSForm's")
     elif options is None:
         survey.broken.append(f"{where}: the list {shown(select[2])} is not in the sheet 'choices'")
-    elif "one" in select[1].lower():
-        more = (_OTHER,) if select[3] else ()
-        yield capture(path, label, options=options, categories=more, universe=universe)
     else:
-        listed = [*options, ("other", "Other")] if select[3] else options
-        yield from split_choices(path, label, listed, universe)
+        several = "one" not in select[1].lower()
+        more: Any = {"several": several, "other": bool(select[3]), "universe": universe}
+        yield from ask(path, label, options=options, **more)
 
 
 def _xlsform_answers(row: SheetRow, kind: str, asked: tuple[str, ...]) -> dict[str, Any] | None:
@@ -262,10 +232,9 @@ def _xlsform_answers(row: SheetRow, kind: str, asked: tuple[str, ...]) -> dict[s
     if kind in ("integer", "int", "decimal", "range"):
         return {"intervals": _constrained(row["constraint"][:1000], asked)}
     if kind in ("date", "datetime"):
-        unit: Any = {"year": "year", "month-year": "month"}.get(row["appearance"], "day")
-        return {"intervals": dates(unit)}
+        return {"kind": {"year": "year", "month-year": "month"}.get(row["appearance"], "day")}
     if kind in ("acknowledge", "trigger"):
-        return {"categories": YES_NO}
+        return {"kind": "yes or no"}
     free = kind in _FREE or kind.startswith(("select_one_from", "select_multiple_from"))
     return {} if free else None
 
@@ -297,7 +266,12 @@ _SCALES = {
     "G": ("Female", "Male"),
     "Y": ("Yes", "No"),
 }
-_PARTS = {"subquestions": "SQ", "answers": "A"}
+# Of the parts of a question in an .lss file: their class, and the columns that name the question,
+# the part itself, its code, its text and its place.
+_PARTS = {
+    "subquestions": ("SQ", "parent_qid", "qid", "title", "question", "question_order"),
+    "answers": ("A", "qid", "aid", "code", "answer", "sortorder"),
+}
 
 
 def is_limesurvey(columns: frozenset[str]) -> bool:
@@ -341,25 +315,23 @@ def _lime_fields(
     universe = head["relevance"] if head["relevance"] != "1" else ""
     if kind in _SHOWN_ONLY:
         return
+    other = head["other"] == "Y"
     if kind in _ONE_OF and not answers:
         broken.append(f"row {head.number}: {shown(name)} has no answers")
     elif kind in _SEVERAL:
-        more = [("other", "Other")] if head["other"] == "Y" else []
-        yield from split_choices(path, label, [*items, *more], universe, name)
+        asked: Any = {"name": name, "universe": universe, "other": other}
+        yield from ask(path, label, options=items, several=True, **asked)
     else:
-        other = (_OTHER,) if head["other"] == "Y" and answers else ()
         for code, said in items or [("", "")]:
-            asked = words(name) + words(label) + words(said)
+            told = words(name) + words(label) + words(said)
             intervals = dates("day") if kind == "D" else None
-            if kind in ("N", "K", ":"):
-                intervals = bounded_numbers(asked)
-            yield capture(
+            yield from ask(
                 [*path, code] if code else path,
                 f"{label}: {said}" if said else label,
                 name=f"{name}.{code}" if code else name,
                 options=answers,
-                categories=other,
-                intervals=intervals,
+                other=other and bool(answers),
+                intervals=bounded_numbers(told) if kind in ("N", "K", ":") else intervals,
                 universe=universe,
             )
 
@@ -375,34 +347,25 @@ def _lss_rows(root: Any) -> list[SheetRow]:
 
     def texts(table: str, key: str) -> dict[str, dict[str, str]]:
         """Return the texts of newer files, which stand apart, in the first language."""
-        found: dict[str, dict[str, str]] = {}
-        for row in tables.get(table, []):
-            found.setdefault(row.get(key, ""), row)
-        return found
+        return {row.get(key, ""): row for row in reversed(tables.get(table, []))}
 
-    questions, answers = texts("question_l10ns", "qid"), texts("answer_l10ns", "aid")
-    groups = {row.get("gid"): row for row in tables.get("groups", [])}
-    group_texts = texts("group_l10ns", "gid")
+    said = {"question": texts("question_l10ns", "qid"), "answer": texts("answer_l10ns", "aid")}
+    groups = {row.get("gid", ""): row for row in tables.get("groups", [])}
+    groups |= texts("group_l10ns", "gid")
     parts: dict[str, list[tuple[int, dict[str, str]]]] = defaultdict(list)
-    for table, what in _PARTS.items():
+    for table, (what, home, key, code, text, order) in _PARTS.items():
         for row in tables.get(table, []):
-            home = row.get("parent_qid" if what == "SQ" else "qid", "")
-            said = answers.get(row.get("aid", "")) if what == "A" else questions.get(row["qid"])
-            text = (said or {}).get("answer" if what == "A" else "question") or row.get(
-                "answer" if what == "A" else "question", ""
-            )
-            order = row.get("sortorder" if what == "A" else "question_order", "0")
-            code = row.get("code" if what == "A" else "title", "")
-            cells = {"class": what, "name": code, "text": text}
-            parts[home].append((int(order) if order.isdecimal() else 0, cells))
+            apart = said[text].get(row.get(key, ""), {}).get(text)
+            cells = {"class": what, "name": row.get(code, ""), "text": apart or row.get(text, "")}
+            place = row.get(order, "0")
+            parts[row.get(home, "")].append((int(place) if place.isdecimal() else 0, cells))
     found: list[dict[str, str]] = []
     for row in tables.get("questions", []):
-        gid, qid = row.get("gid", ""), row.get("qid", "")
-        named = group_texts.get(gid, groups.get(gid, {})).get("group_name", "")
-        found.append({"class": "G", "name": named})
-        text = questions.get(qid, row).get("question", "")
-        told = {"name": row.get("title", ""), "text": text, "relevance": row.get("relevance", "")}
-        more = {"type/scale": row.get("type", ""), "other": row.get("other", "")}
-        found.append({"class": "Q", **told, **more})
+        qid = row.get("qid", "")
+        named = groups.get(row.get("gid", ""), {}).get("group_name", "")
+        told = {name: row.get(name, "") for name in ("relevance", "other")}
+        told |= {"name": row.get("title", ""), "type/scale": row.get("type", "")}
+        told["text"] = said["question"].get(qid, row).get("question", "")
+        found += [{"class": "G", "name": named}, {"class": "Q", **told}]
         found += [cells for _, cells in sorted(parts[qid], key=lambda part: part[0])]
     return [SheetRow(number, cells) for number, cells in enumerate(found, 1)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.bands import parse_bands, unit_factor
+from keyhole.environment.importers.bands import bounded_numbers, dates, parse_bands, unit_factor
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -52,20 +53,13 @@ _PERSONS = frozenset(
     {"contact", "person", "supervisor", "manager", "owner", "first", "last", "middle", "your"}
     | {"full", "user", "maiden", "account", "doctor", "physician", "teacher"}
 )
+_TAG = re.compile(r"<[^<>]{0,500}>")
 _UNKEPT = re.compile("[\0\ud800-\udfff]")
 _CODE_WORDS = re.compile(r"[a-z]+([A-Z][a-z]*)+|[A-Za-z]+(_[A-Za-z0-9]+)+|[a-z]+(-[a-z]+)+")
 
 
 def category_kind(label: str) -> CategoryKind:
-    """Tell from its label what kind of answer a category is.
-
-    Examples
-    --------
-    >>> category_kind("Prefer not to say"), category_kind("N/A (under 16)")
-    ('not stated', 'not applicable')
-    >>> category_kind("Some other race"), category_kind("Other than honorable")
-    ('other', 'value')
-    """
+    """Tell from its label what kind of answer a category is."""
     text = " ".join(label[:_LONGEST].lower().replace("’", "'").split())
     text = re.sub(r"^\(?\w{1,2}[.)]\s+", "", text).strip("-*[]<>. ")
     if _NOT_APPLICABLE.match(text):
@@ -73,6 +67,11 @@ def category_kind(label: str) -> CategoryKind:
     if _NOT_STATED.match(text):
         return "not stated"
     return "other" if _OTHER.match(text) else "value"
+
+
+def plain_text(text: str) -> str:
+    """Take the markup off that labels may have; what is no tag stays."""
+    return " ".join(_TAG.sub(" ", text).replace("&nbsp;", " ").split())
 
 
 def clean(text: str) -> str:
@@ -127,13 +126,6 @@ def capture(
     `categories` further answers of known kind. Without `intervals`, answers that are all bands
     become some. `pattern` is the format asked of it. Unless the source tells the kind of direct
     `identifier`, or it cannot be one (`recognised`), it is found out.
-
-    Examples
-    --------
-    >>> capture(["veteran", "ageBand"], options=[("1", "18-64"), ("2", "65+")]).intervals.edges
-    (18.0, 65.0, inf)
-    >>> capture(["spouse", "ssn"]).identifier
-    'ssn'
     """
     path, label = [clean(step) for step in path], clean(label)
     said = label or path_label(path)
@@ -186,15 +178,7 @@ def kind_of_identifier(path: Sequence[str], label: str) -> str:
 
 
 def path_label(path: Sequence[str]) -> str:
-    """Say a path in words; a step that the next one repeats is left out.
-
-    Examples
-    --------
-    >>> path_label(["veteran", "address", "state"])
-    'veteran address state'
-    >>> path_label(["spouseHistory", "spouseHistory", "startDate"])
-    'spouse history start date'
-    """
+    """Say a path in words; a step that the next one repeats is left out."""
     said: list[str] = []
     for step in path:
         new = list(words(step))
@@ -213,19 +197,44 @@ def split_choices(
     name: str = "",
 ) -> list[CapturedField]:
     """Split a question with several answers: one field for each says whether it was chosen."""
-    said = label or path_label(path)
-    return [
-        capture(
-            [*path, one.code],
-            f"{said}: {one.label}",
-            name=f"{name}.{one.code}" if name else "",
-            categories=(Category("yes", one.label), Category("no", f"Not {one.label}")),
-            universe=universe,
-            recognised=False,
-            option=one.label,
-        )
-        for one in make_categories(options)
-    ]
+    said, found = label or path_label(path), []
+    for one in make_categories(options):
+        boxes = Category("yes", one.label), Category("no", f"Not {one.label}")
+        own = f"{name}.{one.code}" if name else ""
+        asked: Any = {"name": own, "universe": universe, "recognised": False, "option": one.label}
+        found.append(capture([*path, one.code], f"{said}: {one.label}", categories=boxes, **asked))
+    return found
+
+
+def ask(
+    path: Sequence[str],
+    label: str = "",
+    *,
+    name: str = "",
+    universe: str = "",
+    options: Iterable[tuple[str, str]] = (),
+    several: bool = False,
+    other: bool = False,
+    kind: Literal["", "yes or no", "number", "day", "month", "year"] = "",
+    low: float | None = None,
+    high: float | None = None,
+    **more: Any,
+) -> list[CapturedField]:
+    """Build the fields of a question as questionnaires ask it.
+
+    Listed `options` may be chosen one or `several`, with an `other` behind them; else what is
+    asked is of a `kind`, a number perhaps from `low` to `high`. The rest is `capture`'s.
+    """
+    listed = [*options, ("other", "Other")] if other else options
+    if several:
+        return split_choices(path, label, listed, universe, name)
+    if kind == "yes or no":
+        more["categories"] = YES_NO
+    elif kind == "number":
+        more["intervals"] = bounded_numbers(words(name or path[-1]) + words(label), low, high)
+    elif kind:
+        more["intervals"] = dates(kind)
+    return [capture(path, label, name=name, universe=universe, options=listed, **more)]
 
 
 def captured_form(
@@ -246,13 +255,7 @@ def titled(title: str) -> tuple[str, ...]:
 
 
 def distinct_fields(fields: Iterable[CapturedField]) -> tuple[CapturedField, ...]:
-    """Give fields of the same name names of their own.
-
-    Examples
-    --------
-    >>> [one.name for one in distinct_fields([CapturedField("a"), CapturedField("a")])]
-    ['a', 'a~2']
-    """
+    """Give fields of the same name names of their own."""
     seen: dict[str, int] = {}
     named = []
     for one in fields:

@@ -15,14 +15,16 @@ from __future__ import annotations
 import datetime
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from keyhole.core.names import quoted, shown
+from keyhole.data.codebook import LABEL_COLUMNS, ColumnLabels, is_census, label_rows
 from keyhole.data.columns import Variable
 from keyhole.data.guarding import ask_reader
 from keyhole.data.microdata import Microdata
@@ -37,7 +39,7 @@ from keyhole.environment.importers.fields import (
     make_categories,
     titled,
 )
-from keyhole.environment.importers.opening import SheetRow, read_cells, read_sheet, require_headings
+from keyhole.environment.importers.opening import named_rows, read_cells, require_headings
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -70,15 +72,6 @@ _OF_BODIES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnLabels:
-    """The label of a column, of its codes (as text), and of a blank value."""
-
-    label: str = ""
-    codes: Mapping[str, str] = field(default_factory=dict)
-    blank: str = ""
-
-
 Labels = Mapping[str, ColumnLabels]
 """Labels by name of column."""
 
@@ -89,60 +82,29 @@ def read_labels(path: str | os.PathLike[str], *, encoding: str | None = None) ->
     The Census Bureau's dictionaries of its microdata (rows ``NAME`` and ``VAL``) are read too.
     """
     file = Path(path)
-    rows = _census_rows(file, encoding) or read_sheet(file, encoding)
-    require_headings(rows, ("name", "label", "code", "category"), file.name)
-    problems: list[str] = []
-    names: dict[str, str] = {}
-    codes: dict[str, dict[str, str]] = {}
-    blanks: dict[str, str] = {}
-    name = ""
-    for row in rows:
-        name = row["name"] or name
-        if not name:
-            problems.append(f"row {row.number}: name must not be empty in the first row.")
-            continue
-        names[name] = names.get(name) or row["label"]
-        listed = codes.setdefault(name, {})
-        if listed.get(row["code"], row["category"]) != row["category"]:
-            problems.append(
-                f"row {row.number}: the code of {shown(name)} has two labels. Keep one of them."
-            )
-        elif row["code"]:
-            listed[row["code"]] = row["category"]
-        elif row["category"]:
-            blanks[name] = row["category"]
-    require_none(problems, FileError)
-    return {one: ColumnLabels(names[one], codes[one], blanks.get(one, "")) for one in names}
-
-
-def is_census(cells: Sequence[Sequence[str]]) -> bool:
-    """Tell a dictionary of the Census Bureau: each row says NAME or VAL, and has no header."""
-    return bool(cells) and all(row[0] in ("NAME", "VAL") and len(row) >= 5 for row in cells if row)
-
-
-def _census_rows(path: Path, encoding: str | None) -> list[SheetRow]:
-    """Read a dictionary of the Census Bureau as rows of labels; nothing if it is none.
-
-    A range of values has no label of its own; a code of nothing but b is a blank value.
-    """
-    if path.suffix.lower() not in (".csv", ".txt"):
-        return []
-    cells = read_cells(path, encoding)
+    cells = read_cells(file, encoding)
     if not is_census(cells):
-        return []
-    found: dict[tuple[str, str, bool], SheetRow] = {}
-    for number, row in enumerate(cells, 1):
-        named = {"name": row[1], "label": "", "code": "", "category": ""}
-        if row[0] == "NAME":
-            named["label"] = row[4]
-        elif len(row) < 7 or row[4] != row[5]:
+        require_headings(named_rows(cells, file.name), LABEL_COLUMNS, file.name)
+    problems: list[str] = []
+    found: dict[str, ColumnLabels] = {}
+    for number, (name, label, code, text) in label_rows(cells, repr(file.name)):
+        if not name:
+            problems.append(f"row {number}: name must not be empty in the first row.")
             continue
+        about = found.setdefault(name, ColumnLabels())
+        about.label = about.label or label
+        if isinstance(code, tuple):  # a range of values has no label of its own
+            continue
+        if about.codes.get(code, text) != text:
+            problems.append(
+                f"row {number}: the code of {shown(name)} has two labels. Keep one of them."
+            )
+        elif code:
+            about.codes[code] = text
         else:
-            code = "" if row[4] and set(row[4]) == {"b"} else row[4]
-            named |= {"code": code, "category": row[6]}
-        key = named["name"], named["code"], bool(named["label"])
-        found.setdefault(key, SheetRow(number, named))
-    return list(found.values())
+            about.blank = text or about.blank
+    require_none(problems, FileError)
+    return found
 
 
 def attach_labels(microdata: Microdata, labels: Labels) -> Microdata:
@@ -166,22 +128,19 @@ def attach_labels(microdata: Microdata, labels: Labels) -> Microdata:
 
 
 def _labelled(variable: Variable, column: pl.Series, labels: ColumnLabels) -> Variable:
-    typed = {_typed(code, column.dtype): text for code, text in labels.codes.items() if text}
+    number = int if column.dtype.is_integer() else float if column.dtype.is_float() else None
+    typed: dict[Any, str] = {}
+    for code, text in labels.codes.items():
+        value: Any = code
+        with suppress(ValueError):
+            value = number(code) if number else code
+        typed |= {value: text} if text else {}
     kind = variable.kind
     # Whole numbers that all have labels are codes, not a measure.
     if typed and kind == "measure" and not column.dtype.is_float():
         kind = "category" if set(column.drop_nulls().unique().to_list()) <= typed.keys() else kind
     label, known = labels.label or variable.label, {**variable.value_labels, **typed}
     return replace(variable, kind=kind, label=label, value_labels=known)
-
-
-def _typed(code: str, dtype: pl.DataType) -> Any:
-    try:
-        if dtype.is_integer():
-            return int(code)
-        return float(code) if dtype.is_float() else code
-    except ValueError:
-        return code
 
 
 def capture_microdata(
@@ -238,39 +197,34 @@ def _field(
     identifier = _identifier(variable, column)
     if identifier is not None:
         return capture([variable.name], variable.label, identifier=identifier)
-    missing = _missing(data, variable, column, labels)
     intervals: Intervals | None = None
-    categories: tuple[Category, ...] = ()
+    categories = _missing(data, variable, column, labels)
     if variable.kind == "date":
-        intervals, categories = _dates(column.drop_nulls()), missing
+        intervals = _dates(column.drop_nulls())
     elif variable.kind == "measure":
-        intervals, categories = _numbers(column.drop_nulls(), variable, notes), missing
-    elif variable.kind == "category" and not variable.value_labels and _is_count(column):
-        intervals, categories = _whole_numbers(column.drop_nulls()), missing
-    elif variable.kind == "category" and (listed := _levels(column, variable, notes)):
-        categories = (*listed, *missing)
-    return capture(
-        [variable.name],
-        variable.label,
-        categories=categories,
-        intervals=intervals,
-        recognised=False,
-    )
+        intervals = _numbers(column.drop_nulls(), variable, notes)
+    elif variable.kind == "category":
+        intervals = None if variable.value_labels else _whole_numbers(column)
+    if variable.kind == "category" and intervals is None:
+        listed = _levels(column, variable, notes)
+        categories = (*listed, *categories) if listed else ()
+    elif variable.kind not in ("category", "date", "measure"):
+        categories = ()
+    given: Any = {"categories": categories, "intervals": intervals, "recognised": False}
+    return capture([variable.name], variable.label, **given)
 
 
-def _is_count(column: pl.Series) -> bool:
-    """Tell whole numbers close together: without labels they may be counts as well as codes."""
+def _whole_numbers(column: pl.Series) -> Intervals | None:
+    """Return an interval for each whole number where they are close together.
+
+    Without labels they may be counts as well as codes.
+    """
     values = column.drop_nulls()
     if not values.dtype.is_integer() or not len(values):
-        return False
+        return None
     low, high = int(values.min()), int(values.max())  # type: ignore[arg-type]
-    return high - low < _MOST_CODES
-
-
-def _whole_numbers(values: pl.Series) -> Intervals:
-    """Return an interval for each whole number from the lowest to the highest."""
-    low, high = int(values.min()), int(values.max())  # type: ignore[arg-type]
-    return Intervals("number", start=low, stop=high + 1, step=1)
+    close = high - low < _MOST_CODES
+    return Intervals("number", start=low, stop=high + 1, step=1) if close else None
 
 
 def _is_weight(variable: Variable) -> bool:
@@ -369,19 +323,15 @@ def _numbers(values: pl.Series, variable: Variable, notes: dict[str, None]) -> I
     if not isinstance(low, float) or not isinstance(high, float):
         return None
     step = _step(finite)
-    start, stop = _outward(low, high, step)
+    # Both ends are rounded outward to a power of ten, beyond them also where they are round.
+    span = max(10.0 ** math.floor(math.log10(max(high - low, step))), 10 * step)
+    start, stop = (math.ceil(low / span) - 1) * span, (math.floor(high / span) + 1) * span
+    start = 0.0 if low >= 0 > start else start
     found = number_intervals(tidy(start, _FINEST), tidy(stop - step, _FINEST), step, MOST)
     if found is not None and found.step > step:
         name = shown(variable.name)
         notes[f"{name} has too fine a detail; it is taken by {found.step:g}."] = None
     return found
-
-
-def _outward(low: float, high: float, step: float) -> tuple[float, float]:
-    """Round both ends outward to a power of ten, beyond them also where they are round."""
-    span = max(10.0 ** math.floor(math.log10(max(high - low, step))), 10 * step)
-    start = (math.ceil(low / span) - 1) * span
-    return 0.0 if low >= 0 > start else start, (math.floor(high / span) + 1) * span
 
 
 def _step(values: pl.Series) -> float:
@@ -392,17 +342,10 @@ def _step(values: pl.Series) -> float:
         whole = scaled.round()
         if bool(((scaled - whole).abs() < 1e-6).all()) and float(whole.abs().max() or 0) < 2**53:
             common = math.gcd(*(int(one) for one in whole.to_list()))
-            return float(_roundest(common) / 10**decimals)
+            steps = (part * 10**n for n in range(len(str(common))) for part in _ROUND)
+            fitting = (step for step in steps if common and common % step == 0)
+            return float(max(fitting, default=1) / 10**decimals)
     return float(10**-_FINEST)
-
-
-def _roundest(common: int) -> int:
-    """Return the largest 1 or 5 times a power of ten that divides a number."""
-    best, power = 1, 1
-    while common and common % power == 0:
-        best = max(best, *(part * power for part in _ROUND if common % (part * power) == 0))
-        power *= 10
-    return best
 
 
 _READERS = {

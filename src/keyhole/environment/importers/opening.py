@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keyhole.data.codebook import delimited_cells, parse_xml
 from keyhole.data.guarding import ask_reader
 from keyhole.environment.parsing import parse_json
 from keyhole.errors import FileError
 
 WORKBOOKS = (".xlsx", ".xls")
 MOST_BYTES = 256 << 20
-DEEPEST = 200
-_LARGEST_CELL = 1 << 20
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, which it begins with
@@ -86,73 +84,28 @@ def open_json(path: Path, encoding: str | None = None) -> Any:
 
 def open_xml(path: Path) -> Any:
     """Read XML without entities of its own making and without anything from elsewhere."""
-    from xml.etree.ElementTree import ParseError
-
-    from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
-    from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped]
-
-    content = open_bytes(path)
-    depth, root = 0, None
-    try:
-        for event, element in iterparse(io.BytesIO(content), events=("start", "end")):
-            depth += 1 if event == "start" else -1
-            root = element if root is None else root
-            if depth > DEEPEST:
-                raise FileError(
-                    f"{path.name!r} is nested more than {DEEPEST} deep: no codebook is."
-                )
-    except DefusedXmlException:
-        raise FileError(
-            f"{path.name!r} declares entities or refers to other files, which is not safe to "
-            f"follow. Export it without a DTD of its own."
-        ) from None
-    except (ParseError, LookupError, ValueError) as error:
-        line = getattr(error, "position", (0, 0))[0]
-        where = f" at line {line}" if line else ""
-        raise FileError(f"{path.name!r} must be well-formed XML. It is not{where}.") from None
-    return root
+    return parse_xml(open_bytes(path), repr(path.name))
 
 
-def local_name(element: Any) -> str:
-    """Return the name of an element of XML without its namespace."""
-    return str(element.tag).rpartition("}")[2]
-
-
-def children(element: Any, name: str) -> Iterator[Any]:
-    """Give the children of an element that have a name, whatever their namespace."""
-    return (child for child in element if local_name(child) == name)
-
-
-def read_sheet(path: Path, encoding: str | None = None, sheet: str | None = None) -> list[SheetRow]:
-    """Read a CSV file or a sheet as rows of trimmed text; names of columns in lower case."""
+def read_cells(path: Path, encoding: str | None = None) -> list[list[str]]:
+    """Read a CSV file, or the first sheet of a workbook, as rows of cells."""
     if path.suffix.lower() in WORKBOOKS:
-        found = sheets(path)
-        return found[sheet.lower() if sheet else next(iter(found))]
-    return _named(_csv(decoded_text(path, encoding), path), path.name)
+        return next(iter(_workbook(path).values()))
+    return [*delimited_cells(decoded_text(path, encoding), repr(path.name))]
 
 
-def read_cells(path: Path, encoding: str | None = None) -> list[Sequence[str]]:
-    """Read a CSV file that has no header as rows of cells."""
-    return list(_csv(decoded_text(path, encoding), path))
-
-
-def _csv(text: str, path: Path) -> Iterator[Sequence[str]]:
-    head = text[: text.find("\n") if "\n" in text else len(text)]
-    delimiter = max(",;\t|", key=head.count)
-    before = csv.field_size_limit(_LARGEST_CELL)
-    try:
-        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    except csv.Error:
-        raise FileError(
-            f"{path.name!r} must be delimited text with whole quotes and cells of at most "
-            f"{_LARGEST_CELL:,} characters. Got something else instead: save it as CSV again."
-        ) from None
-    finally:
-        csv.field_size_limit(before)
+def read_sheet(path: Path, encoding: str | None = None) -> list[SheetRow]:
+    """Read a CSV file or a first sheet as rows of trimmed text; columns in lower case."""
+    return named_rows(read_cells(path, encoding), path.name)
 
 
 def sheets(path: Path) -> dict[str, list[SheetRow]]:
     """Read all sheets of a workbook as rows, by name in lower case."""
+    found = _workbook(path).items()
+    return {name.strip().lower(): named_rows(rows, f"{path.name} ({name})") for name, rows in found}
+
+
+def _workbook(path: Path) -> dict[str, list[list[str]]]:
     try:
         with zipfile.ZipFile(io.BytesIO(open_bytes(path))) as packed:
             size = sum(one.file_size for one in packed.infolist())
@@ -165,10 +118,7 @@ def sheets(path: Path) -> dict[str, list[SheetRow]]:
     found: dict[str, list[list[str]]] = json.loads(
         ask_reader(f"{__name__}:answer_sheets", path, "Excel", {})
     )
-    return {
-        name.strip().lower(): _named(iter(rows), f"{path.name} ({name})")
-        for name, rows in found.items()
-    }
+    return found
 
 
 def answer_sheets(given: Mapping[str, Any]) -> bytes:
@@ -194,7 +144,8 @@ def answer_sheets(given: Mapping[str, Any]) -> bytes:
     return json.dumps(found).encode()
 
 
-def _named(rows: Iterator[Sequence[str]], where: str) -> list[SheetRow]:
+def named_rows(rows: Iterable[Sequence[str]], where: str) -> list[SheetRow]:
+    """Return rows by the names that the first has, but for those that are blank."""
     header: list[str] | None = None
     named: list[SheetRow] = []
     problems: list[str] = []

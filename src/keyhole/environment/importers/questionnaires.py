@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from keyhole.environment.importers.bands import bounded_numbers, dates, usual_numbers
-from keyhole.environment.importers.dictionaries import plain_text
+from keyhole.environment.importers.bands import dates, usual_numbers
 from keyhole.environment.importers.fields import (
-    YES_NO,
+    ask,
     capture,
     captured_form,
-    split_choices,
+    plain_text,
     titled,
 )
 from keyhole.environment.importers.opening import SheetRow, decoded_text, open_json, read_sheet
@@ -53,12 +52,13 @@ def _number(value: Any) -> float | None:
 
 # --- ONS eQ ------------------------------------------------------------------------------------
 
-_EQ_DATES: dict[str, Literal["day", "month", "year"]] = {
+_EQ_KINDS: Mapping[Any, Any] = {
+    **dict.fromkeys(("Number", "Currency", "Percentage", "Unit", "Duration"), "number"),
     "Date": "day",
     "MonthYearDate": "month",
     "YearDate": "year",
 }
-_EQ_NUMBERS = ("Number", "Currency", "Percentage", "Unit", "Duration")
+_EQ_TELLING = {"MobileNumber": "phone", "Address": "address"}
 
 
 def is_eq(document: Any) -> bool:
@@ -102,27 +102,18 @@ def _eq_fields(node: Any, seen: set[str], broken: list[str], depth: int) -> _Ask
                 yield from _eq_fields(one, seen, broken, depth + 1)
 
 
-def _eq_answer(answer: Mapping[str, Any], name: str, label: str) -> _Asked:
-    kind, asked = answer.get("type"), words(name) + words(label)
-    path = [name.removesuffix("-answer")]
+def _eq_answer(answer: Mapping[str, Any], name: str, label: str) -> list[CapturedField]:
+    kind = answer.get("type")
     options = [
         (_text(one.get("value")) or _text(one.get("label")), _text(one.get("label")))
         for one in _mappings(answer.get("options"))
     ]
-    if options and kind == "Checkbox" and len(options) > 1:
-        yield from split_choices(path, label, options, name=name)
-        return
-    intervals: Intervals | None = None
-    if kind in _EQ_DATES:
-        intervals = dates(_EQ_DATES[kind])
-    elif kind in _EQ_NUMBERS:
-        low, high = (_number(_mapping(answer.get(k)).get("value")) for k in ("minimum", "maximum"))
-        intervals = bounded_numbers(asked, low, high)
-    elif kind in ("Radio", "Checkbox", "Dropdown", "Relationship") and not options:
+    if kind in ("Radio", "Checkbox", "Dropdown", "Relationship") and not options:
         raise ValueError("it has no options")
-    telling = "phone" if kind == "MobileNumber" else "address" if kind == "Address" else None
-    more: Any = {"options": options, "intervals": intervals}
-    yield capture(path, label, name=name, identifier=telling, **more)
+    low, high = (_number(_mapping(answer.get(k)).get("value")) for k in ("minimum", "maximum"))
+    more: Any = {"several": kind == "Checkbox" and len(options) > 1, "low": low, "high": high}
+    more |= {"kind": _EQ_KINDS.get(kind, ""), "identifier": _EQ_TELLING.get(str(kind))}
+    return ask([name.removesuffix("-answer")], label, name=name, options=options, **more)
 
 
 # --- SurveyJS ----------------------------------------------------------------------------------
@@ -130,7 +121,13 @@ def _eq_answer(answer: Mapping[str, Any], name: str, label: str) -> _Asked:
 _ONE_OF = ("radiogroup", "dropdown", "imagepicker", "buttongroup")
 _SEVERAL = ("checkbox", "tagbox", "ranking")
 _SHOWN_ONLY = ("html", "image", "expression", "file", "signaturepad")
-_INPUTS = {"date": "day", "datetime": "day", "datetime-local": "day", "month": "month"}
+_INPUTS: Mapping[str, Any] = {
+    **dict.fromkeys(("date", "datetime", "datetime-local"), "day"),
+    "month": "month",
+    "number": "number",
+    "range": "number",
+}
+_TELLING = {"email": "email", "tel": "phone"}
 
 
 def is_surveyjs(document: Any) -> bool:
@@ -172,30 +169,29 @@ def _js_options(listed: Any) -> list[tuple[str, str]]:
 
 
 def _js_question(one: Mapping[str, Any], kind: str, path: list[str], broken: list[str]) -> _Asked:
-    label, name = _text(one.get("title")), ".".join(path)
-    universe = _text(one.get("visibleIf"))
-    options = _js_options(one.get("choices"))
-    if one.get("hasOther") or one.get("showOtherItem"):
-        options.append(("other", "Other"))
-    if kind in (*_ONE_OF, *_SEVERAL) and not options:
-        if "choicesByUrl" in one:
-            yield capture(path, label, universe=universe)
-        else:
-            broken.append(f"question {name!r} has no choices")
-    elif kind in _SEVERAL:
-        yield from split_choices(path, label, options, universe)
-    elif kind in _ONE_OF:
-        yield capture(path, label, options=options, universe=universe)
+    label, options = _text(one.get("title")), _js_options(one.get("choices"))
+    other = bool(one.get("hasOther") or one.get("showOtherItem"))
+    more: Any = {"universe": _text(one.get("visibleIf"))}
+    if kind in ("matrix", "multipletext", "matrixdropdown", "matrixdynamic"):
+        yield from _js_parts(one, kind, path, label, broken)
+        return
+    if kind in (*_ONE_OF, *_SEVERAL):
+        more |= {"options": options, "several": kind in _SEVERAL, "other": other}
+        if not options and not other:
+            more["several"] = False
+            if "choicesByUrl" not in one:
+                broken.append(f"question {'.'.join(path)!r} has no choices")
+                return
     elif kind == "boolean":
-        yield capture(path, label, categories=YES_NO, universe=universe)
+        more["kind"] = "yes or no"
     elif kind == "rating":
         low, high = _number(one.get("rateMin")) or 1, _number(one.get("rateMax")) or 5
-        yield capture(path, label, intervals=bounded_numbers((), low, high), universe=universe)
-    elif kind in ("matrix", "multipletext", "matrixdropdown", "matrixdynamic"):
-        yield from _js_parts(one, kind, path, label, broken)
+        more |= {"kind": "number", "low": low, "high": high}
     else:
         written = _text(one.get("inputType"))
-        yield _written(path, label, written, universe, one)
+        more |= {"kind": _INPUTS.get(written, ""), "identifier": _TELLING.get(written)}
+        more |= {"low": _number(one.get("min")), "high": _number(one.get("max"))}
+    yield from ask(path, label, **more)
 
 
 def _js_parts(
@@ -218,20 +214,6 @@ def _js_parts(
         given = {**part, "title": told, "choices": listed}
         cell = part.get("cellType", "dropdown" if listed else "text")
         yield from _js_question(given, str(cell), [*path, name], broken)
-
-
-def _written(
-    path: Sequence[str], label: str, kind: str, universe: str, one: Mapping[str, Any]
-) -> CapturedField:
-    """Read a question with a written answer, by its kind of input."""
-    intervals: Intervals | None = None
-    if kind in _INPUTS:
-        intervals = dates(_INPUTS[kind])  # type: ignore[arg-type]
-    elif kind in ("number", "range"):
-        asked = words(path[-1]) + words(label)
-        intervals = bounded_numbers(asked, _number(one.get("min")), _number(one.get("max")))
-    telling = {"email": "email", "tel": "phone"}.get(kind)
-    return capture(path, label, intervals=intervals, universe=universe, identifier=telling)
 
 
 # --- plain text and Markdown -------------------------------------------------------------------
@@ -313,11 +295,11 @@ def _plain_fields(
     path = [part for part in (section, name) if part]
     listed = [(one, one) for one in options if one]
     if listed and (_ALL.search(question) or (marks and marks[0] in _BOXES and len(listed) > 2)):
-        return split_choices(path, label, listed, name=name)
+        return ask(path, label, options=listed, several=True, name=name)
     if {one.lower() for one, _ in listed} == {"yes", "no"}:
-        return [capture(path, label, name=name, categories=YES_NO)]
+        return ask(path, label, name=name, kind="yes or no")
     intervals = None if listed else _guessed(question, label)
-    return [capture(path, label, name=name, options=listed, intervals=intervals)]
+    return ask(path, label, name=name, options=listed, intervals=intervals)
 
 
 def _guessed(hint: str, label: str) -> Intervals | None:
@@ -339,11 +321,10 @@ _HEADINGS = {
 
 
 def _headings(columns: Iterable[str]) -> dict[str, str]:
+    """Return the column that holds each part of a question."""
     known = set(columns)
-    found = (
-        (what, next((n for n in names if n in known), "")) for what, names in _HEADINGS.items()
-    )
-    return {what: name for what, name in found if name}
+    found = {what: [n for n in names if n in known] for what, names in _HEADINGS.items()}
+    return {what: names[0] for what, names in found.items() if names}
 
 
 def is_listed(columns: frozenset[str]) -> bool:
@@ -372,12 +353,12 @@ def _listed_fields(row: SheetRow, named: Mapping[str, str], broken: list[str]) -
     parts = [re.match(r"(-?\w{1,4})\s*(?:=|:|\)|\s-)\s+?(.+)", one) for one in texts]
     options = [(m[1], m[2].strip()) if m else (o, o) for m, o in zip(parts, texts, strict=True)]
     if options and (re.search("check|multi|several", kind) or _ALL.search(label)):
-        yield from split_choices(path, label, options, name=name)
+        yield from ask(path, label, options=options, several=True, name=name)
     elif {label.lower() for _, label in options} == {"yes", "no"} or kind in ("boolean", "yes/no"):
-        yield capture(path, label, name=name, categories=YES_NO)
+        yield from ask(path, label, name=name, kind="yes or no")
     else:
         hint = f"{label} {kind}"
         intervals = usual_numbers(words(hint)) if re.search("number|int|numeric", kind) else None
         if intervals is None and not options and kind not in ("text", "string"):
             intervals = _guessed(hint, label)
-        yield capture(path, label, name=name, options=options, intervals=intervals)
+        yield from ask(path, label, name=name, options=options, intervals=intervals)

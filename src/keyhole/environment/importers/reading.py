@@ -12,6 +12,7 @@ from typing import Any
 
 from keyhole.core.names import shown
 from keyhole.core.options import Problem
+from keyhole.data.codebook import is_census, local_name
 from keyhole.environment.importers import opening
 from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
 from keyhole.environment.wording import require_none
@@ -165,7 +166,7 @@ def _json_kind(path: Path, encoding: str | None) -> str:
 
 
 def _xml_kind(path: Path) -> str:
-    name = opening.local_name(opening.open_xml(path))
+    name = local_name(opening.open_xml(path))
     for kind, roots in _ROOTS.items():
         if name in roots:
             return kind
@@ -177,7 +178,6 @@ def _xml_kind(path: Path) -> str:
 
 def _table_kind(path: Path, encoding: str | None) -> str:
     from keyhole.environment.importers.dictionaries import is_limesurvey, is_redcap
-    from keyhole.environment.importers.microdata import is_census
     from keyhole.environment.importers.questionnaires import is_listed
 
     written, rows = path.suffix.lower() in _TEXTS, list[opening.SheetRow]()
