@@ -21,23 +21,15 @@ from urllib.parse import unquote
 from keyhole.core.names import shown
 from keyhole.environment.importers.bands import bounded_numbers, dates, usual_numbers
 from keyhole.environment.importers.fields import (
-    YES_NO,
+    ask,
     capture,
     clean,
     distinct_fields,
     path_label,
-    split_choices,
     titled,
 )
 from keyhole.environment.importers.opening import open_json
-from keyhole.environment.model import (
-    CapturedField,
-    CapturedForm,
-    Category,
-    Form,
-    Intervals,
-    Unit,
-)
+from keyhole.environment.model import CapturedField, CapturedForm, Form, Intervals
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError
 from keyhole.screening.identifiers import words
@@ -50,7 +42,6 @@ _TELLING = frozenset(
     | {"exclusiveMinimum", "exclusiveMaximum"}
 )
 _Notes = dict[str, None]
-_OTHER = Category("other", "Other", "other")
 _LONGEST = 300
 _YEAR = r"(?:\\d\{4\}|\[0-9\]\{[24]\}|\\d\\d\\d\\d)"
 _PART = r"(?:\\d\{1?,?2\}|0\??\[1-9\]|0\[|\[0-9\]\{2\}|\\d\\d)"
@@ -74,17 +65,7 @@ def read_json_schema(path: Path, encoding: str | None = None) -> tuple[CapturedF
 
 
 def capture_schema(document: Mapping[str, Any], *, name: str = "form") -> CapturedForm:
-    """Capture the form that a JSON Schema describes.
-
-    Examples
-    --------
-    >>> form = capture_schema({"properties": {"veteran": {"properties": {
-    ...     "sex": {"enum": ["F", "M"]}, "birthDate": {"type": "string", "format": "date"}}}}})
-    >>> [(one.name, one.label) for one in form.fields]
-    [('veteran.sex', 'veteran sex'), ('veteran.birthDate', 'veteran birth date')]
-    >>> form.fields[1].intervals.unit
-    'day'
-    """
+    """Capture the form that a JSON Schema describes."""
     shapes = _Shapes(document)
     root = shapes.shape(document)
     if not root.properties and root.items is not None:
@@ -104,6 +85,7 @@ def capture_schema(document: Mapping[str, Any], *, name: str = "form") -> Captur
 def _fields(
     shape: _Shape, path: tuple[str, ...], context: str, notes: _Notes
 ) -> Iterator[CapturedField]:
+    """Give the fields below a shape; `context` is the title of what they are parts of."""
     for name, child in shape.properties.items():
         if name.startswith("view:"):
             notes["Properties named 'view:...' belong to the page; they are left out."] = None
@@ -120,56 +102,46 @@ def _place(
     elif items is not None and items.properties:
         notes["What a list asks of each of its members is read once."] = None
         yield from _fields(items, path, items.title or shape.title or context, notes)
-    elif items is not None and items.options is not None:
-        yield from split_choices(path, _label(shape, path, context), items.options.items())
-    elif items is not None and items.items is not None:
+    elif items is not None and items.options is None and items.items is not None:
         yield from _place(items, path, context, notes)
-    elif shape.types != {"object"}:
+    elif shape.types != {"object"} or (items is not None and items.options is not None):
+        several = items is not None and items.options is not None
         leaf = shape if items is None else items
-        leaf.title = leaf.title or shape.title
-        yield _leaf(leaf, path, _label(leaf, path, context), notes)
+        # The title, after what it is a part of; nothing where the path's words must do.
+        label = shape.title if several else leaf.title or shape.title
+        if label and len(path) > 1:
+            label = f"{context or path_label(path[:-1])}: {label}"
+        options = leaf.options or {}
+        if several:
+            yield from ask(path, label, options=options.items(), several=True)
+        elif leaf.options is not None and not set(options) <= {"yes", "no"}:
+            other = leaf.open and "other" not in options
+            if other:
+                told = "Answers listed here and free there are taken as the list and 'Other'."
+                notes[told] = None
+            yield from ask(path, label, options=options.items(), other=other)
+        elif leaf.types == {"boolean"} or leaf.options is not None:
+            yield from ask(path, label, kind="yes or no")
+        else:
+            intervals, pattern = _intervals(leaf, path[-1], label), leaf.format or leaf.pattern
+            yield capture(path, label, intervals=intervals, pattern=pattern)
 
 
-def _label(shape: _Shape, path: tuple[str, ...], context: str) -> str:
-    """Return the title, after what it is a part of; nothing where the path's words must do."""
-    if not shape.title or len(path) == 1:
-        return shape.title
-    return f"{context or path_label(path[:-1])}: {shape.title}"
-
-
-def _leaf(shape: _Shape, path: tuple[str, ...], label: str, notes: _Notes) -> CapturedField:
-    if shape.options is not None and not set(shape.options) <= {"yes", "no"}:
-        more = (_OTHER,) if shape.open and "other" not in shape.options else ()
-        if more:
-            notes["Answers listed here and free there are taken as the list and 'Other'."] = None
-        return capture(path, label, options=shape.options.items(), categories=more)
-    if shape.types == {"boolean"} or shape.options is not None:
-        return capture(path, label, categories=YES_NO)
-    intervals = _intervals(shape, path, label)
-    return capture(path, label, intervals=intervals, pattern=shape.format or shape.pattern)
-
-
-def _intervals(shape: _Shape, path: tuple[str, ...], label: str) -> Intervals | None:
-    asked = words(path[-1]) + words(label)
+def _intervals(shape: _Shape, name: str, label: str) -> Intervals | None:
+    """Return the numbers or dates that are asked; how finely, tell format, pattern or name."""
+    own, pattern = words(name), shape.pattern[:_LONGEST]
+    asked = own + words(label)
     if shape.types & {"integer", "number"} and "string" not in shape.types:
         return bounded_numbers(asked, shape.lowest, shape.highest, shape.step)
-    unit = _date_unit(shape, words(path[-1]))
-    if unit is not None:
-        return dates(unit)
-    amount = shape.pattern and _AMOUNT.fullmatch(shape.pattern[:_LONGEST])
-    return usual_numbers(asked) if amount else None
-
-
-def _date_unit(shape: _Shape, asked: tuple[str, ...]) -> Unit | None:
-    """Tell how finely a date is asked: by its format, its pattern, or its name."""
-    pattern = shape.pattern[:_LONGEST]
     if shape.format in ("date", "date-time") or _DAY_PATTERN.search(pattern):
-        return "day"
+        return dates("day")
     if shape.format == "year-month" or _MONTH_PATTERN.search(pattern):
-        return "month"
-    if "year" in asked and re.fullmatch(rf"\^?{_YEAR}\$?", pattern):
-        return "year"
-    return "day" if not pattern and not shape.format and _DATE_WORDS & set(asked) else None
+        return dates("month")
+    if "year" in own and re.fullmatch(rf"\^?{_YEAR}\$?", pattern):
+        return dates("year")
+    if not pattern and not shape.format and _DATE_WORDS & set(own):
+        return dates("day")
+    return usual_numbers(asked) if pattern and _AMOUNT.fullmatch(pattern) else None
 
 
 @dataclass(slots=True)

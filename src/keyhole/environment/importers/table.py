@@ -21,7 +21,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
@@ -65,13 +65,7 @@ _KINDS: tuple[str, ...] = ("", *get_args(CategoryKind), "identifier", "text", "n
 
 
 def neutral(text: str) -> str:
-    """Put an apostrophe before what a spreadsheet would take for a formula; numbers stay.
-
-    Examples
-    --------
-    >>> neutral("=1+1"), neutral("-9"), neutral("yes")
-    ("'=1+1", '-9', 'yes')
-    """
+    """Put an apostrophe before what a spreadsheet would take for a formula; numbers stay."""
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
@@ -81,15 +75,8 @@ def restored_text(text: str) -> str:
 
 
 _Cells = tuple[str, ...]
-
-
-@dataclass(slots=True)
-class _Asked:
-    """The rows of one field of one form."""
-
-    form: dict[str, str]
-    about: dict[str, str]
-    rows: list[SheetRow] = field(default_factory=list)
+# What is said of a form and of a field of it, and the rows of the field.
+_Group = tuple[dict[str, str], dict[str, str], list[SheetRow]]
 
 
 def read_forms_table(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
@@ -106,27 +93,31 @@ def read_forms_table(path: Path, encoding: str | None = None) -> tuple[CapturedF
         for name in rows[0].cells
         if name and name not in COLUMNS
     ]
-    captured = _captured(_group(rows, problems), problems)
+    groups = _group(rows, problems)
+    fields = [(form["form"], _field(form, about, of, problems)) for form, about, of in groups if of]
+    known = {one.coding: one for _, one in fields if one.coding and not _is_open(one)}
+    listed: dict[str, list[CapturedField]] = {form["form"]: [] for form, _, _ in groups}
+    for name, one in fields:
+        other = known.get(one.coding)  # a field that has the same coding, and lists its answers
+        if other is not None and _is_open(one) and one.identifier is None:
+            one = replace(one, categories=other.categories, intervals=other.intervals)
+        listed[name].append(one)
+    forms = {form["form"]: form for form, _, _ in reversed(groups)}
+    captured = tuple(
+        CapturedForm(_form(forms[name], problems), distinct_fields(held))
+        for name, held in listed.items()
+    )
     require_none(problems, FileError)
     return captured
 
 
-def _captured(asked: Sequence[_Asked], problems: list[str]) -> tuple[CapturedForm, ...]:
-    fields = [(one.form["form"], _field(one, problems)) for one in asked if one.rows]
-    known = {one.coding: one for _, one in fields if one.coding and not _is_open(one)}
-    forms = {one.form["form"]: one.form for one in reversed(asked)}
-    listed: dict[str, list[CapturedField]] = {one.form["form"]: [] for one in asked}
-    for form, one in fields:
-        listed[form].append(_from_others(one, known))
-    return tuple(
-        CapturedForm(_form(forms[name], problems), distinct_fields(held))
-        for name, held in listed.items()
-    )
+def _is_open(field: CapturedField) -> bool:
+    return not field.categories and field.intervals is None
 
 
-def _group(rows: Sequence[SheetRow], problems: list[str]) -> list[_Asked]:
+def _group(rows: Sequence[SheetRow], problems: list[str]) -> list[_Group]:
     """Gather the rows of each field; blank cells are as above."""
-    found: dict[tuple[str, str], _Asked] = {}
+    found: dict[tuple[str, str], _Group] = {}
     form, asked = dict.fromkeys(_FORM, ""), dict.fromkeys(_FIELD, "")
     for row in rows:
         if row["form"] and row["form"] != form["form"]:
@@ -136,12 +127,11 @@ def _group(rows: Sequence[SheetRow], problems: list[str]) -> list[_Asked]:
             asked = dict.fromkeys(_FIELD, "")
         asked = {column: row[column] or asked[column] for column in _FIELD}
         if row["form"] and not any(row[column] for column in COLUMNS[len(_FORM) :]):
-            found.setdefault((form["form"], ""), _Asked(form, asked))  # a form without fields
+            found.setdefault((form["form"], ""), (form, asked, []))  # a form without fields
         elif not form["form"] or not asked["field"]:
             problems.append(f"row {row.number}: form and field must be given. Got blank instead.")
         else:
-            key = (form["form"], asked["field"])
-            found.setdefault(key, _Asked(form, asked)).rows.append(row)
+            found.setdefault((form["form"], asked["field"]), (form, asked, []))[2].append(row)
     return list(found.values())
 
 
@@ -160,43 +150,27 @@ def _form(about: dict[str, str], problems: list[str]) -> Form:
     return Form(name, method=method, collected=collected, **given)  # type: ignore[arg-type]
 
 
-def _field(asked: _Asked, problems: list[str]) -> CapturedField:
-    name, label = asked.about["field"], asked.about["label"]
-    kinds = {row["kind"].lower() for row in asked.rows}
-    where = f"field {shown(name)} of form {shown(asked.form['form'])}"
+def _field(
+    form: dict[str, str], about: dict[str, str], rows: Sequence[SheetRow], problems: list[str]
+) -> CapturedField:
+    name, label = about["field"], about["label"]
+    kinds = {row["kind"].lower() for row in rows}
+    where = f"field {shown(name)} of form {shown(form['form'])}"
     for kind in sorted(kinds - set(_KINDS)):
         problems.append(f"{where}: kind must be one of {', '.join(_KINDS[1:])}. Got {shown(kind)}.")
     identifier = None
     if "identifier" in kinds:
-        identifier = asked.rows[0]["category"] or kind_of_identifier([name], label)
-    intervals = _intervals([row for row in asked.rows if _spans(row)], where, problems)
+        identifier = rows[0]["category"] or kind_of_identifier([name], label)
+    intervals = _intervals([row for row in rows if _spans(row)], where, problems)
     if "number" in kinds and intervals is None:
         intervals = Intervals("number")
-    found = capture(
-        [name],
-        label,
-        categories=tuple(_categories(asked.rows, where, problems)),
-        intervals=intervals,
-        identifier=identifier,
-        recognised=kinds == {""},
-    )
-    return replace(found, coding=asked.about["coding"])
+    categories = tuple(_categories(rows, where, problems))
+    more: Any = {"intervals": intervals, "identifier": identifier, "recognised": kinds == {""}}
+    return replace(capture([name], label, categories=categories, **more), coding=about["coding"])
 
 
 def _spans(row: SheetRow) -> bool:
     return bool(row["from"] or row["to"] or row["every"])
-
-
-def _is_open(field_: CapturedField) -> bool:
-    return not field_.categories and field_.intervals is None
-
-
-def _from_others(one: CapturedField, known: dict[str, CapturedField]) -> CapturedField:
-    """Take the categories from a field that has the same coding and lists them."""
-    if one.coding not in known or not _is_open(one) or one.identifier is not None:
-        return one
-    other = known[one.coding]
-    return replace(one, categories=other.categories, intervals=other.intervals)
 
 
 def _categories(rows: Sequence[SheetRow], where: str, problems: list[str]) -> Iterator[Category]:
@@ -229,51 +203,46 @@ def _intervals(rows: Sequence[SheetRow], where: str, problems: list[str]) -> Int
 
 def _regular(row: SheetRow) -> Intervals:
     every = row["every"].lower()
-    start, stop = _bound(row["from"]), _bound(row["to"])
-    if isinstance(start, datetime.date) and isinstance(stop, datetime.date):
+    (start, dated), (stop, also) = _bound(row["from"]), _bound(row["to"])
+    if dated and also:
         found = re.fullmatch(r"(?:(\d{1,6}) )?(day|month|year)s?", every)
         if found is None or found[1] == "0":
             raise ValueError(f"every must be as 'year' or '5 year' for dates. Got {shown(every)}.")
         unit: Any = found[2]
-        step = int(found[1] or 1)
-        return Intervals("date", (), start.toordinal(), stop.toordinal(), step, unit)
-    wide = _bound(every)
-    if any(isinstance(one, datetime.date) for one in (start, stop, wide)):
+        return Intervals("date", (), start, stop, int(found[1] or 1), unit)
+    wide, days = _bound(every)
+    if dated or also or days:
         raise ValueError("from, to and every must all be numbers, or from and to days.")
-    return Intervals("number", (), start, stop, wide)  # type: ignore[arg-type]
+    return Intervals("number", (), start, stop, wide)
 
 
 def _edges(rows: Sequence[SheetRow]) -> Intervals:
     """Read intervals that follow one another; the first and the last may be open."""
-    bounds = [(_bound(row["from"] or "-inf"), _bound(row["to"] or "inf")) for row in rows]
-    dated = any(isinstance(one, datetime.date) for pair in bounds for one in pair)
-    lows, highs = zip(*((_place(a), _place(b)) for a, b in bounds), strict=True)
-    order = sorted(range(len(rows)), key=lambda place: lows[place])
-    for one, following in pairwise(order):
-        if highs[one] != lows[following]:
+    ends = [(_bound(row["from"] or "-inf"), _bound(row["to"] or "inf"), row) for row in rows]
+    ends.sort(key=lambda end: end[0][0])
+    for (_, high, row), (low, _, following) in pairwise(ends):
+        if high[0] != low[0]:
             raise ValueError(
-                f"the interval of row {rows[following].number} must begin where that of row "
-                f"{rows[one].number} ends."
+                f"the interval of row {following.number} must begin where that of row "
+                f"{row.number} ends."
             )
-    edges = (*(lows[place] for place in order), highs[order[-1]])
+    edges = (*(float(low[0]) for low, _, _ in ends), float(ends[-1][1][0]))
+    dated = any(low[1] or high[1] for low, high, _ in ends)
     return Intervals("date" if dated else "number", edges)
 
 
-def _place(bound: float | datetime.date) -> float:
-    return float(bound.toordinal()) if isinstance(bound, datetime.date) else float(bound)
-
-
-def _bound(text: str) -> float | datetime.date:
+def _bound(text: str) -> tuple[float, bool]:
+    """Read a number or a day; return it as a number, and whether it is a day."""
     day = _day(text)
     if day is not None:
-        return day
+        return day.toordinal(), True
     try:
         value = float(text.replace(",", ""))
     except ValueError:
         raise ValueError(f"{shown(text)} is neither a number nor a day, as 2024-05-31.") from None
     if math.isnan(value):
         raise ValueError("bounds must be numbers. Got nan instead.")
-    return int(value) if value.is_integer() else value
+    return int(value) if value.is_integer() else value, False
 
 
 def _day(text: str) -> datetime.date | None:
@@ -294,22 +263,6 @@ def write_forms(
     or year); others are a row each, with an open end left empty. Text that a spreadsheet would
     take for a formula begins with an apostrophe. A form without fields has no row. A whole
     environment, with what this layout has no columns for, is what `write_environment` keeps.
-
-    Parameters
-    ----------
-    environment
-        Where the forms and their codings are.
-    path
-        The file to be written.
-    forms
-        The names of the forms; all of them if left out.
-    force
-        Replace the file if it exists.
-
-    Returns
-    -------
-    Path
-        The file that was written.
     """
     require_sound(environment)
     known = {form.name: form for form in environment.forms}
@@ -318,7 +271,15 @@ def write_forms(
     require_none(
         (f"form {shown(name)} is not there. Check its name." for name in absent), OptionError
     )
-    require_none(_span_problems(environment))
+    held = [(f"coding {shown(one.name)}", one.intervals) for one in environment.codings]
+    held += [
+        (f"form {shown(form.name)}, field {shown(one.name)}", one.question.intervals)
+        for form in environment.forms
+        for one in form.fields
+        if one.question
+    ]
+    spans = ((where, some) for where, some in held if some is not None)
+    require_none(f"{where}: {told}" for where, some in spans for told in interval_problems(some))
     codings = {name: one for one in environment.codings for name in (one.name, *one.aliases)}
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
@@ -329,19 +290,6 @@ def write_forms(
     with write_whole(path, force=force) as temporary:
         temporary.write_bytes(text.getvalue().encode())
     return Path(path)
-
-
-def _span_problems(environment: Environment) -> Iterator[str]:
-    held = [(f"coding {shown(one.name)}", one.intervals) for one in environment.codings]
-    held += [
-        (f"form {shown(form.name)}, field {shown(one.name)}", one.question.intervals)
-        for form in environment.forms
-        for one in form.fields
-        if one.question
-    ]
-    for where, some in held:
-        for problem in interval_problems(some) if some else ():
-            yield f"{where}: {problem}"
 
 
 def _rows(form: Form, codings: dict[str, Coding]) -> Iterator[_Cells]:
@@ -363,31 +311,23 @@ def _answers(asked: Field, held: Coding | CapturedQuestion | None) -> Iterator[_
     if held is None or not (held.categories or held.intervals):
         yield "", "", "text", "", "", ""
         return
-    if held.intervals is not None and held.intervals.exact:
+    some = held.intervals
+    if some is not None and some.exact:
         yield "", "", "number", "", "", ""
-    elif held.intervals is not None:
-        for bounds in _spelled(held.intervals):
-            yield "", "", "", *bounds
+    elif some is not None:
+        every = ""  # they are spelled out, unless regular by a number or one unit
+        if not some.edges:
+            dated = (some.unit or "day") if some.step in (0, 1) else ""
+            every = _written(some.step, "number") if some.scale == "number" else dated
+        for low, high in [(some.start, some.stop)] if every else pairwise(edges_of(some).tolist()):
+            yield "", "", "", _written(low, some.scale), _written(high, some.scale), every
     for category in held.categories:
         yield category.code, category.label, category.kind, "", "", ""
-
-
-def _spelled(some: Intervals) -> Iterator[_Cells]:
-    """Spell intervals out, unless they are a regular partition by a number or one unit."""
-    every = ""
-    if not some.edges:
-        dated = (some.unit or "day") if some.step in (0, 1) else ""
-        every = _number(some.step) if some.scale == "number" else dated
-    spans = [(some.start, some.stop)] if every else pairwise(edges_of(some).tolist())
-    for low, high in spans:
-        yield _written(low, some.scale), _written(high, some.scale), every
 
 
 def _written(value: float, scale: str) -> str:
     if math.isinf(value):
         return ""
-    return datetime.date.fromordinal(int(value)).isoformat() if scale == "date" else _number(value)
-
-
-def _number(value: float) -> str:
+    if scale == "date":
+        return datetime.date.fromordinal(int(value)).isoformat()
     return str(int(value)) if float(value).is_integer() else repr(float(value))
