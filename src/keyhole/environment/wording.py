@@ -14,29 +14,12 @@ LONGEST = 60
 
 
 def short(text: str, most: int = LONGEST) -> str:
-    """Cut a long name or text for a table.
-
-    Examples
-    --------
-    >>> short("sex"), len(short("a" * 200)), short("a" * 200)[-2:]
-    ('sex', 60, 'a…')
-    """
+    """Cut a long name or text for a table."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def require_none(problems: Iterable[str], kind: type[InputError] = InputError) -> None:
-    """Raise the problems, if there are any, all at once.
-
-    Examples
-    --------
-    >>> require_none([])
-    >>> require_none(f"form {i} has no name" for i in range(102))
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.InputError: form 0 has no name
-    ...
-    and 2 more problems
-    """
+    """Raise the problems, if there are any, all at once."""
     found = list(problems)
     if len(found) > MOST:
         found[MOST:] = [f"and {len(found) - MOST:,} more problems"]

@@ -44,7 +44,7 @@ from keyhole.environment.codings.relations import (
 )
 from keyhole.environment.exchange import read_place
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
-from keyhole.environment.soundness import coding_names, reference_problems, structure_problems
+from keyhole.environment.soundness import coding_names, graph_problems, require_sound
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Flags, Ints
@@ -409,8 +409,6 @@ class CodingGraph:
         try:
             self._build(environment)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-            from keyhole.environment.soundness import require_sound
-
             require_sound(environment)  # says which part is not what it must be
             raise
 
@@ -418,8 +416,7 @@ class CodingGraph:
         self.environment = environment
         self.settled = self.possible = False  # see `keyhole.environment.mapping.undecided`
         self.names: Mapping[str, str] = coding_names(environment)
-        problems = structure_problems(environment)
-        _refuse([*problems, *reference_problems(environment, self.names)])
+        _refuse(graph_problems(environment))
         self._nodes = {coding.name: Node(coding) for coding in environment.codings}
         reader = MapReader(self._nodes, self.names, environment.maps, environment.overlaps)
         self._maps = reader.maps
@@ -575,7 +572,7 @@ class CodingGraph:
         return _part(name, self.environment.sources, "source")
 
 
-def _refuse(problems: Sequence[str]) -> None:
+def _refuse(problems: Iterable[str]) -> None:
     require_none(dict.fromkeys(problems))
 
 
