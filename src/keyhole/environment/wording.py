@@ -1,10 +1,14 @@
-"""Problems and long texts of an environment, cut to what a reader can take in."""
+"""Problems and long texts of an environment, cut to what a reader can take in; frames."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from keyhole.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MOST = 100
 """Problems that are told; of more, only their number."""
@@ -25,3 +29,11 @@ def require_none(problems: Iterable[str], kind: type[InputError] = InputError) -
         found[MOST:] = [f"and {len(found) - MOST:,} more problems"]
     if found:
         raise kind(found)
+
+
+def frame_of(things: Iterable[Any], **types: Any) -> pl.DataFrame:
+    """Return a frame with a row a thing, and its attributes of these names and types."""
+    import polars as pl
+
+    rows = [[getattr(one, name) for name in types] for one in things]
+    return pl.DataFrame(rows, schema=types, orient="row")

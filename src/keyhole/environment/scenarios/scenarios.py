@@ -63,13 +63,7 @@ MOST_RESOURCES = 100
 
 
 def resource_problems(resources: Any) -> list[str]:
-    """Say what is wrong with an intruder's resources.
-
-    Examples
-    --------
-    >>> resource_problems(6), len(resource_problems(-1)), len(resource_problems("6"))
-    ([], 1, 1)
-    """
+    """Say what is wrong with an intruder's resources."""
     number = isinstance(resources, Real) and not isinstance(resources, bool)
     if number and math.isfinite(resources) and 0 <= resources <= MOST_RESOURCES:
         return []
@@ -77,6 +71,12 @@ def resource_problems(resources: Any) -> list[str]:
         f"resources must be a number from 0 to {MOST_RESOURCES}; sources have an index of 3 to 10, "
         f"and resources must exceed it. Got another value instead."
     ]
+
+
+def class_words(wanted: Mapping[str, str]) -> str:
+    """Say in words which forms are of a class."""
+    parts = [f"{name} {shown(value)}" for name, value in wanted.items()]
+    return "forms with " + " and ".join(parts) if parts else "all forms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,7 @@ class RestrictedStage:
         if self.form:
             return f"the database behind form {shown(self.form)}"
         named = {"sector": self.sector, "purpose": self.purpose, **self.classifications}
-        parts = [f"{name} {shown(value)}" for name, value in named.items() if value]
-        forms = "forms with " + " and ".join(parts) if parts else "all forms"
+        forms = class_words({name: value for name, value in named.items() if value})
         return f"a database like those of {forms} (prevalence threshold {self.threshold:g})"
 
 
