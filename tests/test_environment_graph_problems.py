@@ -58,7 +58,7 @@ def test_a_map_must_be_total_and_know_its_codes():
 
 def test_two_maps_between_the_same_codings_are_no_function():
     other = CategoryMap("ES3.001", "ES2.001", {"a": "y", "b": "x", "c": "y"})
-    assert "it is there twice" in problems(A, B, maps=[GOOD, other])[0]
+    assert "2 have this name" in problems(A, B, maps=[GOOD, other])[0]
 
 
 def test_not_stated_needs_one_home():
@@ -126,15 +126,15 @@ def test_names_must_be_the_papers_and_say_the_size():
     strange = Coding("XX2.001", "ES", B.categories)
     assert "its letters must be 'ES'" in problems(strange)[0]
     lost = Coding("YY2.001", "YY", B.categories)
-    assert "construct 'YY' is not in the environment" in problems(lost)[0]
+    assert "its construct 'YY', which is not there" in problems(lost)[0]
 
 
 def test_nothing_is_there_twice():
     twin = coding("ES2.002", "p", "q", aliases=("ES2.001",))
-    assert "'ES2.001' is there twice" in problems(B, twin)[0]
-    assert "construct 'ES' is there twice" in problems(constructs=(ES, ES))[0]
+    assert "coding 'ES2.001': 2 have this name or alias" in problems(B, twin)[0]
+    assert "construct 'ES': 2 have this name" in problems(constructs=(ES, ES))[0]
     assert "the codes 'a' are there twice" in problems(coding("ES2.001", "a", "a"))[0]
-    assert "two forms are named 'f'" in problems(B, forms=(Form("f"), Form("f")))[0]
+    assert "form 'f': 2 have this name" in problems(B, forms=(Form("f"), Form("f")))[0]
     column = Field("c", coding="ES2.001")
     assert "come twice" in problems(B, targets=(Target("t", None, (column, column)),))[0]
 
@@ -143,7 +143,7 @@ def test_fields_must_name_codings_that_are_there_and_ranks_must_be_ranks():
     form = Form("bank", fields=(Field("job", coding="ES9.001"),))
     source = Source("register", mode=5, cost=0)
     text = "\n".join(problems(B, forms=(form,), sources=(source,)))
-    assert "form 'bank': its fields name codings that are not there: 'ES9.001'" in text
+    assert "form 'bank' has as the coding of its field 'job' 'ES9.001', which is not" in text
     assert "mode must be a rank from 1 to 4. Got 5 instead." in text
     assert "cost must be a rank from 1 to 3. Got 0 instead." in text
 

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.joins import mint_key
-from keyhole.environment.mapping.mapping import map_class, map_pair
-from keyhole.environment.mapping.prevalence import finest
+from keyhole.environment.codings.joins import mint
+from keyhole.environment.mapping.mapping import finest, map_class, map_pair
 from keyhole.environment.model import (
     Category,
     CategoryMap,
@@ -178,9 +177,8 @@ def test_two_crossing_forms_leave_an_antichain_and_their_join_is_minted():
     both = map_class(graph, "t", threshold=1).key[0]
     assert (both.coding, both.stored, both.groups) == ("ES2.101", False, (0, 0, 1, 1))
     assert both.labels == ("a or b", "c or d")
-    minted = mint_key(graph, both)
+    minted = mint(graph, graph.join("ES3.001", "ES3.002"))
     assert minted.coding.name == "ES2.101"
-    assert minted.maps[0].pairs == {"a": "1", "b": "1", "c": "2", "d": "2"}
     more = replace(
         graph.environment,
         codings=(*codings, minted.coding),
@@ -411,21 +409,19 @@ def test_the_search_finds_all_minimal_partitions(held, data):
         if max(p) > 0 and sum(c for k, c in held if slow_refines(every[k], p)) >= needed
     ]
     minimal = {p for p in enough if not any(q != p and slow_refines(q, p) for q in enough)}
-    found = finest(partitions, counts, needed, substantive=np.ones(5, dtype=bool))
-    assert found.complete
-    assert {tuple(p.tolist()) for p in found.partitions} == minimal
+    found, complete = finest(partitions, counts, needed, substantive=np.ones(5, dtype=bool))
+    assert complete
+    assert {tuple(p.tolist()) for p in found} == minimal
 
 
 def test_a_search_that_gives_up_says_so(monkeypatch):
-    from keyhole.environment.mapping import prevalence
+    from keyhole.environment.mapping import mapping
 
-    monkeypatch.setattr(prevalence, "BUDGET", 0)
+    monkeypatch.setattr(mapping, "BUDGET", 0)
     random = np.random.default_rng(1)
     partitions = [_pair_merged(24, *pair) for pair in random.integers(0, 24, (40, 2))]
-    found = prevalence.finest(
-        partitions, [1] * len(partitions), 20, substantive=np.ones(24, dtype=bool)
-    )
-    assert not found.complete
+    counts, answers = [1] * len(partitions), np.ones(24, dtype=bool)
+    assert not mapping.finest(partitions, counts, 20, substantive=answers)[1]
 
 
 def _pair_merged(size, one, other):

@@ -39,7 +39,7 @@ scenarios = ["nosy neighbor"]                    # scenario 'nosy neighbor'
 preset = "journalst"                             # scenario 'mine': preset
 p_attempt = [2, 3]                               # scenario 'mine': p_attempt
 [scenario.other]
-restricted = { sectr = "finance" }               # restricted: 'sectr'
+restricted = { sectr = "finance" }               # restricted[0].'sectr'
 publc = 3                                        # 'publc' is unknown
 [protection]
 formula = "incme ~ age"                          # variable of the formula 'incme'

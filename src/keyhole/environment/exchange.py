@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keyhole.core.files import write_whole
-from keyhole.core.names import shown
+from keyhole.core.names import repeated, shown
 from keyhole.core.options import Problem
 from keyhole.core.toml import open_utf8
 from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import Environment
-from keyhole.environment.parsing import parse_json
 from keyhole.environment.plain import decode, encode_thing
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
@@ -31,16 +30,7 @@ _MARK = "keyhole_environment"
 
 
 def environment_to_json(environment: Environment) -> str:
-    """Give an environment as JSON text.
-
-    Examples
-    --------
-    >>> from keyhole.environment.model import Construct
-    >>> print(environment_to_json(Environment(constructs=(Construct("SX", "sex"),))), end="")
-    {"keyhole_environment": 2,
-     "constructs": [
-      {"letters": "SX", "name": "sex"}]}
-    """
+    """Give an environment as JSON text."""
     from keyhole.environment.soundness import require_sound
 
     require_sound(environment)
@@ -54,18 +44,39 @@ def environment_to_json(environment: Environment) -> str:
     return "{" + ",\n ".join(parts) + "}\n"
 
 
-def from_json(text: str, *, name: str = "environment") -> Environment:
-    """Make the environment that was given as JSON text; `name` is for messages.
+def parse_json(text: str, name: str) -> Any:
+    """Read JSON in which each key of an object stands once; `name` is for messages.
 
-    Examples
-    --------
-    >>> from_json('{"keyhole_environment": 1, "organisations": [{"nam": "Registry"}]}')
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.FileError: 'environment': organisations[0] has an attribute 'nam', which is
-    unknown. Known are name, sector.
-    'environment': organisations[0].name is missing. Give it.
+    Nesting without end and numbers of thousands of digits are refused here too.
     """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            key = shown(repeated(name for name, _ in pairs)[0])
+            raise FileError(f"{name!r}: the key {key} stands twice in an object. Keep one.")
+        return found
+
+    def refuse(_: str) -> Any:
+        raise FileError(f"{name!r} has NaN or Infinity, which are not JSON. Take it out.")
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise FileError(
+            f"{name!r} must be JSON. Got something else at line {error.lineno}, column "
+            f"{error.colno} instead: {error.msg}."
+        ) from None
+    except (RecursionError, OverflowError, ValueError):
+        raise FileError(
+            f"{name!r} is nested too deeply, or holds a number that is too long. Write it anew."
+        ) from None
+
+
+def from_json(text: str, *, name: str = "environment") -> Environment:
+    """Make the environment that was given as JSON text; `name` is for messages."""
+    from keyhole.environment.soundness import require_sound
+
     plain = parse_json(text, name)
     if not isinstance(plain, dict) or _MARK not in plain:
         raise FileError(
@@ -94,8 +105,6 @@ def from_json(text: str, *, name: str = "environment") -> Environment:
     problems += [f"{shown(key)} is no part of an environment. Leave it out." for key in plain]
     require_none((f"{name!r}: {problem}" for problem in problems), FileError)
     environment = Environment(**things)
-    from keyhole.environment.soundness import require_sound
-
     try:
         require_sound(environment)
     except InputError as error:
@@ -138,13 +147,7 @@ def example_environment() -> Environment:
 
 
 def is_exported(place: str | os.PathLike[str]) -> bool:
-    """Tell whether a place is an exported environment, which is read and never written.
-
-    Examples
-    --------
-    >>> is_exported("env.json"), is_exported("env.db"), is_exported("postgresql://host/a.json")
-    (True, False, False)
-    """
+    """Tell whether a place is an exported environment, which is read and never written."""
     text = os.fspath(place)
     return "://" not in text and Path(text).suffix.lower() == ".json"
 

@@ -5,7 +5,7 @@ A new kind gets an entry here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,26 +30,8 @@ Use = tuple[str, str, str]
 """A kind, the name of a thing of it, and the words that say what for."""
 
 
-def _named(entity: Any) -> str:
-    return str(entity.name)
-
-
-def _uses_nothing(_: Any) -> Iterator[Use]:
-    return iter(())
-
-
-def _coding_uses(coding: Coding) -> Iterator[Use]:
-    yield "construct", coding.construct, "its construct"
-
-
-def _map_uses(edge: CategoryMap) -> Iterator[Use]:
-    yield "coding", edge.finer, "its finer coding"
-    yield "coding", edge.coarser, "its coarser coding"
-
-
-def _overlap_uses(overlap: Overlap) -> Iterator[Use]:
-    yield "coding", overlap.left, "its left coding"
-    yield "coding", overlap.right, "its right coding"
+def _ends(edge: CategoryMap | Overlap, *names: str) -> list[Use]:
+    return [("coding", getattr(edge, name), f"its {name} coding") for name in names]
 
 
 def _field_uses(entity: Form | Source | Target) -> Iterator[Use]:
@@ -74,9 +56,8 @@ class EntityKind:
     name: str
     attribute: str
     type: type
-    key: Callable[[Any], str] = _named
-    uses: Callable[[Any], Iterator[Use]] = _uses_nothing
-    aliases: Callable[[Any], tuple[str, ...]] = lambda _: ()
+    key: Callable[[Any], str] = lambda entity: str(entity.name)
+    uses: Callable[[Any], Iterable[Use]] = lambda _: ()
 
     def of(self, environment: Environment) -> tuple[Any, ...]:
         """Give the things of this kind."""
@@ -85,14 +66,31 @@ class EntityKind:
 
     def all_names(self, entity: Any) -> tuple[str, ...]:
         """Give the names by which others may refer to a thing."""
-        return self.key(entity), *self.aliases(entity)
+        return self.key(entity), *getattr(entity, "aliases", ())
 
 
 KINDS = (
-    EntityKind("construct", "constructs", Construct, key=lambda c: c.letters),
-    EntityKind("coding", "codings", Coding, uses=_coding_uses, aliases=lambda c: c.aliases),
-    EntityKind("map", "maps", CategoryMap, lambda m: f"{m.finer} → {m.coarser}", _map_uses),
-    EntityKind("overlap", "overlaps", Overlap, lambda o: f"{o.left} ~ {o.right}", _overlap_uses),
+    EntityKind("construct", "constructs", Construct, lambda one: one.letters),
+    EntityKind(
+        "coding",
+        "codings",
+        Coding,
+        uses=lambda one: [("construct", one.construct, "its construct")],
+    ),
+    EntityKind(
+        "map",
+        "maps",
+        CategoryMap,
+        lambda one: f"{one.finer} → {one.coarser}",
+        lambda one: _ends(one, "finer", "coarser"),
+    ),
+    EntityKind(
+        "overlap",
+        "overlaps",
+        Overlap,
+        lambda one: f"{one.left} ~ {one.right}",
+        lambda one: _ends(one, "left", "right"),
+    ),
     EntityKind("organisation", "organisations", Organisation),
     EntityKind("form", "forms", Form, uses=_field_uses),
     EntityKind("source", "sources", Source, uses=_field_uses),
@@ -103,14 +101,7 @@ KIND_OF = {kind.name: kind for kind in KINDS}
 
 
 def ordered(environment: Environment) -> Environment:
-    """Give the same environment with the things of each kind sorted by name.
-
-    Examples
-    --------
-    >>> found = ordered(Environment(constructs=(Construct("SX", "sex"), Construct("AG", "age"))))
-    >>> [construct.letters for construct in found.constructs]
-    ['AG', 'SX']
-    """
+    """Give the same environment with the things of each kind sorted by name."""
     sorts = {kind.attribute: tuple(sorted(kind.of(environment), key=kind.key)) for kind in KINDS}
     return replace(environment, **sorts)
 

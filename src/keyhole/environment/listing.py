@@ -124,21 +124,15 @@ def list_environment(
         ),
     ] = "overview",
 ) -> Listing:
-    """List what the environment holds.
-
-    Examples
-    --------
-    >>> from keyhole.environment.model import Construct
-    >>> list_environment(Environment((Construct("ES", "employment status"),)), "constructs")
-    Constructs
-      construct  name               codings  asked by
-      ES         employment status        0         0
-    """
+    """List what the environment holds."""
     bind(list_environment, locals()).require()
     environment = read_place(store)
     if what == "overview":
-        found = tuple(_overview(environment))
-        return Listing(what, ("what", "how many"), found, environment)
+        counts = [(kind, len(getattr(environment, kind))) for kind in LISTED]
+        names = ("fields of forms", "- with a coding", "- direct identifiers")
+        fields = [field for form in environment.forms for field in form.fields]
+        counts += zip(names, _counts(fields), strict=True)
+        return Listing(what, ("what", "how many"), tuple(counts), environment)
     if what not in LISTED:
         raise OptionError(
             f"what to list must be overview or one of {', '.join(LISTED)}. "
@@ -149,14 +143,6 @@ def list_environment(
 
 
 _Row = tuple[str | int, ...]
-
-
-def _overview(environment: Environment) -> Iterable[_Row]:
-    for what in LISTED:
-        yield what, len(getattr(environment, what))
-    names = ("fields of forms", "- with a coding", "- direct identifiers")
-    fields = [field for form in environment.forms for field in form.fields]
-    yield from zip(names, _counts(fields), strict=True)
 
 
 def _askers(environment: Environment, of: Callable[[str], str]) -> Counter[str]:
@@ -187,11 +173,6 @@ def _codings(environment: Environment) -> Iterable[_Row]:
         yield *own, sum(askers[name] for name in (one.name, *one.aliases))
 
 
-def _organisations(environment: Environment) -> Iterable[_Row]:
-    forms = Counter(form.organisation for form in environment.forms)
-    return ((one.name, one.sector, forms[one.name]) for one in environment.organisations)
-
-
 def _counts(fields: Sequence[Field]) -> tuple[int, int, int]:
     coded = sum(field.coding is not None for field in fields)
     return len(fields), coded, sum(field.identifier is not None for field in fields)
@@ -210,23 +191,27 @@ def _sources(environment: Environment) -> Iterable[_Row]:
         yield one.name, kind, one.coverage, index, resource_band(index), len(one.fields)
 
 
-def _targets(environment: Environment) -> Iterable[_Row]:
-    return ((one.name, in_words(one.as_of), *_counts(one.fields)) for one in environment.targets)
-
-
-def _scenarios(environment: Environment) -> Iterable[_Row]:
-    return ((one.name, one.motivation, one.attack_type) for one in environment.scenarios)
-
-
 _HELD = "fields|with a coding|identifiers"
 _LISTINGS: dict[str, tuple[str, Callable[[Environment], Iterable[_Row]]]] = {
     "constructs": ("construct|name|codings|asked by", _constructs),
     "codings": ("coding|construct|categories|of|origin|label|asked by", _codings),
-    "organisations": ("organisation|sector|forms", _organisations),
+    "organisations": (
+        "organisation|sector|forms",
+        lambda world: (
+            (one.name, one.sector, sum(form.organisation == one.name for form in world.forms))
+            for one in world.organisations
+        ),
+    ),
     "forms": (f"form|organisation|sector|purpose|collected|{_HELD}", _forms),
     "sources": ("source|type|coverage|resource index|resources needed|fields", _sources),
-    "targets": (f"target|as of|{_HELD}", _targets),
-    "scenarios": ("scenario|motivation|attack", _scenarios),
+    "targets": (
+        f"target|as of|{_HELD}",
+        lambda world: ((t.name, in_words(t.as_of), *_counts(t.fields)) for t in world.targets),
+    ),
+    "scenarios": (
+        "scenario|motivation|attack",
+        lambda world: ((one.name, one.motivation, one.attack_type) for one in world.scenarios),
+    ),
 }
 LISTED = {what: (tuple(columns.split("|")), rows) for what, (columns, rows) in _LISTINGS.items()}
 """What can be listed, with its columns."""
@@ -329,7 +314,7 @@ def _tables(environment: Environment, kind: str, title: str, entity: Any) -> Ite
         names = [name for name in encode_thing(entity, []) if name not in ("name", "fields")]
         yield _facts(f"{kind.capitalize()} {short(title)}", entity, names)
         if isinstance(entity, Form | Source | Target):
-            yield _field_table(entity.fields)
+            yield field_table("Fields", entity.fields)
 
 
 def _facts(title: str, entity: Any, names: Iterable[str]) -> Table:
@@ -352,32 +337,22 @@ def _coding_tables(environment: Environment, coding: Coding) -> Iterable[Table]:
         yield Table("Maps", ("", "coding"), sorted(edges))
 
 
-def _waits(field: Field) -> str:
-    """Say of a field that nobody has placed what it asks for."""
-    asked = field.question
-    if field.identifier is not None or asked is None:
-        return ""
-    if asked.intervals is not None:
-        return f"(waits: {asked.intervals.scale}s)"
-    return f"(waits: {len(asked.categories):,} answers)" if asked.categories else "(waits: text)"
-
-
-def _field_table(fields: Sequence[Field]) -> Table:
+def field_table(title: str, fields: Sequence[Field]) -> Table:
+    """Return the fields of a form, source or target; of one that waits, what it asks for."""
     rows = []
     for f in fields:
-        known = f.coding or _waits(f), f.identifier or "", f.use if f.coding else ""
-        rows.append([short(f.name), short(f.label), *known])
-    return Table("Fields", ("field", "label", "coding", "identifier", "use"), rows)
+        coding, asked = f.coding or "", f.question
+        if not coding and f.identifier is None and asked is not None:
+            what = f"{len(asked.categories):,} answers" if asked.categories else "text"
+            what = what if asked.intervals is None else f"{asked.intervals.scale}s"
+            coding = f"(waits: {what})"
+        use = f.use if f.coding else ""
+        rows.append([short(f.name), short(f.label), coding, f.identifier or "", use])
+    return Table(title, ("field", "label", "coding", "identifier", "use"), rows)
 
 
 def in_words(value: Any) -> str:
-    """Write a value of the model as a person would; nothing is the empty text.
-
-    Examples
-    --------
-    >>> in_words(None), in_words(("a", "b")), in_words({"size": "large"}), in_words(True)
-    ('', 'a; b', 'size: large', 'yes')
-    """
+    """Write a value of the model as a person would; nothing is the empty text."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -390,15 +365,7 @@ def in_words(value: Any) -> str:
 
 
 def changes_told(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
-    """Tell what changed between two plain forms of a thing, attribute by attribute.
-
-    Examples
-    --------
-    >>> old = {"name": "claim", "fields": [{"name": "sex"}, {"name": "age", "label": "Age"}]}
-    >>> fields = [{"name": "sex", "coding": "SX2.001"}]
-    >>> changes_told(old, {"name": "claim", "sector": "health", "fields": fields})
-    'sector: nothing → health; fields, sex, coding: nothing → SX2.001; fields, age: taken out'
-    """
+    """Tell what changed between two plain forms of a thing, attribute by attribute."""
     if before is None or after is None:
         return ""
     told = list(_told(before, after, ()))

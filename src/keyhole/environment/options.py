@@ -1,14 +1,16 @@
 """Options and outcomes that the verbs of the environment share, and the kinds of their values."""
 
+# ruff: noqa: D102 (what the methods of a kind are for is said once, in `Kind`)
+
 from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
-from keyhole.core.kinds import File, Kind, Whole, split_words
+from keyhole.core.kinds import File, Kind, Place, Whole, WordsByColumn, split_words
 from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET
 from keyhole.core.options import Option
 from keyhole.core.tables import Table
@@ -27,7 +29,6 @@ class _Place(Kind):
     metavar: ClassVar[str] = "ENV.db"
 
     def fault(self, value: Any) -> str | None:
-        """Accept a path, a URL, and what holds an environment."""
         if isinstance(value, str | os.PathLike):
             return None if str(value).strip() else "the place of a store"
         fit = hasattr(value, "constructs") or hasattr(value, "environment")
@@ -41,7 +42,6 @@ class _Thing(Kind):
     metavar: ClassVar[str] = "NAME"
 
     def fault(self, value: Any) -> str | None:
-        """Accept a name, or what has one."""
         fit = bool(value) if isinstance(value, str) else hasattr(value, "name")
         return None if fit else "a name"
 
@@ -54,60 +54,33 @@ class Files(Kind):
     repeatable: ClassVar[bool] = True
 
     def fault(self, value: Any) -> str | None:
-        """Accept a path, or several."""
         fit = not any(File().fault(path) for path in _listed(value))
         return None if fit else "the path of a file, or several"
 
     def settle(self, value: Any) -> tuple[str, ...]:
-        """Return the paths as texts."""
         return tuple(os.fspath(path) for path in _listed(value))
 
     def read_all(self, words: Sequence[str]) -> list[str]:
-        """Take the words as they are."""
         return list(words)
 
     def write(self, value: Any) -> str:
-        """Write the only file."""
         (path,) = self.settle(value)
         return path
 
 
-@dataclass(frozen=True, slots=True)
-class _Classes(Kind):
-    """What forms are in further classifications."""
+class _Classes(WordsByColumn):
+    """What forms are in further classifications, typed as ``scheme=value``."""
 
-    metavar: ClassVar[str] = "SCHEME=VALUE,…"
+    metavar = "SCHEME=VALUE,…"
 
     def fault(self, value: Any) -> str | None:
-        """Accept a table of texts."""
         fit = isinstance(value, Mapping) and all(
             isinstance(text, str) and text for pair in value.items() for text in pair
         )
         return None if fit else "a value for each of some classifications"
 
-    def settle(self, value: Any) -> dict[str, str]:
-        """Return the table."""
-        return dict(value)
-
-    def read(self, text: str) -> dict[str, str]:
-        """Read pairs with commas between them.
-
-        Examples
-        --------
-        >>> _Classes().read("channel=web,sector=health")
-        {'channel': 'web', 'sector': 'health'}
-        """
-        found = {}
-        for part in split_words(text, ","):
-            scheme, _, value = part.partition("=")
-            if not scheme or not value:
-                raise ValueError(part)
-            found[scheme] = value
-        return found
-
-    def write(self, value: Any) -> str:
-        """Write the pairs."""
-        return ",".join(f"{scheme}={word}" for scheme, word in value.items())
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:  # noqa: ARG002
+        return iter(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +90,6 @@ class Day(Kind):
     metavar: ClassVar[str] = "DAY"
 
     def fault(self, value: Any) -> str | None:
-        """Accept a date, or one as text.
-
-        Examples
-        --------
-        >>> Day().fault("2024-05-31"), Day().fault("July")
-        (None, 'a day, as 2024-05-31')
-        """
         try:
             self.settle(value)
         except (TypeError, ValueError):
@@ -131,7 +97,6 @@ class Day(Kind):
         return None
 
     def settle(self, value: Any) -> datetime.date:
-        """Return the date."""
         return value if isinstance(value, datetime.date) else datetime.date.fromisoformat(value)
 
 
@@ -142,21 +107,17 @@ class Ranks(Kind):
     metavar: ClassVar[str] = "M,S,C"
 
     def fault(self, value: Any) -> str | None:
-        """Accept three whole numbers; which they may be is the source's to say."""
         fit = isinstance(value, list | tuple) and len(value) == 3
         fit = fit and not any(Whole().fault(rank) for rank in value)
         return None if fit else "three whole numbers: mode, scope and cost"
 
     def settle(self, value: Any) -> dict[str, int]:
-        """Return the ranks by what they rank."""
         return dict(zip(("mode", "scope", "cost"), value, strict=True))
 
     def unfit(self, value: Any) -> list[Any]:
-        """Return the ranks one by one."""
         return _listed(value)
 
     def read(self, text: str) -> tuple[Any, ...]:
-        """Read three numbers."""
         return tuple(Whole().read(word) for word in split_words(text, ","))
 
 
@@ -167,7 +128,6 @@ class SourceTypes(Kind):
     metavar: ClassVar[str] = "F,O,C"
 
     def fault(self, value: Any) -> str | None:
-        """Accept one word of each sort at most."""
         known = self._attributes()
         given = _listed(value)
         fit = all(isinstance(word, str) and word in known for word in given)
@@ -179,16 +139,13 @@ class SourceTypes(Kind):
         )
 
     def settle(self, value: Any) -> dict[str, str]:
-        """Return each word by the attribute of a source that it is."""
         known = self._attributes()
         return {known[word]: word for word in _listed(value)}
 
     def unfit(self, value: Any) -> list[Any]:
-        """Return the words one by one."""
         return _listed(value)
 
     def read(self, text: str) -> list[str]:
-        """Read the words."""
         return split_words(text, ",")
 
     @staticmethod
@@ -290,11 +247,5 @@ class VerbOutcome(Result):
 
 
 def written(what: str, path: str | os.PathLike[str]) -> str:
-    """Say where something was written.
-
-    Examples
-    --------
-    >>> written("store", "env.db")
-    'Wrote the store to env.db'
-    """
+    """Say where something was written."""
     return f"Wrote the {what} to {os.fspath(path)}"

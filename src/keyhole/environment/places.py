@@ -73,16 +73,24 @@ class FilePlace:
         """Refuse what is not a store of ours; SQLite is not asked, so nothing is touched."""
         try:
             mode = self.path.stat().st_mode
-            if stat.S_ISDIR(mode):
-                raise FileError(f"{self} must be a file. Got a folder instead: name a file in it.")
             if not stat.S_ISREG(mode):
-                raise FileError(
-                    f"{self} must be a file. Got a pipe, a socket or a device instead: name a file."
-                )
+                folder = stat.S_ISDIR(mode)
+                what = "a folder" if folder else "a pipe, a socket or a device"
+                where = " in it" * folder
+                raise FileError(f"{self} must be a file. Got {what} instead: name a file{where}.")
             with self.path.open("rb") as file:
                 header = file.read(100)
         except (FileNotFoundError, NotADirectoryError):
-            self._check_absent(create=create)
+            if not create:
+                raise FileError(
+                    f"{self} does not exist. Check its name, or make a store with `keyhole "
+                    f"environment init`."
+                ) from None
+            if not self.path.parent.is_dir():
+                raise FileError(
+                    f"{self} cannot be made: the folder {str(self.path.parent)!r} does not exist. "
+                    f"Make it first."
+                ) from None
             return
         except (OSError, ValueError) as error:
             number = error.errno if isinstance(error, OSError) else None
@@ -98,18 +106,6 @@ class FilePlace:
         raise FileError(
             f"{self} must be a store of keyhole. {held} and was left as it is. Give another path."
         )
-
-    def _check_absent(self, *, create: bool) -> None:
-        if not create:
-            raise FileError(
-                f"{self} does not exist. Check its name, or make a store with `keyhole environment "
-                f"init`."
-            )
-        if not self.path.parent.is_dir():
-            raise FileError(
-                f"{self} cannot be made: the folder {str(self.path.parent)!r} does not exist. "
-                f"Make it first."
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +158,7 @@ Place = FilePlace | ServerPlace
 
 
 def place_of_store(place: str | os.PathLike[str]) -> Place:
-    """Tell where a store is, from a path or a URL.
-
-    Examples
-    --------
-    >>> print(place_of_store("PostgreSQL://ann:secret@registry/environment"))
-    'postgresql://registry/environment'
-    """
+    """Tell where a store is, from a path or a URL."""
     text = os.fspath(place)
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise OptionError(f"{_WANTED}. Got nothing of the kind instead.")
@@ -210,52 +200,45 @@ def _begin(connection: sa.Connection) -> None:
 
 # Words of a database's message, its code or the kind of its error (the names of PEP 249, which
 # drivers have in common), the error of ours, and what it says.
-_MEANINGS: tuple[tuple[tuple[str, ...], type[KeyholeError], str], ...] = (
+_MEANINGS: tuple[tuple[str, type[KeyholeError], str], ...] = (
     (
-        ("IntegrityError",),
+        "IntegrityError",
         ConflictError,
         "{place}: somebody else used a name or removed a thing that this change needs. Nothing "
         "was written. Read the store again and make the changes anew.",
     ),
     (
-        ("database is locked", "database table is locked", "55P03"),
+        "database is locked|database table is locked|55P03",
         RunError,
         "{place} is in use by another process, and still was after {timeout:g} seconds. Nothing "
         "was written. Try again when the other is done.",
     ),
     (
-        ("readonly database", "25006", "42501"),
+        "readonly database|25006|42501",
         FileError,
         "{place} may only be read. Ask its owner for the right to write.",
     ),
+    ("3F000", FileError, "{place} has no schema to write in. Make it first (CREATE SCHEMA)."),
+    ("malformed|not a database|no such table|no such column|42P01|42703", FileError, DAMAGED),
     (
-        ("3F000",),
-        FileError,
-        "{place} has no schema to write in. Make it first (CREATE SCHEMA).",
-    ),
-    (
-        ("malformed", "not a database", "no such table", "no such column", "42P01", "42703"),
-        FileError,
-        DAMAGED,
-    ),
-    (
-        ("disk is full", "disk I/O error", "53100"),
+        "disk is full|disk I/O error|53100",
         RunError,
         "{place} could not be written: no room is left. Nothing was written.",
     ),
     (
-        ("unable to open database file",),
+        "unable to open database file",
         FileError,
         "{place} cannot be opened. Check that it is there, and that its folder may be written.",
     ),
 )
+_SILENT = "nothing answers there. Check the host and the port, and that it runs"
 _UNREACHED = {
     "authentication failed": "the user or the password is not accepted. Correct them",
     "no password supplied": "it wants a password. Give it in the URL, or in PGPASSWORD",
     "does not exist": "it has no such database, or no such user. Make it first",
-    "refused": "nothing answers there. Check the host and the port, and that it runs",
+    "refused": _SILENT,
     "resolve": "the host is not known. Check its name",
-    "No such file": "nothing answers there. Check the host and the port, and that it runs",
+    "No such file": _SILENT,
     "timeout": "it does not answer in time. Check the host, and try again",
     "": "the server refuses or went away. Check the URL, and try again",
 }
@@ -282,7 +265,7 @@ def _told(place: Place, timeout: float, error: BaseException) -> KeyholeError:
     kinds = [kind.__name__ for kind in type(error).__mro__]
     text = f"{error} {getattr(error, 'sqlstate', None) or ''}"
     for words, ours, said in _MEANINGS:
-        if any(word in text or word in kinds for word in words):
+        if any(word in text or word in kinds for word in words.split("|")):
             return ours(said.format(place=place, timeout=timeout))
     if isinstance(place, ServerPlace) and "OperationalError" in kinds:
         why = next(why for words, why in _UNREACHED.items() if words in text)

@@ -21,29 +21,19 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any
 
-from keyhole.core.names import shown
+from keyhole.core.names import nearest, quoted, shown
 
 Step = Callable[[Any, list[str]], Any]
 Shape = tuple[Step, Step]
 """How values of one kind are written, and read."""
 _ABSENT = object()
 _LARGEST = 2**31 - 1
+_DAY = "a day (2026-11-16)"
 _INFINITIES: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf}
 
 
 def encode_thing(value: Any, problems: list[str]) -> Any:
-    """Give a thing of the model as plain values, and add to the problems what cannot be kept.
-
-    Examples
-    --------
-    >>> from keyhole.environment.model import Organisation
-    >>> problems = []
-    >>> encode_thing(Organisation("Registry", sector="health"), problems), problems
-    ({'name': 'Registry', 'sector': 'health'}, [])
-    >>> _ = encode_thing(Organisation("Registry", sector=None), problems)
-    >>> problems
-    ['sector must be text. Got nothing instead.']
-    """
+    """Give a thing of the model as plain values, and add to the problems what cannot be kept."""
     found: list[str] = []
     kind: Any = type(value)
     plain = _shape(kind)[0](value, found)
@@ -52,15 +42,24 @@ def encode_thing(value: Any, problems: list[str]) -> Any:
 
 
 def decode(kind: type, plain: Any, where: str, problems: list[str]) -> Any:
-    """Make a thing of the model from plain values; useless if there were problems.
-
-    Examples
-    --------
-    >>> from keyhole.environment.model import Organisation
-    >>> decode(Organisation, {"name": "Registry"}, "organisations[0]", [])
-    Organisation(name='Registry', sector='')
-    """
+    """Make a thing of the model from plain values; useless if there were problems."""
     return _at(where, _shape(kind)[1], plain, problems)
+
+
+def decode_attributes(kind: Any, plain: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+    """Make those attributes of a thing that are given and fit; the problems say what does not."""
+    known, values = _attributes(kind), {}
+    for name, value in plain.items():
+        before = len(problems)
+        if name in known:
+            values[name] = _at(f".{name}", known[name][1], value, problems)
+        else:
+            near = nearest(name, list(known))
+            hint = f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(known)}."
+            problems.append(f".{shown(name)} is unknown. {hint}")
+        if len(problems) > before:
+            values.pop(name, None)
+    return values
 
 
 def _at(where: str | int, step: Step, value: Any, problems: list[str]) -> Any:
@@ -97,14 +96,9 @@ def _text(value: Any, problems: list[str]) -> Any:
     return value
 
 
-def _flag(value: Any, problems: list[str]) -> Any:
-    return value if type(value) is bool else _must_be("true or false", value, problems)
-
-
-def _whole(value: Any, problems: list[str]) -> Any:
-    if type(value) is not int or abs(value) > _LARGEST:
-        _must_be(f"a whole number of at most {_LARGEST:,}", value, problems)
-    return value
+def _fits(wanted: str, fit: Callable[[Any], bool]) -> Step:
+    """Keep a value that fits as it is."""
+    return lambda value, found: value if fit(value) else _must_be(wanted, value, found)
 
 
 def _read_number(plain: Any, problems: list[str]) -> Any:
@@ -123,11 +117,6 @@ def _write_number(value: Any, problems: list[str]) -> Any:
     return str(number) if number is not None and math.isinf(number) else number
 
 
-def _write_day(value: Any, problems: list[str]) -> Any:
-    fit = type(value) is datetime.date
-    return value.isoformat() if fit else _must_be("a day (2026-11-16)", value, problems)
-
-
 def _read_day(plain: Any, problems: list[str]) -> Any:
     try:
         day = datetime.date.fromisoformat(plain)
@@ -135,7 +124,7 @@ def _read_day(plain: Any, problems: list[str]) -> Any:
             return day
     except (TypeError, ValueError):
         pass
-    return _must_be("a day (2026-11-16)", plain, problems)
+    return _must_be(_DAY, plain, problems)
 
 
 def _maybe(step: Step) -> Step:
@@ -143,12 +132,13 @@ def _maybe(step: Step) -> Step:
 
 
 def _choice(allowed: tuple[str, ...]) -> Step:
+    words = f"one of {', '.join(map(repr, allowed))}"
+
     def check(value: Any, problems: list[str]) -> Any:
-        if isinstance(value, str) and value not in allowed:
-            words = ", ".join(map(repr, allowed))
-            problems.append(f" must be one of {words}. Got {shown(value)} instead.")
-        elif not isinstance(value, str):
-            _must_be(f"one of {', '.join(map(repr, allowed))}", value, problems)
+        if not isinstance(value, str):
+            return _must_be(words, value, problems)
+        if value not in allowed:
+            problems.append(f" must be {words}. Got {shown(value)} instead.")
         return value
 
     return check
@@ -194,35 +184,38 @@ def _named(step: Step, made: Callable[[Any], Any]) -> Step:
     return convert
 
 
-def _record(kind: Any) -> Shape:
-    """Convert a dataclass of the model."""
-    hints = typing.get_type_hints(kind)
-    shapes = {f.name: _shape(hints[f.name]) for f in fields(kind)}
-    defaults = {}
+@cache
+def _attributes(kind: Any) -> dict[str, tuple[Step, Step, Any]]:
+    """Return how the attributes of a dataclass are written and read, and their plain defaults."""
+    hints, found = typing.get_type_hints(kind), {}
     for one in fields(kind):
         made = one.default if one.default_factory is MISSING else one.default_factory()
-        defaults[one.name] = _ABSENT if made is MISSING else shapes[one.name][0](made, [])
-    steps = [(name, f".{name}", shape[0]) for name, shape in shapes.items()]
-    readers = {name: (f".{name}", shape[1]) for name, shape in shapes.items()}
+        write, read = _shape(hints[one.name])
+        found[one.name] = write, read, _ABSENT if made is MISSING else write(made, [])
+    return found
+
+
+def _record(kind: Any) -> Shape:
+    """Convert a dataclass of the model."""
+    known = _attributes(kind)
 
     def write(value: Any, problems: list[str]) -> Any:
         if type(value) is not kind:
             return _must_be(f"a {kind.__name__}", value, problems)
-        every = {n: _at(way, step, getattr(value, n), problems) for n, way, step in steps}
-        return {name: one for name, one in every.items() if one != defaults[name]}
+        plain = {}
+        for name, (step, _, default) in known.items():
+            one = _at(f".{name}", step, getattr(value, name), problems)
+            if one != default:
+                plain[name] = one
+        return plain
 
     def read(plain: Any, problems: list[str]) -> Any:
         if not isinstance(plain, dict):
             return _must_be("an object", plain, problems)
         start = len(problems)
-        problems += [
-            f" has an attribute {shown(name)}, which is unknown. Known are {', '.join(readers)}."
-            for name in plain
-            if name not in readers
-        ]
-        missing = [n for n, made in defaults.items() if made is _ABSENT and n not in plain]
+        values = decode_attributes(kind, plain, problems)
+        missing = [n for n, (*_, default) in known.items() if default is _ABSENT and n not in plain]
         problems += [f".{name} is missing. Give it." for name in missing]
-        values = {n: _at(*readers[n], one, problems) for n, one in plain.items() if n in readers}
         return kind(**values) if len(problems) == start else None
 
     return write, read
@@ -230,10 +223,21 @@ def _record(kind: Any) -> Shape:
 
 _SINGLE: dict[Any, Shape] = {
     str: (_text, _text),
-    bool: (_flag, _flag),
-    int: (_whole, _whole),
+    bool: (_fits("true or false", lambda value: type(value) is bool),) * 2,
+    int: (
+        _fits(
+            f"a whole number of at most {_LARGEST:,}",
+            lambda value: type(value) is int and abs(value) <= _LARGEST,
+        ),
+    )
+    * 2,
     float: (_write_number, _read_number),
-    datetime.date: (_write_day, _read_day),
+    datetime.date: (
+        lambda day, found: (
+            day.isoformat() if type(day) is datetime.date else _must_be(_DAY, day, found)
+        ),
+        _read_day,
+    ),
 }
 
 

@@ -1,9 +1,7 @@
 """Soundness of an environment: names once, what is used is there, codings fit their names.
 
-A thing is only removed where nothing uses it.
-
-`require_sound` asks what must hold of an environment that is kept or exported; the problems of
-structure and reference are those that keep its graph from being built.
+`require_sound` asks what must hold of an environment that is kept or exported, `graph_problems`
+what its graph needs. A thing is only removed where nothing uses it.
 """
 
 from __future__ import annotations
@@ -33,17 +31,7 @@ _ARROWS = {"map": re.compile(r"\s*(?:→|->|>)\s*"), "overlap": re.compile(r"\s*
 
 
 def require_sound(environment: Environment) -> None:
-    """Raise an `InputError` with everything that keeps an environment from being kept.
-
-    Examples
-    --------
-    >>> from keyhole.environment.model import Coding
-    >>> require_sound(Environment(codings=(Coding("ES2.001", "ES"),)))
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.InputError: coding 'ES2.001' has as its construct 'ES', which is not there.
-    Add it, or correct the name.
-    """
+    """Raise an `InputError` with everything that keeps an environment from being kept."""
     problems = list(unfit_names(environment))
     for kind in KINDS:
         for one in kind.of(environment) if not problems else ():
@@ -128,34 +116,25 @@ def coding_names(environment: Environment) -> dict[str, str]:
     return names | {coding.name: coding.name for coding in environment.codings}
 
 
-def structure_problems(environment: Environment) -> list[str]:
-    """Say what is wrong with constructs and codings, and which of them are named twice."""
-    letters = [construct.letters for construct in environment.constructs]
-    names = [name for c in environment.codings for name in {c.name, *c.aliases}]
-    problems = [f"construct {shown(name)} is there twice." for name in sorted(repeated(letters))]
-    problems += [
-        f"coding or alias {shown(name)} is there twice." for name in sorted(repeated(names))
-    ]
-    for kind in ("forms", "sources", "targets"):
-        parts = [part.name for part in getattr(environment, kind)]
-        problems += [f"two {kind} are named {shown(name)}." for name in sorted(repeated(parts))]
-    known = set(letters)
+def graph_problems(environment: Environment) -> Iterator[str]:
+    """Say what keeps the graph of an environment from being built, its maps left aside."""
+    yield from use_problems(replace(environment, scenarios=()))
     for coding in environment.codings:
-        problems += [
-            f"coding {shown(coding.name)}: {text}" for text in coding_problems(coding, known)
-        ]
-    return problems
+        for text in coding_problems(coding):
+            yield f"coding {shown(coding.name)}: {text}"
+    for target in environment.targets:
+        if again := sorted(repeated(field.name for field in target.fields)):
+            yield f"target {shown(target.name)}: the columns {quoted(again, 5)} come twice."
+    for source in environment.sources:
+        for text in rank_problems(source):
+            yield f"source {shown(source.name)}: {text}"
 
 
-def coding_problems(coding: Coding, constructs: set[str]) -> list[str]:
+def coding_problems(coding: Coding) -> list[str]:
     """Say what is wrong with one coding."""
-    problems = []
-    if coding.construct not in constructs:
-        problems.append(f"construct {shown(coding.construct)} is not in the environment.")
-    if coding.intervals is not None:
-        problems += interval_problems(coding.intervals)
-        if problems:
-            return problems
+    problems = [] if coding.intervals is None else interval_problems(coding.intervals)
+    if problems:
+        return problems
     codes = codes_of(coding)
     if len(set(codes)) < len(codes):
         problems.append(f"the codes {quoted(sorted(repeated(codes)), 5)} are there twice.")
@@ -172,28 +151,6 @@ def coding_problems(coding: Coding, constructs: set[str]) -> list[str]:
     return problems
 
 
-def reference_problems(environment: Environment, names: Mapping[str, str]) -> list[str]:
-    """Say which fields name a coding that is not there, and which sources are ranked wrongly."""
-    problems = []
-    for kind in ("form", "source", "target"):
-        for one in getattr(environment, f"{kind}s"):
-            used = {f.coding for f in one.fields if f.coding is not None}
-            if missing := sorted(name for name in used if name not in names):
-                problems.append(
-                    f"{kind} {shown(one.name)}: its fields name codings that are not there: "
-                    f"{quoted(missing, 5)}."
-                )
-    for target in environment.targets:
-        again = sorted(repeated(field.name for field in target.fields))
-        if again:
-            problems.append(
-                f"target {shown(target.name)}: the columns {quoted(again, 5)} come twice."
-            )
-    for source in environment.sources:
-        problems += [f"source {shown(source.name)}: {problem}" for problem in rank_problems(source)]
-    return problems
-
-
 def rank_problems(source: Source) -> list[str]:
     """Say which ranks of a source are not those of the paper's tables."""
     return [
@@ -203,21 +160,11 @@ def rank_problems(source: Source) -> list[str]:
     ]
 
 
-def find_thing(environment: Environment, kind: str, name: str) -> Any:
-    """Return a thing by its kind and name: a construct's letters, ``A -> B``, ``A ~ B``."""
-    if kind not in KIND_OF:
-        raise OptionError(f"kind must be one of {', '.join(KIND_OF)}. Got {shown(kind)} instead.")
-    known = {KIND_OF[kind].key(one): one for one in KIND_OF[kind].of(environment)}
-    wanted = _ARROWS[kind].sub(_APART[kind == "overlap"], name) if kind in _ARROWS else name
-    if wanted not in known:
-        near = nearest(wanted, list(known))
-        hint = f" Did you mean {quoted(near)}?" if near else ""
-        raise InputError(f"{kind} {shown(name)} is not in the environment.{hint}")
-    return known[wanted]
-
-
 def remove(environment: Environment, kind: str, name: str) -> Environment:
-    """Take a thing out, named as in `find_thing`, unless something uses it.
+    """Take a thing out, unless something uses it.
+
+    It is named by its kind and name: a construct's letters, ``A -> B`` of a map, ``A ~ B`` of an
+    overlap.
 
     Examples
     --------
@@ -231,9 +178,16 @@ def remove(environment: Environment, kind: str, name: str) -> Environment:
     >>> remove(remove(world, "coding", "SX0.001"), "construct", "SX") == Environment()
     True
     """
-    entity = find_thing(environment, kind, name)
+    if kind not in KIND_OF:
+        raise OptionError(f"kind must be one of {', '.join(KIND_OF)}. Got {shown(kind)} instead.")
     sort = KIND_OF[kind]
-    names = set(sort.all_names(entity))
+    known = {sort.key(one): one for one in sort.of(environment)}
+    wanted = _ARROWS[kind].sub(_APART[kind == "overlap"], name) if kind in _ARROWS else name
+    if wanted not in known:
+        near = nearest(wanted, list(known))
+        hint = f" Did you mean {quoted(near)}?" if near else ""
+        raise InputError(f"{kind} {shown(name)} is not in the environment.{hint}")
+    names = set(sort.all_names(known[wanted]))
     users = [
         (f"{other.name} {shown(other.key(one))}", words)
         for other in KINDS
@@ -242,15 +196,13 @@ def remove(environment: Environment, kind: str, name: str) -> Environment:
         if what == kind and used in names
     ]
     if kind == "organisation":
-        collecting = (form for form in environment.forms if form.organisation in names)
-        users += [
-            (f"form {shown(form.name)}", "the organisation that collects") for form in collecting
-        ]
+        collecting = [form.name for form in environment.forms if form.organisation in names]
+        users += [(f"form {shown(one)}", "the organisation that collects") for one in collecting]
     require_none(
-        f"{kind} {shown(sort.key(entity))} is used by {user} ({words}). Change that first."
+        f"{kind} {shown(wanted)} is used by {user} ({words}). Change that first."
         for user, words in users
     )
-    return without(environment, kind, sort.key(entity))
+    return without(environment, kind, wanted)
 
 
 def without(environment: Environment, kind: str, name: str) -> Environment:

@@ -2,18 +2,6 @@
 
 A store is its history: who changed what when, and for each thing that was changed its plain
 values before and after, as JSON. What it holds now is what the last change of each name left.
-
-Examples
---------
->>> import tempfile
->>> from dataclasses import replace
->>> from keyhole.environment.model import Organisation
->>> store = open_store(tempfile.mkdtemp() + "/environment.db", create=True)
->>> snapshot = store.read()
->>> changed = replace(snapshot.environment, organisations=(Organisation("Registry"),))
->>> snapshot = store.write(snapshot, changed, who="ann")
->>> [(change.who, change.action, change.kind, change.name) for change in store.history()]
-[('ann', 'added', 'organisation', 'Registry')]
 """
 
 from __future__ import annotations
@@ -23,22 +11,17 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
 import sqlalchemy as sa
 
 from keyhole.core.names import shown
 from keyhole.environment.kinds import KIND_OF, Key, assembled, entities
 from keyhole.environment.model import Environment
-from keyhole.environment.places import (
-    APPLICATION,
-    DAMAGED,
-    Place,
-    failures_told,
-    place_of_store,
-)
+from keyhole.environment.places import APPLICATION, DAMAGED, Place, failures_told, place_of_store
 from keyhole.environment.plain import decode, encode_thing
 from keyhole.environment.soundness import plain_form, unfit_names, use_problems
 from keyhole.environment.wording import MOST, require_none
@@ -85,16 +68,8 @@ _latest_index = sa.Index("latest_of_a_name", history.c.kind, history.c.name, his
 class Snapshot:
     """An environment as read from a store, with what is needed to write it back.
 
-    Attributes
-    ----------
-    environment
-        What was there, the things of each kind sorted by name.
-    versions
-        The number of the last change of each thing, by kind and name.
-    number
-        The number of the last change of all.
-    place
-        The store it was read from.
+    The things of each kind are sorted by name; ``versions`` has the number of the last change of
+    each thing by kind and name, ``number`` that of the last change of all.
     """
 
     environment: Environment
@@ -122,8 +97,7 @@ class Change:
     after: dict[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """A thing that two environments do not have alike; ``None`` where it is not there."""
 
     key: Key
@@ -139,16 +113,7 @@ class Difference:
 
 
 def differences(before: Environment, after: Environment) -> list[Difference]:
-    """Tell the things that differ between two environments.
-
-    Examples
-    --------
-    >>> from keyhole.environment.model import Construct
-    >>> one, two = Construct("SX", "sex"), Construct("SX", "sex at birth")
-    >>> found = differences(Environment((one,)), Environment((two,)))
-    >>> [(difference.key, difference.action) for difference in found]
-    [(('construct', 'SX'), 'changed')]
-    """
+    """Tell the things that differ between two environments."""
     old, new = entities(before), entities(after)
     pairs = ((key, old.get(key), new.get(key)) for key in old | new)
     return [Difference(key, a, b) for key, a, b in pairs if a is not b and a != b]
@@ -226,9 +191,12 @@ class Store:
             if _last_number(connection) != snapshot.number:
                 here = self._snapshot(connection)
                 wanted = _still_wanted(connection, snapshot, here, wanted)
-            merged = _merged(here, wanted, here.number + bool(wanted))
-            if here is not snapshot:
-                _require_whole(merged.environment)
+            merged = _merged(here, wanted)
+            if here is not snapshot:  # what fits what was read must fit what others made of it
+                problems = list(islice(use_problems(merged.environment), MOST))
+                if problems:
+                    first = "Others changed the store after it was read here, and now:"
+                    raise ConflictError([first, *problems, _REMEDY])
             if wanted:
                 said = {"at": datetime.datetime.now(datetime.UTC), "who": who, "note": note}
                 connection.execute(sa.insert(changes), {"number": merged.number, **said})
@@ -248,14 +216,10 @@ class Store:
             except (ValueError, RecursionError):
                 raise FileError(DAMAGED.format(place=self._place)) from None
 
-    @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
+    def reading(self) -> AbstractContextManager[sa.Connection]:
         """Give a connection that sees one moment."""
-        options: dict[str, Any] = {}
-        if self._engine.dialect.name == "postgresql":
-            options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        with self._connected(**options) as connection:
-            yield connection
+        moment = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        return self._connected(**moment if self._engine.dialect.name == "postgresql" else {})
 
     @contextmanager
     def alone(self) -> Iterator[sa.Connection]:
@@ -423,29 +387,27 @@ def _is_clean(text: str) -> bool:
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text
 
 
-def _texts(wanted: Sequence[Difference]) -> dict[Key, dict[str, str | None]]:
+def _texts(wanted: Sequence[Difference]) -> dict[Key, list[str | None]]:
     """Give what differs as JSON, before and after, or say what cannot be kept."""
     problems: list[str] = []
-    forms = {}
-    for one in wanted:
-        before = None if one.before is None else encode_thing(one.before, [])
-        kind = KIND_OF[one.key[0]]
-        after = None if one.after is None else plain_form(kind, one.after, problems)
-        forms[one.key] = before, after
+    found = {}
+    for key, before, after in wanted:
+        old = None if before is None else encode_thing(before, [])
+        new = None if after is None else plain_form(KIND_OF[key[0]], after, problems)
+        found[key] = [
+            None if one is None else json.dumps(one, ensure_ascii=False, separators=(",", ":"))
+            for one in (old, new)
+        ]
     require_none(problems)
-    return {key: {"before": _text(old), "after": _text(new)} for key, (old, new) in forms.items()}
-
-
-def _text(plain: Any) -> str | None:
-    return None if plain is None else json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    return found
 
 
 def _rows(
-    wanted: Sequence[Difference], texts: Mapping[Key, Mapping[str, str | None]], number: int
+    wanted: Sequence[Difference], texts: Mapping[Key, Sequence[str | None]], number: int
 ) -> list[dict[str, Any]]:
-    names = ("change", "position", "action", "kind", "name")
-    own = ((number, position, one.action, *one.key) for position, one in enumerate(wanted))
-    return [dict(zip(names, row, strict=True)) | dict(texts[row[3:]]) for row in own]
+    names = ("change", "position", "action", "kind", "name", "before", "after")
+    rows = ((number, i, one.action, *one.key, *texts[one.key]) for i, one in enumerate(wanted))
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _last_number(connection: sa.Connection) -> int:
@@ -473,31 +435,21 @@ def _still_wanted(
     raise ConflictError([*lines, _REMEDY])
 
 
-def _merged(here: Snapshot, wanted: Sequence[Difference], number: int) -> Snapshot:
+def _merged(here: Snapshot, wanted: Sequence[Difference]) -> Snapshot:
     things, versions = entities(here.environment), dict(here.versions)
-    for one in wanted:
-        things[one.key], versions[one.key] = one.after, number
-        if one.after is None:
-            del things[one.key], versions[one.key]
+    number = here.number + bool(wanted)
+    for key, _, after in wanted:
+        things[key], versions[key] = after, number
+        if after is None:
+            del things[key], versions[key]
     return Snapshot(assembled(things), versions, number, here.place)
-
-
-def _require_whole(merged: Environment) -> None:
-    """Refuse changes that fit what was read, but not what others have made of it since."""
-    problems = [problem for problem, _ in zip(use_problems(merged), range(MOST), strict=False)]
-    if problems:
-        raise ConflictError(
-            ["Others changed the store after it was read here, and now:", *problems, _REMEDY]
-        )
 
 
 def _read_history(connection: sa.Connection, kind: str | None, name: str | None) -> list[Change]:
     held = (history.c[column] for column in ("action", "kind", "name", "before", "after"))
     query = sa.select(*changes.c, *held).join_from(history, changes)
-    if kind is not None:
-        query = query.where(history.c.kind == kind)
-    if name is not None:
-        query = query.where(history.c.name == name)
+    for column, wanted in ((history.c.kind, kind), (history.c.name, name)):
+        query = query if wanted is None else query.where(column == wanted)
     found = []
     for row in connection.execute(query.order_by(history.c.change, history.c.position)):
         number, when, *told, before, after = row

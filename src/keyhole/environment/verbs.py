@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,6 +46,20 @@ def store_written(given: str | os.PathLike[str], opened: Store) -> str:
     return written("store", opened.place if "://" in os.fspath(given) else given)
 
 
+def _changed(
+    store: str | os.PathLike[str],
+    who: str | None,
+    note: str,
+    change: Callable[[Environment], Environment],
+) -> tuple[Environment, str]:
+    """Write what a change makes of a store's environment; say what it holds now, and where."""
+    opened = open_writing(store)
+    snapshot = opened.read()
+    environment = change(snapshot.environment)
+    after = opened.write(snapshot, environment, who=who or current_user(), note=note[:400])
+    return after.environment, store_written(store, opened)
+
+
 @documented
 def init_store(
     store: StoreFile,
@@ -58,17 +72,12 @@ def init_store(
     who: Who = None,
 ) -> VerbOutcome:
     """Make a store, empty or with something to begin with."""
-    from keyhole.environment.exchange import read_environment
+    from keyhole.environment.exchange import example_environment, read_environment
     from keyhole.environment.listing import list_environment
 
     bind(init_store, locals()).require()
-    environment = Environment()
-    if example:
-        from keyhole.environment.exchange import example_environment
-
-        environment = example_environment()
-    elif from_ is not None:
-        environment = read_environment(from_)
+    environment = Environment() if from_ is None else read_environment(from_)
+    environment = example_environment() if example else environment
     opened = open_writing(store, create=True)
     snapshot = opened.read()
     if not opened.created and snapshot.environment != Environment():
@@ -144,12 +153,9 @@ def remove_thing(
     from keyhole.environment.soundness import remove
 
     bind(remove_thing, locals()).require()
-    opened = open_writing(store)
-    snapshot = opened.read()
-    environment = remove(snapshot.environment, kind, name)
-    note = f"removal of {kind} {name}"[:400]
-    snapshot = opened.write(snapshot, environment, who=who or current_user(), note=note)
-    return VerbOutcome(list_environment(snapshot.environment), (store_written(store, opened),))
+    note = f"removal of {kind} {name}"
+    after, wrote = _changed(store, who, note, lambda held: remove(held, kind, name))
+    return VerbOutcome(list_environment(after), (wrote,))
 
 
 @documented
@@ -195,15 +201,12 @@ def tie(
             temporary.write_text(text, encoding="utf-8")
         return VerbOutcome(None, (written("proposal", propose),))
     given = read_tie_file(pairs or "")
-    opened = open_writing(store)
-    snapshot = opened.read()
-    environment = tie_codings(
-        snapshot.environment, left, right, given.relation, given.pairs, replace_old=replace
-    )
-    note = f"tie of {left} and {right}"[:400]
-    snapshot = opened.write(snapshot, environment, who=who or current_user(), note=note)
-    found = CodingGraph(snapshot.environment).join(left, right)
-    return VerbOutcome(found, (store_written(store, opened),))
+
+    def tied(held: Environment) -> Environment:
+        return tie_codings(held, left, right, given.relation, given.pairs, replace_old=replace)
+
+    after, wrote = _changed(store, who, f"tie of {left} and {right}", tied)
+    return VerbOutcome(CodingGraph(after).join(left, right), (wrote,))
 
 
 def tie_problems(asked: Question) -> Iterator[Problem]:
@@ -238,15 +241,25 @@ def map_target(
     With resources besides a form or class, both are combined: the intruder holds the one and
     looks up the other. With the target's file, detail is measured on its records.
     """
+    from keyhole.data import load
     from keyhole.environment.codings.graph import CodingGraph
     from keyhole.environment.mapping.mapping import map_restricted
     from keyhole.environment.mapping.public import combine_keys, map_public
     from keyhole.environment.mapping.trends import joint_keys
+    from keyhole.environment.scenarios.recoding import file_weights
 
     asked = bind(map_target, locals())
     asked.require()
     graph = CodingGraph.of(store)
-    weights = None if file is None else _weights(graph, target, Path(file))
+    weights, remark = None, ""
+    if file is not None:
+        weights = file_weights(graph, target, load(file))
+        remark = f"Bits are those of the records of {Path(file).name!r}."
+        if not weights:
+            raise OptionError(
+                f"{Path(file).name!r} has no column of the target with values of its coding. Give "
+                f"the file that the target describes."
+            )
     forms = {"sector": asked.sector, "purpose": asked.purpose}
     forms["classifications"] = asked.class_ or None
     of_class = {"threshold": asked.threshold, "weights": weights, **forms}
@@ -260,7 +273,6 @@ def map_target(
     elif not asked.joint and (asked.form is not None or any(forms.values())):
         held = map_restricted(graph, target, form=asked.form, **of_class)
         found = combine_keys(graph, target, [held, found.mapping], weights=weights)
-    remark = "" if file is None else f"Bits are those of the records of {Path(file).name!r}."
     return VerbOutcome(found, why=_why(found) if why else None, remark=remark)
 
 
@@ -268,19 +280,6 @@ def map_target_problems(asked: Question) -> Iterator[Problem]:
     """Refuse a form beside a class of forms."""
     if asked.form is not None and (asked.joint or asked.sector or asked.purpose or asked.class_):
         yield Problem("{form} is one form; leave out {sector}, {purpose}, {class_} and {joint}.")
-
-
-def _weights(graph: Any, target: str, file: Path) -> Any:
-    from keyhole.data import load
-    from keyhole.environment.scenarios.recoding import file_weights
-
-    weights = file_weights(graph, target, load(file))
-    if not weights:
-        raise OptionError(
-            f"{file.name!r} has no column of the target with values of its coding. Give the file "
-            f"that the target describes."
-        )
-    return weights
 
 
 def _why(found: Any) -> Table | None:
@@ -309,19 +308,18 @@ def find_join(
         return VerbOutcome(CodingGraph.of(store).join(left, right, as_of=asked.as_of))
     from keyhole.environment.codings.joins import mint as minting
 
-    opened = open_writing(store)
-    snapshot = opened.read()
-    graph = CodingGraph.of(snapshot.environment)
-    minted = minting(graph, graph.join(left, right, as_of=asked.as_of))
-    environment = replace(
-        snapshot.environment,
-        codings=(*snapshot.environment.codings, minted.coding),
-        maps=(*snapshot.environment.maps, *minted.maps),
-    )
-    note = f"join of {left} and {right}"[:400]
-    after = opened.write(snapshot, environment, who=who or current_user(), note=note)
-    found = CodingGraph.of(after.environment).join(left, right, as_of=asked.as_of)
-    return VerbOutcome(found, (f"Minted {minted.coding.name}: {left} and {right} lead up to it",))
+    added: list[str] = []
+
+    def with_join(held: Environment) -> Environment:
+        graph = CodingGraph.of(held)
+        minted = minting(graph, graph.join(left, right, as_of=asked.as_of))
+        added.append(minted.coding.name)
+        codings, maps = (*held.codings, minted.coding), (*held.maps, *minted.maps)
+        return replace(held, codings=codings, maps=maps)
+
+    after, _ = _changed(store, who, f"join of {left} and {right}", with_join)
+    found = CodingGraph.of(after).join(left, right, as_of=asked.as_of)
+    return VerbOutcome(found, (f"Minted {added[0]}: {left} and {right} lead up to it",))
 
 
 @documented
@@ -388,10 +386,8 @@ class CodingLadder(Result):
         """Return one row a category: its code, then its category in each coarser coding."""
         import polars as pl
 
-        return pl.DataFrame(
-            self.categories, schema=dict.fromkeys([self.coding, *self.coarser], pl.String),
-            orient="row",
-        )  # fmt: skip
+        schema = dict.fromkeys([self.coding, *self.coarser], pl.String)
+        return pl.DataFrame(self.categories, schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
         """Return one row a category."""

@@ -1,10 +1,14 @@
-"""Problems and long texts of an environment, cut to what a reader can take in."""
+"""Problems and long texts of an environment, cut to what a reader can take in; frames."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from keyhole.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MOST = 100
 """Problems that are told; of more, only their number."""
@@ -14,31 +18,22 @@ LONGEST = 60
 
 
 def short(text: str, most: int = LONGEST) -> str:
-    """Cut a long name or text for a table.
-
-    Examples
-    --------
-    >>> short("sex"), len(short("a" * 200)), short("a" * 200)[-2:]
-    ('sex', 60, 'a…')
-    """
+    """Cut a long name or text for a table."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def require_none(problems: Iterable[str], kind: type[InputError] = InputError) -> None:
-    """Raise the problems, if there are any, all at once.
-
-    Examples
-    --------
-    >>> require_none([])
-    >>> require_none(f"form {i} has no name" for i in range(102))
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.InputError: form 0 has no name
-    ...
-    and 2 more problems
-    """
+    """Raise the problems, if there are any, all at once."""
     found = list(problems)
     if len(found) > MOST:
         found[MOST:] = [f"and {len(found) - MOST:,} more problems"]
     if found:
         raise kind(found)
+
+
+def frame_of(things: Iterable[Any], **types: Any) -> pl.DataFrame:
+    """Return a frame with a row a thing, and its attributes of these names and types."""
+    import polars as pl
+
+    rows = [[getattr(one, name) for name in types] for one in things]
+    return pl.DataFrame(rows, schema=types, orient="row")

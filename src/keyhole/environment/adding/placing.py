@@ -90,7 +90,7 @@ def _coded_problems(
     if not any(char.isdigit() for category in categories for char in category.code):
         intervals = None
     coding = _coding(CapturedField("", "", categories, intervals), "X", ())
-    return tuple(coding_problems(coding, {"X"}))
+    return tuple(coding_problems(coding))
 
 
 def _coding(field: CapturedField, letters: str, taken: Iterable[str]) -> Coding:

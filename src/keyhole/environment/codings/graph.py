@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -44,7 +43,7 @@ from keyhole.environment.codings.relations import (
 )
 from keyhole.environment.exchange import read_place
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
-from keyhole.environment.soundness import coding_names, reference_problems, structure_problems
+from keyhole.environment.soundness import coding_names, graph_problems, require_sound
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Flags, Ints
@@ -351,31 +350,6 @@ def matched_by_wording(left: Node, right: Node) -> Pairs | None:
     return with_kin((array[:, 0], array[:, 1]), left, right)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Askings:
-    """The forms of a class, sorted by name, and the codings in which each asks each construct.
-
-    A mapping works by distinct codings, of which there are few, not by forms.
-    """
-
-    forms: tuple[Form, ...]
-    codings: tuple[Mapping[str, tuple[str, ...]], ...]
-
-    def asking(self, letters: str) -> list[tuple[tuple[str, ...], Ints]]:
-        """Return each set of codings a construct is asked in, with the places of its forms."""
-        found: dict[tuple[str, ...], list[int]] = {}
-        for place, asked in enumerate(self.codings):
-            if letters in asked:
-                found.setdefault(asked[letters], []).append(place)
-        ordered = sorted(found, key=lambda codings: (-len(found[codings]), codings))
-        return [(codings, np.array(found[codings], dtype=np.int64)) for codings in ordered]
-
-    def names(self, places: Ints, most: int = 3) -> str:
-        """Write the names of some forms; a long list is cut."""
-        named = quoted(self.forms[i].name for i in places[:most].tolist())
-        return f"{named} and {len(places) - most:,} more" if len(places) > most else named
-
-
 class CodingGraph:
     """The codings of an environment, their maps checked and ready to be asked.
 
@@ -409,8 +383,6 @@ class CodingGraph:
         try:
             self._build(environment)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-            from keyhole.environment.soundness import require_sound
-
             require_sound(environment)  # says which part is not what it must be
             raise
 
@@ -418,8 +390,7 @@ class CodingGraph:
         self.environment = environment
         self.settled = self.possible = False  # see `keyhole.environment.mapping.undecided`
         self.names: Mapping[str, str] = coding_names(environment)
-        problems = structure_problems(environment)
-        _refuse([*problems, *reference_problems(environment, self.names)])
+        _refuse(graph_problems(environment))
         self._nodes = {coding.name: Node(coding) for coding in environment.codings}
         reader = MapReader(self._nodes, self.names, environment.maps, environment.overlaps)
         self._maps = reader.maps
@@ -449,10 +420,7 @@ class CodingGraph:
 
     def _family(self, letters: str, as_of: Day) -> Family:
         day = as_of if letters in self._dated else None
-        return self.remembered(CodingGraph._new_family, letters, day)
-
-    def _new_family(self, letters: str, as_of: Day) -> Family:
-        return Family(self._members[letters], self._maps, self._reach, as_of)
+        return self.remembered(_new_family, letters, day)
 
     def _placed(self, name: str, as_of: Day) -> tuple[Family, int]:
         node = self.node(name)
@@ -471,11 +439,6 @@ class CodingGraph:
             known = holder, {letters: tuple(sorted(names)) for letters, names in found.items()}
             self._asked[id(holder)] = known
         return known[1]
-
-    def askings(self, forms: Iterable[Form]) -> Askings:
-        """Return who of some forms asks what."""
-        ordered = tuple(sorted(forms, key=lambda form: form.name))
-        return Askings(ordered, tuple(self.asked(form) for form in ordered))
 
     def remembered(self, find: Callable[..., Found], *given: Any) -> Found:
         """Return what a function finds in this graph; it is asked once."""
@@ -575,7 +538,11 @@ class CodingGraph:
         return _part(name, self.environment.sources, "source")
 
 
-def _refuse(problems: Sequence[str]) -> None:
+def _new_family(graph: CodingGraph, letters: str, as_of: Day) -> Family:
+    return Family(graph._members[letters], graph._maps, graph._reach, as_of)
+
+
+def _refuse(problems: Iterable[str]) -> None:
     require_none(dict.fromkeys(problems))
 
 

@@ -55,7 +55,6 @@ from keyhole.results import Result, share
 if TYPE_CHECKING:
     import polars as pl
 
-    from keyhole.environment.mapping.keys import KeyVariable
 
 SHOWN = 30
 Side = tuple[Node, Ints]
@@ -411,14 +410,6 @@ def mint(graph: CodingGraph, join: Join, *, label: str = "") -> Minted:
         )
     sides = [(graph.node(join.left), join.groups_left), (graph.node(join.right), join.groups_right)]
     return _mint(graph, [side for side in sides if side[0].size], join.labels, label)
-
-
-def mint_key(graph: CodingGraph, variable: KeyVariable, *, label: str = "") -> Minted:
-    """Make the harmonised coding of a key variable that is not stored yet."""
-    if variable.stored:
-        raise InputError(f"the coding is there already: {variable.coding}.")
-    side = graph.node(variable.target_coding), np.array(variable.groups, dtype=np.int64)
-    return _mint(graph, [side], variable.labels, label)
 
 
 def _mint(graph: CodingGraph, sides: Sequence[Side], labels: Sequence[str], label: str) -> Minted:

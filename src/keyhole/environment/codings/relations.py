@@ -226,10 +226,6 @@ class MapReader:
 
     def _ends(self, place: str, one: str, other: str, given: Container[Edge]) -> Edge | None:
         """Return the names of both ends, or say what is wrong with them."""
-        missing = [name for name in (one, other) if name not in self.names]
-        if missing:
-            self.problems.append(f"{place}: coding {quoted(missing)} is not in the environment.")
-            return None
         ends = self.names[one], self.names[other]
         if ends[0] == ends[1]:
             self.problems.append(f"{place}: a coding cannot be tied to itself.")

@@ -13,7 +13,7 @@ from typing import Any
 
 from keyhole.data.codebook import delimited_cells, parse_xml
 from keyhole.data.guarding import ask_reader
-from keyhole.environment.parsing import parse_json
+from keyhole.environment.exchange import parse_json
 from keyhole.errors import FileError
 
 WORKBOOKS = (".xlsx", ".xls")

@@ -36,7 +36,7 @@ from keyhole.environment.codings.partitions import (
 from keyhole.environment.codings.relations import Day
 from keyhole.environment.mapping.products import product_groups
 from keyhole.environment.model import Target
-from keyhole.environment.wording import short
+from keyhole.environment.wording import frame_of, short
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
@@ -77,6 +77,16 @@ class KeyVariable:
     exact: bool = True
     explanation: tuple[str, ...] = ()
     codings: tuple[str, ...] = ()
+
+    @property
+    def target_categories(self) -> int:
+        """How many categories the target's coding has."""
+        return len(self.groups)
+
+    @property
+    def categories(self) -> int:
+        """How many groups of them are told apart."""
+        return len(self.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,20 +178,10 @@ class KeyMapping(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a key variable."""
-        import polars as pl
-
         names = {"column": str, "construct": str, "target_coding": str, "coding": str}
         sizes = {"stored": bool, "target_categories": int, "categories": int}
         figures = {"entropy": float, "lost": float, "holders": int, "of": int, "exact": bool}
-        rows = [
-            (
-                *(getattr(v, name) for name in names),
-                *(v.stored, len(v.groups), len(v.labels)),
-                *(getattr(v, name) for name in figures),
-            )
-            for v in self.key
-        ]
-        return pl.DataFrame(rows, schema={**names, **sizes, **figures}, orient="row")
+        return frame_of(self.key, **names, **sizes, **figures)
 
     def tables(self) -> list[Table]:
         """Return the key, and what is not in it for which reason; see also `why`."""
@@ -190,7 +190,7 @@ class KeyMapping(Result):
             [
                 short(v.column),
                 v.coding if v.stored else f"{v.coding} (new)",
-                f"{len(v.labels):,} of {len(v.groups):,}",
+                f"{v.categories:,} of {v.target_categories:,}",
                 share(v.entropy, 2),
                 share(v.lost, 2),
                 f"{v.holders:,} of {v.of:,}{unit}",
@@ -332,10 +332,10 @@ def _held_together(
         coded = graph.stand_ins(name, as_of=as_of) if graph.node(name).open else [name]
         listed += [one for one in coded if graph.overlap(node.name, one, as_of=as_of).resolved]
     product = product_groups(graph, node, listed, as_of, told)
-    finer = groups if product is None else meet(groups, product.groups)
+    finer = groups if product is None else meet(groups, product[0])
     if group_count(finer) > group_count(groups):
         words.append("they cut each other: held together they tell more than each alone")
-    sure = product is not None and product.exact and listed == list(codings)
+    sure = product is not None and product[1] and listed == list(codings)
     return Held(finer, sure or is_discrete(finer), tuple(words))
 
 
@@ -515,22 +515,13 @@ def map_columns(
     forms: int = 1,
     threshold: float = 0.0,
     needed: int = 1,
-    identifiers: Mapping[str, int] | None = None,
-    notes: tuple[str, ...] = (),
+    **more: Any,
 ) -> KeyMapping:
     """Map a target column by column; `find` says what the others hold of each."""
     columns, absent = columns_of(graph, target, weights)
     maker = VariableMaker(graph)
     found = [find(maker, column) for column in columns]
-    return KeyMapping(
-        kind,
-        target.name,
-        against,
-        forms,
-        threshold,
-        needed,
-        tuple(part for part in found if isinstance(part, KeyVariable)),
-        (*absent, *(part for part in found if isinstance(part, Absent))),
-        dict(identifiers or {}),
-        notes,
-    )
+    key = tuple(part for part in found if isinstance(part, KeyVariable))
+    absent += [part for part in found if isinstance(part, Absent)]
+    who = kind, target.name, against, forms, threshold, needed
+    return KeyMapping(*who, key, tuple(absent), **more)

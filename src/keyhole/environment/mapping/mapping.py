@@ -6,15 +6,26 @@ intersection of two datasets, or of a dataset and a class of datasets.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from keyhole.core.names import plural, quoted, shown
-from keyhole.environment.codings.graph import Askings, CodingGraph, Holder
+from keyhole.environment.codings.graph import CodingGraph, Holder
 from keyhole.environment.codings.joins import ruled_out
-from keyhole.environment.codings.partitions import group_count, inexact, partition_entropy, refines
+from keyhole.environment.codings.partitions import (
+    group_count,
+    inexact,
+    join_partitions,
+    partition_entropy,
+    refines,
+    representatives,
+)
 from keyhole.environment.mapping.keys import (
     Absent,
     ColumnWeights,
@@ -27,11 +38,11 @@ from keyhole.environment.mapping.keys import (
     map_columns,
     tells,
 )
-from keyhole.environment.mapping.prevalence import finest
 from keyhole.environment.mapping.undecided import bounded
 from keyhole.environment.model import Environment, Form, Target
+from keyhole.environment.scenarios.scenarios import class_words
 from keyhole.errors import InputError, OptionError
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import Flags, Floats, Ints
 
 # An explanation tells of so many codings, the most common first.
 SHOWN = 3
@@ -45,13 +56,7 @@ def class_of(
     purpose: str | None = None,
     classifications: Mapping[str, str] | None = None,
 ) -> dict[str, str | None]:
-    """Return what a class asks of forms, by scheme; sector and purpose are schemes like others.
-
-    Examples
-    --------
-    >>> class_of(classifications={"sector": "health"})
-    {'sector': 'health', 'purpose': None}
-    """
+    """Return what a class asks of forms, by scheme; sector and purpose are schemes like others."""
     given = {"sector": sector, "purpose": purpose}
     more = dict(classifications or {})
     twice = [name for name in given if given[name] and more.get(name, given[name]) != given[name]]
@@ -61,14 +66,10 @@ def class_of(
 
 
 def forms_in(
-    graph: CodingGraph,
-    *,
-    sector: str | None = None,
-    purpose: str | None = None,
-    classifications: Mapping[str, str] | None = None,
+    graph: CodingGraph, sector: str | None, purpose: str | None, more: Mapping[str, str] | None
 ) -> tuple[tuple[Form, ...], str]:
     """Return the forms of a class, sorted by name, and the class in words; all if none is asked."""
-    asked = class_of(sector=sector, purpose=purpose, classifications=classifications)
+    asked = class_of(sector=sector, purpose=purpose, classifications=more)
     given = {name: value for name, value in asked.items() if value is not None}
     forms = graph.environment.forms
     wanted = {name: value.casefold() for name, value in given.items()}
@@ -76,15 +77,15 @@ def forms_in(
         f for f in forms if all(class_value(graph, f, n).casefold() == v for n, v in wanted.items())
     ]
     if found:
-        return tuple(sorted(found, key=lambda form: form.name)), _class_words(given)
+        return tuple(sorted(found, key=lambda form: form.name)), class_words(given)
     if not forms:
         raise InputError("the environment has no forms; import some first.")
-    values = {
-        name: sorted({class_value(graph, form, name) for form in forms} - {""}) for name in wanted
-    }
-    there = [f"{name}: {quoted(v) or 'none is said of any form'}" for name, v in values.items()]
+    there = []
+    for name in wanted:
+        values = sorted({class_value(graph, form, name) for form in forms} - {""})
+        there.append(f"{name}: {quoted(values) or 'none is said of any form'}")
     raise InputError(
-        f"no form is in the class {_class_words(wanted)}. There are {'; '.join(there)}."
+        f"no form is in the class {class_words(wanted)}. There are {'; '.join(there)}."
     )
 
 
@@ -98,19 +99,8 @@ def class_value(graph: CodingGraph, form: Form, scheme: str) -> str:
     return {"sector": form.sector, "purpose": form.purpose}.get(scheme, "") or more
 
 
-def _class_words(wanted: Mapping[str, str]) -> str:
-    parts = [f"{name} {shown(value)}" for name, value in wanted.items()]
-    return "forms with " + " and ".join(parts) if parts else "all forms"
-
-
 def needed_of(threshold: float, forms: int) -> int:
-    """Return how many forms a prevalence threshold asks for: at least t * N, and one.
-
-    Examples
-    --------
-    >>> needed_of(0, 8), needed_of(0.1, 30), needed_of(0.5, 5), needed_of(1, 8)
-    (1, 3, 3, 8)
-    """
+    """Return how many forms a prevalence threshold asks for: at least t * N, and one."""
     if isinstance(threshold, bool) or not 0 <= threshold <= 1:
         raise OptionError(f"threshold must be from 0 to 1. Got {threshold!r} instead.")
     exact = threshold * forms
@@ -120,10 +110,8 @@ def needed_of(threshold: float, forms: int) -> int:
 
 def identifiers_of(holders: Iterable[Holder]) -> dict[str, int]:
     """Return the direct identifiers that holders have, with how many have each."""
-    counts: Counter[str] = Counter()
-    for holder in holders:
-        counts.update({f.identifier for f in holder.fields if f.identifier is not None})
-    return commonest(counts)
+    each = ({f.identifier for f in one.fields if f.identifier is not None} for one in holders)
+    return commonest(Counter(name for names in each for name in names))
 
 
 def commonest(counts: Mapping[str, int]) -> dict[str, int]:
@@ -143,10 +131,9 @@ def map_pair(
     Target and form are given by name, or as they are; `weights` says for columns of the target how
     many people are in each category (by code).
     """
-    graph = CodingGraph.of(environment)
-    name = form if isinstance(form, str) else form.name
 
     def mapped(graph: CodingGraph, target: str | Target) -> KeyMapping:
+        name = form if isinstance(form, str) else form.name
         here = graph.possible and any(f.name == name for f in graph.environment.forms)
         other = graph.form(name if here else form)
         holder, asked = f"form {shown(other.name)}", graph.asked(other)
@@ -164,11 +151,11 @@ def map_pair(
             )
             return _crossing(graph, column, codings, holder) if found is None else found
 
-        identifiers = identifiers_of([other])
+        held = identifiers_of([other])
         aim = graph.target(target)
-        return map_columns(graph, "pair", aim, holder, weights, find, identifiers=identifiers)
+        return map_columns(graph, "pair", aim, holder, weights, find, identifiers=held)
 
-    return bounded(graph, target, mapped)
+    return bounded(CodingGraph.of(environment), target, mapped)
 
 
 def _finest_above(graph: CodingGraph, column: TargetColumn, codings: Sequence[str]) -> list[str]:
@@ -230,10 +217,8 @@ def map_class(
     """
 
     def mapped(graph: CodingGraph, target: str | Target) -> KeyMapping:
-        forms, against = forms_in(
-            graph, sector=sector, purpose=purpose, classifications=classifications
-        )
-        askings, needed = graph.askings(forms), needed_of(threshold, len(forms))
+        forms, against = forms_in(graph, sector, purpose, classifications)
+        needed = needed_of(threshold, len(forms))
         note = f"{plural(len(forms), 'form')}; a coding counts if {needed:,} or more hold it"
         return map_columns(
             graph,
@@ -241,7 +226,7 @@ def map_class(
             graph.target(target),
             against,
             weights,
-            lambda maker, column: _class_variable(maker, column, askings, needed),
+            lambda maker, column: _class_variable(maker, column, forms, needed),
             forms=len(forms),
             threshold=threshold,
             needed=needed,
@@ -275,32 +260,32 @@ class Holding:
     held: Held
 
 
-def holdings_of(graph: CodingGraph, column: TargetColumn, askings: Askings) -> list[Holding]:
+def holdings_of(graph: CodingGraph, column: TargetColumn, forms: Sequence[Form]) -> list[Holding]:
     """Sort forms by the codings in which they hold a column's construct; most forms first."""
-    return [
-        Holding(codings, places, held_by(graph, column, codings))
-        for codings, places in askings.asking(column.node.construct)
-    ]
+    found: dict[tuple[str, ...], list[int]] = {}
+    for place, form in enumerate(forms):
+        if codings := graph.asked(form).get(column.node.construct):
+            found.setdefault(codings, []).append(place)
+    ordered = sorted(found, key=lambda codings: (-len(found[codings]), codings))
+    return [Holding(c, np.array(found[c]), held_by(graph, column, c)) for c in ordered]
 
 
 def _class_variable(
-    maker: VariableMaker, column: TargetColumn, askings: Askings, needed: int
+    maker: VariableMaker, column: TargetColumn, forms: Sequence[Form], needed: int
 ) -> KeyVariable | Absent:
     """Return a column at the finest coding that enough forms hold, or why there is none.
 
     Of the antichain the finest: most bits, most groups, the first in their order. Neither names
     nor what is stored decide: they depend on the order of imports.
     """
-    holdings = holdings_of(maker.graph, column, askings)
+    holdings = holdings_of(maker.graph, column, forms)
     known = [(h.held.groups, len(h.forms)) for h in holdings if h.held.groups is not None]
-    answer = finest(
-        [groups for groups, _ in known],
-        [count for _, count in known],
-        needed,
+    found, complete = finest(
+        *([groups for groups, _ in known], [count for _, count in known], needed),
         substantive=column.node.substantive,
         weights=column.weights,
     )
-    if not answer.partitions:
+    if not found:
         return column.absent(_missing(column, holdings, needed))
 
     def rank(groups: Ints) -> tuple[float, int, bytes]:
@@ -308,20 +293,20 @@ def _class_variable(
         return -bits, -group_count(groups), groups.tobytes()
 
     near = [c for holding in holdings[:NEAR] for c in holding.codings]
-    best, *rest = sorted(answer.partitions, key=rank)
+    best, *rest = sorted(found, key=rank)
     holders = [h for h in holdings if h.held.groups is not None and refines(h.held.groups, best)]
-    count, of = sum(len(holding.forms) for holding in holders), len(askings.forms)
+    count, of = sum(len(holding.forms) for holding in holders), len(forms)
     exact = all(holding.held.exact for holding in holders)
     verb = "holds" if count == 1 else "hold"
     because = [f"{count:,} of {plural(of, 'form')} {verb} it at this detail or finer"]
     for holding in holders[:SHOWN]:
+        names = quoted([forms[place].name for place in holding.forms], SHOWN)
         words = "; ".join(holding.held.words)
-        forms = askings.names(holding.forms)
-        because.append(f"{' and '.join(holding.codings)} in {forms}: {words}")
+        because.append(f"{' and '.join(holding.codings)} in {names}: {words}")
     if len(holders) > SHOWN:
         because.append(f"and {len(holders) - SHOWN:,} more codings")
     because += inexact(exact)
-    if not answer.complete:
+    if not complete:
         because.append("there are very many joins; the search ended before it had seen all")
     antichain = [maker.name(column, groups, near)[0] for groups in (best, *rest)]
     if rest:
@@ -353,3 +338,115 @@ def _missing(column: TargetColumn, holdings: Sequence[Holding], needed: int) -> 
         f"{plural(asking, 'form')} {verb} it, {some:,} so that answers can be told apart;"
         f" no coding with two categories or more is held by {needed:,}"
     )
+
+
+# So many candidates are looked at, fewer of many categories, before the search says that it
+# is not complete.
+MOST_CANDIDATES = 3_000
+BUDGET = 50_000_000
+Counted = dict[bytes, tuple[Ints, int]]
+
+
+def finest(
+    partitions: Sequence[Ints],
+    counts: Sequence[int],
+    needed: int,
+    *,
+    substantive: Flags,
+    weights: Floats | None = None,
+) -> tuple[list[Ints], bool]:
+    """Return the finest joins of partitions that enough forms hold, and whether all were seen.
+
+    A form holds a partition if its own refines it. `partitions` are the canonical ones that forms
+    hold, `counts` how many hold each. One with a single group of `substantive` categories, which
+    answer the question, is left out. The search goes up from what each form holds, the finest
+    (by entropy, then groups) first, and no higher than the first that enough forms hold.
+
+    Notes
+    -----
+    A join is told by the set of partitions that refine it, which is closed: nothing can be
+    added without making the join coarser. Such sets are made one from another by adding a
+    later member after which no new earlier one comes in (as in `closed_sets`), so that each join
+    is seen once, from fine to coarse.
+    """
+    answers = np.flatnonzero(substantive)
+    known = _raised(zip(partitions, counts, strict=True), needed, answers)
+    if not known:
+        return [], True
+    # The commonest first, so that few forms remain to be added soon.
+    ordered = sorted(known.values(), key=lambda item: (-item[1], item[0].tobytes()))
+    held = [partition for partition, _ in ordered]
+    forms = np.array([count for _, count in ordered], dtype=np.int64)
+    firsts = np.array([representatives(partition) for partition in held])
+    heap: list[tuple[float, int, bytes, int]] = []
+
+    def add(partition: Ints, core: int) -> None:
+        """Queue a candidate made by adding the partition numbered `core`."""
+        bits = round(partition_entropy(partition, weights), 9)
+        heapq.heappush(heap, (-bits, -group_count(partition), partition.tobytes(), core))
+
+    def holding(partition: Ints) -> Flags:
+        """Tell which of the forms' partitions refine a candidate."""
+        return np.asarray((partition[firsts] == partition).all(axis=1))
+
+    found: list[tuple[Ints, Ints]] = []  # with their representatives, to see what is coarser
+    add(np.arange(firsts.shape[1]), -1)
+    looked, most = 0, max(50, min(MOST_CANDIDATES, BUDGET // firsts.size))
+    while heap and looked < most:
+        *_, key, core = heapq.heappop(heap)
+        candidate = np.frombuffer(key, dtype=np.int64)
+        if any((candidate[first] == candidate).all() for _, first in found):
+            continue
+        looked += 1
+        holds = holding(candidate)
+        if forms[holds].sum() >= needed:
+            found.append((candidate, representatives(candidate)))
+            continue
+        # Join it with later partitions, as long as enough forms can still come in.
+        reachable = int(forms[holds].sum() + forms[core + 1 :][~holds[core + 1 :]].sum())
+        for i in range(core + 1, len(held)):
+            if reachable < needed:
+                break
+            if not holds[i]:
+                reachable -= int(forms[i])
+                further = join_partitions(candidate, held[i])
+                if _tells(further, answers) and not (holding(further) & ~holds)[:i].any():
+                    add(further, i)
+    return [partition for partition, _ in found], not heap
+
+
+def _raised(held: Iterable[tuple[Ints, int]], needed: int, answers: Ints) -> Counted:
+    """Join to all partitions those without whose forms there are not enough.
+
+    Every answer is coarser than them, so that none is lost; with a high threshold hardly
+    anything remains to be searched.
+    """
+    known = _counted(held, answers)
+    while True:
+        total = sum(count for _, count in known.values())
+        if total < needed:
+            return {}
+        must = [partition for partition, count in known.values() if total - count < needed]
+        if not must:
+            return known
+        floor = reduce(join_partitions, must)
+        joined = ((join_partitions(p, floor), count) for p, count in known.values())
+        further = _counted(joined, answers)
+        if further.keys() == known.keys():
+            return known
+        known = further
+
+
+def _counted(held: Iterable[tuple[Ints, int]], answers: Ints) -> Counted:
+    """Add up the forms of equal partitions; those that tell nothing are left out."""
+    out: Counted = {}
+    for partition, count in held:
+        if _tells(partition, answers):
+            key = partition.tobytes()
+            out[key] = partition, count + out.get(key, (partition, 0))[1]
+    return out
+
+
+def _tells(partition: Ints, answers: Ints) -> bool:
+    told = partition[answers]
+    return len(told) > 0 and not bool((told == told[0]).all())

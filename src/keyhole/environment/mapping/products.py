@@ -7,7 +7,6 @@ neither coding tells it alone: both join to one category with a target that asks
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -28,23 +27,16 @@ from keyhole.environment.codings.relations import (
 from keyhole.environment.model import Category, Coding, Intervals, Scale
 from keyhole.kernels.arrays import Ints
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CodingProduct:
-    """The groups of a target's categories that a holder of several codings can tell apart.
-
-    `exact` is false where more may be known: which answers go together in three codings does
-    not follow from which go together in two.
-    """
-
-    groups: Ints
-    exact: bool
+Product = tuple[Ints, bool]
 
 
 def product_groups(
     graph: CodingGraph, node: Node, codings: Sequence[str], as_of: Day, told: Sequence[Ints] = ()
-) -> CodingProduct | None:
-    """Return what holding codings together tells of a target's categories, if it can be found.
+) -> Product | None:
+    """Return the groups of a target's categories that a holder of several codings can tell apart.
+
+    With them, whether that is exact: which answers go together in three codings does not follow
+    from which go together in two. None where there are too many combinations.
 
     The overlap of the `codings` with the target's is known, and none is free text. `told` are
     partitions of the target's categories that are known besides.
@@ -57,7 +49,7 @@ def product_groups(
     every = [node, *nodes]
     plain = all(n.scale is not None and not n.substantive[n.intervals :].any() for n in every)
     if plain and all(comparable(a, b, as_of) is None for a, b in combinations(every, 2)):
-        return CodingProduct(_grouped(node, _cut(node, nodes, as_of), told), exact=True)
+        return _grouped(node, _cut(node, nodes, as_of), told), True
     # The coarsest coding that refines all, and whose overlap with the target's is exact.
     finer = [{one.name, *graph.descendants(one.name, as_of=as_of)} for one in nodes]
     names = sorted(set.intersection(*finer), key=lambda name: (graph.node(name).size, name))
@@ -70,7 +62,7 @@ def product_groups(
                 assert function is not None
                 cells = canonical(cells * (other.size + 1) + function + 1)  # 0: falls outside
             groups = _grouped(node, (relation.left, cells[relation.right]), told)
-            return CodingProduct(groups, all_matched(node, shared, relation))
+            return groups, all_matched(node, shared, relation)
     return _by_twos(graph, node, nodes, as_of, told)
 
 
@@ -90,7 +82,7 @@ def _cut(node: Node, nodes: Sequence[Node], as_of: Day) -> Pairs:
 
 def _by_twos(
     graph: CodingGraph, node: Node, nodes: Sequence[Node], as_of: Day, told: Sequence[Ints]
-) -> CodingProduct | None:
+) -> Product | None:
     """Keep the combinations of answers of which any two can go together; None if too many."""
     relations = [graph.overlap(node.name, other.name, as_of=as_of) for other in nodes]
     tables = [_table(node, *pair) for pair in zip(nodes, relations, strict=True)]
@@ -131,7 +123,7 @@ def _by_twos(
         for other, relation in zip(nodes, relations, strict=True)
     )
     exact = sure and sum(not tied(other) for other in nodes) < 2
-    return CodingProduct(_grouped(node, pairs, told), exact)
+    return _grouped(node, pairs, told), exact
 
 
 def _table(target: Node, node: Node, relation: CodingRelation) -> Any:

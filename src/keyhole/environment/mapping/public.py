@@ -47,7 +47,7 @@ from keyhole.environment.options import (
     ThresholdOption,
 )
 from keyhole.environment.scenarios.scenarios import resource_problems
-from keyhole.environment.wording import require_none
+from keyhole.environment.wording import frame_of, require_none
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, share
 
@@ -185,22 +185,15 @@ class StagedKey(MappedResult):
     def tables(self) -> list[Table]:
         """Return the bits that each stage tells of each column, and the key."""
         names = [f"stage {i + 1}" for i in range(len(self.stages))]
-        rows = [
-            [
-                v.column,
-                *("" if u is None else share(u.entropy, 2) for u in _each(v.column, self.stages)),
-                share(v.entropy, 2),
-            ]
-            for v in self.key
-        ]
+        rows = []
+        for v in self.key:
+            each = [stage.variable(v.column) for stage in self.stages]
+            told = ["" if u is None else share(u.entropy, 2) for u in (*each, v)]
+            rows.append([v.column, *told])
         notes = [f"Stage {i + 1}: {stage.against}." for i, stage in enumerate(self.stages)]
         title = f"Bits known of {self.mapping.target}, by stage"
         stages = Table(title, ["column", *names, "together"], rows, notes)
         return [stages, *self.mapping.tables()]
-
-
-def _each(column: str, stages: Sequence[KeyMapping]) -> list[KeyVariable | None]:
-    return [stage.variable(column) for stage in stages]
 
 
 def combine_keys(
@@ -234,9 +227,7 @@ def combine_keys(
         raise InputError(
             f"stages must be answers for target {shown(aim.name)}. Got others or none."
         )
-    identifiers: Counter[str] = Counter()
-    for stage in stages:
-        identifiers.update(stage.identifiers)
+    held = commonest(sum((Counter(stage.identifiers) for stage in stages), Counter[str]()))
 
     def find(graph: CodingGraph, aim: str | Target) -> KeyMapping:
         """Combine the upper or the lower answers of the stages."""
@@ -249,7 +240,7 @@ def combine_keys(
             weights,
             lambda maker, column: _together(maker, column, parts),
             forms=sum(stage.forms for stage in stages),
-            identifiers=commonest(identifiers),
+            identifiers=held,
             notes=("The worst case: whoever holds the sources of all stages can link them.",),
         )
 
@@ -260,10 +251,10 @@ def _together(
     maker: VariableMaker, column: TargetColumn, stages: Sequence[KeyMapping]
 ) -> KeyVariable | Absent:
     """Return a column at what all stages tell of it together."""
-    parts: list[KeyVariable | Absent] = []
+    every: list[KeyVariable | Absent] = []
     for stage in stages:
-        parts += [variable for variable in stage.key if variable.column == column.name]
-        parts += [absent for absent in stage.absent if absent.column == column.name]
+        every += [*stage.key, *stage.absent]
+    parts = [part for part in every if part.column == column.name]
     having = [part for part in parts if isinstance(part, KeyVariable)]
     if any(variable.target_coding != column.node.name for variable in having):
         raise InputError(f"column {shown(column.name)} has another coding now than in the stages.")
@@ -276,8 +267,8 @@ def _together(
         return column.absent("; ".join(reasons))
     sure = held.exact and all(variable.exact for variable in unnamed)
     exact = sure or is_discrete(held.groups)
-    each = zip(stages, _each(column.name, stages), strict=True)
-    because = [f"{stage.against}: {v.coding}" for stage, v in each if v is not None]
+    each = [(stage.against, stage.variable(column.name)) for stage in stages]
+    because = [f"{against}: {v.coding}" for against, v in each if v is not None]
     holding = sum(isinstance(part, KeyVariable) or bool(part.codings) for part in parts)
     if len(having) < holding:
         because.append("codings that join to one category with the target's tell it together")
@@ -327,14 +318,8 @@ class Enhancement(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a column that public sources tell more about."""
-        import polars as pl
-
-        rows = [
-            (g.column, g.before, g.after, g.gained, g.coding, list(g.sources)) for g in self.gains
-        ]
         bits = {"before": float, "after": float, "gained": float}
-        schema = {"column": str, **bits, "coding": str, "sources": list[str]}
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return frame_of(self.gains, column=str, **bits, coding=str, sources=list[str])
 
     def tables(self) -> list[Table]:
         """Return the columns of which more is known, in bits."""
@@ -371,43 +356,27 @@ def enhance(
     """Find what public sources would add to what a form or class of forms holds."""
     bind(enhance, locals()).require()
     graph = CodingGraph.of(store)
-    base = map_restricted(
-        graph,
-        target,
-        form=form,
-        sector=sector,
-        purpose=purpose,
-        classifications=class_,
-        threshold=threshold,
-        weights=weights,
-    )
+    forms = {"sector": sector, "purpose": purpose, "classifications": class_}
+    base = map_restricted(graph, target, form=form, weights=weights, threshold=threshold, **forms)
     public = map_public(graph, target, resources=resources, weights=weights)
     both = combine_keys(graph, target, [base, public.mapping], weights=weights).mapping
     added = tuple(sorted({*public.mapping.identifiers} - {*base.identifiers}))
-    gains = _gains(graph, base, public, both)
-    return Enhancement(
-        base.target, base.against, public.resources, gains, added, base, public, both
-    )
+    reached = [graph.source(s.name) for s in public.sources if s.reached]
+    gains = []
+    for variable in both.key:
+        known = base.variable(variable.column)
+        before = 0.0 if known is None else known.entropy
+        # New detail may have no weight and no bits; it is a gain all the same.
+        if known is None or len(known.labels) < len(variable.labels):
+            names = tuple(s.name for s in reached if variable.construct in graph.asked(s))
+            after = variable.entropy
+            gains.append(Gain(variable.column, before, after, variable.coding, names))
+    gains.sort(key=lambda gain: (-round(gain.gained, 9), gain.column))
+    told = base.target, base.against, public.resources, tuple(gains), added
+    return Enhancement(*told, base, public, both)
 
 
 def enhance_problems(asked: Question) -> Iterator[Problem]:
     """Refuse a form beside a class of forms."""
     if asked.form is not None and (asked.sector or asked.purpose or asked.class_):
         yield Problem("give either {form} or a class of forms, not both.")
-
-
-def _gains(
-    graph: CodingGraph, base: KeyMapping, public: PublicKey, both: KeyMapping
-) -> tuple[Gain, ...]:
-    reached = [graph.source(s.name) for s in public.sources if s.reached]
-    out = []
-    for variable in both.key:
-        known = base.variable(variable.column)
-        before = 0.0 if known is None else known.entropy
-        # New detail may have no weight and no bits; it is a gain all the same.
-        if known is None or len(known.labels) < len(variable.labels):
-            names = [s.name for s in reached if variable.construct in graph.asked(s)]
-            out.append(
-                Gain(variable.column, before, variable.entropy, variable.coding, tuple(names))
-            )
-    return tuple(sorted(out, key=lambda gain: (-round(gain.gained, 9), gain.column)))

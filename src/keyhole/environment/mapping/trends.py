@@ -10,7 +10,9 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from keyhole.environment.mapping.mapping import class_value, forms_in, holdings_
 from keyhole.environment.mapping.undecided import upper_graph
 from keyhole.environment.model import Environment, Target
 from keyhole.environment.options import ClassOption, PurposeOption, SectorOption, StorePlace
-from keyhole.environment.wording import short
+from keyhole.environment.wording import frame_of, short
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, share
 
@@ -63,12 +65,9 @@ class Trend(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a year, construct and coding."""
-        import polars as pl
-
-        rows = [(r.year, r.construct, r.coding, r.forms, r.of, r.share) for r in self.rows]
-        counts = {"forms": int, "of": int, "share": float}
-        schema = {"year": int, "construct": str, "coding": str, **counts}
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return frame_of(
+            self.rows, year=int, construct=str, coding=str, forms=int, of=int, share=float
+        )
 
     def tables(self) -> list[Table]:
         """Return the share of each year's forms, a row for each construct and coding."""
@@ -109,7 +108,7 @@ def trend(
     holders: Sequence[Holder] = graph.environment.sources
     words = "all public sources"
     if of == "forms":
-        holders, words = forms_in(graph, sector=sector, purpose=purpose, classifications=class_)
+        holders, words = forms_in(graph, sector, purpose, class_)
     _require_construct(graph, construct)
     years: Counter[int] = Counter()
     counts: Counter[tuple[int, str, str]] = Counter()
@@ -306,11 +305,7 @@ class JointKeys(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a set."""
-        import polars as pl
-
-        rows = [(list(s.columns), s.support, s.share, s.bits) for s in self.sets]
-        schema = {"columns": list[str], "support": int, "share": float, "bits": float}
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return frame_of(self.sets, columns=list[str], support=int, share=float, bits=float)
 
     def tables(self) -> list[Table]:
         """Return the sets with the most bits."""
@@ -355,52 +350,24 @@ def joint_keys(
         How many sets to return, those with the most bits.
     """
     graph = CodingGraph.of(environment)
-    mapping = map_class(
-        graph,
-        target,
-        sector=sector,
-        purpose=purpose,
-        classifications=classifications,
-        threshold=threshold,
-        weights=weights,
-    )
+    of: Any = {"sector": sector, "purpose": purpose, "classifications": classifications}
+    mapping = map_class(graph, target, **of, threshold=threshold, weights=weights)
     graph, aim = upper_graph(graph, target)
-    forms, _ = forms_in(graph, sector=sector, purpose=purpose, classifications=classifications)
+    forms, _ = forms_in(graph, sector, purpose, classifications)
     least = mapping.needed if minimum is None else minimum
     if least < 1 or limit < 1:
         raise OptionError("minimum and limit must be at least 1. Got less instead.")
     columns = {c.name: c for c in columns_of(graph, aim, weights)[0]}
-    askings = graph.askings(forms)
     holders = []  # of each variable at its coding in the key, as bits
     for variable in mapping.key:
         groups = np.array(variable.groups, dtype=np.int64)
         holds = np.zeros(len(forms), dtype=bool)
-        for one in holdings_of(graph, columns[variable.column], askings):
+        for one in holdings_of(graph, columns[variable.column], forms):
             holds[one.forms] = one.held.groups is not None and refines(one.held.groups, groups)
-        bits = np.packbits(holds, bitorder="little").tobytes()
-        holders.append(int.from_bytes(bits, "little"))
-    sets, complete, last = _sets(mapping, holders, least)
-    whole = (1 << len(forms)) - 1
-    for has in holders:
-        whole &= has
-    return JointKeys(
-        mapping.target,
-        mapping.forms,
-        least,
-        len(sets),
-        whole.bit_count() if holders else 0,
-        complete,
-        last,
-        tuple(sets[:limit]),
-        mapping,
-    )
-
-
-def _sets(
-    mapping: KeyMapping, holders: Sequence[int], least: int
-) -> tuple[list[KeySet], bool, int]:
-    """Return the sets by bits, whether all were seen, and the support seen last."""
-    out: list[KeySet] = []
+        packed = np.packbits(holds, bitorder="little").tobytes()
+        holders.append(int.from_bytes(packed, "little"))
+    whole = reduce(and_, holders).bit_count() if holders else 0
+    found: list[KeySet] = []
     complete, last = True, least
     for looked, (items, support) in enumerate(closed_sets(holders, mapping.forms, least)):
         if looked == MOST:
@@ -409,5 +376,7 @@ def _sets(
         held = [v for i, v in enumerate(mapping.key) if items >> i & 1]
         if len(held) > 1:
             names, bits = tuple(v.column for v in held), sum(v.entropy for v in held)
-            out.append(KeySet(names, support, support / mapping.forms, bits))
-    return sorted(out, key=lambda s: (-round(s.bits, 9), -s.support, s.columns)), complete, last
+            found.append(KeySet(names, support, support / mapping.forms, bits))
+    found.sort(key=lambda s: (-round(s.bits, 9), -s.support, s.columns))
+    head = mapping.target, mapping.forms, least, len(found), whole, complete, last
+    return JointKeys(*head, tuple(found[:limit]), mapping)

@@ -28,7 +28,7 @@ from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.keys import KeyBound, KeyMapping, Undecided
 from keyhole.environment.model import Field, Form, Source, Target
 from keyhole.environment.options import StorePlace
-from keyhole.environment.wording import short
+from keyhole.environment.wording import frame_of, short
 from keyhole.results import Result
 
 if TYPE_CHECKING:
@@ -90,11 +90,14 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
                 ranked[key] = () if left else tuple(kept)
             yield i, owner.fields[i], ranked[key]
 
+    def placed(field: Field, proposal: Proposal) -> Field:
+        given = captured_field(field, catalogue.names)
+        return placer.follow(given, proposal).placed(given)
+
     columns = list(aim.fields)
     for i, field, proposals in candidates(aim):
         if proposals:
-            given_field = captured_field(field, catalogue.names)
-            columns[i] = placer.follow(given_field, proposals[0]).placed(given_field)
+            columns[i] = placed(field, proposals[0])
             reason = f"may be {proposals[0].name}"
             found.append(Undecided(aim.name, field.name, field.name, reason, "target"))
     upper = replace(aim, fields=tuple(columns))
@@ -110,44 +113,41 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
         for _, field, proposals in candidates(owner):
             for proposal in proposals:
                 if proposal.construct in wanted:
-                    given_field = captured_field(field, catalogue.names)
-                    more.append(placer.follow(given_field, proposal).placed(given_field))
+                    more.append(placed(field, proposal))
                     note(owner, field, proposal.construct, f"may be {proposal.name}")
         for field in owner.fields:
             here = catalogue.names[field.coding].construct if field.coding else ""
             for letters in alike.get(here, ()) if not field.decided else ():
-                given_field = captured_field(field, catalogue.names)
                 name = catalogue.constructs[letters].name
                 told = Proposal(field.name, "accommodate", NEAR, "", letters, name)
-                more.append(placer.follow(given_field, told).placed(given_field))
+                more.append(placed(field, told))
                 note(owner, field, letters, f"may be {name}, in other words")
         return replace(owner, fields=(*owner.fields, *more)) if more else owner
 
     def note(owner: Owner, field: Field, letters: str, reason: str) -> None:
-        kind = type(owner).__name__.lower()
-        for column in wanted[letters]:
-            found.append(Undecided(owner.name, field.name, column, reason, kind))
+        head, kind = (owner.name, field.name), type(owner).__name__.lower()
+        found.extend(Undecided(*head, column, reason, kind) for column in wanted[letters])
 
-    forms = tuple(widened(one) for one in environment.forms)
-    sources = tuple(widened(one) for one in environment.sources)
-    targets = tuple(upper if one.name == aim.name else one for one in environment.targets)
-    whole = replace(placer.environment, forms=forms, sources=sources, targets=targets)
-    made = graph if not found else CodingGraph(whole)
+    changed: dict[str, Any] = {
+        "forms": tuple(map(widened, environment.forms)),
+        "sources": tuple(map(widened, environment.sources)),
+        "targets": tuple(upper if one.name == aim.name else one for one in environment.targets),
+    }
+    made = CodingGraph(replace(placer.environment, **changed)) if found else graph
     return Possible(_settled(made, upper=True), upper, tuple(dict.fromkeys(found)))
 
 
 def _alike(graph: CodingGraph, wanted: Collection[str]) -> dict[str, list[str]]:
     """Return for constructs in words of their own those of the target that they may be."""
-    named = {one.letters: one for one in graph.environment.constructs}
     concepts = {concept.name for concept in CONCEPT_OF.values()}
-    asked = {letters: question_of_name(one.name) for letters, one in named.items()}
-    own = [letters for letters, one in named.items() if one.name not in concepts]
+    own = [one for one in graph.environment.constructs if one.name not in concepts]
+    asked = {one.letters: question_of_name(one.name) for one in own}
     found: dict[str, list[str]] = {}
-    for letters in own:
+    for one in asked:
         for other in wanted:
-            both = other != letters and other in own
-            if both and questions_alike(asked[letters], asked[other]) >= NEAR:
-                found.setdefault(letters, []).append(other)
+            both = other != one and other in asked
+            if both and questions_alike(asked[one], asked[other]) >= NEAR:
+                found.setdefault(one, []).append(other)
     return found
 
 
@@ -191,10 +191,7 @@ def bounded(
 
 def upper_graph(graph: CodingGraph, target: str | Target) -> tuple[CodingGraph, Target]:
     """Return the graph of the upper answer, and the target as it is there."""
-    if graph.settled:
-        return graph, graph.target(target)
-    may = possible(graph, target)
-    return may.graph, may.target
+    return (graph, graph.target(target)) if graph.settled else possible(graph, target)[:2]
 
 
 _SHOWN = 60
@@ -229,15 +226,8 @@ class Waiting(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a decision."""
-        import polars as pl
-
-        rows = [
-            (one.kind, one.form, one.field, one.forms, list(one.changes_key), one.bits)
-            for one in self.waiting
-        ]
         names = {"kind": str, "form": str, "field": str, "forms": int}
-        schema = {**names, "changes_key": list[str], "bits": float}
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return frame_of(self.waiting, **names, changes_key=list[str], bits=float)
 
     def tables(self) -> list[Table]:
         """Return the decisions, one line each."""

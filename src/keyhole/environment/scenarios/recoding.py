@@ -41,6 +41,7 @@ from keyhole.environment.mapping.public import combine_keys, map_public
 from keyhole.environment.mapping.undecided import bounded, upper_graph
 from keyhole.environment.model import Environment, Target
 from keyhole.environment.scenarios.scenarios import Scenario
+from keyhole.environment.wording import require_none
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.kernels.arrays import Floats, Ints
 
@@ -52,23 +53,17 @@ def map_scenario(
     graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
 ) -> tuple[KeyMapping, tuple[KeyMapping, ...]]:
     """Return the key of a scenario, and that of each of its stages."""
-    stages = [
-        map_restricted(
-            graph,
-            target,
-            form=stage.form or None,
-            sector=stage.sector or None,
-            purpose=stage.purpose or None,
-            classifications=stage.classifications,
-            threshold=stage.threshold,
-            weights=weights,
+    stages = []
+    for stage in scenario.restricted:
+        given = {f.name: getattr(stage, f.name) or None for f in dataclasses.fields(stage)}
+        stages.append(
+            map_restricted(graph, target, weights=weights, **given | {"threshold": stage.threshold})
         )
-        for stage in scenario.restricted
-    ]
     if scenario.public is not None:
-        origins, known = scenario.public.origins, graph.environment.sources
-        kept = tuple(source for source in known if not origins or source.origin in origins)
-        part = dataclasses.replace(graph.environment, sources=kept) if origins else graph
+        origins, part = scenario.public.origins, graph
+        if origins:
+            kept = tuple(one for one in graph.environment.sources if one.origin in origins)
+            part = CodingGraph(dataclasses.replace(graph.environment, sources=kept))
         found = map_public(part, target, resources=scenario.public.resources, weights=weights)
         against = scenario.public.words() if origins else found.mapping.against
         stages.append(dataclasses.replace(found.mapping, against=against))
@@ -83,7 +78,17 @@ def _named(
     graph: CodingGraph, scenario: Scenario, target: Target, weights: ColumnWeights | None
 ) -> KeyMapping:
     """Take the columns that the scenario names, each as finely as it says."""
-    _require_columns(*upper_graph(graph, target), scenario, weights)
+    columns, absent = columns_of(*upper_graph(graph, target), weights)
+    known, reasons = {one.name for one in columns}, {one.column: one.reason for one in absent}
+    problems = []
+    for name in scenario.columns:
+        if name in reasons:
+            problems.append(f"column {shown(name)} cannot be in a key: {reasons[name]}")
+        elif name not in known:
+            near = nearest(name, sorted(known))
+            hint = f" Did you mean {quoted(near)}?" if near else ""
+            problems.append(f"target {shown(target.name)} has no column {shown(name)}.{hint}")
+    require_none(f"scenario {shown(scenario.name)}: {problem}" for problem in problems)
 
     def find(maker: VariableMaker, column: TargetColumn) -> KeyVariable | Absent:
         coding = scenario.columns.get(column.name)
@@ -105,25 +110,6 @@ def _named(
         return map_columns(graph, "stages", graph.target(aim), words, weights, find)
 
     return bounded(graph, target, mapped)
-
-
-def _require_columns(
-    graph: CodingGraph, target: Target, scenario: Scenario, weights: ColumnWeights | None
-) -> None:
-    """Say which of the columns named cannot be in a key, and why."""
-    columns, absent = columns_of(graph, target, weights)
-    known = {column.name for column in columns}
-    reasons = {part.column: part.reason for part in absent}
-    problems = []
-    for name in scenario.columns:
-        if name in reasons:
-            problems.append(f"column {shown(name)} cannot be in a key: {reasons[name]}")
-        elif name not in known:
-            near = nearest(name, sorted(known))
-            hint = f" Did you mean {quoted(near)}?" if near else ""
-            problems.append(f"target {shown(target.name)} has no column {shown(name)}.{hint}")
-    if problems:
-        raise InputError([f"scenario {shown(scenario.name)}: {problem}" for problem in problems])
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -292,9 +278,10 @@ def _weights(data: Microdata, nodes: Mapping[str, Node]) -> dict[str, list[float
     weights = {}
     for name, node in nodes.items():
         with suppress(ColumnError):  # told if the column is in the key
-            counts = position_counts(data, name, node)
-            if counts.any():
-                weights[name] = counts.tolist()
+            positions = column_positions(data, name, node)
+            known = positions[(positions >= 0) & (positions < node.size)]
+            if known.size:
+                weights[name] = np.bincount(known, minlength=node.size).astype(float).tolist()
     return weights
 
 
@@ -334,16 +321,14 @@ def _recode(data: Microdata, key: Iterable[KeyVariable], nodes: Mapping[str, Nod
 
 def _distinct(labels: Iterable[str]) -> list[str]:
     """Tell groups of the same name apart, so that they are not merged."""
-    seen: set[str] = set()
-    found = []
+    found: dict[str, None] = {}
     for label in labels:
         name, number = label, 1
-        while name in seen:
+        while name in found:
             number += 1
             name = f"{label} ({number})"
-        seen.add(name)
-        found.append(name)
-    return found
+        found[name] = None
+    return list(found)
 
 
 def _notes(data: Microdata, mapping: KeyMapping, nodes: Mapping[str, Node]) -> Iterable[str]:
@@ -397,52 +382,35 @@ def column_positions(data: Microdata, name: str, node: Node) -> Ints:
     return found
 
 
-def position_counts(data: Microdata, name: str, node: Node) -> Floats:
-    """Count the records in each category, unknown and missing values left out."""
-    positions = column_positions(data, name, node)
-    known = positions[(positions >= 0) & (positions < node.size)]
-    return np.bincount(known, minlength=node.size).astype(np.float64)
-
-
 def level_positions(levels: pl.Series, variable: Variable, node: Node) -> Ints:
     """Return the position of each distinct value in a coding.
 
     Values that the coding lists go by their code; labelled bands ("25-34") by their band, where
     they are the coding's own; numbers and dates by the interval they lie in.
     """
-    found = _listed(levels, node)
+    listed = {c.code: node.intervals + i for i, c in enumerate(node.coding.categories)}
+    found = _looked_up(levels, listed, listed.get(RARE, UNKNOWN))
     if node.intervals:
-        bands = _banded(levels, variable, node)
-        more = _cut(levels, node) if bands is None else bands
+        bands = _bands(variable, node)
+        more = _cut(levels, node) if bands is None else _looked_up(levels, bands, UNKNOWN)
         found = np.where(found == UNKNOWN, more, found)
     return found
 
 
-def code_text(value: Any) -> str:
-    """Write a value as the code of a category.
+def _looked_up(levels: pl.Series, known: Mapping[str, int], elsewhere: int) -> Ints:
+    texts = map(code_text, levels.to_list())
+    return np.array([known.get(text, elsewhere) for text in texts], dtype=np.int64)
 
-    Examples
-    --------
-    >>> [code_text(value) for value in (3, 3.0, "03", True)]
-    ['3', '3', '03', 'true']
-    """
+
+def code_text(value: Any) -> str:
+    """Write a value as the code of a category."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _listed(levels: pl.Series, node: Node) -> Ints:
-    """Look values up among the listed codes."""
-    known = {c.code: node.intervals + i for i, c in enumerate(node.coding.categories)}
-    if not known:
-        return np.full(len(levels), UNKNOWN, dtype=np.int64)
-    texts = (code_text(value) for value in levels.to_list())
-    elsewhere = known.get(RARE, UNKNOWN)
-    return np.array([known.get(text, elsewhere) for text in texts], dtype=np.int64)
-
-
-def _banded(levels: pl.Series, variable: Variable, node: Node) -> Ints | None:
-    """Look values up by the band their label names; None if the bands are not the coding's."""
+def _bands(variable: Variable, node: Node) -> dict[str, int] | None:
+    """Return the interval that each code's label names; None if they are not the coding's."""
     from keyhole.environment.importers.bands import parse_bands
     from keyhole.environment.importers.fields import category_kind
 
@@ -454,14 +422,18 @@ def _banded(levels: pl.Series, variable: Variable, node: Node) -> Ints | None:
     bands = parse_bands(list(labels.values()), variable.label) if labels else None
     if bands is None or not np.array_equal(edges_of(bands.intervals), node.edges):
         return None
-    known = dict(zip(labels, bands.positions, strict=True))
-    texts = (code_text(value) for value in levels.to_list())
-    return np.array([known.get(text, UNKNOWN) for text in texts], dtype=np.int64)
+    return dict(zip(labels, bands.positions, strict=True))
 
 
 def _cut(levels: pl.Series, node: Node) -> Ints:
     """Return the interval of each number or date; what lies outside or is neither is unknown."""
-    values = _ordinals(levels) if node.scale == "date" else _numbers(levels)
+    if node.scale == "date":
+        values = _ordinals(levels)
+    elif levels.dtype.is_temporal():
+        values = np.full(len(levels), np.nan)
+    else:
+        texts = levels.cast(pl.String) if isinstance(levels.dtype, pl.Enum) else levels
+        values = texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
     _refuse_codes(levels.name, values, node)
     found = np.searchsorted(node.edges, values, side="right") - 1
     inside = np.isfinite(values) & (values >= node.edges[0]) & (values < node.edges[-1])
@@ -483,14 +455,6 @@ def _refuse_codes(name: str, values: Floats, node: Node) -> None:
             f"instead: if they are codes of the intervals, give their labels with the file, or "
             f"list them as the coding's categories."
         )
-
-
-def _numbers(levels: pl.Series) -> Floats:
-    if levels.dtype.is_temporal():
-        return np.full(len(levels), np.nan)
-    if isinstance(levels.dtype, pl.Enum):
-        levels = levels.cast(pl.String)
-    return levels.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
 
 
 def _ordinals(levels: pl.Series) -> Floats:

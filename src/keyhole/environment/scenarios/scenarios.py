@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
@@ -63,13 +63,7 @@ MOST_RESOURCES = 100
 
 
 def resource_problems(resources: Any) -> list[str]:
-    """Say what is wrong with an intruder's resources.
-
-    Examples
-    --------
-    >>> resource_problems(6), len(resource_problems(-1)), len(resource_problems("6"))
-    ([], 1, 1)
-    """
+    """Say what is wrong with an intruder's resources."""
     number = isinstance(resources, Real) and not isinstance(resources, bool)
     if number and math.isfinite(resources) and 0 <= resources <= MOST_RESOURCES:
         return []
@@ -77,6 +71,12 @@ def resource_problems(resources: Any) -> list[str]:
         f"resources must be a number from 0 to {MOST_RESOURCES}; sources have an index of 3 to 10, "
         f"and resources must exceed it. Got another value instead."
     ]
+
+
+def class_words(wanted: Mapping[str, str]) -> str:
+    """Say in words which forms are of a class."""
+    parts = [f"{name} {shown(value)}" for name, value in wanted.items()]
+    return "forms with " + " and ".join(parts) if parts else "all forms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,7 @@ class RestrictedStage:
         if self.form:
             return f"the database behind form {shown(self.form)}"
         named = {"sector": self.sector, "purpose": self.purpose, **self.classifications}
-        parts = [f"{name} {shown(value)}" for name, value in named.items() if value]
-        forms = "forms with " + " and ".join(parts) if parts else "all forms"
+        forms = class_words({name: value for name, value in named.items() if value})
         return f"a database like those of {forms} (prevalence threshold {self.threshold:g})"
 
 
@@ -305,13 +304,13 @@ def _is_number(value: Any) -> bool:
 
 def _interval(given: Any) -> tuple[float, float]:
     """Read an interval; a number alone is one."""
-    if _is_number(given):
-        return float(given), float(given)
     try:
-        low, high = given
-        return (float(low), float(high)) if _is_number(low) and _is_number(high) else (low, high)
-    except (TypeError, ValueError):
-        return float("nan"), float("nan")
+        low, high = (given, given) if _is_number(given) else given
+        if _is_number(low) and _is_number(high):
+            return float(low), float(high)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return math.nan, math.nan
 
 
 def preset(name: str, /, **changes: Any) -> Scenario:
@@ -341,44 +340,38 @@ def edited(base: Scenario, **changes: Any) -> Scenario:
     return dataclasses.replace(base, **changes)
 
 
-Problems = list[str]
-Reader = Callable[[str, Any, Problems], Any]
-_MISSING = object()
-
-
 def scenario_from_dict(plain: Any, *, name: str) -> Scenario:
     """Make a scenario of plain values as TOML has them.
 
     Keys are the attributes of `Scenario`; ``preset`` names an example to start from,
     ``restricted`` is a table or several, ``columns`` a list or a table of codings, ``p_attempt``,
     ``coverage`` and ``divergence`` a number or a list of two, ``reasons`` a text or a list.
-
-    Examples
-    --------
-    >>> plain = {"preset": "register", "restricted": {"form": "Census"}}
-    >>> found = scenario_from_dict(plain, name="x")
-    >>> found.restricted[0].form, found.example
-    ('Census', True)
-    >>> scenario_from_dict({"motivaton": "", "public": {"resource": 3}}, name="x")
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.InputError: scenario 'x': 'motivaton' is unknown. Did you mean 'motivation'?
-    scenario 'x': public: 'resource' is unknown. Did you mean 'resources'?
-    scenario 'x': public: resources is missing. Give it.
     """
+    from keyhole.environment.plain import decode_attributes
+
     if not isinstance(plain, Mapping):
         raise InputError(f"scenario {shown(name)} must be a table. Got another value instead.")
-    problems: Problems = []
-    values = _read(plain, _READERS, problems)
-    base = None
-    if "preset" in values:
-        example = values.pop("preset")
+    given = dict(plain)
+    for key in ("restricted", "reasons"):
+        if key in given and not isinstance(given[key], list):
+            given[key] = [given[key]]
+    if isinstance(given.get("columns"), list):
+        given["columns"] = {str(c): "" if isinstance(c, str) else c for c in given["columns"]}
+    example = given.pop("preset", None)
+    # What the scenario itself makes of numbers is left to it.
+    sure = {key: given.pop(key) for key in _SURE if key in given}
+    found: list[str] = []
+    values = decode_attributes(Scenario, given, found) | sure
+    problems = [problem.lstrip(".") for problem in found]
+    if values.pop("name", None) is not None:
+        problems.append("'name' is unknown. The head of the table names the scenario.")
+    told, base = len(problems), None
+    if "preset" in plain:
         # Any example does where it is not one: the other problems are told too.
-        base = PRESETS.get(example, next(iter(PRESETS.values())))
+        base = PRESETS.get(str(example), next(iter(PRESETS.values())))
         if example not in PRESETS:
             known = quoted(PRESETS)
             problems.append(f"preset must be one of {known}. Got {shown(example)} instead.")
-    told = len(problems)
     scenario = None
     try:
         scenario = Scenario(name, **values) if base is None else edited(base, name=name, **values)
@@ -402,7 +395,7 @@ def scenarios_from_dict(plain: Any) -> tuple[Scenario, ...]:
             f"the table's head, as [scenario.NAME]."
         )
     found: list[Scenario] = []
-    problems: Problems = []
+    problems: list[str] = []
     for name, one in plain.items():
         try:
             found.append(scenario_from_dict(one, name=name))
@@ -463,108 +456,6 @@ def scenario_to_toml(scenario: Scenario) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _read(
-    plain: Mapping[str, Any], readers: Mapping[str, Reader], problems: Problems
-) -> dict[str, Any]:
-    values = {}
-    for key, value in plain.items():
-        if key in readers:
-            read = readers[key](key, value, problems)
-            if read is not _MISSING:
-                values[key] = read
-            continue
-        near = nearest(key, list(readers))
-        hint = f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(readers)}."
-        problems.append(f"{shown(key)} is unknown. {hint}")
-    return values
-
-
-def _reader(
-    words: str, is_fit: Callable[[Any], bool], make: Callable[[Any], Any] = lambda value: value
-) -> Reader:
-    """Return a reader of values that fit, and are taken as they are or made into something."""
-
-    def read(key: str, value: Any, problems: Problems) -> Any:
-        if is_fit(value):
-            return make(value)
-        problems.append(f"{key} must be {words}")
-        return _MISSING
-
-    return read
-
-
-def _are_texts(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(one, str) for one in values)
-
-
-def _table(readers: Mapping[str, Reader], kind: type, needed: str = "") -> Reader:
-    """Return a reader of the table of a stage."""
-
-    def read(key: str, value: Any, problems: Problems) -> Any:
-        if not isinstance(value, dict):
-            problems.append(f"{key} must be a table. Got another value instead.")
-            return _MISSING
-        found: Problems = []
-        values = _read(value, readers, found)
-        if needed and needed not in values:
-            found.append(f"{needed} is missing. Give it.")
-        problems += [f"{key}: {problem}" for problem in found]
-        return kind(**values) if not needed or needed in values else _MISSING
-
-    return read
-
-
-def _several(read: Reader) -> Reader:
-    def read_all(key: str, value: Any, problems: Problems) -> Any:
-        several = value if isinstance(value, list) else [value]
-        found = [read(key, one, problems) for one in several]
-        return tuple(one for one in found if one is not _MISSING)
-
-    return read_all
-
-
-_OTHER = "Got another value instead."
-_text = _reader(f"text. {_OTHER}", lambda value: isinstance(value, str))
-_number = _reader(f"a number. {_OTHER}", _is_number)
-_texts = _reader(
-    f"a list of texts. {_OTHER}",
-    lambda value: isinstance(value, str) or _are_texts(value),
-    lambda value: (value,) if isinstance(value, str) else tuple(value),
-)
-_named = _reader(
-    f"a table of texts. {_OTHER}",
-    lambda value: isinstance(value, dict) and _are_texts(list(value.values())),
-)
-_columns = _reader(
-    f"a list of texts, or a table of texts. {_OTHER}",
-    lambda value: _are_texts(list(value.values()) if isinstance(value, dict) else value),
-    lambda value: value if isinstance(value, dict) else dict.fromkeys(value, ""),
-)
-_chance = _reader(
-    "a number from 0 to 1, or a list of the lowest and the highest.",
-    lambda value: (
-        all(
-            _is_number(one) and abs(one) <= 1
-            for one in (value if isinstance(value, list) else [value])
-        )
-        and (not isinstance(value, list) or len(value) in (1, 2))
-    ),
-    lambda value: (float(value[0]), float(value[-1])) if isinstance(value, list) else value,
-)
-_STAGE: Mapping[str, Reader] = {
-    **dict.fromkeys(("form", "sector", "purpose"), _text),
-    "classifications": _named,
-    "threshold": _number,
-}
-_READERS: Mapping[str, Reader] = {
-    **dict.fromkeys(("preset", "label", *POINTS), _text),
-    "restricted": _several(_table(_STAGE, RestrictedStage)),
-    "public": _table({"resources": _number, "origins": _texts}, PublicStage, "resources"),
-    "columns": _columns,
-    **dict.fromkeys(("p_attempt", "coverage", "divergence"), _chance),
-    "reasons": _texts,
-    "example": _reader(f"true or false. {_OTHER}", lambda value: isinstance(value, bool)),
-}
 PRESETS: Mapping[str, Scenario] = {
     one.name: one for one in read_scenarios(Path(__file__).with_name("presets.toml"))
 }
