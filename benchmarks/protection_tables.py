@@ -19,7 +19,7 @@ import polars as pl
 from keyhole.errors import KeyholeError
 from keyhole.protection.tables import suppression, table
 from keyhole.protection.tables.attackers import Programs, Wanted, prove
-from keyhole.protection.tables.linked import Linked
+from keyhole.protection.tables.cells import Linked
 
 BANDS = (10_000, 25_000, 50_000, 75_000, 100_000, 150_000)
 

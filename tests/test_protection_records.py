@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import keyhole
 from keyhole.data import load
 from keyhole.errors import OptionError
-from keyhole.protection.methods.records import suppress_records
+from keyhole.protection.methods.suppression import suppress_records
 from keyhole.selection.treating import give_back
 
 

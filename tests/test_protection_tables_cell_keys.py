@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import keyhole
 from keyhole.cli.main import app
 from keyhole.errors import ColumnError, OptionError
-from keyhole.protection.tables.cell_keys import KEYS, PerturbationTable
+from keyhole.protection.tables.rounding import KEYS, PerturbationTable
 
 SEED = 20261117
 

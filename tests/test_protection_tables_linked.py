@@ -14,9 +14,9 @@ from keyhole.cli.main import run
 from keyhole.errors import InputError, OptionError
 from keyhole.kernels.hypercubes import cheapest_hypercube
 from keyhole.protection.tables import publication, suppression, table
+from keyhole.protection.tables.cells import Linked
 from keyhole.protection.tables.hierarchies import read_code_list, tree_of
 from keyhole.protection.tables.hypercubes import joint_axes
-from keyhole.protection.tables.linked import Linked
 
 
 def people(seed, records=300, areas=3, parts=4):

@@ -8,10 +8,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from keyhole.protection.tables.attackers import Network, Programs, Wanted, intervals, prove
-from keyhole.protection.tables.cells import addends
-from keyhole.protection.tables.demands import SuppressionProblem
-from keyhole.protection.tables.linked import relations
+from keyhole.protection.tables.attackers import (
+    Network,
+    Programs,
+    SuppressionProblem,
+    Wanted,
+    intervals,
+    prove,
+)
+from keyhole.protection.tables.cells import addends, relations
 from keyhole.protection.tables.suppression import find_pattern
 
 

@@ -30,8 +30,14 @@ from keyhole.exposure.cells import Exposure, risk
 from keyhole.protection.method import METHODS, Outcome, Protected
 from keyhole.protection.options import raised
 from keyhole.protection.plan import Plan, PlanDraft, capped
-from keyhole.protection.recoverable import Recoverable, find_recoverable, rows_before
-from keyhole.protection.release import Secret, small_seed, trimmed
+from keyhole.protection.release import (
+    Recoverable,
+    Secret,
+    find_recoverable,
+    rows_before,
+    small_seed,
+    trimmed,
+)
 from keyhole.protection.results import KeyExposure, Protection
 from keyhole.utility.formulas import formula_columns
 

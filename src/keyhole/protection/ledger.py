@@ -37,7 +37,7 @@ from keyhole.protection.method import METHODS
 from keyhole.protection.next_steps import NextStep, find_next_steps
 from keyhole.protection.plan import Plan, PlanDraft
 from keyhole.protection.prices import NOTHING_LOST, measure_overlap, measure_price
-from keyhole.protection.recoverable import rows_after
+from keyhole.protection.release import rows_after
 from keyhole.protection.results import (
     Ledger,
     LedgerLine,

@@ -1,13 +1,18 @@
-"""Generalisation along a coding: each category becomes the group it belongs to."""
+"""Coarser columns: categories become the groups they belong to, or a new column is derived."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
+from keyhole.core.expressions import definition_problems
+from keyhole.core.kinds import Place, Text
 from keyhole.core.names import quoted
 from keyhole.core.options import Option
+from keyhole.data.deriving import Derivation, derivations_of
 from keyhole.data.microdata import Microdata
+from keyhole.data.reading import load
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Coding
@@ -22,6 +27,7 @@ from keyhole.protection.options import (
     forms_of,
     given_options,
     is_list,
+    raised,
 )
 from keyhole.protection.writeback import put_levels
 
@@ -162,3 +168,44 @@ def _by_key(data: Microdata, name: str, key: KeyVariable, coding: Coding | Node)
         )
     places = level_positions(data.codes(name).levels, data.variable(name), node)
     return [None if p == UNKNOWN else key.labels[key.groups[p]] for p in places.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Expression(Text):
+    """An expression of a derived column."""
+
+    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
+        """Yield the columns that it is made from; of what is no expression, none."""
+        known = isinstance(value, str) and not definition_problems({"derived": value})
+        for name in Derivation.of("derived", value).columns if known else ():
+            yield (), name
+
+
+@method(
+    "derive",
+    "derives",
+    note=PublicNote("Derived from finer values: {name}.", AS_CODED),
+    clashes=lambda given: raised(lambda: derivations_of({given["name"]: given["expression"]})),
+    unfit=lambda data, given: raised(
+        lambda: load(data, derive={given["name"]: given["expression"]})
+    ),
+    repeats=True,
+)
+def derive(
+    data: Microdata,
+    *,
+    name: Annotated[str, Option("The name of the new column.", kind=Text("a column's name"))],
+    expression: Annotated[
+        str, Option("What it is made of, like `band(age, 10)`.", kind=_Expression("an expression"))
+    ],
+) -> Protected:
+    """Add a column that is derived from others; drop those in a later step.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = load(pl.DataFrame({"age": [31, 47]}))
+    >>> derive(people, name="age10", expression="band(age, 10)").data.frame["age10"].to_list()
+    ['30-39', '40-49']
+    """
+    return Protected(load(data, derive={name: expression}), "derive", {name: 0})

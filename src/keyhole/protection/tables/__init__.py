@@ -8,8 +8,8 @@ sums hold (`rounding`). What an outsider can still derive is worked out cell by 
 
 from __future__ import annotations
 
+from keyhole.protection.tables.attackers import SuppressionProblem
 from keyhole.protection.tables.cells import SensitivityRules, Unsafe, find_unsafe
-from keyhole.protection.tables.demands import SuppressionProblem
 from keyhole.protection.tables.publication import table
 from keyhole.protection.tables.result import ProtectedTable, TableAudit
 from keyhole.protection.tables.suppression import Pattern, find_pattern

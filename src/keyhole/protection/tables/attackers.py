@@ -1,4 +1,4 @@
-"""Attackers of a table: what can be derived from the cells that are shown.
+"""Attackers of a table: what can be derived from the cells that are shown, and what must not be.
 
 An outsider knows the cells that are shown, the sums, and that nothing is below 0. What remains
 possible is every *move* z away from the true table with z = 0 on shown cells, sums kept, and
@@ -9,18 +9,37 @@ between them, a move is a circulation, and a largest flow answers it much faster
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from keyhole.errors import RunError
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.protection.tables.cells import addends
-from keyhole.protection.tables.linked import relations
+from keyhole.protection.tables.cells import addends, relations
 
 # How far a program in whole numbers may branch. Not seconds: an answer must not hang on the clock.
 NODES = 200
+# Levels are met within this part of them; programs are solved no more exactly.
+TOLERANCE = 1e-6
+# A table that proves a demand is kept for the next patterns; so many at most.
+KEPT = 40
+
+
+def solve(
+    aim: Floats, matrix: Any, sums: tuple[Any, Any], low: Any, high: Any, whole: bool, **limits: Any
+) -> Any:
+    """Minimise by HiGHS; `sums` are the least and the most of `matrix` times the solution."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    return milp(
+        aim,
+        constraints=LinearConstraint(matrix, *sums),
+        bounds=Bounds(low, high),
+        integrality=np.full(len(aim), int(whole)),
+        options=limits,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,47 +74,50 @@ class Programs:
     matrix: Any
     whole: bool = False
 
+    def _moving(self, up: Floats, down: Floats) -> tuple[Ints, Any, Flags]:
+        """Return the cells that can move, their sums, and which of all sums those are."""
+        cells = np.flatnonzero((up > 0) | (down > 0))
+        part = self.matrix[:, cells].tocsr()
+        bound = np.diff(part.indptr) > 0
+        return cells, part[bound], bound
+
     def reach(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
         """Move a cell up (side 1) or down (side -1), no further than the level."""
-        from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+        from scipy.optimize import linprog
 
-        cells = np.flatnonzero((up > 0) | (down > 0))
-        move = np.zeros(len(up))
+        (cells, part, bound), move = self._moving(up, down), np.zeros(len(up))
         if cell not in cells:
             return Reach(0.0, move, None)
         low, high = -down[cells] / level, up[cells] / level
         aim = np.where(cells == cell, -float(side), 0.0)
         high[aim < 0] = np.minimum(high[aim < 0], 1.0)
         low[aim > 0] = np.maximum(low[aim > 0], -1.0)
-        part, weights = self.matrix[:, cells].tocsr(), None
-        bound = np.diff(part.indptr) > 0  # the other sums have nothing that moves
-        part = part[bound]
         if self.whole:
-            sums = LinearConstraint(part, 0.0, 0.0)
-            bounds = Bounds(np.ceil(low * level - 1e-9), np.floor(high * level + 1e-9))
-            done = milp(aim, constraints=sums, bounds=bounds, integrality=np.ones(len(aim)))
+            low, high = np.ceil(low * level - 1e-9), np.floor(high * level + 1e-9)
+            done = solve(aim, part, (0.0, 0.0), low, high, True)
         else:
             zeros = np.zeros(part.shape[0])
             done = linprog(aim, A_eq=part, b_eq=zeros, bounds=np.stack([low, high], axis=1))
         if done.x is None:
             return Reach(0.0, move, None)
-        move[cells] = (np.round(done.x) / level if self.whole else done.x) * level
-        if not self.whole:
-            marginals = np.zeros(len(bound))
-            marginals[bound] = done.eqlin.marginals
-            weights = self.matrix.T @ marginals
-            weights[cell] += side
-            weights[np.abs(weights) < 1e-7] = 0.0
+        if self.whole:
+            move[cells] = np.round(done.x)
+            return Reach(float(side * move[cell]), move, None)
+        move[cells] = done.x * level
+        marginals = np.zeros(len(bound))
+        marginals[bound] = done.eqlin.marginals
+        weights = self.matrix.T @ marginals
+        weights[cell] += side
+        weights[np.abs(weights) < 1e-7] = 0.0
         return Reach(float(side * move[cell]), move, weights)
 
     def cheapest(
         self, cell: int, side: int, level: float, up: Floats, down: Floats, price: Floats
     ) -> Floats | None:
         """Return the cheapest move of a cell by the level, at a price for each unit moved."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import hstack
 
-        cells = np.flatnonzero((up > 0) | (down > 0))
+        cells, part, _ = self._moving(up, down)
         unit = 1.0 if self.whole else level
         high = np.concatenate([up[cells], down[cells]]) / unit
         low = np.zeros(len(high))
@@ -104,17 +126,10 @@ class Programs:
         if high[ahead] < level / unit * (1 - 1e-9):
             return None
         low[ahead] = high[ahead] = np.ceil(level / unit - 1e-9)
-        part = self.matrix[:, cells].tocsr()
-        part = part[np.diff(part.indptr) > 0]
+        prices, both = np.tile(price[cells], 2), hstack([part, -part])
         # Most programs have a solution in whole numbers by themselves.
         for whole in (False, True) if self.whole else (False,):
-            done = milp(
-                np.tile(price[cells], 2),
-                constraints=LinearConstraint(hstack([part, -part]), 0.0, 0.0),
-                bounds=Bounds(low, high),
-                integrality=np.full(len(high), int(whole)),
-                options={"node_limit": NODES},
-            )
+            done = solve(prices, both, (0.0, 0.0), low, high, whole, node_limit=NODES)
             if done.x is None:
                 return None
             if np.abs(done.x - np.round(done.x)).max() < 1e-7:
@@ -126,15 +141,12 @@ class Programs:
 
     def together(self, wanted: Wanted, up: Floats, down: Floats) -> Floats:
         """Return a move that meets as many of the demands as it can at once."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import block_array, csr_array
 
-        move, cells = np.zeros(len(up)), np.flatnonzero((up > 0) | (down > 0))
+        (cells, part, _), move = self._moving(up, down), np.zeros(len(up))
         if not len(cells) or not len(wanted.cells):
             return move
         unit = 1.0 if self.whole else float(np.median(wanted.levels))
-        part = self.matrix[:, cells].tocsr()
-        part = part[np.diff(part.indptr) > 0]
         n, m = len(cells), len(wanted.cells)
         levels = np.ceil(wanted.levels - 1e-9) if self.whole else wanted.levels / unit
         at = np.searchsorted(cells, wanted.cells)
@@ -142,22 +154,16 @@ class Programs:
         met = csr_array((-levels, (np.arange(m), np.arange(m))), shape=(m, m))
         rows = block_array([[part, -part, None], [picked, -picked, met]])
         # Nothing that is met costs more than what it is worth.
-        worth = 100.0 * levels
-        cost = np.concatenate([np.full(2 * n, 1e-6), -worth])
+        cost = np.concatenate([np.full(2 * n, 1e-6), -100.0 * levels])
         high = np.concatenate([up[cells] / unit, down[cells] / unit, np.ones(m)])
-        done = milp(
-            cost,
-            constraints=LinearConstraint(rows, 0.0, np.repeat([0.0, np.inf], [part.shape[0], m])),
-            bounds=Bounds(np.zeros(len(high)), np.floor(high + 1e-9) if self.whole else high),
-            integrality=np.full(len(high), int(self.whole)),
-            options={"node_limit": NODES, "mip_rel_gap": 0.01},
-        )
-        if done.x is None:
-            return move
-        found = (done.x[:n] - done.x[n : 2 * n]) * unit
-        move[cells] = (
-            np.round(found) if self.whole else np.where(np.abs(found) < 1e-7 * unit, 0.0, found)
-        )
+        high = np.floor(high + 1e-9) if self.whole else high
+        sums = 0.0, np.repeat([0.0, np.inf], [part.shape[0], m])
+        limits = {"node_limit": NODES, "mip_rel_gap": 0.01}
+        done = solve(cost, rows, sums, np.zeros(len(high)), high, self.whole, **limits)
+        if done.x is not None:
+            found = (done.x[:n] - done.x[n : 2 * n]) * unit
+            small = np.where(np.abs(found) < 1e-7 * unit, 0.0, found)
+            move[cells] = np.round(found) if self.whole else small
         return move
 
 
@@ -200,13 +206,6 @@ class Network:
 
     def reach(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
         """Move a cell up or down, no further than the level."""
-        found = self._largest_flow(cell, side, level, up, down)
-        near = level * (1 - 4096 / UNITS)
-        if near <= found.amount < level:
-            return self.programs.reach(cell, side, level, up, down)
-        return found
-
-    def _largest_flow(self, cell: int, side: int, level: float, up: Floats, down: Floats) -> Reach:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import maximum_flow
 
@@ -220,26 +219,18 @@ class Network:
         dense = np.zeros((self.size, self.size), dtype=np.int32)
         dense[self.tails, self.heads] = forward
         dense[self.heads, self.tails] = backward
-        capacity = csr_array(dense)
         start, end = self._ends(cell, side)
-        found = maximum_flow(capacity, start, end)
-        flow = found.flow.toarray()
+        found = maximum_flow(csr_array(dense), start, end)
         amount = min(int(found.flow_value), own, UNITS)
+        if UNITS - 4096 <= amount < UNITS:  # units are too coarse to tell
+            return self.programs.reach(cell, side, level, up, down)
+        flow = found.flow.toarray()
         move = flow[self.tails, self.heads].astype(np.float64)
         move[cell] = side * int(found.flow_value)
         if found.flow_value > UNITS or own < found.flow_value:
             move *= amount / found.flow_value
-        weights = self._cut(dense - flow, start, cell)
-        return Reach(level * amount / UNITS, move * (level / UNITS), weights)
-
-    def _ends(self, cell: int, side: int) -> tuple[int, int]:
-        """Return where the flow must start and end, that the cell's arc sends it back."""
-        tail, head = int(self.tails[cell]), int(self.heads[cell])
-        return (head, tail) if side > 0 else (tail, head)
-
-    def _cut(self, residual: Any, start: int, cell: int) -> Floats:
-        """Return the weights of a smallest cut: cells from the reached side to the other."""
-        reached = np.zeros(self.size, dtype=bool)
+        # The weights of a smallest cut: cells from the reached side to the other.
+        residual, reached = dense - flow, np.zeros(self.size, dtype=bool)
         reached[start] = True
         fresh = reached
         while fresh.any():
@@ -247,7 +238,12 @@ class Network:
             reached |= fresh
         weights = reached[self.tails].astype(np.float64) - reached[self.heads]
         weights[cell] = 0.0
-        return weights
+        return Reach(level * amount / UNITS, move * (level / UNITS), weights)
+
+    def _ends(self, cell: int, side: int) -> tuple[int, int]:
+        """Return where the flow must start and end, that the cell's arc sends it back."""
+        tail, head = int(self.tails[cell]), int(self.heads[cell])
+        return (head, tail) if side > 0 else (tail, head)
 
     def cheapest(
         self, cell: int, side: int, level: float, up: Floats, down: Floats, price: Floats
@@ -387,18 +383,11 @@ def intervals(
 
 def _furthest(matrix: Any, low: Floats, high: Floats, place: int, side: int, whole: bool) -> float:
     """Move one cell as far as it goes; infinity if nothing stops it."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
     aim = np.zeros(len(low))
     aim[place] = -side
     if whole:
         low, high = np.ceil(low - 1e-9), np.floor(high + 1e-9)
-    done = milp(
-        aim,
-        constraints=LinearConstraint(matrix, 0.0, 0.0),
-        bounds=Bounds(low, high),
-        integrality=np.full(len(low), int(whole)),
-    )
+    done = solve(aim, matrix, (0.0, 0.0), low, high, whole)
     if done.status == 0:
         return float(max(0.0, -done.fun))
     if done.status in (3, 4):  # unbounded; HiGHS may not tell it from infeasible, which it is not
@@ -407,3 +396,174 @@ def _furthest(matrix: Any, low: Floats, high: Floats, place: int, side: int, who
         "the audit of a suppressed cell did not end: the solver gave up. Make the table smaller, "
         "or ask for less exact bounds."
     )
+
+
+class Demand(NamedTuple):
+    """That a cell may be larger (side 1) or smaller (-1) by a level, or both by it (0)."""
+
+    cell: int
+    side: int
+    level: float
+
+
+class Shortfall(NamedTuple):
+    """A demand that is not met, who knows too much (-1: anybody), and why: weights of a cut."""
+
+    demand: Demand
+    knower: int
+    weights: tuple[Floats, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SuppressionProblem:
+    """A table whose cells are to be suppressed.
+
+    `sums` are the cells of each sum, its total last; `network` is the shape of a plain table of two
+    variables. `up` and `down` are how far
+    each cell may be from its value, as far as an outsider knows without the table; `cost` what
+    suppressing it costs. The `unsafe` cells must be suppressed, those `allowed` may be (the unsafe
+    ones included). `lower`, `upper` and `sliding` are the levels of protection that unsafe cells
+    need. `knowers` has for each contributor who is alone in cells these cells, whose values he
+    knows. `whole` says whether an outsider knows that cells are whole numbers.
+    """
+
+    sums: Sequence[Ints]
+    up: Floats
+    down: Floats
+    cost: Floats
+    unsafe: Flags
+    allowed: Flags
+    lower: Floats
+    upper: Floats
+    sliding: Floats
+    knowers: tuple[frozenset[int], ...] = ()
+    whole: bool = False
+    network: tuple[int, int] | None = None
+
+    def demands(self) -> list[Demand]:
+        """Return the demands of all unsafe cells; a level of 0 asks for nothing."""
+        sides = ((1, self.upper), (-1, self.lower), (0, self.sliding))
+        return [
+            Demand(int(cell), side, float(level[cell]))
+            for cell in np.flatnonzero(self.unsafe)
+            for side, level in sides
+            if level[cell] > 0
+        ]
+
+
+@dataclass(slots=True, eq=False)
+class Witnesses:
+    """Finds other tables that an outsider cannot exclude, and remembers them.
+
+    A table differs from the true one in some cells. It stays possible under any pattern that
+    suppresses these, so what was found for one pattern serves many. The `attacker` works by linear
+    programs, or faster; `whole` reckons with whole numbers, where that could tell more: the bounds
+    of a plain two-way table of counts are whole numbers by themselves.
+    """
+
+    problem: SuppressionProblem
+    attacker: Attacker = field(init=False)
+    whole: Programs | None = field(init=False)
+    demands: list[Demand] = field(init=False)
+    cells: dict[tuple[int, int], list[tuple[Ints, frozenset[int]]]] = field(default_factory=dict)
+    hopeless: set[tuple[Demand, int]] = field(default_factory=set)
+    owners: dict[int, list[int]] = field(default_factory=dict)
+    asked: int = 0  # how often the outsider was
+
+    def __post_init__(self) -> None:
+        sums, shape = relations(self.problem.sums, len(self.problem.up)), self.problem.network
+        self.attacker = Programs(sums) if shape is None else Network.of(shape)
+        needed = self.problem.whole and shape is None
+        self.whole = Programs(sums, whole=True) if needed else None
+        self.demands = self.problem.demands()
+        for number, known in enumerate(self.problem.knowers):
+            for cell in known:
+                self.owners.setdefault(cell, []).append(number)
+
+    def shortfalls(self, open_: Flags, *, first: bool = False) -> list[Shortfall]:
+        """Return the demands that a pattern of suppressed cells does not meet, also of knowers."""
+        found: list[Shortfall] = []
+        for demand in self.demands:
+            if self.doubtful(demand, open_) is None:
+                found += self._lack(demand, -1, open_)
+            # Where it is met against anybody, those who know some cells are asked.
+            for knower in sorted(self.doubtful(demand, open_) or ()):
+                if knower in (self.doubtful(demand, open_) or ()):
+                    found += self._lack(demand, knower, open_)
+            if first and found:
+                break
+        return found
+
+    def doubtful(self, demand: Demand, open_: Flags) -> set[int] | None:
+        """Return who might know too much: those whose cells change in every table known.
+
+        None if no possible table is known yet.
+        """
+        found: set[int] | None = None
+        for changed, touched in self.cells.get((demand.cell, demand.side), ()):
+            if open_[changed].all():
+                found = set(touched) if found is None else found & touched
+                if not found:
+                    break
+        if not found:
+            return found
+        return {
+            one
+            for one in found
+            if demand.cell not in self.problem.knowers[one] and (demand, one) not in self.hopeless
+        }
+
+    def _lack(self, demand: Demand, knower: int, open_: Flags) -> list[Shortfall]:
+        """Try to meet a demand; remember the table that does, or return why none does."""
+        reached, moves, weights = self._tried(self.attacker, demand, knower, open_)
+        if reached < demand.level * (1 - TOLERANCE):
+            return [Shortfall(demand, knower, weights)]
+        if self.whole is not None:
+            reached, moves, _ = self._tried(self.whole, demand, knower, open_)
+            if reached < demand.level * (1 - TOLERANCE):
+                return [Shortfall(demand, knower, ())]
+        self.remember(demand, moves)
+        return []
+
+    def _tried(
+        self, attacker: Any, demand: Demand, knower: int, open_: Flags
+    ) -> tuple[float, list[Floats], tuple[Floats, ...]]:
+        """Move the cell as far as the demand asks, on one side or both."""
+        self.asked += 1
+        up, down = self.room(open_, knower)
+        sides = (demand.side,) if demand.side else (1, -1)
+        found = [attacker.reach(demand.cell, side, demand.level, up, down) for side in sides]
+        weights = tuple(one.weights for one in found if one.weights is not None)
+        return (
+            sum(one.amount for one in found),
+            [one.move for one in found],
+            weights if len(weights) == len(sides) else (),
+        )
+
+    def room(self, open_: Flags, knower: int = -1) -> tuple[Floats, Floats]:
+        """Return how far cells can be up and down, for one who knows some cells besides."""
+        up, down = np.where(open_, self.problem.up, 0.0), np.where(open_, self.problem.down, 0.0)
+        if knower >= 0:
+            known = list(self.problem.knowers[knower])
+            up[known] = down[known] = 0.0
+        return up, down
+
+    def remember(self, demand: Demand | None, moves: list[Floats]) -> None:
+        """Keep the cells in which a possible table differs, for every demand that it proves."""
+        changed = np.flatnonzero(np.any([move != 0 for move in moves], axis=0))
+        proven = set() if demand is None else {(demand.cell, demand.side)}
+        if len(moves) == 1:
+            move, problem = moves[0], self.problem
+            sides = ((1, problem.upper, move), (-1, problem.lower, -move))
+            for side, level, moved in (*sides, (0, problem.sliding, np.abs(move))):
+                enough = problem.unsafe & (level > 0) & (moved >= level * (1 - TOLERANCE / 2))
+                proven |= {(cell, side) for cell in np.flatnonzero(enough).tolist()}
+        for key in proven:
+            self.keep(key, changed)
+
+    def keep(self, key: tuple[int, int], changed: Ints) -> None:
+        """Keep the cells in which a table differs that proves a demand, by its cell and side."""
+        touched = frozenset(one for cell in changed.tolist() for one in self.owners.get(cell, ()))
+        kept = self.cells.setdefault(key, [])
+        kept.insert(0, (changed, touched))
+        del kept[KEPT:]

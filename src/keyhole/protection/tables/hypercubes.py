@@ -18,8 +18,8 @@ import numpy as np
 
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.kernels.hypercubes import cheapest_hypercube
-from keyhole.protection.tables.demands import Demand, SuppressionProblem, Witnesses
-from keyhole.protection.tables.linked import Linked
+from keyhole.protection.tables.attackers import Demand, SuppressionProblem, Witnesses
+from keyhole.protection.tables.cells import Linked
 
 # Of more categories beside one, those with the largest totals are tried.
 BESIDE, BELOW = 48, 6

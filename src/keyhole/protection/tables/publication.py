@@ -24,15 +24,35 @@ from keyhole.protection.tables.asked import (
     table_data_problems,
     table_problems,  # noqa: F401
 )
-from keyhole.protection.tables.attackers import Programs, Wanted, intervals, prove
-from keyhole.protection.tables.cell_keys import KEYS, PerturbationTable, record_keys
-from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe, cross, find_unsafe
-from keyhole.protection.tables.demands import SuppressionProblem
+from keyhole.protection.tables.attackers import (
+    Programs,
+    SuppressionProblem,
+    Wanted,
+    intervals,
+    prove,
+)
+from keyhole.protection.tables.cells import (
+    CrossTable,
+    Linked,
+    SensitivityRules,
+    Unsafe,
+    cross,
+    find_unsafe,
+)
 from keyhole.protection.tables.hierarchies import axes_of, find_chains, read_code_list, spelled
-from keyhole.protection.tables.linked import Linked
-from keyhole.protection.tables.register import published_values, read_register
-from keyhole.protection.tables.result import ProtectedTable, TableAudit
-from keyhole.protection.tables.rounding import round_at_random, round_nearest
+from keyhole.protection.tables.result import (
+    ProtectedTable,
+    TableAudit,
+    published_values,
+    read_register,
+)
+from keyhole.protection.tables.rounding import (
+    KEYS,
+    PerturbationTable,
+    record_keys,
+    round_at_random,
+    round_nearest,
+)
 from keyhole.protection.tables.suppression import Pattern, find_pattern
 from keyhole.utility.implicates import numbers
 

@@ -23,16 +23,16 @@ from typing import Any
 import numpy as np
 
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.protection.tables.attackers import Attacker
-from keyhole.protection.tables.demands import (
+from keyhole.protection.tables.attackers import (
     TOLERANCE,
+    Attacker,
     Demand,
     Shortfall,
     SuppressionProblem,
     Witnesses,
 )
+from keyhole.protection.tables.cells import Linked
 from keyhole.protection.tables.hypercubes import dear, protect_by_hypercubes
-from keyhole.protection.tables.linked import Linked
 
 
 @dataclass(slots=True, eq=False)

@@ -28,7 +28,7 @@ from keyhole.errors import FileError, InputError, KeyholeError
 from keyhole.protection.apply import draws, plan_problems
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan, PlanDraft, toml_of
-from keyhole.protection.recoverable import rows_after
+from keyhole.protection.release import rows_after
 from keyhole.protection.results import Ledger, Protection
 from keyhole.reviews.files import Files, ReviewFile, allowed, hash_file, read_steadily
 from keyhole.reviews.settings import Review
