@@ -123,13 +123,16 @@ def test_the_bias_is_the_sum_over_all_cells(
     assert bias == pytest.approx(slow[0], abs=0.5)
 
 
-def test_too_large_a_core_is_not_fitted() -> None:
+def test_too_large_a_core_is_not_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     table = np.ones((5, 5, 5), dtype=int)
     circle = [(0, 1), (1, 2), (0, 2)]
-    assert fit_model(patterns_of(table), circle, most_cells=124) is None
-    assert not can_fit(patterns_of(table), circle, most_cells=124)
-    assert can_fit(patterns_of(table), circle, most_cells=125)
-    assert can_fit(patterns_of(table), circle[:2], most_cells=1)
+    monkeypatch.setattr(loglinear_models, "MOST_CELLS", 124)
+    assert fit_model(patterns_of(table), circle) is None
+    assert not can_fit(patterns_of(table), circle)
+    monkeypatch.setattr(loglinear_models, "MOST_CELLS", 125)
+    assert can_fit(patterns_of(table), circle)
+    monkeypatch.setattr(loglinear_models, "MOST_CELLS", 1)
+    assert can_fit(patterns_of(table), circle[:2])
 
 
 def test_pairs_that_pay_are_those_that_hang_together() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.errors import OptionError
-from keyhole.exposure.levels import burdens, flag_causes, levels, summarise_levels, variable_weights
+from keyhole.exposure.levels import burdens, flag_causes, levels, summarise_levels
 from keyhole.exposure.scores import (
     UniqueSets,
     count_by_size,
@@ -317,11 +317,6 @@ def test_levels_never_fall_as_a_weight_grows(table: list[tuple], which: int, mor
     before = levels(sizes, sets, weights=weights)
     weights[which % variables] = more
     assert (levels(sizes, sets, weights=weights) >= before).all()
-
-
-def test_variable_weights_multiply_and_default_to_one() -> None:
-    assert variable_weights(2).tolist() == [1, 1]
-    assert variable_weights(2, [2, 0.5], [0.5, 2]).tolist() == [1, 1]
 
 
 def test_flags_of_the_ten_records_equal_a_slow_twin() -> None:

@@ -106,7 +106,6 @@ class DiskData(AskedColumns):
         return ()
 
     def _fresh(self, names: Iterable[str]) -> list[str]:
-        """Return the columns that have not been read yet."""
         return [one for one in names if one not in self._encoded and one not in self._given_up]
 
     def _read(self, name: str, most: int) -> tuple[pl.Series, Variable]:  # noqa: ARG002
@@ -184,8 +183,6 @@ class DiskData(AskedColumns):
 
 
 class _FileData(DiskData):
-    """A file that is read in pieces."""
-
     pieces: Pieces
     request: Request
     path: Path
@@ -240,8 +237,6 @@ class _FileData(DiskData):
 
 
 class _MemoryData(DiskData):
-    """Data that is in memory already."""
-
     data: Microdata
 
     def _encode(self, names: list[str]) -> Mapping[str, EncodedColumn]:

@@ -323,7 +323,6 @@ def _by_size(sizes: Ints, counts: Ints) -> Iterator[tuple[int, int]]:
 
 
 def _tagged(columns: Sequence[Codes], plan: Layout, storage: Storage) -> tuple[Words, Tags]:
-    """Pack the records, and number them."""
     records = len(columns[0].values)
     rows = storage.empty((records, plan.words), np.uint64)
     pack([c.values for c in columns], plan, rows)

@@ -17,22 +17,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 import polars as pl
 
+from keyhole.core import shared
 from keyhole.core.codec import Figures
 from keyhole.core.kinds import Columns, Data
 from keyhole.core.marks import COUNT, WHEN_SET, Also, Share
 from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import (
-    Cutoff,
-    EngineOption,
-    Master,
-    MemorySize,
-    Names,
-    RequiredKeys,
-    Sensitive,
-    WorkFolder,
-    sensitive_problems,
-)
+from keyhole.core.shared import Names, sensitive_problems
 from keyhole.core.tables import Table
 from keyhole.data.implicates import find_implicates
 from keyhole.engines import Records
@@ -46,18 +37,19 @@ from keyhole.exposure.attributes_cells import (
     LearntCells,
     ToldColumn,
     learn,
+    ordered_values,
     sensitive_by_role,
 )
-from keyhole.exposure.attribution import against, spread_of
-from keyhole.kernels.arrays import Flags, Floats
+from keyhole.exposure.attribution import against, numbers_of, spread_of
+from keyhole.kernels.arrays import Flags
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
     import altair
 
 Distance = Literal["auto", "equal", "ordered"]
+# Of a grid: the most levels of a side, and the fewest records of two levels that are named.
 MOST_SIDE, FEWEST_NAMED = 60, 3
-"""Of a grid: the most levels of a side, and the fewest records of two levels that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +192,7 @@ class Attributes(Result):
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw CAP and the base rate of each sensitive column, and where the key tells most."""
-        from keyhole.exposure.attributes_chart import attributes_chart
+        from keyhole.exposure.charts import attributes_chart
 
         return attributes_chart(self)
 
@@ -209,9 +201,9 @@ class Attributes(Result):
 def attributes(
     data: Any,
     *,
-    keys: RequiredKeys,
-    sensitive: Sensitive = None,
-    cutoff: Cutoff = 3,
+    keys: shared.RequiredKeys,
+    sensitive: shared.Sensitive = None,
+    cutoff: shared.Cutoff = 3,
     original: Annotated[
         Any, Option("The original file: what the release tells of its people.", kind=Data())
     ] = None,
@@ -255,10 +247,10 @@ def attributes(
             kind=Columns("masked number"),
         ),
     ] = None,
-    engine: EngineOption = "auto",
-    memory: MemorySize = None,
-    work_folder: WorkFolder = None,
-    master: Master = None,
+    engine: shared.EngineOption = "auto",
+    memory: shared.MemorySize = None,
+    work_folder: shared.WorkFolder = None,
+    master: shared.Master = None,
 ) -> Annotated[Attributes, Also("keyhole.exposure.attribution.ReleaseAttribution")]:
     """Measure what somebody who knows the key would learn of sensitive columns.
 
@@ -285,13 +277,15 @@ def attributes(
         for one in _implicates(data)
     ]
     opened = every[0]
-    names = question.sensitive or _by_role(opened, question.keys)
+    names = question.sensitive or sensitive_by_role(opened, question.keys)
+    if not names:
+        template = "{sensitive} must name at least one column: none has the role sensitive."
+        raise OptionError(Problem(template))
     if question.original is not None:
         return against(every, question, names)  # type: ignore[return-value]
     if len(every) > 1:
-        raise OptionError(
-            Problem("{original} is needed with a folder of implicates. Give it, or one file.")
-        )
+        template = "{original} is needed with a folder of implicates. Give it, or one file."
+        raise OptionError(Problem(template))
     return _of_file(opened, question, names)
 
 
@@ -311,27 +305,25 @@ def _implicates(data: Any) -> list[Any]:
     return [DataFile(one, reading) for one in find_implicates(path)]
 
 
-def _by_role(data: Records, keys: Sequence[str]) -> tuple[str, ...]:
-    names = sensitive_by_role(data, keys)
-    if not names:
-        raise OptionError(
-            Problem("{sensitive} must name at least one column: none has the role sensitive.")
-        )
-    return names
-
-
 def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attributes:
-    keys, cutoff = question.keys, question.cutoff
+    keys, cutoff, is_here = question.keys, question.cutoff, backend_of(data).is_here
     cells = AttributeCells.by_column(data, keys, names)
-    ordered = {name: _ordered(data, name, question.distance) for name in names}
-    told = learn([cells[name].values(name, ordered[name]) for name in names], question.diversity)
+    ordered = {name: ordered_values(data, name, question.distance) for name in names}
+    values = [cells[name].values(name, ordered[name]) for name in names]
+    told = dict(zip(names, learn(values, question.diversity), strict=True))
     learnt = in_threads(
-        lambda of: _learnt(cells[of[0]], *of, ordered[of[0]], question),
-        list(zip(names, told, strict=True)),
+        lambda name: _learnt(cells[name], name, told[name], ordered[name], question),
+        names,
         data.records * len(names),
     )
-    found = {name: one for name, (one, _) in zip(names, learnt, strict=True)}
-    alone = {name: flags for name, (_, flags) in zip(names, learnt, strict=True)}
+    found = dict(zip(names, learnt, strict=True))
+    notes = [*engine_notes(data)]
+    if same := [name for name, one in found.items() if one.base_rate == 1]:
+        alike = f"all records have one value of {quoted(same)}"
+        notes.append(f"{alike}: it is no secret, nothing is learnt")
+    if not is_here and any(data.variable(name).kind == "measure" for name in found):
+        near = "how near numbers lie together is not measured on Spark"
+        notes.append(f"{near}, where their values stay")
     sizes = cells[names[0]].sizes
     return Attributes(
         keys=tuple(keys),
@@ -340,32 +332,15 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
         cells=len(sizes),
         rp=int(sizes[sizes < cutoff].sum()) / data.records,
         sensitive=found,
-        grid=_grid(cells, found, alone, cutoff),
-        notes=(*engine_notes(data), *_remarks(data, found)),
+        grid=_grid(cells, found, told, cutoff),
+        notes=tuple(notes),
         engine=backend_of(data).name,
     )
 
 
-def _remarks(data: Records, found: Mapping[str, LearntColumn]) -> Iterator[str]:
-    same = [name for name, one in found.items() if one.base_rate == 1]
-    if same:
-        yield f"all records have one value of {quoted(same)}: it is no secret, nothing is learnt"
-    numbers = [name for name in found if data.variable(name).kind == "measure"]
-    if numbers and not backend_of(data).is_here:
-        yield "how near numbers lie together is not measured on Spark, where their values stay"
-
-
-def _ordered(data: Records, name: str, distance: Distance) -> int:
-    """Return how many values of a column are in order, 0 if distances do not go by the order."""
-    by_kind = data.variable(name).kind in ("measure", "date")
-    in_order = by_kind if distance == "auto" else distance == "ordered"
-    return len(data.codes(name).levels) if in_order else 0
-
-
 def _learnt(
     cells: AttributeCells, name: str, found: LearntCells, ordered: int, question: Question
-) -> tuple[LearntColumn, Flags]:
-    """Return what the cells tell of a column, and which of them are homogeneous."""
+) -> LearntColumn:
     data, sizes = cells.data, cells.sizes
     distances = found.moved if ordered else found.equal
     limits: list[tuple[str, float, Flags]] = [
@@ -377,7 +352,7 @@ def _learnt(
         ("β of", question.likeness, found.gain > question.likeness + 1e-12),
     ]  # fmt: skip
     has_numbers = data.variable(name).kind == "measure" and backend_of(data).is_here
-    learnt = LearntColumn(
+    return LearntColumn(
         **cells.told(found, question.cutoff),
         l=Diversity(int(found.distinct.min()), float(np.exp(found.entropy.min()))),
         t_closeness=found.furthest(ordered),
@@ -390,14 +365,12 @@ def _learnt(
         ),
         numbers=_numbers(cells, name, question) if has_numbers else None,
     )
-    return learnt, found.distinct == 1
 
 
 def _numbers(cells: AttributeCells, name: str, question: Question) -> LearntNumbers:
     from keyhole.kernels.attributes import spread_by_cell
 
-    column = cells.data.column(name).cast(pl.Float64).fill_null(np.nan)
-    values: Floats = column.to_numpy()
+    values = numbers_of(cells.data, name)
     near_by = question.tolerance * spread_of(values)
     width, near, largest, held = spread_by_cell(cells.starts, values[cells.rows], near_by)
     narrow = (width <= 2 * near_by) & (held == cells.sizes)
@@ -417,7 +390,7 @@ def _numbers(cells: AttributeCells, name: str, question: Question) -> LearntNumb
 def _grid(
     by_column: Mapping[str, AttributeCells],
     found: Mapping[str, LearntColumn],
-    alone: Mapping[str, Flags],
+    told: Mapping[str, LearntCells],
     cutoff: int,
 ) -> TellingGrid | None:
     """Lay out the column of which most is told by the two keys with the most levels."""
@@ -428,11 +401,11 @@ def _grid(
     if len(sides) < 2 or not found[worst].disclosed or not found[worst].hidden_by_rp:
         return None
     down, across = sorted(sides, key=lambda name: -sides[name])[:2]
-    told = np.where(alone[worst] & (cells.sizes >= cutoff), cells.sizes, 0)
+    hidden = np.where((told[worst].distinct == 1) & (cells.sizes >= cutoff), cells.sizes, 0)
     width = sides[across]
     y, x = (cells.key_codes[:, cells.keys.index(name)] for name in (down, across))
     total, those = (
-        np.bincount(y * width + x, weights=w).astype(np.int64) for w in (cells.sizes, told)
+        np.bincount(y * width + x, weights=w).astype(np.int64) for w in (cells.sizes, hidden)
     )
     names = [cells.labels(name) for name in (down, across)]
     pairs = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -100,9 +100,10 @@ class LearntCells(NamedTuple):
         return float(known.max()) if len(known) else None
 
 
-def as_words(codes: Array) -> tuple[Words, Ints]:
-    """Return codes as words that hold nothing else."""
-    return codes.astype(np.uint64), np.array([0, 63])
+def as_words(codes: Array, rows: Numbers | None = None) -> tuple[Words, Ints]:
+    """Return codes, perhaps of some rows, as words that hold nothing else."""
+    chosen = codes if rows is None else np.take(codes, rows)
+    return chosen.astype(np.uint64), np.array([0, 63])
 
 
 def learn(columns: Sequence[CellValues], level: int = 1) -> list[LearntCells]:
@@ -199,9 +200,7 @@ class AttributeCells:
         """Return the codes of a column, in the order of the cells."""
 
         def words() -> tuple[Words, Ints]:
-            if name in self._sorted:
-                return self._sorted[name]
-            return as_words(np.take(self._codes(name), self.rows))
+            return self._sorted.get(name) or as_words(self._codes(name), self.rows)
 
         return CellValues(self.starts, words, self.data.codes(name).size, ordered, self.held)
 
@@ -259,6 +258,13 @@ def told_tables(found: Mapping[str, ToldColumn], cutoff: int) -> list[Table]:
     return tables
 
 
+def ordered_values(data: Records, name: str, distance: str = "auto") -> int:
+    """Return how many values of a column are in order, 0 if distances do not go by the order."""
+    by_kind = data.variable(name).kind in ("measure", "date")
+    in_order = by_kind if distance == "auto" else distance == "ordered"
+    return len(data.codes(name).levels) if in_order else 0
+
+
 def sensitive_by_role(data: Records, keys: Sequence[str]) -> tuple[str, ...]:
     """Return the columns with the role sensitive that are not keys."""
     names = data.names if backend_of(data).is_here else ()  # a cluster knows no roles
@@ -305,9 +311,8 @@ class SensitiveCodes:
     def of(cls, data: Records, name: str) -> SensitiveCodes:
         """Return the codes of a column; numbers and dates are in order."""
         codes = data.codes(name)
-        ordered = len(codes.levels) if data.variable(name).kind in ("measure", "date") else 0
         differ = bool((codes.values[:1] != codes.values).any())
-        return cls(codes.values, codes.size, ordered, not differ)
+        return cls(codes.values, codes.size, ordered_values(data, name), not differ)
 
 
 def told_figures(
@@ -319,23 +324,19 @@ def told_figures(
     if keys:
         starts, rows, _ = engine.by_cell(keys)
     sizes = np.diff(starts)
-
-    def values(one: SensitiveCodes) -> CellValues:
-        def words() -> tuple[Words, Ints]:
-            return as_words(one.values if rows is None else np.take(one.values, rows))
-
-        return CellValues(starts, words, one.size, one.ordered)
-
-    def told(one: SensitiveCodes, found: LearntCells) -> ToldFigures:
-        alone = 0 if one.tells_nothing else int(sizes[found.distinct == 1].sum())
-        return ToldFigures(
-            homogeneous=alone / records,
-            l=int(found.distinct.min()),
-            t_closeness=found.furthest(one.ordered),
-            cap=float(found.squares.sum() / records),
-        )
-
-    found = learn([values(one) for one in sensitive.values()])
+    found = learn(
+        [
+            CellValues(starts, partial(as_words, one.values, rows), one.size, one.ordered)
+            for one in sensitive.values()
+        ]
+    )
+    alone = [int(sizes[cells.distinct == 1].sum()) / records for cells in found]
     return {
-        name: told(one, cells) for (name, one), cells in zip(sensitive.items(), found, strict=True)
+        name: ToldFigures(
+            homogeneous=0.0 if one.tells_nothing else share,
+            l=int(cells.distinct.min()),
+            t_closeness=cells.furthest(one.ordered),
+            cap=float(cells.squares.sum() / records),
+        )
+        for (name, one), cells, share in zip(sensitive.items(), found, alone, strict=True)
     }

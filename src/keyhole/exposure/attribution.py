@@ -26,7 +26,7 @@ from keyhole.engines.choose import engine_notes, open_records
 from keyhole.engines.opening import DataFile
 from keyhole.engines.resources import WORKERS, in_threads
 from keyhole.errors import OptionError
-from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.arrays import Floats, Ints, number_rows
 from keyhole.results import Result, share
 
 NEARLY = 1e-8
@@ -108,9 +108,10 @@ class ReleaseAttribution(Result):
 
     def tables(self) -> list[Table]:
         """Return one row a figure, one column a sensitive column."""
-        names = [*Attribution.__dataclass_fields__]
-        each = self.sensitive.values()
-        rows = [[name, *(_figure(name, getattr(one, name)) for one in each)] for name in names]
+        rows = [
+            [name, *(_figure(name, getattr(one, name)) for one in self.sensitive.values())]
+            for name in Attribution.__dataclass_fields__
+        ]
         notes = [f"Key: {', '.join(self.keys)}. Shares of records; a missing value is a category."]
         if self.implicates:
             notes.append(f"Means of {len(self.implicates)} implicates.")
@@ -154,20 +155,22 @@ def against(
     if problems:
         raise OptionError(problems)
     found = [attribution(source, one, question.keys, names) for one in releases]
-    near = None
+    near, d_risk, linked = None, None, None
     if question.closest:
-        near = [_closest(source, one, (*question.keys, *names)) for one in releases]
+        every = [_closest(source, one, (*question.keys, *names)) for one in releases]
+        near = max(every, key=lambda one: one.nearer)
+    if question.masked:
+        d_risk = max(_d_risk(source, one, question) for one in releases)
+        linked = max(_linked(source, one, question.masked) for one in releases)
     return ReleaseAttribution(
         keys=tuple(question.keys),
         records=releases[0].records,
         original_records=source.records,
         sensitive={name: _mean([one[name] for one in found]) for name in names},
         implicates=tuple(found) if len(found) > 1 else (),
-        closest=None if near is None else max(near, key=lambda one: one.nearer),
-        d_risk=max(_d_risk(source, one, question) for one in releases) if question.masked else None,
-        linked=max(_linked(source, one, question.masked) for one in releases)
-        if question.masked
-        else None,
+        closest=near,
+        d_risk=d_risk,
+        linked=linked,
         notes=engine_notes(releases[0]),
     )
 
@@ -214,7 +217,7 @@ def _d_risk(source: Records, release: Records, question: Question) -> float:
     """Return the share of records all of whose numbers lie near the masked ones."""
     near = np.ones(source.records, dtype=np.bool_)
     for name in question.masked:
-        old, new = (_numbers(one, name) for one in (source, release))
+        old, new = (numbers_of(one, name) for one in (source, release))
         width = question.tolerance * spread_of(new)
         near &= ~(np.abs(old - new) > width)  # a missing value counts as near
     return float(near.mean())
@@ -230,7 +233,7 @@ def _linked(source: Records, release: Records, names: Sequence[str]) -> float:
 
     columns: tuple[list[Floats], list[Floats]] = ([], [])
     for name in names:
-        both = [_numbers(one, name) for one in (source, release)]
+        both = [numbers_of(one, name) for one in (source, release)]
         known = both[0][np.isfinite(both[0])]
         middle, width = known.mean() if len(known) else 0.0, spread_of(known) or 1.0
         for side, values in zip(columns, both, strict=True):
@@ -250,7 +253,8 @@ def spread_of(values: Floats) -> float:
     return float(np.nanstd(values, ddof=1)) if np.isfinite(values).sum() > 1 else 0.0
 
 
-def _numbers(data: Records, name: str) -> Floats:
+def numbers_of(data: Records, name: str) -> Floats:
+    """Return a column as numbers, missing ones as NaN."""
     found: Floats = data.column(name).cast(pl.Float64).fill_null(np.nan).to_numpy()
     return found
 
@@ -292,7 +296,7 @@ def _placed(source: Records, release: Records, name: str) -> Floats:
     if not all(one.dtype.is_numeric() for one in both) or source.variable(name).kind != "measure":
         categories: Floats = _stacked(*both).astype(np.float64)
         return categories
-    values = np.concatenate([_numbers(one, name) for one in (source, release)])
+    values = np.concatenate([numbers_of(one, name) for one in (source, release)])
     known = values[~np.isnan(values)]
     low, high = float(known.min(initial=np.inf)), float(known.max(initial=-np.inf))
     found: Floats = (values - low) / (high - low) if high > low else values * 0.0
@@ -304,7 +308,7 @@ def attribution(
 ) -> dict[str, Attribution]:
     """Return what a release tells of each of some columns of the original."""
     both = {n: _stacked(source.column(n), release.column(n)) for n in (*keys, *names)}
-    cell = _joint([both[name] for name in keys])
+    cell = number_rows([both[name] for name in keys], source.records + release.records)
     return {name: _attribution(cell, both[name], source.records) for name in names}
 
 
@@ -318,25 +322,12 @@ def _stacked(first: pl.Series, second: pl.Series) -> Ints:
     return codes
 
 
-def _joint(columns: Sequence[Ints]) -> Ints:
-    """Number the distinct combinations of some columns, from 0 on."""
-    number = columns[0]
-    for codes in columns[1:]:
-        joined = number * (int(codes.max(initial=0)) + 1) + codes
-        number = np.unique(joined, return_inverse=True)[1]
-    return np.unique(number, return_inverse=True)[1].astype(np.int64)
-
-
 def _attribution(cell: Ints, value: Ints, n: int) -> Attribution:
     """Count the figures; `cell` and `value` have the original first, then the release."""
     m, cells, kinds = len(cell) - n, int(cell.max()) + 1, int(value.max()) + 1
-    pair = np.unique(cell * kinds + value, return_inverse=True)[1].astype(np.int64)
-    pairs = int(pair.max()) + 1
-    of_pair = np.empty(pairs, dtype=np.int64)
-    of_pair[pair] = cell
+    held, pair = np.unique(cell * kinds + value, return_inverse=True)
+    pairs, of_pair, value_of = len(held), held // kinds, held % kinds
     margin = np.bincount(value[n:], minlength=kinds) / m
-    value_of = np.empty(pairs, dtype=np.int64)
-    value_of[pair] = value
     d, s = np.bincount(cell[:n], minlength=cells), np.bincount(cell[n:], minlength=cells)
     dt, st = np.bincount(pair[:n], minlength=pairs), np.bincount(pair[n:], minlength=pairs)
     d_of, s_of = d[of_pair], s[of_pair]

@@ -52,10 +52,8 @@ if TYPE_CHECKING:
 
 # The sizes at which exposure is always told, beside the cutoff asked for.
 AT_RISK_BELOW = (2, 3, 5, 10)
-
 # What a record takes, about, while the risk in the population is estimated.
 POPULATION_BYTES = 160
-
 POLICIES = {
     "own": "a missing key is a category of its own",
     "wildcard": "a missing key matches every value, both ways (the less cautious reading)",
@@ -316,25 +314,21 @@ def risk_problems(question: Question) -> Iterator[Problem]:
 
 
 def _whole(data: Records, question: Question) -> Exposure:
-    """Measure the file with its groups, what its key tells, and the cheapest fix."""
-    keys, cutoff, told, fix = question.keys, question.cutoff, None, None
+    keys, cutoff, found = question.keys, question.cutoff, _measure(data, question)
+    if question.by is not None:  # a model of each group would know less than that of the whole
+        groups = tuple(
+            Group(label, _measure(part, question, modelled=False))
+            for label, part in groups_of(data, question.by)
+        )
+        small = question.name_small_groups
+        found = replace(found, by=called_by(question.by), groups=groups, name_small_groups=small)
     if question.sensitive:  # what is in the key of a scenario is known in it
-        told = told_columns(data, keys, [n for n in question.sensitive if n not in keys], cutoff)
+        names = [n for n in question.sensitive if n not in keys]
+        found = replace(found, sensitive=told_columns(data, keys, names, cutoff))
     if question.limit is not None:
         fix = cheapest_fix(data, keys=keys, limit=question.limit, cutoff=cutoff)
-    return replace(_grouped(data, question), sensitive=told, fix=fix)
-
-
-def _grouped(data: Records, question: Question) -> Exposure:
-    """Measure the file, and each of its groups where they are asked for."""
-    whole, by = _measure(data, question), question.by
-    if by is None:
-        return whole
-    # A model of each group would know less than that of the whole.
-    parts = groups_of(data, by)
-    groups = [Group(label, _measure(part, question, modelled=False)) for label, part in parts]
-    small = question.name_small_groups
-    return replace(whole, by=called_by(by), groups=tuple(groups), name_small_groups=small)
+        found = replace(found, fix=fix)
+    return found
 
 
 def _measure(data: Records, asked: Question, *, modelled: bool = True) -> Exposure:
@@ -371,7 +365,6 @@ def _measure(data: Records, asked: Question, *, modelled: bool = True) -> Exposu
 
 
 def _notes(found: Exposure) -> Iterator[str]:
-    """Say what to bear in mind."""
     if found.missing == "wildcard":
         yield "cr is the mean of 1/f; cells counts patterns, a missing value as its own"
     if left := found.records - found.complete:

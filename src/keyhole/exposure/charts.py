@@ -1,4 +1,4 @@
-"""Charts of exposure: cell sizes, RP by cutoff, scores, risk levels, drivers, and scenarios.
+"""Charts of exposure: cell sizes, RP by cutoff, scores, levels, drivers, scenarios, attributes.
 
 Only counts and shares are drawn, never a record; levels of fewer records than the cutoff are drawn
 only if they may be named.
@@ -14,6 +14,7 @@ import altair as alt
 from keyhole.charts import (
     ACCENT,
     INK,
+    PALETTE,
     QUIET,
     SOFT,
     house_style,
@@ -34,8 +35,9 @@ from keyhole.exposure.drivers import ratio_text
 if TYPE_CHECKING:
     import polars as pl
 
+    from keyhole.exposure.attributes import Attributes, TellingGrid
     from keyhole.exposure.cells import Exposure
-    from keyhole.exposure.drivers import Driver, Drivers
+    from keyhole.exposure.drivers import Drivers
     from keyhole.exposure.levels import LevelSummary
     from keyhole.exposure.odds import OddsRatio
     from keyhole.exposure.scenarios import ScenarioComparison, ScenarioExposure
@@ -49,31 +51,22 @@ LEVEL_COLOURS = ("#c3ccd4", "#e0a394", "#cb6c5a", ACCENT)
 def exposure_chart(exposure: Exposure) -> alt.TopLevelMixin:
     """Draw how many records lie in small cells, and RP by cutoff."""
     both = alt.hconcat(_cell_sizes(exposure), _rp_by_cutoff(exposure), spacing=48)
-    return house_style(both, title=_finding(exposure), subtitle=_explanation(exposure), width=96)
-
-
-def _finding(exposure: Exposure) -> str:
-    where = f"cells smaller than {exposure.cutoff:,}"
-    if exposure.rp == 0:
-        return f"None of {exposure.records:,} records is in {where}"
-    if exposure.rp == 1:
-        one = exposure.records == 1
-        who = "The one record is" if one else f"All {exposure.records:,} records are"
-        return f"{who} in {where}"
+    where, records = f"cells smaller than {exposure.cutoff:,}", f"{exposure.records:,} records"
     share = percentage(exposure.rp)
-    return f"{share[:1].upper()}{share[1:]} of {exposure.records:,} records are in {where}"
-
-
-def _explanation(exposure: Exposure) -> list[str]:
-    n = exposure.uniques
+    title = f"{share[:1].upper()}{share[1:]} of {records} are in {where}"
+    if exposure.rp == 0:
+        title = f"None of {records} is in {where}"
+    elif exposure.rp == 1:
+        who = "The one record is" if exposure.records == 1 else f"All {records} are"
+        title = f"{who} in {where}"
+    n, keys = exposure.uniques, listed(exposure.keys)
     alone = {0: "no record is", 1: "1 record is"}.get(n, f"{n:,} records are")
-    keys = listed(exposure.keys)
     lines = [f"Records that look alike on {keys} share a cell; {alone} alone in one."]
     if left := exposure.records - exposure.complete:
         lines.append(f"{left:,} records with a missing value on these are not counted in any cell.")
     if exposure.missing == "wildcard":
         lines.append("A missing value looks like every other value: the less cautious reading.")
-    return lines
+    return house_style(both, title=title, subtitle=lines, width=96)
 
 
 def _bins(exposure: Exposure) -> list[dict[str, Any]]:
@@ -84,22 +77,18 @@ def _bins(exposure: Exposure) -> list[dict[str, Any]]:
         held = zip(exposure.sizes, exposure.counts, strict=True)
         records = sum(n for size, n in held if low <= size and (end is None or size < end))
         share = records / exposure.records
+        at_risk, safe = _parts(exposure.cutoff)
+        span = f"{low:,}" if end == low + 1 else f"{low:,}–{(end or 0) - 1:,}"
         rows.append(
             {
-                "size": _span(low, end),
+                "size": span if end else f"{low:,}+",
                 "records": records,
                 "share": share,
                 "text": short_percentage(share) if records else "",
-                "part": _parts(exposure.cutoff)[low >= exposure.cutoff],
+                "part": safe if low >= exposure.cutoff else at_risk,
             }
         )
     return rows
-
-
-def _span(low: int, end: int | None) -> str:
-    if end is None:
-        return f"{low:,}+"
-    return f"{low:,}" if end == low + 1 else f"{low:,}–{end - 1:,}"
 
 
 def _parts(cutoff: int) -> tuple[str, str]:
@@ -273,19 +262,16 @@ def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
         below.append(f"The {DRAWN} largest of {len(levels)}.")
     if any(_ends_cut(rows, domain, right=right) for right in (False, True)):
         below.append("An arrow: the interval goes on past the frame.")
-    return house_style(chart, title=_driver_finding(drivers, chosen), subtitle=below, width=92)
-
-
-def _driver_finding(drivers: Drivers, chosen: list[Driver]) -> str:
-    if not chosen or (drivers.model is None and chosen[0].crude is None):
-        return "There are no odds to compare"
-    first = chosen[0]
-    return (
-        f"{plain(first.variable)} {plain(first.level)} stands out most: "
-        f"{percentage(first.at_risk / first.records)} of its {plural(first.records, 'record')} "
-        f"{'is' if first.records == 1 else 'are'} at risk, of all "
-        f"{percentage(drivers.share_at_risk)}"
-    )
+    title = "There are no odds to compare"
+    if chosen and (drivers.model is not None or chosen[0].crude is not None):
+        first = chosen[0]
+        title = (
+            f"{plain(first.variable)} {plain(first.level)} stands out most: "
+            f"{percentage(first.at_risk / first.records)} of its {plural(first.records, 'record')} "
+            f"{'is' if first.records == 1 else 'are'} at risk, of all "
+            f"{percentage(drivers.share_at_risk)}"
+        )
+    return house_style(chart, title=title, subtitle=below, width=92)
 
 
 def _ends(odds: OddsRatio) -> dict[str, Any]:
@@ -375,7 +361,10 @@ LETTER_SHARE = 0.0095
 
 def scenarios_chart(comparison: ScenarioComparison) -> alt.TopLevelMixin:
     """Draw RP on the key of each scenario, and p(identification) as intervals."""
-    rows = [_scenario_row(i, part, comparison) for i, part in enumerate(comparison.parts)]
+    rows = [
+        _scenario_row(place, part, part is comparison.worst)
+        for place, part in enumerate(comparison.parts)
+    ]
     title = f"RP({comparison.cutoff}): share of records in cells smaller than {comparison.cutoff}"
     bars = _bars(rows, "rp", title).properties(width=330, height=alt.Step(STEP))
     both = alt.hconcat(bars, _intervals(rows), spacing=40)
@@ -393,20 +382,18 @@ def scenarios_chart(comparison: ScenarioComparison) -> alt.TopLevelMixin:
     return house_style(both, title=finding, subtitle=below, width=92)
 
 
-def _scenario_row(
-    place: int, part: ScenarioExposure, comparison: ScenarioComparison
-) -> dict[str, Any]:
-    found = part.identification
-    bounds = None if found is None else found.probability
+def _scenario_row(place: int, part: ScenarioExposure, is_worst: bool) -> dict[str, Any]:
+    bounds = None if part.identification is None else part.identification.probability
+    low, high = bounds or (None, None)
     rp = None if part.exposure is None else part.exposure.rp
     return {
         "place": place,
         "name": plain(part.name),
         "rp": rp or 0,
         "text": "empty key" if rp is None else percentage(rp),
-        "colour": ACCENT if part is comparison.worst else QUIET,
-        "low": None if bounds is None else bounds[0],
-        "high": None if bounds is None else bounds[1],
+        "colour": ACCENT if is_worst else QUIET,
+        "low": low,
+        "high": high,
         "bounds": " to ".join(dict.fromkeys(map(percentage, bounds or ()))) or "not estimable",
     }
 
@@ -427,3 +414,105 @@ def _intervals(rows: list[dict[str, Any]]) -> alt.LayerChart | alt.FacetChart:
         )
     )
     return alt.layer(lines, ends, texts).properties(width=330, height=alt.Step(STEP))
+
+
+WIDTH = 560
+FEW_ROWS = 20
+SHADES = ("#eef3f8", "#2f5d8a")
+KINDS = {
+    "drawn from the file": QUIET,
+    "drawn from the cell": PALETTE[0],
+    "certain (one value)": PALETTE[1],
+}
+
+
+def attributes_chart(found: Attributes) -> alt.TopLevelMixin:
+    """Draw for each sensitive column the base rate, CAP, and the share that is certain."""
+    rows = [
+        {"place": place, "name": plain(name), "kind": kind, "value": value}
+        for place, (name, one) in enumerate(found.sensitive.items())
+        for kind, value in zip(KINDS, (one.base_rate, one.cap, one.homogeneous), strict=True)
+    ]
+    kinds = list(KINDS)
+    base = alt.Chart(inline(rows)).encode(y=row_axis())
+    spans = alt.Chart(
+        inline(
+            [
+                {"place": place, "low": one.base_rate, "high": one.cap}
+                for place, one in enumerate(found.sensitive.values())
+            ]
+        )
+    ).mark_rule(strokeWidth=2, color=QUIET)
+    points = base.mark_point(filled=True, size=90, opacity=1).encode(
+        x=share_axis("value", "share of the records for which a guess is right"),
+        color=alt.Color(
+            "kind:N",
+            legend=legend(kinds, width=WIDTH),
+            scale=alt.Scale(domain=kinds, range=list(KINDS.values())),
+        ),
+        tooltip=["name:N", "kind:N", "value:Q"],
+    )
+    names = row_names(base.transform_filter(f"datum.kind == '{kinds[0]}'"))
+    chart = alt.layer(spans.encode(x="low:Q", x2="high:Q", y=row_axis()), points, names).properties(
+        width=WIDTH, height=alt.Step(44)
+    )
+    # A value that everybody has is no disclosure.
+    told = {name: one.hidden_by_rp * (one.base_rate < 1) for name, one in found.sensitive.items()}
+    worst = max(told, key=lambda name: told[name])
+    hidden = told[worst]
+    title = (
+        f"{percentage(hidden / found.records)} of the records tell {plain(worst)} to whoever knows "
+        f"their key, and RP does not count them"
+    )
+    below = f"RP({found.cutoff}) on {', '.join(map(plain, found.keys))} is {percentage(found.rp)}."
+    if found.grid is None:
+        return house_style(chart, title=title, subtitle=below)
+    both = alt.vconcat(chart, _telling_grid(found.grid, found.cutoff), spacing=28)
+    return house_style(both, title=title, subtitle=below)
+
+
+def _in_order(level: str) -> tuple[bool, float, str]:
+    """Sort numbers by size, and texts after them."""
+    try:
+        return False, float(level), level
+    except ValueError:
+        return True, 0.0, level
+
+
+def _telling_grid(grid: TellingGrid, cutoff: int) -> alt.LayerChart | alt.Chart:
+    """Draw the levels of two keys, shaded by how many of their records tell the value."""
+    rows = [
+        {
+            "row": plain(one.row, 20),
+            "column": plain(one.column, 20),
+            "share": one.homogeneous / one.records,
+            "told": one.homogeneous,
+            "records": one.records,
+        }
+        for one in grid.cells
+    ]
+    title = (
+        f"Share of records in cells of {cutoff} or more with one value of {plain(grid.sensitive)}"
+    )
+    few = "White: too few records, or none."
+    columns = sorted({plain(one.column, 20) for one in grid.cells}, key=_in_order)
+    long = len({one.row for one in grid.cells}) > FEW_ROWS
+    shades = alt.Color("share:Q", title="share").scale(domain=[0, 1], range=list(SHADES))
+    chart: alt.Chart = (
+        alt.Chart(inline(rows))
+        .mark_rect(stroke="#ffffff")
+        .encode(
+            x=alt.X("column:N", title=plain(grid.columns), sort=columns).axis(
+                orient="top", labelAngle=0, domain=False, ticks=False
+            ),
+            y=alt.Y("row:N", title=plain(grid.rows), sort=None).axis(domain=False, ticks=False),
+            color=shades.legend(format="~%", orient="right"),
+            tooltip=["row:N", "column:N", "share:Q", "told:Q", "records:Q"],
+        )
+        .properties(
+            title=alt.Title(title, anchor="start", fontSize=12, subtitle=few),
+            width=WIDTH - 60,
+            height=alt.Step(13 if long else 24),
+        )
+    )
+    return chart

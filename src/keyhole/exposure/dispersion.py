@@ -1,11 +1,10 @@
 r"""Population uniques and correct matches of a sample, estimated with intervals.
 
-A log-linear model of the key (Skinner & Shlomo 2008) gives the mean of each cell. The cells of
-real files vary about any such mean, the more the smaller it is: their sizes in the population are
-taken as Poisson about :math:`\lambda\gamma`, with γ a gamma variable of mean 1 and shape
-:math:`\alpha(\mu) = \alpha (\mu / \bar\mu)^\delta` (Skinner & Holmes 1998 have a lognormal one).
-A sample says little of δ. Several are tried, those are kept that Skinner & Shlomo's test does not
-reject, and how far all of them differ is part of the interval.
+A log-linear model of the key (Skinner & Shlomo 2008) gives the mean of each cell. Real cells vary
+about any such mean, the more the smaller it is: their sizes in the population are taken as Poisson
+about :math:`\lambda\gamma`, with γ a gamma variable of mean 1 and shape :math:`\alpha(\mu) = \alpha
+(\mu / \bar\mu)^\delta`. A sample says little of δ: several are tried, those that Skinner & Shlomo's
+test does not reject are kept, and how far all of them differ is part of the interval.
 """
 
 from __future__ import annotations
@@ -82,17 +81,16 @@ class PopulationModel(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a figure: estimate, low, high."""
-        rows = [
-            (name, one and one.estimate, one and one.low, one and one.high)
-            for name, one in self._figures()
-        ]
-        schema = {"figure": pl.String} | dict.fromkeys(("estimate", "low", "high"), pl.Float64)
+        names = ("estimate", "low", "high")
+        rows = [(name, *(getattr(one, x, None) for x in names)) for name, one in self._figures()]
+        schema = {"figure": pl.String} | dict.fromkeys(names, pl.Float64)
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the figures with their intervals."""
+        none = ["not estimable", "", ""]
         rows = [
-            [name, *(["not estimable", "", ""] if one is None else map(amount, _parts(one)))]
+            [name, *(none if one is None else map(amount, (one.estimate, one.low, one.high)))]
             for name, one in self._figures()
         ]
         tested = ", ".join(share(test.z, 1) for test in self.tests)
@@ -104,10 +102,6 @@ class PopulationModel(Result):
         yield "uniques that are population uniques", self.sample_population_uniques
         yield "population uniques in all", self.population_uniques
         yield "expected reidentifications", self.reidentifications
-
-
-def _parts(one: Estimated) -> tuple[float, float, float]:
-    return one.estimate, one.low, one.high
 
 
 def amount(value: float) -> str:
@@ -138,14 +132,7 @@ def model_population(
 ) -> PopulationModel:
     r"""Estimate population uniques and correct matches from the cells of a sample.
 
-    Parameters
-    ----------
-    patterns
-        The cells of the key.
-    names
-        The variables of the key.
-    weights
-        For each cell, how many people a record of it stands for: at least 1.
+    `weights` say by cell how many people a record of it stands for: at least 1.
 
     Notes
     -----
@@ -211,7 +198,6 @@ def _together(patterns: PatternCounts, model: Model, weights: Floats) -> tuple[_
 
 
 def _alpha(logarithm: float, shape: float, mean: Floats, reference: float) -> Floats:
-    """Return the shape α of the variation at cells of these means."""
     alpha: Floats = np.exp(np.clip(logarithm + shape * (np.log(mean) - reference), -20.0, 20.0))
     return alpha
 
@@ -275,11 +261,8 @@ def unique_probability(mean: Floats, weight: Floats, alpha: Floats) -> Floats:
 def match_probability(size: Floats, mean: Floats, weight: Floats, alpha: Floats) -> Floats:
     r"""Return E[1/F | f] of cells with these sizes and means in the sample.
 
-    Notes
-    -----
-    With :math:`s = (e^{-y} - p) / q` the integral is that of
-    :math:`s^{f-1} e^{-\alpha y} / q` over y from 0 to log 1/p, by Gauss's rule, as far as the
-    integrand matters.
+    With :math:`s = (e^{-y} - p) / q` the integral is that of :math:`s^{f-1} e^{-\alpha y} / q` over
+    y from 0 to log 1/p, by Gauss's rule, as far as the integrand matters.
     """
     drop = np.log1p(mean * weight / alpha) - np.log1p(mean / alpha)  # log 1/p
     known = drop <= 1e-12  # nobody else is left to be met
@@ -298,8 +281,8 @@ def match_probability(size: Floats, mean: Floats, weight: Floats, alpha: Floats)
 def _bias_test(cells: _Cells, table: _Table, at_table: Floats, rate: float) -> float | None:
     """Return Skinner & Shlomo's bias over its standard deviation, with the variation allowed for.
 
-    As in `bias_test` of `loglinear_models`, less what α adds to the mean of (f - μ)² - f; the
-    variances are those of a negative binomial number.
+    As in `bias_test`, less what α adds to the mean of (f - μ)² - f; the variances are those of a
+    negative binomial number.
     """
     a, b = bias_factors(table.mean, rate)
     m, phi = table.mean, 1 / at_table

@@ -61,13 +61,7 @@ class Driver:
 
 
 def ratio_text(value: float) -> str:
-    """Write an odds ratio with as many digits as it deserves.
-
-    Examples
-    --------
-    >>> [ratio_text(x) for x in (0.0312, 1, 4.6667, 10_931, 1e7)]
-    ['0.031', '1.00', '4.67', '10,900', '1e+07']
-    """
+    """Write an odds ratio with as many digits as it deserves."""
     if value >= 1e5 or 0 < value < 1e-3:
         return f"{value:.0e}"
     if value >= 100:
@@ -293,7 +287,10 @@ def drivers(
     totals = Tally(data.records, len(sizes), int(held[at_risk].sum()))
     homogeneous = None
     if sensitive is not None:
-        at_risk = _one_value(numbers, table.codes(sensitive))
+        low, high = np.full(len(sizes), data.codes(sensitive).size), np.zeros(len(sizes), np.int64)
+        np.minimum.at(low, numbers, table.codes(sensitive))
+        np.maximum.at(high, numbers, table.codes(sensitive))
+        at_risk = (low == high)[numbers]
         homogeneous = int(held[at_risk].sum()) / data.records
     groupings = []
     for name in chosen:
@@ -322,7 +319,11 @@ def drivers(
         if sensitive is None
         for one in set_apart(totals, cutoff, numbers, group, held, grouping)
     ]
-    found = Drivers(
+    levels = tuple(_levels(groupings, groups, at_risk, held, fit, level))
+    notes = [*engine_notes(data)]
+    if any(one.adjusted is None for one in levels):
+        notes.append(f"adjusted odds ratios are null: {unfitted}" if unfitted else UNADJUSTED)
+    return Drivers(
         records=totals.records,
         engine=counter.name,
         keys=names,
@@ -332,17 +333,14 @@ def drivers(
         cr=totals.cr,
         confidence=level,
         model=None if unfitted else MODEL,
-        levels=tuple(_levels(groupings, groups, at_risk, held, fit, level)),
+        levels=levels,
         regroupings=tuple(sorted(moves, key=lambda m: (-m.gain, m.price))),
         apart=tuple(sorted(apart, key=lambda a: -a.gain)),
-        notes=engine_notes(data),
+        notes=tuple(notes),
         name_small_groups=name_small_groups,
         sensitive=sensitive,
         homogeneous=homogeneous,
     )
-    why = f"adjusted odds ratios are null: {unfitted}" if unfitted else UNADJUSTED
-    told = any(one.adjusted is None for one in found.levels)
-    return replace(found, notes=(*found.notes, why)) if told else found
 
 
 def drivers_problems(question: Question) -> Iterator[Problem]:
@@ -351,15 +349,6 @@ def drivers_problems(question: Question) -> Iterator[Problem]:
         yield from sensitive_problems(
             question.replace(sensitive=(question.sensitive,)), question.keys
         )
-
-
-def _one_value(numbers: Ints, codes: Ints) -> Flags:
-    """Tell of each pattern whether all of its cell have one code."""
-    low, high = np.full(numbers.max() + 1, codes.max()), np.zeros(numbers.max() + 1, np.int64)
-    np.minimum.at(low, numbers, codes)
-    np.maximum.at(high, numbers, codes)
-    flags: Flags = (low == high)[numbers]
-    return flags
 
 
 def _fit(

@@ -1,7 +1,7 @@
 """The cheapest fix: the one variable to drop, regroup or top-code so that a limit is met.
 
-Every key variable is tried in turn: left out; with its numbers in bands; with its highest or
-lowest numbers in one category; with its rare categories pooled. The price is what CR loses.
+Every key variable is tried in turn: left out; its numbers in bands; its highest or lowest numbers
+in one category; its rare categories pooled. The price is what CR loses.
 """
 
 from __future__ import annotations

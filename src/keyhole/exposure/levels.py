@@ -38,22 +38,6 @@ Array = npt.NDArray[Any]
 TOLERANCE = 1e-9
 
 
-def variable_weights(
-    variables: int,
-    availability: Sequence[float] | None = None,
-    identifiability: Sequence[float] | None = None,
-) -> Floats:
-    """Multiply what is declared of the key variables into their weights.
-
-    `availability` says for each variable how easily an intruder learns it, `identifiability` how
-    much it tells of a person: above 0 and at most 2, 1 being usual (and the default).
-    """
-    weights = np.ones(variables)
-    for given in (availability, identifiability):
-        weights = weights if given is None or not len(given) else weights * np.asarray(given, float)
-    return weights
-
-
 def burdens(sets: UniqueSets, weights: npt.ArrayLike | None = None) -> Floats:
     r"""Give each record the least an intruder must know to single it out.
 
@@ -152,10 +136,9 @@ def levels(
 
 
 def flag_causes(sets: UniqueSets, level: npt.ArrayLike, codes: Sequence[Array]) -> list[Ints]:
-    """Count the flagged records that each category of each variable helps to single out.
+    """Count by variable and category the records at risk with a minimal unique that contains it.
 
-    `codes` have for each variable the category of each record. Returned are for each variable, by
-    category, the records at risk with a minimal unique that contains the variable.
+    `codes` have for each variable the category of each record.
     """
     flagged = np.asarray(level) >= 1
     found = []
@@ -224,12 +207,9 @@ def level_table(levels: Mapping[str, int], risk_set: Mapping[str, float] | None)
 def summarise_levels(
     level: npt.ArrayLike, sets: UniqueSets, names: Sequence[str], codes: Sequence[Array]
 ) -> LevelSummary:
-    """Sum up the risk levels of a file and what causes them.
+    """Sum up the risk levels of a file and what causes them; of equal causes the first is named.
 
-    Notes
-    -----
-    The shares of the risk set by level stand beside table 1 of Hawala & Funk; that single
-    years of age flag most records is their section 2.1. Of equal causes the first is named.
+    The shares of the risk set stand beside table 1 of Hawala & Funk.
     """
     causes = flag_causes(sets, level, codes)
     totals = [int(counts.sum()) for counts in causes]

@@ -1,9 +1,8 @@
 """How likely a record alone in the sample is alone in the population (Skinner & Shlomo 2008).
 
-The size of a cell in the sample is taken as a Poisson number whose mean follows a log-linear
-model of the key. What the model expects of a cell says how many others of that kind were not
-sampled. Too simple a model makes records look rarer than they are, too rich a one less rare: a
-test chooses between models, from independence to all pairs of variables.
+The size of a cell in the sample is taken as a Poisson number whose mean follows a log-linear model
+of the key: it says how many others of that kind were not sampled. Too simple a model makes records
+look rarer than they are, too rich a one less rare: a test chooses between models.
 """
 
 from __future__ import annotations
@@ -156,7 +155,10 @@ def population_uniques(
     patterns = pattern_counts(data, names, numbers)
     rate = data.records / float(weights.sum()) if weight is not None else float(fraction or 1)
     trials = _trials(patterns, rate, numbers[unique], weights[unique], model)
-    chosen = _choose(trials)
+    # The least biased model that is not rejected; if all are, one of pairs that pay.
+    fair = [trial for trial in trials if abs(trial.test.z or 0.0) <= CRITICAL]
+    paying = [trial for trial in trials if trial.test.model in ("forest", "pairs")]
+    chosen = min(fair or paying or trials, key=lambda trial: abs(trial.test.z or 0.0))
     probability = np.full(data.records, np.nan)
     probability[unique] = _probability(chosen.mean[numbers[unique]], weights[unique])
     return PopulationUniques(
@@ -237,24 +239,15 @@ def _candidates(
     tree = forest(paying, variables)
     if asked == "forest" or (asked == "auto" and tree):
         yield "forest", tree
-    more = [] if asked == "forest" else _largest(patterns, tree, paying)
-    if asked == "pairs" or len(more) > len(tree):
-        yield "pairs", more
-
-
-def _choose(trials: Sequence[_Trial]) -> _Trial:
-    """Take the least biased model that is not rejected; if all are, one of pairs that pay."""
-    fair = [trial for trial in trials if abs(trial.test.z or 0.0) <= CRITICAL]
-    paying = [trial for trial in trials if trial.test.model in ("forest", "pairs")]
-    return min(fair or paying or trials, key=lambda trial: abs(trial.test.z or 0.0))
-
-
-def _largest(patterns: PatternCounts, tree: Sequence[Pair], paying: Sequence[Pair]) -> list[Pair]:
-    """Add to the forest as many of the best other pairs as can be fitted."""
-    more = [pair for pair in paying if pair not in tree]
-    counts = range(1, len(more) + 1)
-    fit = bisect_left(counts, True, key=lambda count: not can_fit(patterns, [*tree, *more[:count]]))
-    return [*tree, *more[:fit]]
+    # As many of the best other pairs as can be fitted.
+    more = [] if asked == "forest" else [pair for pair in paying if pair not in tree]
+    fit = bisect_left(
+        range(1, len(more) + 1),
+        True,
+        key=lambda count: not can_fit(patterns, [*tree, *more[:count]]),
+    )
+    if asked == "pairs" or fit:
+        yield "pairs", [*tree, *more[:fit]]
 
 
 def _notes(names: Sequence[str], chosen: _Trial, uniques: int) -> list[str]:

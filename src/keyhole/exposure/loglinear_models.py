@@ -1,12 +1,11 @@
 """Poisson log-linear models of the cells of a key, and the test of their bias.
 
 A model has the main effects of all variables and the interactions of some pairs. Variables that
-hang on the rest by one pair, or by none, are fitted in closed form: the fitted mean is that of
-the rest times the observed share of the level among those with its neighbour's. Only the core in
-which pairs close circles needs iterative proportional fitting, and of its table only the cells
-whose pairs all occur: a table of a hundred million cells is never laid out. Ordinary tests of fit
-say little of a table in which nearly all cells are empty: Skinner & Shlomo (2008) estimate
-instead the bias of the very figure that is wanted.
+hang on the rest by one pair, or by none, are fitted in closed form: the mean is that of the rest
+times the observed share of the level among those with its neighbour's. Only the core in which pairs
+close circles needs iterative proportional fitting, and of its table only the cells whose pairs all
+occur. Ordinary tests of fit say little of a table in which nearly all cells are empty: Skinner &
+Shlomo (2008) estimate instead the bias of the very figure that is wanted.
 """
 
 from __future__ import annotations
@@ -68,12 +67,10 @@ def pattern_counts(data: Any, names: Sequence[str], numbers: Ints) -> PatternCou
 
 
 def gains(patterns: PatternCounts) -> dict[Pair, float]:
-    r"""Return what each pair is worth to a model: positive where it pays, the best first.
+    """Return what each pair is worth to a model: positive where it pays, the best first.
 
-    Notes
-    -----
-    :math:`G^2 - 2 (r_i - 1)(r_j - 1)`, which is what the interaction takes off Akaike's
-    criterion. A pair of so many levels that it cannot pay, whatever the records, is left out.
+    It is what the interaction takes off Akaike's criterion, G² - 2 (rᵢ - 1)(rⱼ - 1). A pair of so
+    many levels that it cannot pay, whatever the records, is left out.
     """
     found = {}
     for i, j in itertools.combinations(range(len(patterns.sizes)), 2):
@@ -108,13 +105,10 @@ PULLS = (1.0, 10.0, 100.0, 1_000.0, 10_000.0)
 def shrunk_forest(patterns: PatternCounts) -> Model:
     r"""Fit the pairs that close no circle, their shares drawn towards independence.
 
-    Notes
-    -----
-    The shares of a variable's levels at level a of its neighbour are
-    :math:`(n_{ab} + \kappa p_b) / (n_a + \kappa)`, with κ the most likely one if the shares come
-    from a Dirichlet distribution about p. A weak pair then adds little and a strong one all of
-    itself, where a criterion would take it or leave it: in a small sample single years of age by
-    marital status never pay, although they hang together.
+    The shares of a variable's levels at level a of its neighbour are :math:`(n_{ab} + \kappa p_b) /
+    (n_a + \kappa)`, with κ the most likely one if the shares come from a Dirichlet distribution
+    about p. A weak pair then adds little and a strong one all of itself, where a criterion would
+    take it or leave it.
     """
     variables = len(patterns.sizes)
     worth = {}
@@ -221,18 +215,14 @@ def _pick(line: Floats, at: Floats) -> Ints:
     return np.minimum(np.searchsorted(line, at, side="right"), len(line) - 1)
 
 
-def can_fit(
-    patterns: PatternCounts, pairs: Sequence[Pair], *, most_cells: int = MOST_CELLS
-) -> bool:
+def can_fit(patterns: PatternCounts, pairs: Sequence[Pair]) -> bool:
     """Tell whether the core of these pairs has few enough cells to be fitted."""
-    return _core_of(patterns, pairs, most_cells)[-1] is not None
+    return _core_of(patterns, pairs)[-1] is not None
 
 
-def fit_model(
-    patterns: PatternCounts, pairs: Sequence[Pair], *, most_cells: int = MOST_CELLS
-) -> Model | None:
+def fit_model(patterns: PatternCounts, pairs: Sequence[Pair]) -> Model | None:
     """Fit main effects and these pairs; None if the core has more cells than can be fitted."""
-    core, hanging, inner, cells = _core_of(patterns, pairs, most_cells)
+    core, hanging, inner, cells = _core_of(patterns, pairs)
     if cells is None:
         return None
     means, deviation = _proportional(patterns, core, inner, cells)
@@ -249,13 +239,13 @@ def fit_model(
 
 
 def _core_of(
-    patterns: PatternCounts, pairs: Sequence[Pair], most_cells: int
+    patterns: PatternCounts, pairs: Sequence[Pair]
 ) -> tuple[tuple[int, ...], list[tuple[int, int | None]], list[Pair], Ints | None]:
     """Return the core, what hangs on it, its pairs, and its cells unless they are too many."""
     core, hanging = _strip(pairs, len(patterns.sizes))
     inner = [pair for pair in pairs if set(pair) <= set(core)]
     fit_in = all(patterns.sizes[i] * patterns.sizes[j] <= MOST_ENTRIES for i, j in pairs)
-    cells = _occurring(patterns, core, inner, most_cells) if fit_in else None
+    cells = _occurring(patterns, core, inner) if fit_in else None
     return core, hanging, inner, cells
 
 
@@ -287,7 +277,7 @@ def _shares(patterns: PatternCounts, variable: int, neighbour: int | None) -> Fl
 
 
 def _occurring(
-    patterns: PatternCounts, core: tuple[int, ...], pairs: Sequence[Pair], most: int
+    patterns: PatternCounts, core: tuple[int, ...], pairs: Sequence[Pair]
 ) -> Ints | None:
     """List in order the cells of the core whose pairs all occur; None if there are too many."""
     if math.prod(patterns.sizes[v] for v in core) >= MOST_NUMBERED:
@@ -309,7 +299,7 @@ def _occurring(
                 allowed &= table[part[:, before]]
             row, level = np.nonzero(allowed)
             total += len(row)
-            if total > most:
+            if total > MOST_CELLS:
                 return None
             found.append(np.column_stack([part[row], level]))
         cells = np.concatenate(found)
@@ -346,17 +336,7 @@ DRAWS_AT_ONCE = 250_000
 def bias_test(model: Model, patterns: PatternCounts, fraction: float) -> tuple[float, float | None]:
     r"""Estimate by how much a model errs in the number of population uniques.
 
-    Parameters
-    ----------
-    model, patterns
-        The model, and what it was fitted to.
-    fraction
-        The sampling fraction π of the file.
-
-    Returns
-    -------
-    tuple
-        The bias, and the bias over its standard deviation (None where that is 0).
+    Returned are the bias, and the bias over its standard deviation (None where that is 0).
 
     Notes
     -----
@@ -366,16 +346,8 @@ def bias_test(model: Model, patterns: PatternCounts, fraction: float) -> tuple[f
               + (1 - \pi) \frac{(f - \mu)^2 - f}{2\pi} \right\}
 
     and with a and b the factors of the two terms the variance Σ a²μ + 2b²μ² (Skinner & Shlomo
-    2008). A table of more than a million cells is not gone through: what its cells add is
-    estimated from cells drawn by the model, as often as their mean is large, which leaves an
-    error of a few hundredths of the standard deviation.
-
-    Examples
-    --------
-    >>> twice = PatternCounts(np.array([[0, 0], [1, 1]]), np.array([50, 50]), (2, 2))
-    >>> bias, z = bias_test(fit_model(twice, []), twice, 0.9)
-    >>> fit_model(twice, []).mean(twice.codes).tolist(), z > 0
-    ([25.0, 25.0], True)
+    2008). Of a table of more than a million cells some are drawn, as often as their mean is large,
+    which leaves an error of a few hundredths of the standard deviation.
     """
     base = variance = 0.0
     for mean, times in all_cells(model):  # what they would add without a record

@@ -9,28 +9,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from keyhole.core.names import quoted
 
-
-class CellSizes(Protocol):
-    """What a measure is computed from: how many records lie in cells of each size."""
-
-    @property
-    def records(self) -> int:
-        """The number of records."""
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The sizes of cells, in order."""
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """The records in cells of each size."""
+if TYPE_CHECKING:
+    from keyhole.exposure.cells import Exposure
 
 
-Compute = Callable[[CellSizes], float | None]
+Compute = Callable[["Exposure"], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +57,7 @@ def measure(label: str, *, undefined: str = "") -> Callable[[Compute], Compute]:
 
 
 @measure("highest risk of a record", undefined="no record has a complete key")
-def highest_risk(cells: CellSizes) -> float | None:
+def highest_risk(cells: Exposure) -> float | None:
     """The largest 1 / f: the risk of the most exposed record, if the intruder knows it is there.
 
     The prosecutor's risk of El Emam (2013).

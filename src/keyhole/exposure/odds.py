@@ -1,15 +1,15 @@
 """Odds ratios: one level against the rest, by itself and with the other variables held equal.
 
-By itself it is the odds ratio of a two-by-two table with Woolf's interval. Held equal, it comes
-from a logistic model of main effects, fitted with Firth's penalty: rare levels are often at risk
-without exception, where plain maximum likelihood runs off to infinity.
+By itself it is that of a two-by-two table with Woolf's interval. Held equal, it comes from a
+logistic model of main effects with Firth's penalty: rare levels are often at risk without
+exception, where plain maximum likelihood runs off to infinity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -159,10 +159,7 @@ def fit_logistic(
     return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _At:
-    """The model at some effects."""
-
+class _At(NamedTuple):
     likelihood: float
     score: Floats
     inverse: Floats

@@ -1,14 +1,14 @@
 """Exposure in the population: what the cells of a sample say of the people behind it.
 
-A record alone in the sample need not be alone in the population. From the size of a
-record's cell in the sample (f) and in the population (F, estimated from weights) come the
-individual, global and household risk; from the number of cells of size one and two the
-probability that a unique match is correct. A record with f = 0 was not counted (a key is
-missing and the policy drops it): it has no risk, which is not a risk of nought.
+A record alone in the sample need not be alone in the population. From the size of its cell in the
+sample (f) and in the population (F, estimated from weights) come the individual, global and
+household risk; from the cells of one and of two the probability that a unique match is correct. A
+record with f = 0 was not counted: it has no risk, which is not a risk of nought.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast, get_args
 
@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from keyhole.core.kinds import kind_problems
 from keyhole.core.marks import COUNT, HIDDEN, WHEN_SET, When
 from keyhole.core.tables import Table
 from keyhole.exposure.dispersion import PopulationModel
-from keyhole.exposure.scores import FRACTION, Check, require
+from keyhole.exposure.scores import Check, require
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share, tables_of
 
@@ -215,8 +214,6 @@ def intrusion_probability(uniques: float, pairs: float, fraction: float) -> Esti
 def sampling_bound(fraction: float) -> float:
     """Bound the chance of an intruder who does not know whether a person was sampled.
 
-    Notes
-    -----
     The person sought is in the file with probability π only (Hawala & Funk, section 3.1).
     """
     require((not fraction > 0, f"fraction must be above 0. Got {fraction!r} instead."))
@@ -285,28 +282,16 @@ def measure_population(
     """Measure a file's exposure in the population it was drawn from.
 
     `f` and `cells` are the size (0 where not counted) and number of each record's cell. Without
-    weights and fraction the file is taken as the population. `population` is F where the caller has
-    it already (cells that overlap, as when a missing key matches every value); then `cells` are not
-    used. `model` is that of the whole key, if there is one.
+    weights and fraction the file is taken as the population. `population` is F where cells overlap,
+    as when a missing key matches every value; half the records with f = 2 then stand for the cells
+    of size two. `model` is that of the whole key, if there is one.
 
-    Notes
-    -----
     The global risk is the mean individual risk (Templ, Kowarik & Meindl 2015), the sampling
-    fraction n / Σ weights. Where cells overlap, half the records with f = 2 stand for the
-    cells of size two. Benedetti & Franconi's model takes each cell by itself: on sparse keys its
-    sum of 1/F is far too low, and so would be its population uniques, Σ π over the sample uniques.
-    A note says so; `model` has neither fault.
+    fraction n / Σ weights. Benedetti & Franconi's model takes each cell by itself: on sparse keys
+    its sum of 1/F is far too low, and a note says so; `model` has no such fault.
     """
     sizes = np.asarray(f)
     amounts = None if weights is None else np.asarray(weights, dtype=np.float64)
-    unfit = [] if fraction is None else kind_problems("fraction", FRACTION, fraction)
-    lost = amounts is not None and cells is None and population is None
-    require(
-        *((True, problem) for problem in unfit),
-        (amounts is not None and fraction is not None, "weights or fraction: leave one out."),
-        (lost, "cells must be given with weights."),
-        *([] if amounts is None else _weight_checks(amounts, sizes.shape)),
-    )
     # F and the sampling fraction, each None where nothing tells it.
     rate = None if fraction is None else float(fraction)
     rate = rate if amounts is None else amounts.size / float(amounts.sum())
@@ -333,9 +318,7 @@ def measure_population(
         global_risk=float(risk[counted].mean()) if some else None,
         max_individual_risk=float(risk[counted].max()) if some else None,
         household_global_risk=float(joint[counted].mean()) if some and joint is not None else None,
-        dis_probability=right[0],
-        notes=tuple(_notes(sizes, people, right[1]))
-        + (_low(sizes, float(np.nansum(risk)), model) if rate is not None and rate < 1 else ()),
+        notes=tuple(_notes(sizes, people, right[1], float(np.nansum(risk)), rate, model)),
         model=model,
         population=None if people is None else np.where(counted, people, np.nan),
         risk=risk,
@@ -347,32 +330,34 @@ def measure_population(
 SPARSE = 0.05
 
 
-def _notes(sizes: Array, people: Floats | None, reason: str) -> list[str]:
-    left_out = int((sizes == 0).sum())
+def _notes(
+    sizes: Array,
+    people: Floats | None,
+    reason: str,
+    matches: float,
+    rate: float | None,
+    model: PopulationModel | None,
+) -> Iterator[str]:
+    if left_out := int((sizes == 0).sum()):
+        yield f"{left_out:,} records were not counted and have no risk"
+    if people is None:
+        yield "the file is taken as the population: the risk is 1 / f"
     # A sum of weights may fall short of a whole number by rounding alone.
-    short = 0 if people is None else int((people < sizes * (1 - 1e-9)).sum())
-    notes = {
-        f"{left_out:,} records were not counted and have no risk": left_out,
-        "the file is taken as the population: the risk is 1 / f": people is None,
-        f"{short:,} records have weights that add to less than their cell: F taken as f": short,
-        f"probability of a right match not estimable: {reason}": reason,
-    }
-    return [text for text, holds in notes.items() if holds]
-
-
-def _low(sizes: Array, matches: float, model: PopulationModel | None) -> tuple[str, ...]:
-    """Say that Benedetti & Franconi's sum is too low, by how much if the model tells it."""
-    expected = None if model is None else model.reidentifications
+    elif short := int((people < sizes * (1 - 1e-9)).sum()):
+        yield f"{short:,} records have weights that add to less than their cell: F taken as f"
+    if reason:
+        yield f"probability of a right match not estimable: {reason}"
+    # Benedetti & Franconi's sum is too low, by how much if the model tells it.
+    expected, lower = None if model is None else model.reidentifications, ""
     if expected is not None and expected.estimate > 0 and matches < expected.low:
         lower = f"{1 - matches / expected.estimate:.0%} below that of the model of the whole key"
     elif expected is None and (sizes == 1).sum() >= SPARSE * len(sizes):
         lower = "far too low"
-    else:
-        return ()
-    return (
-        f"cells are sparse: expected reidentifications and individual risks, which take each cell "
-        f"by itself (Benedetti and Franconi), are {lower}",
-    )
+    if lower and rate is not None and rate < 1:
+        yield (
+            "cells are sparse: expected reidentifications and individual risks, which take each "
+            f"cell by itself (Benedetti and Franconi), are {lower}"
+        )
 
 
 def _finite(amounts: Floats) -> bool:

@@ -1,9 +1,8 @@
 """Regrouping of levels: readable bands, and what merging levels or setting a group apart does.
 
-Measures and dates are cut into round bands where there are more levels than can be read. The
-cells of the key are counted once. Merging two levels only joins cells that agree on all the other
-variables, and taking a group out only shrinks the cells it is in, so that every change to RP and
-CR is counted exactly from the cells it touches.
+Measures and dates are cut into round bands where there are more levels than can be read. Merging
+two levels only joins cells that agree on all the other variables, and taking a group out only
+shrinks the cells it is in, so that every change to RP and CR is counted exactly from those.
 """
 
 from __future__ import annotations

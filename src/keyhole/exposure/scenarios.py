@@ -1,8 +1,7 @@
 """Several scenarios side by side: exposure on the key of each, and the worst over all.
 
-The key of a scenario says which columns an intruder could match, and how finely; the file is
-recoded to each key in turn. p(identification) is p(identification | attempt) · p(attempt), as
-intervals (Elliot, Mackey & Purdam 2011).
+The file is recoded to the key of each in turn. p(identification) is p(identification | attempt) ·
+p(attempt), as intervals (Elliot, Mackey & Purdam 2011).
 """
 
 from __future__ import annotations
@@ -181,47 +180,31 @@ def compare_scenarios(
     sensitive: Sequence[str] | None = None,
     figure: str | None = None,
 ) -> ScenarioComparison:
-    """Measure the exposure of a file under several scenarios.
+    """Measure the exposure of a file under several scenarios, given as their keys.
 
-    Parameters
-    ----------
-    data
-        A file, a frame or `Microdata`.
-    scenarios
-        The keys of the scenarios, as `keyhole.environment.scenario_key` gives them.
-    cutoff, weight, fraction, sensitive
-        As in `keyhole.risk`.
-    figure
-        Which figure of the exposure is p(identification | attempt); see
-        `keyhole.environment.scenarios.identification.p_identification`.
-
-    Examples
-    --------
-    >>> from keyhole.data.examples import veterans_sample
-    >>> from keyhole.environment.exchange import example_environment
-    >>> from keyhole.environment.scenarios.recoding import scenario_key
-    >>> data, environment = veterans_sample(1000), example_environment()
-    >>> names = ["commercial database", "register"]
-    >>> keys = [scenario_key(environment, name, data) for name in names]
-    >>> compare_scenarios(data, keys).worst.name
-    'register'
+    The options are those of `risk`; `figure` says which figure of the exposure is p(identification
+    | attempt), see `p_identification`.
     """
     data = load(data)
-    keys = _checked(scenarios)
+    keys = list(scenarios)
+    problems = [] if keys else ["scenarios must hold at least one key. Got none instead."]
+    if any(not isinstance(key, ScenarioKey) for key in keys):
+        problems.append("scenarios must be keys of scenarios, as scenario.key(...) gives them.")
+    else:
+        problems += [
+            f"scenario {name!r} is there more than once. Give each a name of its own."
+            for name in repeated([key.name for key in keys])
+        ]
+    if problems:
+        raise OptionError(problems)
     data.require_records()
     parts = []
     smallest = np.full(data.records, np.iinfo(np.int64).max)
     for key in keys:
         exposure = found = None
         if key.keys:
-            exposure = risk(
-                data,
-                scenario=key,
-                cutoff=cutoff,
-                weight=weight,
-                fraction=fraction,
-                sensitive=sensitive,
-            )
+            asked = {"cutoff": cutoff, "weight": weight, "fraction": fraction}
+            exposure = risk(data, scenario=key, sensitive=sensitive, **asked)
             # The key and p(identification) stand apart.
             exposure = replace(exposure, key=None, identification=None)
             found = key.identification(exposure, figure=figure)
@@ -240,21 +223,6 @@ def compare_scenarios(
         )
     at_risk, unique = float((smallest < cutoff).mean()), float((smallest == 1).mean())
     return ScenarioComparison(tuple(parts), data.records, cutoff, at_risk, unique)
-
-
-def _checked(scenarios: Iterable[ScenarioKey]) -> Sequence[ScenarioKey]:
-    keys = list(scenarios)
-    problems = [] if keys else ["scenarios must hold at least one key. Got none instead."]
-    if any(not isinstance(key, ScenarioKey) for key in keys):
-        problems.append("scenarios must be keys of scenarios, as scenario.key(...) gives them.")
-    else:
-        problems += [
-            f"scenario {name!r} is there more than once. Give each a name of its own."
-            for name in repeated([key.name for key in keys])
-        ]
-    if problems:
-        raise OptionError(problems)
-    return keys
 
 
 def _probability(part: ScenarioExposure) -> tuple[float, float] | None:

@@ -1,11 +1,10 @@
 """Scores of special uniques: SUDA, DIS-SUDA, and which variables and levels carry them.
 
-A minimal sample unique of a record is a set of key variables on which nobody else has the
-record's values, while every smaller part of the set is shared with somebody. The fewer
-variables it takes and the more such sets there are, the more a record stands out: this is
-what SUDA scores (Elliot, Manning & Ford 2002). DIS-SUDA turns the scores into
-probabilities that a match is right. Minimal uniques are worked through in parts, so that tens
-of millions of them need little more memory than they take themselves.
+A minimal sample unique of a record is a set of key variables on which nobody else has its values,
+while every smaller part of the set is shared with somebody. The fewer variables it takes and the
+more such sets there are, the more a record stands out: this is what SUDA scores (Elliot, Manning &
+Ford 2002); DIS-SUDA turns the scores into probabilities that a match is right. Minimal uniques are
+worked through in parts: tens of millions of them need little more memory than they take themselves.
 """
 
 from __future__ import annotations
@@ -270,40 +269,31 @@ def summarise_contributions(
 ) -> list[Contribution]:
     """Sum up for each variable, and each of its levels, what it carries of the scores.
 
-    `codes` have for each variable the level of each record as a whole number from 0.
-
-    Notes
-    -----
-    A variable carries the score of the minimal uniques that contain it; as they may contain
-    several, a record's shares add to more than one (IHSN SDC Practice Guide). They are taken
-    from the minimal uniques and so hold also where two keys are perfectly correlated.
+    `codes` have for each variable the level of each record. A variable carries the score of the
+    minimal uniques that contain it; as they may contain several, a record's shares add to more than
+    one (IHSN SDC Practice Guide).
     """
     scores = suda_scores(sets, convention)
     scored, total = scores > 0, float(scores.sum())
     found = []
+    value = score_by_size(sets.variables, sets.max_size, convention)
     for j, level in enumerate(codes):
-        carried, size = _carried(sets, j, convention), len(np.bincount(level))
+        carried, size = np.zeros(sets.records), len(np.bincount(level))
+        for owner, mask in sets.parts():
+            held = contains(mask, j)
+            amount = value[np.bitwise_count(mask[held])]
+            carried += np.bincount(owner[held], weights=amount, minlength=sets.records)
         portion, part = _share(carried, scores)[scored], float(carried.sum())
         by_level = np.bincount(level[scored], weights=portion, minlength=size)
-        held = np.bincount(level, weights=carried, minlength=size)
+        by_code = np.bincount(level, weights=carried, minlength=size)
         one = Contribution(
             percent=100 * float(portion.mean()) if total else None,
             score_percent=100 * part / total if total else None,
             level_mean=_share(by_level, np.bincount(level[scored], minlength=size)),
-            level_percent=100 * _share(held, np.full(size, part)),
+            level_percent=100 * _share(by_code, np.full(size, part)),
         )
         found.append(one)
     return found
-
-
-def _carried(sets: UniqueSets, variable: int, convention: Convention) -> Floats:
-    value = score_by_size(sets.variables, sets.max_size, convention)
-    total = np.zeros(sets.records)
-    for owner, mask in sets.parts():
-        held = contains(mask, variable)
-        amount = value[np.bitwise_count(mask[held])]
-        total += np.bincount(owner[held], weights=amount, minlength=sets.records)
-    return total
 
 
 def _share(part: Array, whole: Array) -> Floats:

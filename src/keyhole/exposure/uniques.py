@@ -29,7 +29,7 @@ from keyhole.engines.memory import minimal_uniques
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
 from keyhole.exposure import scores
-from keyhole.exposure.levels import LevelSummary, levels, summarise_levels, variable_weights
+from keyhole.exposure.levels import LevelSummary, levels, summarise_levels
 from keyhole.exposure.regrouping import level_label
 from keyhole.exposure.scores import MOST_VARIABLES, Contribution, Convention, UniqueSets
 from keyhole.kernels.arrays import Floats, Ints
@@ -240,9 +240,11 @@ def uniques(
     f = cells.sizes()
     owner, mask = minimal_uniques(columns, size, progress, counter.storage)
     sets = UniqueSets(owner, mask, records=data.records, variables=len(names), max_size=size)
-    factors = [question.values[name] for name in FACTORS]
-    by_key = [[g.get(n, 1.0) for n in names] if isinstance(g, Mapping) else g for g in factors]
-    weights = variable_weights(len(names), *by_key)
+    weights = np.ones(len(names))
+    for name in FACTORS:
+        given = question.values[name]
+        by_key = [given.get(n, 1.0) for n in names] if isinstance(given, Mapping) else given
+        weights *= by_key or 1.0
     level = levels(f, sets, weights=weights, cutoff=cutoff)
     codes = [c.values for c in columns]
     summary = summarise_levels(level, sets, names, codes)

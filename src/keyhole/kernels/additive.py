@@ -1,11 +1,9 @@
 """Additive models of coded variables.
 
 A variable's code leads to a few entries of a table: for a category one column with the value 1,
-for a number the columns of its spline. A row of the design is never made as a whole: the Gram
-matrix adds up the products of its few entries, and a prediction adds up one score a variable.
-
-A design of indicators has a one in a few columns of each row and nothing else: it is given by the
-places of its ones.
+for a number the columns of its spline. No row of the design is made as a whole: the Gram matrix
+adds up the products of its few entries, and a prediction one score a variable. A design of
+indicators, with a one in a few columns of each row, is given by the places of its ones.
 """
 
 from __future__ import annotations
@@ -89,10 +87,9 @@ def totals(
 def score(codes: CodeRows, rows: Rows, starts: Rows, scores: Floats) -> npt.NDArray[np.float32]:
     """Return for some rows the sum over the variables of the score of its code.
 
-    Sums are made in double precision and given in single, so that their last bits decide nothing.
-
-    The scores of code c of variable v are row ``starts[v] + c`` of `scores`; a variable whose
-    start is negative has no part in it.
+    The scores of code c of variable v are row ``starts[v] + c`` of `scores`; a variable with a
+    negative start has no part in it. Sums are in double precision and given in single, so that
+    their last bits decide nothing.
     """
     out = np.empty((len(rows), scores.shape[1]), dtype=np.float32)
     for i in range(len(rows)):

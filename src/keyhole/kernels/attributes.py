@@ -51,24 +51,12 @@ def learn_by_cell(
 ) -> None:
     """Find what each cell from span[0] up to span[1] tells of a column.
 
-    Parameters
-    ----------
-    starts, words, place, held
-        Where cells start, and of each row, in the order of the cells, its code and its records:
-        see `count_values`.
-    total
-        The records of each code in all cells.
-    level
-        Of recursive diversity, how many of the most frequent values are left out of the rest.
-    ordered
-        How many codes, from 0 on, are values in order; 0 if none are.
-    counted
-        Filled by cell: different values; one of them; the largest count; the count of all but the
-        `level - 1` most frequent.
-    shared
-        Filled by cell: entropy in nats; the sum of squared counts over the size; equal distance to
-        the file; ordered distance, NaN where the cell has no value in order; the largest relative
-        gain.
+    Cells start at `starts`; `words`, `place` and `held` have the codes as in `count_values`, in the
+    order of the cells, and `total` the records of each. The first `ordered` codes are in order.
+    By cell are filled, in `counted`: different values, one of them, the largest count, the count of
+    all but the `level - 1` most frequent; in `shared`: entropy in nats, the sum of squared counts
+    over the size, equal distance to the file, ordered distance (NaN where the cell has no value in
+    order), the largest relative gain.
     """
     shift, top = np.uint64(place[0]), np.uint64((1 << place[1]) - 1)
     shares = total / total.sum()
@@ -174,12 +162,8 @@ def spread_by_cell(
 ) -> tuple[Floats, Floats, Floats, Ints]:
     """Return by cell how near its numbers lie together; missing ones (NaN) are left out.
 
-    Returns
-    -------
-    tuple
-        The range of the numbers, NaN without any; over the numbers, the sum of the share of the
-        cell's numbers within the tolerance of each; the largest share of one number in the sum of
-        their sizes, NaN where that is 0; how many numbers there are.
+    Returned are the range of the numbers, NaN without any; the sum over them of the share within
+    the tolerance; the largest share of one in the sum of sizes, NaN if that is 0; their number.
     """
     cells = len(starts) - 1
     width, near, largest = np.full(cells, np.nan), np.zeros(cells), np.full(cells, np.nan)
@@ -219,20 +203,12 @@ def beyond_limits(
 ) -> Flags:
     """Tell whether cells split by each rung of one column are beyond a limit.
 
-    Parameters
-    ----------
-    starts, codes, values, held
-        Where cells start, and of each row, in the order of the cells, its code in the column, its
-        sensitive value and its records.
-    tables
-        The code that stands for each in each rung, the finest first; the coarser tells no more.
-    total, ordered
-        The records of each sensitive value in the file; how many values are in order.
-    settled
-        Records in homogeneous cells, and the sum of squares, of cells that are not among the rows.
-    limits
-        The most records in homogeneous cells, the fewest different values of a cell, the largest
-        distance of a cell to the file, and the largest sum of squared counts over the size.
+    `codes`, `values` and `held` are, in the order of the cells, each row's code in the column,
+    sensitive value and records; `tables` have the code that stands for each in each rung, the
+    finest first; `total` are the records of each sensitive value, of which the first `ordered` are
+    in order. `settled` has the records in homogeneous cells, and the sum of squares, of cells not
+    among the rows; `limits` the most records in homogeneous cells, the fewest different values, the
+    largest distance to the file and the largest sum of squared counts over the size.
     """
     out = np.zeros(len(tables), dtype=np.bool_)
     shares, (below, sums) = total / total.sum(), _cumulated(total[:ordered])

@@ -1,14 +1,10 @@
 """The cache of compiled code, also where the package itself cannot be written.
 
-numba takes the first of these folders that can be written: one in ``NUMBA_CACHE_DIR``,
-``__pycache__`` beside the module, one in the user's cache folder. On a read-only installation whose
-user has no home it finds none and gives up; then a private folder among the temporary files serves.
-
-numba compares compiled code with the source of its own module only, and after unpickling it: code
-of an older keyhole, whose modules have moved or whose other kernels have changed, fails or is
-wrong. So the folder names the sources that its code was made of, and is emptied if they changed.
-
-numba itself is not imported here: much of keyhole does without it.
+numba takes the first folder that can be written: one in ``NUMBA_CACHE_DIR``, ``__pycache__``, one
+in the user's cache folder. Where it finds none, a private temporary folder serves. It compares
+compiled code with the source of its own module only: code of an older keyhole, whose other kernels
+have changed, fails or is wrong. So the folder names the sources that its code was made of, and is
+emptied if they changed. numba itself is not imported here: much of keyhole does without it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ bounds. A row alone in its cell can never be split again, so `settle` drops it f
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -16,6 +18,22 @@ from keyhole.kernels.arrays import Ints, Numbers, Words
 SMALL = 24
 # So many cells are tallied for all candidates before the next ones.
 CELLS_AT_ONCE = 512
+
+
+class SortRoom(NamedTuple):
+    """What a sort works with: spare rows and tags, ranges left to sort, and ends of digits."""
+
+    rows: Words
+    tags: Numbers
+    stack: Ints
+    at: Ints
+
+
+@njit(nogil=True, cache=True)
+def sort_room(spare: Words, spare_tags: Numbers, digits: Ints) -> SortRoom:
+    """Return room to sort by some digits: each level leaves its cells on the stack."""
+    stack = np.empty((len(digits) * 256 + 2, 3), dtype=np.int64)
+    return SortRoom(spare, spare_tags, stack, np.empty(256, dtype=np.int64))
 
 
 @njit(nogil=True, cache=True)
@@ -55,17 +73,9 @@ def _insertion(rows: Words, tags: Numbers, lo: int, hi: int, mask: Words, key: W
 
 
 @njit(nogil=True, cache=True)
-def _spread(
-    rows: Words,
-    tags: Numbers,
-    lo: int,
-    hi: int,
-    digit: Ints,
-    spare: Words,
-    spare_tags: Numbers,
-    at: Ints,
-) -> None:
-    """One radix pass over [lo, hi); afterwards at[d] is where digit value d ends."""
+def _spread(rows: Words, tags: Numbers, lo: int, hi: int, digit: Ints, room: SortRoom) -> None:
+    """One radix pass over [lo, hi); afterwards room.at[d] is where digit value d ends."""
+    spare, spare_tags, _, at = room
     word, shift, top = digit[0], np.uint64(digit[1]), np.uint64((1 << digit[2]) - 1)
     at[: int(top) + 1] = 0
     for i in range(lo, hi):
@@ -86,21 +96,10 @@ def _spread(
 
 @njit(nogil=True, cache=True)
 def sort_range(
-    rows: Words,
-    tags: Numbers,
-    lo: int,
-    hi: int,
-    mask: Words,
-    digits: Ints,
-    spare: Words,
-    spare_tags: Numbers,
-    stack: Ints,
-    at: Ints,
+    rows: Words, tags: Numbers, lo: int, hi: int, mask: Words, digits: Ints, room: SortRoom
 ) -> None:
-    """Sort rows [lo, hi) and their tags so that rows equal under the mask lie side by side.
-
-    `stack` needs room for `stack_depth(digits)` entries and `at` for 256.
-    """
+    """Sort rows [lo, hi) and their tags so that rows equal under the mask lie side by side."""
+    stack, at = room.stack, room.at
     key = np.empty(len(mask), dtype=np.uint64)
     stack[0, 0], stack[0, 1], stack[0, 2] = lo, hi, 0
     depth = 1
@@ -112,19 +111,13 @@ def sort_range(
         if b - a <= SMALL:
             _insertion(rows, tags, a, b, mask, key)
             continue
-        _spread(rows, tags, a, b, digits[level], spare, spare_tags, at)
+        _spread(rows, tags, a, b, digits[level], room)
         start = a
         for d in range(1 << digits[level, 2]):
             if at[d] - start > 1:
                 stack[depth, 0], stack[depth, 1], stack[depth, 2] = start, at[d], level + 1
                 depth += 1
             start = at[d]
-
-
-@njit(nogil=True, cache=True)
-def stack_depth(digits: Ints) -> int:
-    """Return how deep the stack of `sort_range` can grow: each level leaves its cells on it."""
-    return len(digits) * 256 + 2
 
 
 @njit(nogil=True, cache=True)
@@ -139,10 +132,9 @@ def sort_cells(
     spare_tags: Numbers,
 ) -> None:
     """Sort inside each cell from cells[0] up to cells[1] by the mask, in place."""
-    stack = np.empty((stack_depth(digits), 3), dtype=np.int64)
-    at = np.empty(256, dtype=np.int64)
+    room = sort_room(spare, spare_tags, digits)
     for c in range(cells[0], cells[1]):
-        sort_range(rows, tags, starts[c], starts[c + 1], mask, digits, spare, spare_tags, stack, at)
+        sort_range(rows, tags, starts[c], starts[c + 1], mask, digits, room)
 
 
 @njit(nogil=True, cache=True)
@@ -273,20 +265,13 @@ def settle(
 
 @njit(nogil=True, cache=True)
 def _tally_large(
-    rows: Words,
-    weights: Numbers,
-    lo: int,
-    hi: int,
-    field: Ints,
-    size: int,
-    cutoff: int,
-    count: Ints,
+    rows: Words, weights: Numbers, a: int, b: int, field: Ints, size: int, cutoff: int, count: Ints
 ) -> tuple[int, int]:
     """Tally one field of a cell with more rows than the field has codes: count, then look."""
     word, shift = field[0], np.uint64(field[1])
     top = np.uint64((1 << field[2]) - 1)
     count[:size] = 0
-    for i in range(lo, hi):
+    for i in range(a, b):
         count[(rows[i, word] >> shift) & top] += weights[i]
     found = at_risk = 0
     for code in range(size):
@@ -298,20 +283,13 @@ def _tally_large(
 
 @njit(nogil=True, cache=True)
 def _tally_small(
-    rows: Words,
-    weights: Numbers,
-    lo: int,
-    hi: int,
-    field: Ints,
-    base: int,
-    cutoff: int,
-    count: Ints,
+    rows: Words, weights: Numbers, a: int, b: int, field: Ints, base: int, cutoff: int, count: Ints
 ) -> tuple[int, int]:
     """Tally one field of a small cell as its rows come; a count below `base` stands for zero."""
     word, shift = field[0], np.uint64(field[1])
     top = np.uint64((1 << field[2]) - 1)
     found = at_risk = 0
-    for i in range(lo, hi):
+    for i in range(a, b):
         code = (rows[i, word] >> shift) & top
         before = max(count[code] - base, 0)
         after = before + weights[i]
@@ -334,15 +312,11 @@ def tally_splits(
 ) -> Ints:
     """Tally what splitting the cells by each field alone would give.
 
-    Returned are, a row a field, the cells and the records in cells smaller than the cutoff.
-    Only cells[0] up to cells[1] of the partition are looked at; `fields` have (word, shift,
-    bits), `sizes` their numbers of codes. With `most`, what has more records at risk is not
-    counted to the end.
-
-    Notes
-    -----
-    A few cells at a time are tallied for all candidates, so that their rows stay near. Counts
-    of small cells are never cleared: each cell counts from a base above all earlier ones.
+    Returned are, a row a field, the cells and the records in cells smaller than the cutoff. Only
+    cells[0] up to cells[1] are looked at, a few at a time for all candidates, so that their rows
+    stay near. `fields` have (word, shift, bits), `sizes` their numbers of codes; what has more
+    than `most` records at risk is not counted to the end. Counts of small cells are never cleared:
+    each cell counts from a base above all earlier ones.
     """
     out = np.zeros((len(fields), 2), dtype=np.int64)
     ends = np.cumsum(sizes)

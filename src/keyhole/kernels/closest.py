@@ -1,12 +1,8 @@
 """Closest record of each query: one exact answer however many records are equally near.
 
-The distance of two rows is the sum over the columns of min(1, |x - y|). Categories are whole
-numbers, so that two of them are 0 or 1 apart; numbers are scaled by whoever asks. Rows are held
-in a tree of boxes: a box is passed over if it is farther than the best row so far. Of rows equally
-near the first is taken.
-
-`kernels.scanning` ranks many pairs below a threshold and drops ties beyond a cap; here a tie of any
-size has one answer, and no threshold bounds the search.
+The distance of two rows is the sum over the columns of min(1, |x - y|): categories, as whole
+numbers, are 0 or 1 apart; numbers are scaled by whoever asks. Rows are held in a tree of boxes: one
+farther than the best row so far is passed over. Of rows equally near the first is taken.
 """
 
 from __future__ import annotations
@@ -115,7 +111,6 @@ def box(rows: Floats) -> Boxes:
 
 @njit(nogil=True, cache=True, inline="always")
 def _to_box(low: Floats, high: Floats, at: int, query: Floats, most: float) -> float:
-    """Return the distance to a box, or one beyond `most`."""
     total = 0.0
     for v in range(len(query)):
         total += min(1.0, max(0.0, low[at, v] - query[v], query[v] - high[at, v]))

@@ -1,11 +1,9 @@
 """Costs of a pair of patterns, variable by variable, and the rank rule; lower is better.
 
-Some variables are *counted*: they agree, differ or are missing, each at the same price, and
-whole words of them are compared at once (see `fields`). The others are *graded*: the cost
-depends on the two values. What is missing in the query costs the same for everybody: the
-caller adds it up beforehand, and nothing here looks at those variables.
-
-The rank rule keeps the best ranks while they hold no more pairs than the cap.
+Some variables are *counted*: they agree, differ or are missing, each at the same price, and whole
+words of them are compared at once (see `fields`). The others are *graded*: the cost depends on the
+two values. What is missing in the query is added up beforehand by the caller. The rank rule keeps
+the best ranks while they hold no more pairs than the cap.
 """
 
 from __future__ import annotations

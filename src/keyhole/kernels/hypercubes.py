@@ -26,24 +26,13 @@ def cheapest_hypercube(
 ) -> tuple[float, Ints]:
     """Return the price of the cheapest hypercube that has room, and its corners.
 
-    Parameters
-    ----------
-    chains
-        By axis, table and leaf: what the nodes of the leaf add to the number of a cell; -1 to fill.
-    ups, downs, options
-        By axis: leaves that go up, leaves that go down for them (-1: none), and how many there are.
-    places, first
-        By table and cell: its joint number, and whether no table before has it.
-    open_, up, down, step
-        By joint cell: whether it may move, and how far it can; and how far it must.
-    cost, needed, shared
-        What joint cells cost, how many need them already, and the part of the cost they then have.
+    By axis, table and leaf `chains` has what the nodes of the leaf add to the number of a cell (-1
+    to fill); by axis `ups` are leaves that go up, `downs` those that go down for them (-1: none),
+    `options` how many there are. By table and cell `places` is the joint number, `first` whether no
+    table before has it. By joint cell: whether it is `open_` to move, how far `up` and `down` (it
+    must by `step`), its `cost`, and how many `needed` it already: then it costs a part `shared`.
 
-    Returns
-    -------
-    tuple
-        The price, infinite if nothing has room; and joint cells, of which those that go down are
-        written as -1 less their number.
+    Without room the price is infinite. Corners that go down are written as -1 less their number.
     """
     axes, tables, deep = chains.shape[0], chains.shape[1], chains.shape[3]
     most = options.max()

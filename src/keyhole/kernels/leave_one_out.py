@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from keyhole.kernels.arrays import Ints, Numbers, Words
-from keyhole.kernels.cells import same, sort_range, stack_depth
+from keyhole.kernels.cells import same, sort_range, sort_room
 
 # Up to this many rows all pairs of a cell are compared.
 PAIRWISE = 16
@@ -109,8 +109,7 @@ def tally_without(
     """
     count = len(masks)
     lost, safe = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    stack = np.empty((stack_depth(digits), 3), dtype=np.int64)
-    at = np.empty(256, dtype=np.int64)
+    room = sort_room(spare, spare_weights, digits)
     met = np.zeros((PAIRWISE, count), dtype=np.int64)
     # A task is a range of rows that agree on all but variables [first, last), and a phase:
     # -1 looks at the cells of `keep`, 0 and 1 sort by one half and leave out the other.
@@ -129,7 +128,7 @@ def tally_without(
             for v in range(p, q):
                 by |= masks[v]
             by_digits = digits[digit_starts[p] : digit_starts[q]]
-            sort_range(rows, weights, lo, hi, by, by_digits, spare, spare_weights, stack, at)
+            sort_range(rows, weights, lo, hi, by, by_digits, room)
         start = lo
         for i in range(lo + 1, hi + 1):
             if i == hi or not same(rows, i - 1, i, by):

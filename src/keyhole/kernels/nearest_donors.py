@@ -18,7 +18,6 @@ Points = npt.NDArray[np.floating]
 
 @njit(nogil=True, cache=True)
 def _run(points: Points, at: int) -> tuple[int, int]:
-    """Return where the run of the donor at a place begins and ends."""
     value = points[at]
     return np.searchsorted(points, value), np.searchsorted(points, value, side="right")
 

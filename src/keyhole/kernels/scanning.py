@@ -1,12 +1,10 @@
 """Nearest ranks of a query, by a scan of cells of patterns, the cheapest first.
 
-Patterns that agree on the *front* variables, which have few codes, make a cell. What the front
-variables cost is found cell by cell, once for all queries that are alike on them. If there is a
-variable that few share, the *anchor*, who agrees with the query on it is looked up first: that is
-often enough to close the rank rule. Who differs on it pays its price in advance, which leaves few
-cells. Of a pattern looked at, the prices of the other variables are added up from tables by its
-coarse codes; only who then is within the limit is priced exactly. What is kept follows the rank
-rule of `grading`.
+Patterns that agree on the *front* variables, which have few codes, make a cell, priced once for all
+queries that are alike on them. Those who agree on a variable that few share, the *anchor*, are
+looked up first, which often closes the rank rule; who differs on it pays in advance, which leaves
+few cells. The prices of the other variables are added up from tables by coarse codes; only
+who then is within the limit is priced exactly. What is kept follows the rank rule of `grading`.
 """
 
 from __future__ import annotations

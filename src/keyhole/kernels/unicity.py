@@ -290,15 +290,9 @@ def find(
             tally[0, tally[6, 0]] = 0
             continue
         rows, ids, cells = _grown(rows, ids, cells, at[depth, 2] + b - a, at[depth, 1] + codes)
+        wanted = everything if depth else chosen
         filled, top, ones = _divide(
-            tally,
-            codes,
-            plan,
-            t,
-            everything if depth else chosen,
-            cells,
-            at[depth, 1],
-            at[depth, 2],
+            tally, codes, plan, t, wanted, cells, at[depth, 1], at[depth, 2]
         )
         for k in range(ones):
             key = _pair(tally[4, tally[6, k]], tally[5, tally[6, k]])
@@ -332,7 +326,6 @@ def empty_table() -> tuple[Words, Words]:
 
 @njit(nogil=True, cache=True)
 def _place(keys: Words, key: np.uint64) -> np.uint64:
-    """Return where the key is, or where it would go."""
     last = np.uint64(len(keys) - 1)
     at = ((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & last
     while keys[at] != key and keys[at] != EMPTY:

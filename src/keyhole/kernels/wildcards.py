@@ -93,7 +93,6 @@ _ONE = np.uint64(1)
 
 @njit(nogil=True, cache=True, inline="always")
 def _match(codes: Ints, gone: Words, i: int, j: int) -> bool:
-    """Tell whether two records agree wherever both are known."""
     known = ~(gone[i] | gone[j])
     agree = True
     for v in range(codes.shape[1]):

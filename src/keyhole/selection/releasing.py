@@ -216,7 +216,6 @@ class Outgoing:
         return list(dict.fromkeys(name for made in found for name in made))
 
     def _left(self, codes: dict[str, Codes]) -> dict[str, Codes]:
-        """Return codes of the records that stay."""
         if not self.removed.any():
             return codes
         return {
@@ -276,7 +275,6 @@ def _records_of(
 
 
 def _coarse(ladder: LadderCodes, rung: int) -> Codes:
-    """Return the codes of a rung."""
     classes, places = np.unique(ladder.tables[rung], return_inverse=True)
     known = [c for c in range(len(classes)) if classes[c] != ladder.missing[rung]]
     size = len(known)
@@ -320,7 +318,6 @@ def _without(codes: Codes, blanked: Flags) -> Codes:
 
 
 def _known(codes: Codes) -> Ints:
-    """Return codes with -1 for what is missing."""
     return np.where(codes.values == len(codes.levels), -1, codes.values.astype(np.int64))
 
 

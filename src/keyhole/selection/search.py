@@ -128,8 +128,6 @@ class _Walk:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A step looked at: its name and the winner."""
-
     name: str
     move: Move
     exposed: Exposed

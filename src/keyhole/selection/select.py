@@ -185,7 +185,6 @@ def select_problems(question: Question) -> Iterator[Problem]:
 
 
 def _runs(question: Question) -> list[Question]:
-    """Return a question for each method, cutoff and limit."""
     return [
         question.replace(method=method, cutoff=cutoff, limit=limit)
         for method in (METHODS if question.compare else question.method)
@@ -255,7 +254,6 @@ def _selected(
 def _search(
     data: Records, question: Question, space: Space, progress: StepProgress | None
 ) -> Selection:
-    """Search a file, or one of its groups."""
     engine, rule = engine_of(data, space.names), question.criterion
     if not isinstance(rule, Criterion):
         rule = named_criterion(rule, cr_weight=question.cr_weight)

@@ -105,7 +105,6 @@ class KeyCells:
         return made
 
     def _where(self, column: int) -> Ints:
-        """Return word, shift and bits of a column."""
         place, plan = self._place[column], self._plan
         return np.array([plan.word[place], plan.shift[place], plan.bits[place]], dtype=np.int64)
 

@@ -166,7 +166,6 @@ class LadderNode:
         return whole
 
     def _at_risk(self, key: int, cutoff: int) -> Flags:
-        """Tell of each pattern whether its records that are left are at risk on a key."""
         sizes = self._sizes(key)
         number = np.where(self.blank[key], len(sizes) - 1, self.cells[key])
         flags: Flags = (sizes[number] < cutoff) & (self.records > self.removed + self.blanked)
@@ -313,7 +312,6 @@ def _give_back(
     cutoff: int,
     held: Sequence[Flags],
 ) -> list[Flags]:
-    """Give values back but for those held."""
     whole = [blanked & (c != m) for c, m in zip(codes, missing, strict=True)]
     rows = np.flatnonzero(_concerned(codes, missing, blanked, keys))
     known = [c[rows] for c in codes]
