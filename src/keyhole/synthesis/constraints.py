@@ -25,7 +25,7 @@ from keyhole.data import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.synthesis.associations import KIN, associate, evenly, grouped
 from keyhole.synthesis.design import Coded, is_numeric
-from keyhole.synthesis.rule_syntax import RuleNode
+from keyhole.synthesis.rule_language import RuleNode
 from keyhole.synthesis.rules import EditRules
 
 # How sure one of two columns is if the other is known, from 0 for not at all to 1.
