@@ -15,7 +15,7 @@ from keyhole.reviews.asked import score_in_words
 from keyhole.reviews.stages.releases import IMPLICATE_1
 from keyhole.reviews.stages.synthesis import LEAST, pool_bars
 from keyhole.reviews.study_chapters import releases_chapter
-from keyhole.synthesis.comparisons import TargetBars
+from keyhole.synthesis.evaluation import TargetBars
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 

@@ -25,10 +25,9 @@ from keyhole.synthesis.changes import (
     count_changes,
     reconstruct,
 )
-from keyhole.synthesis.comparisons import target_bars
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.designate import designate
-from keyhole.synthesis.evaluation import evaluate
+from keyhole.synthesis.evaluation import evaluate, target_bars
 from keyhole.synthesis.goals import (
     GoalLimits,
     correlations_goal,

@@ -13,10 +13,10 @@ from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError
 from keyhole.synthesis.associations import Association, associate, compare_relations, related
-from keyhole.synthesis.comparisons import pool_rare
 from keyhole.synthesis.constancy import Constancy
 from keyhole.synthesis.constraints import find_constraints, revealing_columns
 from keyhole.synthesis.design import make_level_scores, scores_name
+from keyhole.synthesis.evaluation import pool_rare
 from keyhole.synthesis.goals import (
     GoalLimits,
     constancy_goals,

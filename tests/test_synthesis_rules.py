@@ -14,7 +14,7 @@ from keyhole.core.tokens import SyntaxProblem as RuleProblem
 from keyhole.data import Variable
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, FileError, OptionError
-from keyhole.synthesis.rule_syntax import parse_rule, rule_columns
+from keyhole.synthesis.rule_language import parse_rule, rule_columns
 from keyhole.synthesis.rules import EditRules
 
 PEOPLE = pl.DataFrame(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import polars as pl
 
 from keyhole.charts import listed
 from keyhole.core.codec import members_to_plain
@@ -23,8 +24,6 @@ from keyhole.results import Result
 from keyhole.screening.dependence import cramers_v
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from keyhole.synthesis.implicates import Implicates
 
 
@@ -66,12 +65,9 @@ class Association:
         return float(chi2.sf(self.statistic, self.df)) if self.df else 1.0
 
     def chance(self, records: int) -> float:
-        r"""Return by how much V may rise by chance: by two standard deviations of its χ².
+        """Return by how much V may rise by chance: by two standard deviations of its χ².
 
-        Notes
-        -----
-        χ² of n records has about the variance :math:`2\,df + 4 n V^2 (\min(r, k) - 1)`, that of
-        a noncentral one.
+        χ² of n records has about the variance 2 df + 4 n V² (min(r, k) - 1), as a noncentral one.
         """
         scale = records * (self.least - 1)
         if not scale:
@@ -176,8 +172,6 @@ class Relations(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a pair."""
-        import polars as pl
-
         return pl.DataFrame([members_to_plain(one) for one in self.pairs])
 
     def tables(self) -> list[Table]:
@@ -201,15 +195,13 @@ class Relations(Result):
 
 def comparable_columns(data: Microdata) -> tuple[str, ...]:
     """Return the columns of a release that a target can be compared with."""
-    return tuple(v.name for v in data.variables if _is_comparable(data, v.name))
-
-
-def _is_comparable(data: Microdata, name: str) -> bool:
-    variable = data.variable(name)
-    if variable.role in NEVER_RELEASED or variable.kind == "text":
-        return False
-    size = data.codes(name).size
-    return size > 1 and (variable.kind != "category" or size * RECORDS_A_LEVEL <= data.records)
+    found = []
+    for one in data.variables:
+        if one.role not in NEVER_RELEASED and one.kind != "text":
+            size = data.codes(one.name).size
+            most = data.records // RECORDS_A_LEVEL if one.kind == "category" else size
+            found += [one.name] if 1 < size <= most else []
+    return tuple(found)
 
 
 def compare_relations(implicates: Implicates, *, targets: Iterable[str] | None = None) -> Relations:

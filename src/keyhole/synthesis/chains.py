@@ -191,7 +191,7 @@ class _Fold:
             return self._filled_singly()
         gram = self._gram("drawn")
         for t in range(len(self._plan.targets)):
-            leader = self._plan.acceptance.leader(t)
+            leader = self._plan.acceptance.leaders[t]
             if leader != t:  # parts of a sum come from one donor
                 self._give(t, np.flatnonzero(self._replace[:, t]), leader)
                 continue

@@ -84,19 +84,18 @@ class ChangeTable(Result):
 
     def tables(self) -> list[Table]:
         """Return the table as a person reads it."""
-        counted = len(self.variables) + 1
-        rows = []
+        counted, rows = len(self.variables) + 1, []
         for row in self.rows:
-            cells = [""] * counted if row.shares is None else [_percent(x) for x in row.shares]
-            part = row.share_of_risk_set
-            held = "" if part is None else _percent(part)
-            rows.append([row.level, f"{row.records:,}", held, *cells, share(row.mean, 2)])
+            shares = (row.share_of_risk_set, *(row.shares or [None] * counted))
+            rows.append([row.level, f"{row.records:,}", *map(_percent, shares), share(row.mean, 2)])
         columns = ["risk", "records", "of the risk set", *map(str, range(counted)), "mean"]
         title = f"Number of variables changed by risk level: {self.name}"
         return [Table(title, columns, rows, [f"Counted: {', '.join(self.variables)}."])]
 
 
-def _percent(value: float) -> str:
+def _percent(value: float | None) -> str:
+    if value is None:
+        return ""
     return f"{100 * value:.2f}%" if value in (0, 1) or value >= 1e-4 else percentage(value)
 
 
@@ -140,28 +139,22 @@ def changes_after_attack(
     counts = np.zeros((1, implicates.data.records), dtype=np.uint16)
     for target in variables:
         counts[0] += guessed[target].values != implicates.data.codes(target).values
-    name = f"mean or mode of {len(implicates)} implicates"
-    return ChangeTable(
-        name, tuple(variables), changes_in_levels(counts, designation, len(variables))
-    )
+    rows = changes_in_levels(counts, designation, len(variables))
+    return ChangeTable(f"mean or mode of {len(implicates)} implicates", tuple(variables), rows)
 
 
 def changes_in_levels(
     counts: Counts, designation: Designation | LevelsAtRisk, size: int
 ) -> tuple[LevelChanges, ...]:
     """Tabulate the records at risk by level; counts has a row for each file averaged over."""
-    total = int(designation.at_risk.sum())
-    rows = []
+    total, rows = int(designation.at_risk.sum()), []
     for level, name in enumerate(LEVEL_NAMES[1:], 1):
         mine = counts[:, designation.at_risk & (designation.level == level)]
-        records = mine.shape[1]
-        part = records / total if total else None
-        if not records:
-            rows.append(LevelChanges(name, 0, part, None, None))
-            continue
-        shares = np.bincount(mine.ravel(), minlength=size + 1) / mine.size
-        mean = float(shares @ np.arange(size + 1))
-        rows.append(LevelChanges(name, records, part, tuple(shares.tolist()), mean))
+        part, shares, mean = mine.shape[1] / total if total else None, None, None
+        if mine.size:
+            held = np.bincount(mine.ravel(), minlength=size + 1) / mine.size
+            shares, mean = tuple(held.tolist()), float(held @ np.arange(size + 1))
+        rows.append(LevelChanges(name, mine.shape[1], part, shares, mean))
     return tuple(rows)
 
 
@@ -184,21 +177,17 @@ def reconstruct(implicates: Implicates, *, seed: int) -> dict[str, Codes]:
         if kind == "measure" and codes.levels.dtype.is_numeric():
             guess[unsure] = _means(drawn[:, unsure], codes)
         else:
-            guess[unsure] = _modes(drawn[:, unsure], random)
+            some = drawn[:, unsure]
+            votes = random.random(some.shape)  # less than one vote: it only breaks ties
+            for other in some:
+                votes += some == other
+            guess[unsure] = np.take_along_axis(some, votes.argmax(axis=0)[None], axis=0)[0]
         values = codes.values.astype(np.int64)
         values[implicates.rows] = guess
         size = max(codes.size, int(guess.max(initial=-1)) + 1)
         # What the levels are is not needed any more, only how many codes there are.
         found[target] = Codes(values, pl.Series(np.arange(size)), has_missing=False)
     return found
-
-
-def _modes(drawn: Ints, random: np.random.Generator) -> Ints:
-    """Return the most frequent code of each column; of several, one at random."""
-    votes = random.random(drawn.shape)  # less than one vote: it only breaks ties
-    for other in drawn:
-        votes += drawn == other
-    return np.asarray(np.take_along_axis(drawn, votes.argmax(axis=0)[None], axis=0)[0])
 
 
 def _means(drawn: Ints, codes: Codes) -> Ints:

@@ -25,8 +25,7 @@ from keyhole.utility.charts import coefficient_chart
 
 if TYPE_CHECKING:
     from keyhole.synthesis.changes import ChangeTable
-    from keyhole.synthesis.comparisons import TargetBars
-    from keyhole.synthesis.evaluation import Evaluation
+    from keyhole.synthesis.evaluation import Evaluation, TargetBars
 
 
 SIDES = ("original", "synthetic")
@@ -61,31 +60,24 @@ def changes_chart(found: Evaluation) -> alt.TopLevelMixin:
             "The attack takes the mean of the implicates for numbers and their mode for the rest."
         )
     means = [row.mean for row in first.rows if row.mean is not None]
-    if len(means) >= 2:
-        words = "rises with the risk" if means == sorted(means) else "does not rise with the risk"
-        finding = (
-            f"The number of variables changed {words}: {means[0]:.2f} in the mean at the lowest "
-            f"level, {means[-1]:.2f} at the highest"
-        )
-    elif means:
+    finding = "There is no record at risk"
+    if len(means) == 1:
         finding = f"One level of risk: {means[0]:.2f} variables changed in the mean"
-    else:
-        finding = "There is no record at risk"
+    elif means:
+        rises = "rises" if means == sorted(means) else "does not rise"
+        finding = (
+            f"The number of variables changed {rises} with the risk: {means[0]:.2f} in the mean at "
+            f"the lowest level, {means[-1]:.2f} at the highest"
+        )
     return house_style(alt.hconcat(*panels, spacing=36), title=finding, subtitle=lines, width=92)
 
 
 def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | alt.FacetChart:
-    order = [
-        row.level
-        if row.share_of_risk_set is None
-        else f"{row.level} ({percentage(row.share_of_risk_set)} of the risk set)"
-        for row in table.rows
-    ]
-    axis = alt.Axis(ticks=False, domain=False, labelFontSize=12, labels=named)
-    y = alt.Y("level:N", title=None, sort=order[::-1]).scale(domain=order[::-1]).axis(axis)
-    means: list[dict[str, Any]] = []
-    cells: list[dict[str, Any]] = []
-    for name, row in zip(order, table.rows, strict=True):
+    order, means, cells = [], list[dict[str, Any]](), list[dict[str, Any]]()
+    for row in table.rows:
+        name, part = row.level, row.share_of_risk_set
+        name = name if part is None else f"{name} ({percentage(part)} of the risk set)"
+        order.insert(0, name)
         mean = "no record" if row.mean is None else f"mean {row.mean:.2f}"
         means.append({"level": name, "text": mean})
         for changed, value in enumerate(row.shares or [None] * (len(table.variables) + 1)):
@@ -93,12 +85,11 @@ def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | a
             ink = "white" if value is not None and value > DARK else INK
             cell = {"changed": str(changed), "share": value or 0, "text": text, "ink": ink}
             cells.append({"level": name, **cell})
-    base = alt.Chart(inline(cells)).encode(
-        y=y,
-        x=alt.X("changed:N", title="Variables changed", sort=None).axis(
-            labelAngle=0, ticks=False, domain=False
-        ),
-    )
+    axis = alt.Axis(ticks=False, domain=False, labelFontSize=12, labels=named)
+    y = alt.Y("level:N", title=None, sort=order).scale(domain=order).axis(axis)
+    x = alt.X("changed:N", title="Variables changed", sort=None)
+    x = x.axis(labelAngle=0, ticks=False, domain=False)
+    base = alt.Chart(inline(cells)).encode(y=y, x=x)
     tips = [
         alt.Tooltip("level:N", title="risk"),
         alt.Tooltip("changed:N", title="variables changed"),
@@ -116,32 +107,27 @@ def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | a
     width = min(62 * (len(table.variables) + 1), 420)
     beside = alt.Chart(inline(means)).mark_text(fontSize=12, fontWeight="bold", align="left")
     beside = beside.encode(y=y, x=alt.value(width + 8), text="text:N")
-    return alt.layer(boxes, *figures, beside).properties(
-        width=width,
-        height=3 * 44,
-        title=alt.TitleParams(title, fontSize=12, fontWeight="normal", offset=8, color=INK),
-    )
+    above = alt.TitleParams(title, fontSize=12, fontWeight="normal", offset=8, color=INK)
+    chart = alt.layer(boxes, *figures, beside)
+    return chart.properties(width=width, height=3 * 44, title=above)
 
 
 def distributions_chart(found: Evaluation) -> alt.TopLevelMixin:
     """Draw the distribution of each target before and after, one panel each."""
     panels = [_panel(bars) for bars in found.bars[:MOST_PANELS]]
     chart = alt.concat(*panels, columns=2, spacing=40).resolve_scale(color="shared")
-    left = len(found.bars) - len(panels)
-    lines = [
-        f"Bars: the original. Points: mean and range of {found.implicates} implicates."
-        if found.implicates > 1
-        else "Bars: the original. Points: the one implicate."
-    ]
+    points = "the one implicate"
+    if found.implicates > 1:
+        points = f"mean and range of {found.implicates} implicates"
+    lines = [f"Bars: the original. Points: {points}."]
     if any(bars.ordered for bars in found.bars):
         lines.append("Bins of numbers are named by their lower edge.")
+    left = len(found.bars) - len(panels)
     lines += [f"{left} further targets are not drawn."] if left else []
-    gaps = {
-        bars.variable: max(
-            (abs(a - b) for a, b in zip(bars.original, bars.synthetic, strict=True)), default=0.0
-        )
-        for bars in found.bars
-    }
+    gaps = {}
+    for bars in found.bars:
+        pairs = zip(bars.original, bars.synthetic, strict=True)
+        gaps[bars.variable] = max((abs(a - b) for a, b in pairs), default=0.0)
     worst = max(gaps, key=lambda name: gaps[name])
     finding = "No bar moved"
     if gaps[worst]:
@@ -153,48 +139,28 @@ def distributions_chart(found: Evaluation) -> alt.TopLevelMixin:
 
 
 def _panel(bars: TargetBars) -> alt.LayerChart | alt.FacetChart:
+    """Draw bars, ranges and points: bins of numbers upright, categories lying."""
     # Two long labels cut to the same text stay two bars, by their places.
     names = ("place", "label", "original", "synthetic", "low", "high", "before", "after")
-    labels = [plain(label, 26) for label in bars.labels]
+    cut = [plain(label, 26) for label in bars.labels]
     figures = (bars.original, bars.synthetic, bars.lowest, bars.highest)
     rows = [
         dict(zip(names, (*row, *SIDES), strict=True))
-        for row in zip(range(len(labels)), labels, *figures, strict=True)
+        for row in zip(range(len(cut)), cut, *figures, strict=True)
     ]
-    return _layers(alt.Chart(inline(rows)), upright=bars.ordered).properties(
-        width=360,
-        height=190 if bars.ordered else alt.Step(22),
-        title=alt.TitleParams(plain(bars.variable), fontSize=13, offset=8, color=INK),
+    base = alt.Chart(inline(rows))
+    positions: dict[str, Any] = {"x": alt.X, "y": alt.Y}
+    along, across = ("x", "y") if bars.ordered else ("y", "x")
+    upright = {"labelAngle": -45, "grid": False, "labelOverlap": False}
+    labels = positions[along]("label:N", title=None, sort=None).axis(
+        ticks=False, **(upright if bars.ordered else {"labelLimit": 190})
     )
-
-
-def _colour(field: str) -> alt.Color:
-    # The panels share one scale, and so one legend: each must ask for the same.
-    return (
-        alt.Color(f"{field}:N", title=None)
-        .scale(domain=list(SIDES), range=[BEFORE, AFTER])
-        .legend(legend(SIDES, width=360, symbol="square", symbolOpacity=1))
+    shares = positions[across]("original:Q", title="Share of records").axis(
+        format="~%", tickCount=4 if bars.ordered else 5
     )
-
-
-def _layers(base: alt.Chart, *, upright: bool) -> alt.LayerChart | alt.FacetChart:
-    """Draw bars, ranges and points: bins of numbers upright, categories lying."""
-    along, across = ("x", "y") if upright else ("y", "x")
-    labels: Any
-    shares: Any
-    if upright:
-        labels = alt.X("label:N", title=None, sort=None).axis(
-            labelAngle=-45, ticks=False, grid=False, labelOverlap=False
-        )
-        percent = alt.Axis(format="~%", tickCount=4)
-        shares = alt.Y("original:Q", title="Share of records").axis(percent)
-    else:
-        labels = alt.Y("label:N", title=None, sort=None).axis(ticks=False, labelLimit=190)
-        shares = alt.X("original:Q", title="Share of records").axis(format="~%", tickCount=5)
     tips = [
         alt.Tooltip("label:N", title="value"),
-        alt.Tooltip("original:Q", title="original", format=".2%"),
-        alt.Tooltip("synthetic:Q", title="synthetic", format=".2%"),
+        *(alt.Tooltip(f"{side}:Q", title=side, format=".2%") for side in SIDES),
     ]
     boxes = base.mark_bar().encode(
         **{along: labels, across: shares}, color=_colour("before"), tooltip=tips
@@ -205,4 +171,15 @@ def _layers(base: alt.Chart, *, upright: bool) -> alt.LayerChart | alt.FacetChar
     dots = base.mark_point(filled=True, size=34, opacity=1).encode(
         **{along: labels, across: "synthetic:Q"}, color=_colour("after"), tooltip=tips
     )
-    return alt.layer(boxes, ranges, dots)
+    title = alt.TitleParams(plain(bars.variable), fontSize=13, offset=8, color=INK)
+    height = 190 if bars.ordered else alt.Step(22)
+    return alt.layer(boxes, ranges, dots).properties(width=360, height=height, title=title)
+
+
+def _colour(field: str) -> alt.Color:
+    # The panels share one scale, and so one legend: each must ask for the same.
+    return (
+        alt.Color(f"{field}:N", title=None)
+        .scale(domain=list(SIDES), range=[BEFORE, AFTER])
+        .legend(legend(SIDES, width=360, symbol="square", symbolOpacity=1))
+    )

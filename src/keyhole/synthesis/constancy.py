@@ -75,17 +75,15 @@ class Constancy(Result):
 
     def tables(self) -> list[Table]:
         """Return constant values by target, and links by them."""
+        found = [
+            (one.target, Rate(one.true, one.constant), Rate(one.placebo, one.constant))
+            for one in self.targets
+        ]
+        links = Rate(self.right, self.claims), Rate(self.placebo_right, self.placebo_claims)
         rows = []
-        for one in self.targets:
-            interval = Rate(one.placebo, one.constant).interval
-            rates = [Rate(count, one.constant).value for count in (one.true, one.placebo)]
-            bound = None if interval is None else interval[1]
-            figures = [share(rate) for rate in (*rates, bound)]
-            rows.append([one.target, f"{one.constant:,}", *figures])
-        links = [Rate(self.right, self.claims).value]
-        links.append(Rate(self.placebo_right, self.placebo_claims).value)
-        figures = [share(rate) for rate in (*links, self.bound)]
-        rows.append(["unique links by constant values", f"{self.claims:,}", *figures])
+        for name, true, placebo in [*found, ("unique links by constant values", *links)]:
+            bound = None if placebo.interval is None else placebo.interval[1]
+            rows.append([name, f"{true.total:,}", *map(share, (true.value, placebo.value, bound))])
         heads = ["", "constant", "true", "placebo", "placebo, upper bound"]
         note = f"Of {self.records:,} records seen to change. Placebo: one implicate more is drawn "
         return [
@@ -144,8 +142,10 @@ def _links(
             np.concatenate([file[n], first[n][who] if n in first else file[n][rows[who]]])
             for n in known
         ]
-        cells = _cells(both)
-        size = len(file[known[0]])
+        cells, size = np.zeros(len(both[0]), dtype=np.int64), len(file[known[0]])
+        for column in both:
+            joined = cells * (int(column.max()) + 1) + column
+            cells = np.unique(joined, return_inverse=True)[1].astype(np.int64)
         counts = np.bincount(cells[:size], minlength=int(cells.max()) + 1)
         owner = np.zeros(len(counts), dtype=np.int64)
         owner[cells[:size]] = np.arange(size)
@@ -154,12 +154,3 @@ def _links(
         claims += int(alone.sum())
         right += int((alone & (owner[mine] == rows[who])).sum())
     return claims, right
-
-
-def _cells(columns: list[Array]) -> Ints:
-    """Number the cells of records."""
-    cells = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        joined = cells * (int(column.max()) + 1) + column
-        cells = np.unique(joined, return_inverse=True)[1].astype(np.int64)
-    return cells

@@ -25,7 +25,7 @@ from keyhole.data import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.synthesis.associations import KIN, associate, evenly, grouped
 from keyhole.synthesis.design import Coded, is_numeric
-from keyhole.synthesis.rule_syntax import RuleNode
+from keyhole.synthesis.rule_language import RuleNode
 from keyhole.synthesis.rules import EditRules
 
 # How sure one of two columns is if the other is known, from 0 for not at all to 1.
@@ -87,16 +87,12 @@ def revealing_columns(
     data: Microdata, targets: Sequence[str], columns: Iterable[str]
 ) -> list[tuple[str, str]]:
     """Return targets with the columns that nearly tell them: replacing those protects nobody."""
-    if data.records < LEAST_FILE:
-        return []
     found = []
-    for name in columns:
+    for name in columns if data.records >= LEAST_FILE else ():
         pairs = _neighbours(data, name)
-        found += [
-            (target, name)
-            for target in targets
-            if name != target and _tells(data, name, target, *pairs)
-        ]
+        for target in targets:
+            if name != target and _tells(data, name, target, *pairs):
+                found.append((target, name))
     return found
 
 
@@ -108,12 +104,10 @@ def _tells(data: Microdata, name: str, target: str, before: Ints, after: Ints) -
     if not is_numeric(data, target):
         return _sureness(values, before, after) >= FOLLOWS
     counts = np.bincount(values)
-    rank = (np.cumsum(counts) - counts / 2) / len(values)
-    spread = float(np.var(rank[values]))
-    if not len(before) or not spread:
+    rank = ((np.cumsum(counts) - counts / 2) / len(values))[values]
+    if not len(before) or not (spread := float(np.var(rank))):
         return False
-    left = float(np.mean((rank[values[before]] - rank[values[after]]) ** 2)) / 2
-    return left <= LEFT * spread
+    return float(np.mean((rank[before] - rank[after]) ** 2)) / 2 <= LEFT * spread
 
 
 def _neighbours(data: Microdata, name: str) -> tuple[Ints, Ints]:
@@ -166,13 +160,6 @@ class RuleTable:
     sizes: tuple[int, ...]
     numbers: Ints
     broken: Flags
-
-    def cells(self, codes: Sequence[Ints]) -> Ints:
-        """Return the rows of combinations, given by a list of codes for each column."""
-        found = np.zeros(len(codes[0]), dtype=np.int64)
-        for size, one in zip(self.sizes, codes, strict=True):
-            found = found * size + one
-        return found
 
 
 def tabulate_rules(data: Coded, rules: EditRules) -> list[RuleTable]:
@@ -250,7 +237,8 @@ class Acceptance:
         if must_change is not None and must_change.ndim == 1:
             must_change = np.repeat(must_change[:, None], len(targets), axis=1)
         self.rules, self.must_change, self.constraints = rules, must_change, tuple(constraints)
-        self._exempt: Flags | None = None
+        # Which rules each record broke already.
+        self.broken_before: Flags | None = None
         self._tables: list[RuleTable] = []
         self._slow: tuple[EditRules, Ints, dict[str, pl.Series]] | None = None
         if rules is not None:
@@ -260,25 +248,15 @@ class Acceptance:
             slow = EditRules(rules.rules[number] for number in left)
             columns = {name: data.column(name) for name in sorted(slow.columns)}
             self._slow = (slow, np.array(left), columns) if left else None
-            self._exempt = rules.broken(
-                pl.DataFrame([data.column(name) for name in sorted(rules.columns)])
-            )
-        self._leaders = lead_sums(rules, self.targets)
+            before = pl.DataFrame([data.column(name) for name in sorted(rules.columns)])
+            self.broken_before = rules.broken(before)
+        self.leaders = lead_sums(rules, self.targets)
         self._ties = [self._tied(t) for t in range(len(self.targets))]
         self._gaps = [self._gap(t) for t in range(len(self.targets))]
 
-    @property
-    def broken_before(self) -> Flags | None:
-        """Tell for each record which rules it broke already."""
-        return self._exempt
-
-    def leader(self, target: int) -> int:
-        """Return the target whose donor gives this one too: the first of those in the same sum."""
-        return self._leaders[target]
-
     def leads_others(self, target: int) -> bool:
         """Tell whether the target is part of a sum, which is drawn as a whole."""
-        return self._leaders.count(self._leaders[target]) > 1
+        return self.leaders.count(self.leaders[target]) > 1
 
     def codes(self, target: int) -> Ints:
         """Return the codes of a target in the file."""
@@ -333,10 +311,13 @@ class Acceptance:
 
     def tied(self, tie: DonorTie, rows: Ints, given: Ints) -> Ints | Floats:
         """Return what a tie says of records, with what they were given."""
-        cells = np.zeros(len(rows), dtype=np.int64)
-        for name, size in zip(tie.columns, tie.sizes, strict=True):
-            cells = cells * size + self._codes(name, rows, given)
-        return tie.values[cells]
+        return tie.values[self._cells(tie, rows, given)]
+
+    def _cells(self, table: DonorTie | RuleTable, rows: Ints, given: Ints) -> Ints:
+        """Return the rows of records in a table by combinations of codes."""
+        codes = tuple(self._codes(name, rows, given) for name in table.columns)
+        cells: Ints = np.ravel_multi_index(codes, table.sizes)
+        return cells
 
     def gap(self, target: int, rows: Ints, given: Ints) -> tuple[Floats, Floats] | None:
         """Return the target's values and those of the number that it is ordered with, if any."""
@@ -362,6 +343,8 @@ class Acceptance:
 
     def _tied(self, target: int) -> list[DonorTie]:
         """Find what rules leave of a target's values by the other columns known by then."""
+        from scipy.special import ndtri
+
         found, name = [], self.targets[target]
         for table in self._tables:
             others = tuple(one for one in table.columns if one != name)
@@ -378,7 +361,11 @@ class Acceptance:
                 choice = kind.ravel().astype(np.int64)
                 found.append(DonorTie(others, sizes, choice, forbidden[first], False))
             elif len(kinds) > MOST_CHOICES and len(others) == 1:
-                scores = normal_scores(self._data, others[0])
+                # The rank in the file of each code of the number, as a normal deviate.
+                codes = self._data.codes(others[0])
+                counts = np.bincount(codes.values, minlength=codes.size)
+                middle = (np.cumsum(counts) - counts / 2) / max(counts.sum(), 1)
+                scores = ndtri(np.clip(middle, 1e-6, 1 - 1e-6))
                 found.append(DonorTie(others, sizes, scores, forbidden[:0], True))
         return found
 
@@ -400,40 +387,34 @@ class Acceptance:
         self, constraint: Constraint, rows: Ints, given: Ints, *, done: int
     ) -> Flags:
         """Tell whether a constraint holds, or is about a target after `done`, still to come."""
-        at = self._at
-        codes = self._data.codes(constraint.target).values
-        groups = constraint.groups[
-            given[:, at[constraint.column]] if constraint.column in at else rows
-        ]
-        fine: Flags = constraint.allowed[codes[given[:, at[constraint.target]]], groups]
-        return fine | self._pending((constraint.target, constraint.column), rows, done=done)
+        target, column = constraint.target, constraint.column
+        groups = constraint.groups[given[:, self._at[column]] if column in self._at else rows]
+        fine: Flags = constraint.allowed[self._codes(target, rows, given), groups]
+        return fine | self._pending((target, column), rows, done=done)
 
     def _keeps_rules(
         self, rows: Ints, given: Ints, *, done: int, about: str | None = None
     ) -> Flags:
         """Tell for each record whether it keeps the rules it kept, with what it was given."""
         fine = np.ones(len(rows), dtype=np.bool_)
-        if self._exempt is None:
+        if self.broken_before is None:
             return fine
+        exempt = self.broken_before[rows]
         for table in self._tables:
             if about is None or about in table.columns:
-                codes = [self._codes(name, rows, given) for name in table.columns]
-                broken = table.broken[table.cells(codes)]
-                broken &= ~self._exempt[rows][:, table.numbers]
+                broken = table.broken[self._cells(table, rows, given)]
+                broken &= ~exempt[:, table.numbers]
                 fine &= ~broken.any(axis=1) | self._pending(table.columns, rows, done=done)
         if self._slow is not None:
             rules, numbers, columns = self._slow
-            frame = pl.DataFrame(
-                [
-                    column.gather(given[:, self._at[name]] if name in self._at else rows)
-                    for name, column in columns.items()
-                ]
-            )
-            broken = rules.broken(frame) & ~self._exempt[rows][:, numbers]
+            drawn = [
+                column.gather(given[:, self._at[name]] if name in self._at else rows)
+                for name, column in columns.items()
+            ]
+            broken = rules.broken(pl.DataFrame(drawn)) & ~exempt[:, numbers]
             for place, rule in enumerate(rules.rules):
-                if about is not None and about not in rule.columns:
-                    continue
-                fine &= ~broken[:, place] | self._pending(rule.columns, rows, done=done)
+                if about is None or about in rule.columns:
+                    fine &= ~broken[:, place] | self._pending(rule.columns, rows, done=done)
         return fine
 
 
@@ -453,14 +434,3 @@ def lead_sums(rules: EditRules | None, targets: Sequence[str]) -> list[int]:
 def is_sum(tree: RuleNode) -> bool:
     """Tell whether a rule says that a column is the sum of others."""
     return tree.sign == "==" and any(part.sign == "+" for part in tree.parts)
-
-
-def normal_scores(data: Coded, name: str) -> Floats:
-    """Return for each code of a number its rank in the file as a normal deviate."""
-    from scipy.special import ndtri
-
-    codes = data.codes(name)
-    counts = np.bincount(codes.values, minlength=codes.size)
-    middle = (np.cumsum(counts) - counts / 2) / max(counts.sum(), 1)
-    scores: Floats = ndtri(np.clip(middle, 1e-6, 1 - 1e-6))
-    return scores

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from keyhole.core.kinds import Number, Whole, kind_problems, require_list
 from keyhole.core.marks import COUNT, HIDDEN, Named, Share, figure
@@ -33,14 +34,8 @@ from keyhole.exposure.uniques import NAMED_FROM, uniques
 from keyhole.kernels.arrays import Flags, Floats
 from keyhole.results import Result, share, tables_of
 
-if TYPE_CHECKING:
-    import polars as pl
-
-
 MOST_DECOYS = 1_000_000_000
 """For each record at risk; no file has more common records."""
-
-
 # Up to so many keys all their sets are searched, past it sets of up to LARGE_KEY_SIZE.
 ALL_SETS_UP_TO, LARGE_KEY_SIZE = 10, 4
 
@@ -111,8 +106,6 @@ class Designation(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a record: at_risk, decoy, level, and the probability if known."""
-        import polars as pl
-
         frame = pl.DataFrame({"at_risk": self.at_risk, "decoy": self.decoy, "level": self.level})
         if self.probability is None:
             return frame
@@ -162,12 +155,24 @@ def designate(
     """
     data = load(data)
     names = require_list(keys, "keys")
-    _check(data, names, cutoff, weight, fraction, least_probability, decoys, seed)
+    # What `uniques` and `population_uniques` do not check themselves.
+    problems = column_problems(data, names, "key")
+    problems += kind_problems("cutoff", Whole(low=2, high=math.inf), cutoff)
+    if weight is not None and fraction is not None:
+        problems.append("weight and fraction both tell the population: give one of them.")
+    if least_probability is not None:
+        problems += kind_problems("least probability", Number(low=0, high=1), least_probability)
+        if weight is None and fraction is None:
+            problems.append("least probability needs a weight or a sampling fraction: give one.")
+    problems += kind_problems("decoys", Number(low=0, high=MOST_DECOYS), decoys)
+    if Whole(low=0, high=math.inf).fault(seed):  # which is not shown
+        problems.append("seed must be a whole number of at least 0.")
+    if problems:
+        raise OptionError(problems)
     size = len(names) if len(names) <= ALL_SETS_UP_TO else LARGE_KEY_SIZE
     size = size if max_size is None else max_size
     found = uniques(data, keys=names, max_size=size, cutoff=cutoff)
-    columns = {name: data.codes(name) for name in names}
-    f = MemoryEngine(columns).cell_sizes(names)
+    f = MemoryEngine({name: data.codes(name) for name in names}).cell_sizes(names)
     population = None
     if weight is not None or fraction is not None:
         population = population_uniques(data, keys=names, weight=weight, fraction=fraction)
@@ -176,7 +181,11 @@ def designate(
         # Who shares a fingerprint in the sample cannot be alone.
         at_risk = np.nan_to_num(population.probability, nan=-1.0) >= least_probability
     level = np.where(at_risk, found.level, np.uint8(0))
-    decoy = _draw_decoys(at_risk, f >= cutoff, decoys, seed)
+    pool = np.flatnonzero((f >= cutoff) & ~at_risk)
+    wanted = min(round(decoys * int(at_risk.sum())), len(pool))
+    generator = np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(1,)))
+    decoy = np.zeros(len(at_risk), dtype=np.bool_)
+    decoy[generator.choice(pool, wanted, replace=False)] = True
     rate = None if population is None else population.sampling_fraction
     counts = np.bincount(level, minlength=len(LEVEL_NAMES))
     risk_set = int(counts[1:].sum())
@@ -221,15 +230,6 @@ def designate(
     )
 
 
-def _draw_decoys(at_risk: Flags, common: Flags, decoys: float, seed: int) -> Flags:
-    pool = np.flatnonzero(common & ~at_risk)
-    wanted = min(round(decoys * int(at_risk.sum())), len(pool))
-    generator = np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(1,)))
-    drawn = np.zeros(len(at_risk), dtype=np.bool_)
-    drawn[generator.choice(pool, wanted, replace=False)] = True
-    return drawn
-
-
 def _causes(
     data: Microdata, names: Sequence[str], sets: UniqueSets, level: npt.NDArray[np.uint8]
 ) -> tuple[Cause, ...]:
@@ -241,29 +241,3 @@ def _causes(
         category = level_label(data, name, worst) if named else None
         found.append(Cause(name, total, category, int(counts[worst]) if named else None))
     return tuple(sorted(found, key=lambda cause: -cause.flags))
-
-
-def _check(
-    data: Microdata,
-    names: tuple[Any, ...],
-    cutoff: Any,
-    weight: str | None,
-    fraction: Any,
-    least_probability: Any,
-    decoys: Any,
-    seed: Any,
-) -> None:
-    """Check what `uniques` and `population_uniques` do not check themselves."""
-    problems = column_problems(data, names, "key")
-    problems += kind_problems("cutoff", Whole(low=2, high=math.inf), cutoff)
-    if weight is not None and fraction is not None:
-        problems.append("weight and fraction both tell the population: give one of them.")
-    if least_probability is not None:
-        problems += kind_problems("least probability", Number(low=0, high=1), least_probability)
-        if weight is None and fraction is None:
-            problems.append("least probability needs a weight or a sampling fraction: give one.")
-    problems += kind_problems("decoys", Number(low=0, high=MOST_DECOYS), decoys)
-    if Whole(low=0, high=math.inf).fault(seed):  # which is not shown
-        problems.append("seed must be a whole number of at least 0.")
-    if problems:
-        raise OptionError(problems)

@@ -12,9 +12,8 @@ import numpy as np
 from keyhole.core.kinds import Place
 from keyhole.core.options import Problem, Question
 from keyhole.data.microdata import Microdata
-from keyhole.engines import MemoryEngine
 from keyhole.errors import ColumnError, InputError, OptionError
-from keyhole.kernels.arrays import Flags, Ints
+from keyhole.kernels.arrays import Flags
 from keyhole.synthesis.associations import comparable_columns
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance, Constraint, find_constraints, lead_sums
@@ -22,7 +21,7 @@ from keyhole.synthesis.design import is_numeric
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Drawing, Implicates, Progress, draw_here, draw_implicates
 from keyhole.synthesis.release import unsafe_columns
-from keyhole.synthesis.remaining_risk import visibly_changed
+from keyhole.synthesis.remaining_risk import cell_sizes, visibly_changed
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.targets import TargetChoice, choose_targets, default_predictors
 from keyhole.utility.formulas import formula_columns
@@ -117,20 +116,18 @@ def _draw(
     leaders = np.array(lead_sums(asked.rules, choice.targets))
     tied = [choice.replace[:, leaders == leader].any(axis=1) for leader in leaders]
     choice = replace(choice, replace=np.column_stack(tied))
-    require_work(found, choice, question)
+    if not found.at_risk.any():
+        raise OptionError([NOBODY_AT_RISK])
+    if question.donors == "common" and found.changed.all():
+        raise OptionError([ALL_AT_RISK])
+    if not choice.replace.any():
+        raise OptionError("no target of a record at risk is to be replaced: give more targets.")
     plan = _plan(asked, found, choice, constraints)
     # One more than is released is a placebo: see `keyhole.synthesis.constancy`.
     wanted, more = question.implicates, int(question.implicates > 1)
-    drawn = draw_implicates(
-        asked.data,
-        plan,
-        strata=question.strata,
-        at_risk=found.at_risk,
-        implicates=wanted + more,
-        seed=question.seed,
-        progress=progress,
-        drawing=asked.drawing,
-    )
+    options = {"strata": question.strata, "seed": question.seed, "drawing": asked.drawing}
+    options |= {"at_risk": found.at_risk, "implicates": wanted + more, "progress": progress}
+    drawn = draw_implicates(asked.data, plan, **options)
     if more:
         drawn = replace(drawn, donors=drawn.donors[:wanted], placebo=drawn.donors[wanted])
     return Drawn(found, choice, plan, drawn)
@@ -142,37 +139,36 @@ def _plan(
     choice: TargetChoice,
     constraints: Sequence[Constraint],
 ) -> DrawingPlan:
-    blank, question = choice.replace, asked.question
+    blank, question, data, targets = choice.replace, asked.question, asked.data, choice.targets
     alike = None
     if choice.targeted and question.donors == "folds":
         # A value is replaced because it stands out: only such values may take its place.
         alike = blank & designation.at_risk[:, None]
     if designation.decoy.any() and designation.least_probability is not None:
         # Decoys are common. Unique records that are not designated would make them rarer.
-        common = _cell_sizes(asked.data, question.keys) >= question.cutoff
+        common = cell_sizes(data, question.keys) >= question.cutoff
         alike = (np.zeros_like(blank) if alike is None else alike) | common[:, None]
     # All targets are drawn, so that no value is constant because it is true: the level decides
     # what may return.
-    must_change = np.repeat((designation.level >= question.change)[:, None], len(blank[0]), axis=1)
+    must_change = np.repeat((designation.level >= question.change)[:, None], len(targets), axis=1)
     if question.graded:
-        barred = [_may_not_return(asked.data, t, designation, choice) for t in range(len(blank[0]))]
+        barred = [_may_not_return(data, t, designation, choice) for t in range(len(targets))]
         must_change |= np.column_stack(barred)
-    return DrawingPlan(
-        choice.targets,
-        _predictors(asked, choice.targets),
-        blank,
-        question,
-        Acceptance(
-            asked.data,
-            choice.targets,
-            asked.rules,
-            must_change if must_change.any() else None,
-            constraints,
-            blank,
-        ),
-        frozenset([*question.keys, *choice.targets, *question.strata]),
-        alike,
+    changing = must_change if must_change.any() else None
+    acceptance = Acceptance(data, targets, asked.rules, changing, constraints, blank)
+    near = (question.keys, targets, question.strata)
+    predictors = default_predictors(
+        data, keys=near[0], targets=targets, strata=near[2], least=question.related
     )
+    for rule in () if asked.rules is None else asked.rules.rules:
+        # What a rule binds together must be predicted together.
+        for target in rule.columns.intersection(targets):
+            tied = sorted(rule.columns - {target})
+            predictors[target] = tuple(dict.fromkeys([*predictors[target], *tied]))
+    for target, names in (question.predictors or {}).items():
+        predictors[target] = tuple(n for n in dict.fromkeys(names) if n != target)
+    first = frozenset(name for names in near for name in names)
+    return DrawingPlan(targets, predictors, blank, question, acceptance, first, alike)
 
 
 def _may_not_return(
@@ -197,25 +193,6 @@ def _may_not_return(
     return designation.level >= (MEDIUM if is_numeric(data, name) else HIGH)
 
 
-def _predictors(asked: SynthesisRequest, targets: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    question = asked.question
-    chosen = default_predictors(
-        asked.data,
-        keys=question.keys,
-        targets=targets,
-        strata=question.strata,
-        least=question.related,
-    )
-    for rule in () if asked.rules is None else asked.rules.rules:
-        # What a rule binds together must be predicted together.
-        for target in rule.columns.intersection(targets):
-            tied = sorted(rule.columns - {target})
-            chosen[target] = tuple(dict.fromkeys([*chosen[target], *tied]))
-    for target, names in (question.predictors or {}).items():
-        chosen[target] = tuple(n for n in dict.fromkeys(names) if n != target)
-    return chosen
-
-
 def part_of(progress: Progress | None, begin: float, end: float) -> Progress | None:
     """Return what reports a part of the work as a share of all of it."""
     if progress is None:
@@ -232,39 +209,37 @@ def data_problems(question: Question, data: Microdata) -> Found:
             formula_columns(question.formula, data.names)
         except InputError as error:
             yield from ((("formula",), text) for text in error.problems)
-    yield from _work(question, data)
     if not data.records:
         return
+    keys = question.keys or ()
+    if keys and set(keys) <= set(data.names):
+        rare = cell_sizes(data, keys) < question.cutoff
+        if not rare.any():
+            yield ("keys",), NOBODY_AT_RISK
+        if question.donors == "common" and question.least_probability is None and rare.all():
+            yield ("donors",), ALL_AT_RISK
     home = data.with_roles({n: "drop" for n in question.drop if n in data.names})
     allow = [name for name in question.allow if name in data.names]
-    for problem in unsafe_columns(
-        home, keys=question.keys or (), targets=question.targets or (), allow=allow
-    ):
-        yield ("drop",), problem
+    unsafe = unsafe_columns(home, keys=keys, targets=question.targets or (), allow=allow)
+    yield from ((("drop",), problem) for problem in unsafe)
 
 
 def _columns(question: Question, data: Microdata) -> Found:
     for place, name in enumerate(question.targets or ()):
         if name in data.names and data.column(name).null_count() == data.records:
-            yield (
-                ("targets", place),
-                Problem("target {0!r} is missing everywhere. Leave it out of {targets}.", name),
-            )  # fmt: skip
+            text = "target {0!r} is missing everywhere. Leave it out of {targets}."
+            yield ("targets", place), Problem(text, name)
     for name, model in (question.models or {}).items():
         if model != "canonical" and name in data.names and not is_numeric(data, name):
-            yield (
-                ("models", name),
-                Problem("{models} of {0!r} must be canonical, since it is not a number.", name),
-            )
+            text = "{models} of {0!r} must be canonical, since it is not a number."
+            yield ("models", name), Problem(text, name)
     for target, names in (question.predictors or {}).items():
         for place, name in enumerate(names):
             dropped = name in data.names and data.variable(name).role == "drop"
             if dropped or name in question.drop:
-                yield (
-                    ("predictors", target, place),
-                    Problem("{predictors} of {0!r} has {1!r}, which {drop} leaves out. Take it out "
-                            "of one of the two.", target, name),
-                )  # fmt: skip
+                text = "{predictors} of {0!r} has {1!r}, which {drop} leaves out. Take it out "
+                problem = Problem(text + "of one of the two.", target, name)
+                yield ("predictors", target, place), problem
     if question.weight in data.names:
         try:
             data.weights(question.weight)
@@ -287,57 +262,9 @@ def _rules(question: Question, data: Microdata) -> Found:
             continue
         yield from ((("rules", *place), text) for text in problems)
         for rule in rules.rules:
-            said: Sequence[str] = []
             try:
-                broken = EditRules([rule]).broken(data)
-                if data.records and broken.all():
-                    said = [
-                        f"rule {rule.name!r} is kept by no record. Correct it, or leave it out."
-                    ]
+                if EditRules([rule]).broken(data).all() and data.records:
+                    said = f"rule {rule.name!r} is kept by no record. Correct it, or leave it out."
+                    yield ("rules", rule.name), said
             except InputError as error:
-                said = error.problems
-            yield from ((("rules", rule.name), text) for text in said)
-
-
-def read_rules(given: Any) -> EditRules | None:
-    """Read rules: a file, texts by name, a list of them, or `EditRules`."""
-    if given is None or isinstance(given, EditRules):
-        return given
-    return EditRules.read(given) if isinstance(given, str | os.PathLike) else EditRules.parse(given)
-
-
-def _work(question: Question, data: Microdata) -> Found:
-    """Find out whether there is anything to do, and anybody to give values."""
-    keys = question.keys or ()
-    if not data.records or not keys or not set(keys) <= set(data.names):
-        return
-    sizes = _cell_sizes(data, keys)
-    if not (sizes < question.cutoff).any():
-        yield ("keys",), NOBODY_AT_RISK
-    common = question.donors == "common" and question.least_probability is None
-    if common and (sizes < question.cutoff).all():
-        yield ("donors",), ALL_AT_RISK
-
-
-def _cell_sizes(data: Microdata, keys: Sequence[str]) -> Ints:
-    return MemoryEngine({name: data.codes(name) for name in keys}).cell_sizes(keys)
-
-
-def require_work(designation: Designation, choice: TargetChoice, question: Question) -> None:
-    """Say so where nothing is designated to be replaced, or nobody can give."""
-    if not designation.at_risk.any():
-        raise OptionError([NOBODY_AT_RISK])
-    if question.donors == "common" and designation.changed.all():
-        raise OptionError([ALL_AT_RISK])
-    if not choice.replace.any():
-        raise OptionError("no target of a record at risk is to be replaced: give more targets.")
-
-
-def require_changes(implicates: Implicates) -> None:
-    """Refuse implicates in which every record is its own donor: they are the file as it is."""
-    own = implicates.rows[:, None]
-    if all((donors == own).all() for donors in implicates.donors):
-        raise OptionError(
-            "no record at risk could be given another value, so that the release would be the file "
-            "as it is: give fewer strata, rules that more records keep, or more records."
-        )
+                yield from ((("rules", rule.name), text) for text in error.problems)

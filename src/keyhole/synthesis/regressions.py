@@ -8,27 +8,25 @@ target is compared in every subgroup that a column of the release makes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.codec import members_to_plain
 from keyhole.core.marks import COUNT, HIDDEN, figure
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.exposure.regrouping import level_label
-from keyhole.kernels.arrays import Array, Floats
+from keyhole.kernels.arrays import Floats
 from keyhole.results import Result
 from keyhole.synthesis.associations import comparable_columns
 from keyhole.synthesis.design import is_numeric, standardise
 from keyhole.synthesis.implicates import Implicates
 from keyhole.utility.coefficients import interval_overlap
 from keyhole.utility.combining import combine
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # A category enters by its most frequent levels, each held by at least this share of the records.
 MOST_LEVELS, LEAST_SHARE = 4, 0.02
@@ -82,15 +80,11 @@ class Regressions(Result):
     @figure()
     def overlap(self) -> float | None:
         """The mean interval overlap of all coefficients."""
-        if not self.models:
-            return None
         total = sum(one.coefficients * one.overlap for one in self.models)
-        return float(total / self.coefficients)
+        return float(total / self.coefficients) if self.models else None
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a model."""
-        import polars as pl
-
         return pl.DataFrame([members_to_plain(one) for one in self.models])
 
     def tables(self) -> list[Table]:
@@ -178,13 +172,11 @@ def compare_subgroups(implicates: Implicates) -> SubgroupMeans:
             levels = np.flatnonzero(sizes[name] >= LEAST_SUBGROUP).tolist()
             found += [(float(off[level]), term.label, name, level) for level in levels]
     found.sort(key=lambda one: -abs(one[0]))
-    return SubgroupMeans(
-        tuple(
-            SubgroupMean(label, name, level_label(data, name, level), int(sizes[name][level]), off)
-            for off, label, name, level in found[:SHOWN]
-        ),
-        len(found),
+    shown = (
+        SubgroupMean(label, name, level_label(data, name, level), int(sizes[name][level]), off)
+        for off, label, name, level in found[:SHOWN]
     )
+    return SubgroupMeans(tuple(shown), len(found))
 
 
 class _Term(NamedTuple):
@@ -218,8 +210,14 @@ def compare_regressions(implicates: Implicates, keys: Sequence[str]) -> Regressi
     found = []
     for names, outcomes in models:
         used = [term for name in names for term in terms[name]]
-        fits = [_fits(used, outcomes, file) for file in (codes, *drawn)]
-        for outcome, *each in zip(outcomes, *fits, strict=True):
+        fits: list[list[Fit | None]] = [[] for _ in outcomes]
+        for file in (codes, *drawn):
+            columns = [one.values[file[one.column]] for one in used]
+            x = np.column_stack([np.ones(data.records), *columns])
+            for outcome, each in zip(outcomes, fits, strict=True):
+                y = outcome.values[file[outcome.column]]
+                each.append(fit_linear(x[np.isfinite(y)], y[np.isfinite(y)]))
+        for outcome, each in zip(outcomes, fits, strict=True):
             known = [fit for fit in each if fit is not None]
             if len(known) == len(each) and used:
                 found.append(_compared(outcome.label, known[0], known[1:]))
@@ -228,17 +226,16 @@ def compare_regressions(implicates: Implicates, keys: Sequence[str]) -> Regressi
 
 def _terms(data: Microdata, name: str) -> Iterator[_Term]:
     """Return the columns of a predictor: a number and whether it is missing, or levels."""
-    codes = data.codes(name)
-    shares = np.bincount(codes.values, minlength=codes.size) / data.records
+    shares = np.bincount(data.codes(name).values, minlength=data.codes(name).size) / data.records
     if is_numeric(data, name):
         number = _number(data, name)
         yield _Term(name, name, np.nan_to_num(number))
-        if codes.has_missing and shares[-1] >= LEAST_SHARE:
+        if data.codes(name).has_missing and shares[-1] >= LEAST_SHARE:
             yield _Term(name, name, np.isnan(number).astype(np.float64))
         return
     for code in np.argsort(-shares, kind="stable")[1:MOST_LEVELS]:  # the first is the reference
         if shares[code] >= LEAST_SHARE:
-            yield _Term(name, name, (np.arange(codes.size) == code).astype(np.float64))
+            yield _Term(name, name, (np.arange(len(shares)) == code).astype(np.float64))
 
 
 def _outcomes(data: Microdata, name: str) -> Iterator[_Term]:
@@ -257,8 +254,6 @@ def _outcomes(data: Microdata, name: str) -> Iterator[_Term]:
 
 def _number(data: Microdata, name: str) -> Floats:
     """Return the numbers of a column's codes, in standard deviations; NaN if not finite."""
-    import polars as pl
-
     codes = data.codes(name)
     levels = codes.levels.to_physical().cast(pl.Float64).to_numpy()
     counts = np.bincount(codes.values, minlength=codes.size)[: len(levels)]
@@ -268,21 +263,10 @@ def _number(data: Microdata, name: str) -> Floats:
     return values
 
 
-def _fits(
-    terms: Sequence[_Term], outcomes: Sequence[_Term], codes: Mapping[str, Array]
-) -> list[tuple[Floats, Floats] | None]:
-    """Fit each outcome in one file: coefficients and variances; None if it cannot be."""
-    size = len(next(iter(codes.values())))
-    x = np.column_stack([np.ones(size), *(one.values[codes[one.column]] for one in terms)])
-    found = []
-    for outcome in outcomes:
-        y = outcome.values[codes[outcome.column]]
-        known = np.isfinite(y)
-        found.append(fit_linear(x[known], y[known]))
-    return found
+Fit = tuple[Floats, Floats]
 
 
-def fit_linear(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:
+def fit_linear(x: Floats, y: Floats) -> Fit | None:
     """Return least-squares coefficients without the intercept, and their variances.
 
     None where there are too few records, or a column follows from the others.
@@ -300,17 +284,13 @@ def fit_linear(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:
     return solved[1:], variance[1:]
 
 
-def _compared(
-    outcome: str, before: tuple[Floats, Floats], drawn: Sequence[tuple[Floats, Floats]]
-) -> Regression:
+def _compared(outcome: str, before: Fit, drawn: Sequence[Fit]) -> Regression:
     """Set the coefficients of the original beside those combined over the implicates."""
     estimate, error = before[0], np.sqrt(before[1])
     combined = combine([one[0] for one in drawn], [one[1] for one in drawn])
     intervals = combined.estimates.select("low", "high").to_numpy()
-    inside = (intervals[:, 0] <= estimate) & (estimate <= intervals[:, 1])
+    inside = int(((intervals[:, 0] <= estimate) & (estimate <= intervals[:, 1])).sum())
     mine = np.column_stack([estimate - NORMAL * error, estimate + NORMAL * error])
     overlap = [interval_overlap(one, other) for one, other in zip(mine, intervals, strict=True)]
     off = np.abs(combined.estimates["estimate"].to_numpy() - estimate) / np.maximum(error, TINY)
-    return Regression(
-        outcome, len(estimate), int(inside.sum()), float(np.mean(overlap)), float(off.max())
-    )
+    return Regression(outcome, len(estimate), inside, float(np.mean(overlap)), float(off.max()))

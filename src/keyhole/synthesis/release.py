@@ -28,7 +28,7 @@ from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
 from keyhole.results import Result
 from keyhole.screening.identifiers import recognise
-from keyhole.synthesis.associations import NEVER_RELEASED, Relation, Relations
+from keyhole.synthesis.associations import NEVER_RELEASED, Relations
 from keyhole.synthesis.constraints import revealing_columns
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.evaluation import Evaluation
@@ -72,8 +72,7 @@ not told.
 Values were drawn by predictive mean matching on semi-parametric additive models, after Hawala and
 Funk (2007).
 """
-FOLDER = """\
-This folder holds {m} versions of the same data: `implicate-1` … `implicate-{m}`."""
+FOLDER = "This folder holds {m} versions of the same data: `implicate-1` … `implicate-{m}`."
 ALONE = "This folder holds one version of the data, `implicate-1`."
 SEVERAL = """\
 Run your analysis on each implicate by itself, as if it were the collected data; then combine the
@@ -123,32 +122,21 @@ def unsafe_columns(
 ) -> list[Problem]:
     """Say which columns of a release tell who somebody is, or what a target was."""
     targets = [target for target in targets if target in data.names]
-    out = [
-        n for n in data.names if data.variable(n).role not in NEVER_RELEASED and n not in targets
-    ]
-    loose = [name for name in out if name not in allow]
+    kept = [name for name in data.names if data.variable(name).role not in NEVER_RELEASED]
+    loose = [name for name in kept if name not in targets and name not in allow]
     naming = {name: why for name in loose if (why := _names_records(data, name))}
-    problems = [
-        Problem(
-            "column {0!r} {1}, so that a record would be known by it: leave it out with {drop}, "
-            "or, if it may go out, name it in {allow}.",
-            name,
-            why,
-        )
-        for name, why in naming.items()
-        if name not in keys
-    ]
-    problems += [
-        Problem(
-            "column {0!r} tells target {1!r} almost exactly, so that replacing it protects nobody: "
-            "leave {0!r} out with {drop}, make it one of the {targets} too, or, if it may go out, "
-            "name it in {allow}.",
-            name,
-            target,
-        )
-        for target, name in revealing_columns(data, targets, [n for n in loose if n not in naming])
-    ]
-    return problems
+    named = (
+        "column {0!r} {1}, so that a record would be known by it: leave it out with {drop}, "
+        "or, if it may go out, name it in {allow}."
+    )
+    told = (
+        "column {0!r} tells target {1!r} almost exactly, so that replacing it protects nobody: "
+        "leave {0!r} out with {drop}, make it one of the {targets} too, or, if it may go out, "
+        "name it in {allow}."
+    )
+    problems = [Problem(named, name, why) for name, why in naming.items() if name not in keys]
+    pairs = revealing_columns(data, targets, [name for name in loose if name not in naming])
+    return problems + [Problem(told, name, target) for target, name in pairs]
 
 
 def _names_records(data: Microdata, name: str) -> str:
@@ -169,23 +157,17 @@ def analysts_note(targets: Sequence[str], implicates: int, relations: Relations)
     names = [_quoted(name) for name in targets]
     told = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     differ = [one for one in relations.beyond(NOT_KEPT) if max(one.original, one.synthetic) > WORTH]
-    weaker = [one for one in differ if one.difference < 0][:MOST_NAMED]
-    stronger = [one for one in differ if one.difference > 0][:MOST_NAMED]
     said = [KEPT]
-    said += [WEAKER.format(named=_named(weaker))] if weaker else []
-    said += [STRONGER.format(named=_named(stronger))] if stronger else []
+    for text, sign in ((WEAKER, -1), (STRONGER, 1)):
+        some = "; ".join(
+            f"{_quoted(one.target)} with {_quoted(one.column)}, {one.synthetic:.2f} instead of "
+            f"{one.original:.2f}"
+            for one in [one for one in differ if sign * one.difference > 0][:MOST_NAMED]
+        )
+        said += [text.format(named=some)] if some else []
     said += [] if differ else [NO_CHANGE]
-    folder = ALONE if implicates == 1 else FOLDER.format(m=implicates)
-    doing = SINGLE if implicates == 1 else SEVERAL
+    folder, doing = (ALONE, SINGLE) if implicates == 1 else (FOLDER.format(m=implicates), SEVERAL)
     return NOTE.format(folder=folder, targets=told, doing=doing, kept="\n\n".join(said))
-
-
-def _named(pairs: Sequence[Relation]) -> str:
-    return "; ".join(
-        f"{_quoted(one.target)} with {_quoted(one.column)}, {one.synthetic:.2f} instead of "
-        f"{one.original:.2f}"
-        for one in pairs
-    )
 
 
 def _quoted(name: str) -> str:
@@ -207,7 +189,10 @@ def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
         folder = temporary / "internal"
         parameters = {"keyhole": version("keyhole"), **made.parameters}
         (folder / "parameters.json").write_text(_json(parameters))
-        (folder / "rules.toml").write_text(_rules_toml(made.parameters["rules"]), encoding="utf-8")
+        # A file that can be edited and given as `rules`.
+        rules = made.parameters["rules"].items()
+        lines = [f"{json.dumps(name)} = {json.dumps(text)}" for name, text in rules]
+        (folder / "rules.toml").write_text("\n".join(["[rules]", *lines, ""]), encoding="utf-8")
         (folder / "evaluation.json").write_text(_json(made.to_dict()))
         (folder / "evaluation.txt").write_text(made.summary() + "\n", encoding="utf-8")
         held, people = made.designation.to_frame(), made.implicates.data
@@ -220,12 +205,6 @@ def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
         if made.control is not None:
             made.control.save(folder / f"control{suffix}")
     return out
-
-
-def _rules_toml(rules: Mapping[str, str]) -> str:
-    """Write rules as a file that can be edited and given as `rules`."""
-    lines = [f"{json.dumps(name)} = {json.dumps(text)}" for name, text in rules.items()]
-    return "\n".join(["[rules]", *lines]) + "\n"
 
 
 @contextmanager
@@ -248,19 +227,20 @@ def require_free(out: Path, force: bool) -> list[str]:
     name = repr(str(out))
     sweep(out.parent)
     try:
-        if "\0" in str(out):
-            return [f"{name} cannot be written. Choose another name."]
-        if not out.parent.is_dir():
-            return [f"{name} cannot be written: its folder does not exist. Make it first."]
-        if not os.path.lexists(out):
+        if "\0" not in str(out):
+            if not out.parent.is_dir():
+                return [f"{name} cannot be written: its folder does not exist. Make it first."]
+            if not os.path.lexists(out):
+                return []
+            if not force:
+                text = "{0} exists. Choose another name, or replace it with {force}."
+                return [Problem(text, name)]
+            if out.is_symlink() or not out.is_dir() or {p.name for p in out.iterdir()} - PARTS:
+                return [f"{name} holds other things than a release. Choose another name."]
             return []
-        if not force:
-            return [Problem("{0} exists. Choose another name, or replace it with {force}.", name)]
-        if out.is_symlink() or not out.is_dir() or {p.name for p in out.iterdir()} - PARTS:
-            return [f"{name} holds other things than a release. Choose another name."]
     except (OSError, ValueError):
-        return [f"{name} cannot be written. Choose another name."]
-    return []
+        pass
+    return [f"{name} cannot be written. Choose another name."]
 
 
 def in_original_order(data: Microdata, internal: Path) -> Microdata:
@@ -272,23 +252,17 @@ def in_original_order(data: Microdata, internal: Path) -> Microdata:
 
 
 def _fill_release(made: Synthesis, order: Ints, folder: Path) -> None:
-    data = made.implicates.data
-    names = [n for n in data.names if data.variable(n).role not in NEVER_RELEASED]
+    data, codebook = made.implicates.data, []
+    released = [one for one in data.variables if one.role not in NEVER_RELEASED]
     suffix = written_suffix(data.origin.suffix)
     for i in range(len(made.implicates)):
         whole = data.replace(frame=made.implicates.frame(i)[order], name=f"implicate-{i + 1}")
-        whole.select(names).save(folder / f"implicate-{i + 1}{suffix}")
-    codebook = [
-        {
-            "name": name,
-            "label": data.variable(name).label,
-            "kind": data.variable(name).kind,
-            "values": {str(v): w for v, w in data.variable(name).value_labels.items()},
-            "missing_codes": [str(code) for code in data.variable(name).missing_codes],
-            "may_be_synthetic": name in made.choice.targets,
-        }
-        for name in names
-    ]
+        whole.select([v.name for v in released]).save(folder / f"implicate-{i + 1}{suffix}")
+    for one in released:
+        held: dict[str, Any] = {"name": one.name, "label": one.label, "kind": one.kind}
+        held["values"] = {str(value): words for value, words in one.value_labels.items()}
+        held["missing_codes"] = [str(code) for code in one.missing_codes]
+        codebook.append(held | {"may_be_synthetic": one.name in made.choice.targets})
     (folder / "codebook.json").write_text(_json({"variables": codebook}))
     note = analysts_note(made.choice.targets, len(made.implicates), made.evaluation.relations)
     (folder / "analysts-note.md").write_text(note, encoding="utf-8")
@@ -385,10 +359,8 @@ class Synthesis(Result):
         if self.parameters.get("donors") == "folds":
             strata = self.parameters.get("strata", ())
             what = f"the combinations of {listed(strata)}" if strata else "the whole file"
-            notes.append(
-                f"Subgroups: {what}, with records at risk apart from the others where there are "
-                f"enough"
-            )
+            apart = "with records at risk apart from the others where there are enough"
+            notes.append(f"Subgroups: {what}, {apart}")
         return [Table("Synthesis", ["", ""], rows, notes), *self.evaluation.tables()]
 
     def plot(self) -> altair.TopLevelMixin:

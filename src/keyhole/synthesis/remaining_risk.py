@@ -7,13 +7,14 @@ replaced, so that being replaced must not mean being unique.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 import polars as pl
 
+from keyhole.core.codec import members_to_plain
 from keyhole.core.marks import COUNT, Named, Share, figure
 from keyhole.core.notes import Note
 from keyhole.core.tables import Table
@@ -144,11 +145,12 @@ def true_exposure(
     implicates: Implicates, designation: Designation, guessed: Mapping[str, Codes]
 ) -> TrueExposure:
     """Measure who is still alone with the original key."""
-    before = {key: implicates.data.codes(key) for key in designation.keys}
-    unique = _cell_sizes(before) == 1
+    keys = designation.keys
+    before = {key: implicates.data.codes(key) for key in keys}
+    unique = cell_sizes(implicates.data, keys) == 1
 
     def aftermath(name: str, after: Mapping[str, Codes]) -> FileExposure:
-        alone = _cell_sizes(after) == 1
+        alone = MemoryEngine(dict(after)).cell_sizes(keys) == 1
         own = np.all([before[key].values == after[key].values for key in before], axis=0)
         still, at_risk = unique & alone & own, designation.at_risk
         now = int(alone.sum())
@@ -171,11 +173,12 @@ def true_exposure(
         files.append(aftermath(f"implicate {place + 1}", after))
     again = aftermath("mean or mode", {key: guessed.get(key, before[key]) for key in before})
     only = designation.least_probability is not None
-    return TrueExposure(designation.keys, tuple(files), again, only)
+    return TrueExposure(keys, tuple(files), again, only)
 
 
-def _cell_sizes(columns: Mapping[str, Codes]) -> Ints:
-    return MemoryEngine(dict(columns)).cell_sizes(tuple(columns))
+def cell_sizes(data: Microdata, keys: Sequence[str]) -> Ints:
+    """Return for each record how many share its key."""
+    return MemoryEngine({name: data.codes(name) for name in keys}).cell_sizes(keys)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -195,26 +198,17 @@ class VisibleChanges(Result):
 
     @classmethod
     def counted(
-        cls,
-        replaced: int,
-        records: int | None = None,
-        unique: int = 0,
-        at_risk: int = 0,
-        against: Iterable[Contradiction] = (),
+        cls, replaced: int, records: int | None = None, unique: int = 0, at_risk: int = 0
     ) -> VisibleChanges:
         """Return the shares of the records that show it; None where nothing is compared."""
-        shares = _ratio(unique, records), _ratio(at_risk, records)
-        return cls(records, replaced, *shares, tuple(against))
+        return cls(records, replaced, _ratio(unique, records), _ratio(at_risk, records))
 
     @property
     @figure()
     def notes(self) -> tuple[str, ...]:
         """Why a figure is not there."""
         notes: list[str] = [
-            Note(
-                "synthesis.contradicted", column=one.column, target=one.target, records=one.records
-            )
-            for one in self.contradictions
+            Note("synthesis.contradicted", **members_to_plain(one)) for one in self.contradictions
         ]
         if self.records is None:
             notes.append("with one implicate no difference shows which records were changed")
@@ -240,24 +234,21 @@ def visibly_changed(
     implicates: Implicates, designation: Designation, against: Iterable[Contradiction] = ()
 ) -> VisibleChanges:
     """Find the records whose implicates differ among themselves in any target."""
-    if len(implicates) < 2:
-        return VisibleChanges.counted(len(implicates.rows), against=against)
-    differs = np.zeros(len(implicates.rows), dtype=np.bool_)
-    for target in implicates.targets:
-        drawn = drawn_codes(implicates, target, _seen(implicates.data, target))
-        differs |= (drawn != drawn[0]).any(axis=0)
-    who = implicates.rows[differs]
-    unique = _cell_sizes({key: implicates.data.codes(key) for key in designation.keys}) == 1
-    counts = int(unique[who].sum()), int(designation.at_risk[who].sum())
-    return VisibleChanges.counted(len(implicates.rows), len(who), *counts, against)
-
-
-def _seen(data: Microdata, target: str) -> Codes:
-    """Return the codes of what is written in the file: -8 and -9 differ, if both mean missing."""
-    variable = data.variable(target)
-    if variable.missing_codes or variable.missing_ranges or variable.parsed is not None:
-        return encode(data.frame[target])
-    return data.codes(target)
+    data, counts = implicates.data, list[int]()
+    if len(implicates) > 1:
+        differs = np.zeros(len(implicates.rows), dtype=np.bool_)
+        for target in implicates.targets:
+            # What is written in the file: -8 and -9 differ, if both mean missing.
+            one, seen = data.variable(target), data.codes(target)
+            if one.missing_codes or one.missing_ranges or one.parsed is not None:
+                seen = encode(data.frame[target])
+            drawn = drawn_codes(implicates, target, seen)
+            differs |= (drawn != drawn[0]).any(axis=0)
+        who = implicates.rows[differs]
+        unique = cell_sizes(data, designation.keys) == 1
+        counts = [len(who), int(unique[who].sum()), int(designation.at_risk[who].sum())]
+    found = VisibleChanges.counted(len(implicates.rows), *counts)
+    return replace(found, contradictions=tuple(against))
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,37 +334,30 @@ def match_to_self(
     pool = implicates.rows[designation.at_risk[implicates.rows]]
     random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(12, 0)))
     rows = np.sort(random.choice(pool, min(most, len(pool)), replace=False))
-    if most == 0:
-        return SelfMatch(designation.keys, (), ("no record was to be linked to itself",))
-    if len(keys) < 2:
-        why = "linking takes at least two key variables with values"
+    why = "" if len(rows) else "no record at risk was replaced"
+    why = why if len(keys) > 1 else "linking takes at least two key variables with values"
+    why = why if most else "no record was to be linked to itself"
+    if why:
         return SelfMatch(designation.keys, (), (why,))
-    if not len(rows):
-        return SelfMatch(designation.keys, (), ("no record at risk was replaced",))
     before = data.select(keys)
     protected = before.frame.with_columns(
         [implicates.column(0, key) for key in keys if key in implicates.targets]
     )
     puf = before.replace(frame=protected[rows], name="protected")
     unprotected = before.replace(frame=before.frame[rows], name="unprotected")
-    notes = []
-    tried = [m for m in METRICS if m != "unicity" or len(keys) <= MOST_FOR_UNICITY]
-    if "unicity" not in tried:
-        notes.append(f"unicity was left out: it tries all sets of {len(keys)} variables")
-    found = [_match(metric, puf, unprotected, before, rows) for metric in tried]
+    notes, found = [], []
+    for metric in METRICS:
+        if metric == "unicity" and len(keys) > MOST_FOR_UNICITY:
+            notes.append(f"unicity was left out: it tries all sets of {len(keys)} variables")
+            continue
+        matched, suspected, pairs = _linked(metric, puf, before, rows)
+        unchanged, *_ = _linked(metric, unprotected, before, rows)
+        # An id dealt out at random confirms each pair of a record with chance 1 / n.
+        baseline = MatchBaseline(unchanged.value, pairs / before.records / len(rows))
+        found.append(MetricMatch(metric, len(rows), matched.count, suspected.value, baseline))
     if len(rows) < len(pool):
         notes.append(f"{len(rows):,} of {len(pool):,} protected records were drawn at random")
     return SelfMatch(keys, tuple(found), tuple(notes))
-
-
-def _match(
-    metric: Metric, puf: Microdata, unprotected: Microdata, eif: Microdata, rows: Ints
-) -> MetricMatch:
-    matched, suspected, pairs = _linked(metric, puf, eif, rows)
-    unchanged, *_ = _linked(metric, unprotected, eif, rows)
-    # An id dealt out at random confirms each pair of a record with chance 1 / n.
-    baseline = MatchBaseline(unchanged.value, pairs / eif.records / len(rows))
-    return MetricMatch(metric, len(rows), matched.count, suspected.value, baseline)
 
 
 def _linked(metric: Metric, puf: Microdata, eif: Microdata, rows: Ints) -> tuple[Rate, Rate, int]:
@@ -421,12 +405,9 @@ def count_broken(implicates: Implicates, rules: EditRules | None) -> tuple[RuleC
 
 def rule_table(counts: tuple[RuleCount, ...]) -> Table:
     """Lay the rules out, those that are broken more often than before first."""
-    ordered = sorted(counts, key=lambda one: (one.original - one.worst, -one.original))
-    rows = [
-        [one.rule if len(one.rule) <= LONG else f"{one.rule[: LONG - 1]}…",
-         f"{one.original:,}", f"{one.worst:,}"]
-        for one in ordered[:SHOWN]
-    ]  # fmt: skip
+    ordered, rows = sorted(counts, key=lambda one: (one.original - one.worst, -one.original)), []
+    for one in ordered[:SHOWN]:
+        rule = one.rule if len(one.rule) <= LONG else f"{one.rule[: LONG - 1]}…"
+        rows.append([rule, f"{one.original:,}", f"{one.worst:,}"])
     notes = [f"{SHOWN} of {len(counts):,} rules."] if len(counts) > SHOWN else []
-    heads = ["rule", "broken in the original", "in the worst implicate"]
-    return Table("Rules", heads, rows, notes)
+    return Table("Rules", ["rule", "broken in the original", "in the worst implicate"], rows, notes)

@@ -2,7 +2,7 @@
 
 Strong relationships (Hawala & Funk, section 2.2: whoever served in a period has a certain age)
 are written as conditions on the columns of a record, in a small language of their own
-(`keyhole.synthesis.rule_syntax`), in TOML::
+(`keyhole.synthesis.rule_language`), in TOML::
 
     [rules]
     vietnam = "served_vietnam => age >= 65"
@@ -23,13 +23,12 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.names import quoted, repeated
-from keyhole.core.tokens import SyntaxProblem as RuleProblem
+from keyhole.core.tokens import SyntaxProblem
 from keyhole.core.toml import open_toml
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, FileError, OptionError
 from keyhole.kernels.arrays import Flags
-from keyhole.synthesis.rule_binding import Bound, bind_rule
-from keyhole.synthesis.rule_syntax import RuleNode, parse_rule, rule_columns
+from keyhole.synthesis.rule_language import RuleBinder, RuleNode, parse_rule, rule_columns
 
 MOST_RULES = 1_000
 LONGEST_NAME = 100
@@ -118,7 +117,7 @@ class EditRules:
         for name, text in named:
             try:
                 rules.append(Rule(name, text, parse_rule(text)))
-            except RuleProblem as problem:
+            except SyntaxProblem as problem:
                 problems.append(f"rule {name!r}, {problem}")
         return cls(rules), problems
 
@@ -140,14 +139,15 @@ class EditRules:
             schema = {**data.frame.schema, **{name: data.column(name).dtype for name in known}}
         bound, problems = [], []
         for rule in self.rules:
-            found = bind_rule(rule.tree, schema)
-            if isinstance(found, Bound):
-                bound.append(found)
-            else:
-                problems += [f"rule {rule.name!r}, {problem}" for problem in found]
+            binder = RuleBinder(schema)
+            expression = binder.condition(rule.tree)
+            if expression is not None:
+                bound.append((rule.name, expression, binder.flags))
+            found = sorted(binder.problems, key=lambda problem: problem.at)
+            problems += [f"rule {rule.name!r}, {problem}" for problem in found]
         if problems:
             raise ColumnError(problems)
-        return BoundRules(self, tuple(bound))
+        return BoundRules(tuple(bound))
 
     def broken(self, data: pl.DataFrame | Microdata) -> Flags:
         """Tell for each record (row) and rule (column) whether the record breaks it.
@@ -171,10 +171,12 @@ class EditRules:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundRules:
-    """Rules tied to the columns of a table."""
+    """Rules tied to the columns of a table.
 
-    rules: EditRules
-    bound: tuple[Bound, ...]
+    Of each its name, its expression, and the numeric columns it uses as conditions (0 or 1).
+    """
+
+    bound: tuple[tuple[str, pl.Expr, list[RuleNode]], ...]
 
     def broken(self, frame: pl.DataFrame) -> Flags:
         """Tell for each record (row) and rule (column) whether the record breaks it."""
@@ -183,8 +185,8 @@ class BoundRules:
             f"rule {name!r}, character {flag.at}: column {flag.value!r} is used as a condition "
             f"and must hold 0, 1 or nothing. Got other numbers instead: compare it, as in "
             f"{flag.value} == 1."
-            for name, bound in zip(self.rules.names, self.bound, strict=True)
-            for flag in bound.flags
+            for name, _, flags in self.bound
+            for flag in flags
             if frame[flag.value].cast(pl.Float64).fill_nan(None).is_in([0.0, 1.0]).not_().any()
         ]
         if problems:
@@ -192,7 +194,8 @@ class BoundRules:
         if not self.bound:
             return np.zeros((frame.height, 0), dtype=np.bool_)
         held = frame.select(
-            bound.expression.fill_null(True).alias(str(i)) for i, bound in enumerate(self.bound)
+            expression.fill_null(True).alias(str(i))
+            for i, (_, expression, _) in enumerate(self.bound)
         )
         broken = ~held.to_numpy().astype(np.bool_, copy=False)
         if held.height != frame.height:  # no rule depends on a value
@@ -205,19 +208,25 @@ def _named(given: Any) -> tuple[list[tuple[str, str]], list[str]]:
     if isinstance(given, Mapping):
         pairs: list[tuple[Any, Any]] = list(given.items())
     elif isinstance(given, Sequence) and not isinstance(given, str | bytes):
-        pairs = [_entry(i, entry) for i, entry in enumerate(given, start=1)]
+        pairs = []
+        for i, entry in enumerate(given, start=1):
+            if isinstance(entry, Mapping) and set(entry) <= {"name", "rule"}:
+                pairs.append((entry.get("name", f"rule {i}"), entry.get("rule")))
+            else:
+                pairs.append((f"rule {i}", entry) if isinstance(entry, str) else (None, None))
     else:
         got = type(given).__name__
         return [], [f"rules must be texts by name, or a list of rules. Got {got} instead."]
     if len(pairs) > MOST_RULES:
         return [], [f"rules must be at most {MOST_RULES:,}. Got {len(pairs):,} instead."]
-    good = [(name, text) for name, text in pairs if isinstance(name, str) and isinstance(text, str)]
-    problems = []
+    good, problems = [], []
     for i, (name, text) in enumerate(pairs, start=1):
-        if (name, text) not in good:
-            which = repr(name) if isinstance(name, str) and name.isprintable() else str(i)
-            told = "must be a text, or a table of name and rule"
-            problems.append(f"rule {which[:LONGEST_NAME]} {told}.")
+        if isinstance(name, str) and isinstance(text, str):
+            good.append((name, text))
+            continue
+        which = repr(name) if isinstance(name, str) and name.isprintable() else str(i)
+        told = "must be a text, or a table of name and rule"
+        problems.append(f"rule {which[:LONGEST_NAME]} {told}.")
     problems += [
         f"rule {i} must have a name of 1 to {LONGEST_NAME} printable characters."
         for i, (name, _) in enumerate(good, start=1)
@@ -228,12 +237,3 @@ def _named(given: Any) -> tuple[list[tuple[str, str]], list[str]]:
             f"rule {n!r} is there twice. Rename one." for n in repeated(n for n, _ in good)
         ]
     return ([] if problems else good), problems
-
-
-def _entry(number: int, entry: Any) -> tuple[Any, Any]:
-    """Read an entry of a list: a text, or a table of name and rule."""
-    if isinstance(entry, str):
-        return f"rule {number}", entry
-    if isinstance(entry, Mapping) and set(entry) <= {"name", "rule"}:
-        return entry.get("name", f"rule {number}"), entry.get("rule")
-    return None, None

@@ -44,7 +44,7 @@ from keyhole.screening.structure import find_structure
 from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.chains import DrawingPlan, Match
 from keyhole.synthesis.constraints import is_sum
-from keyhole.synthesis.designate import MOST_DECOYS, designate
+from keyhole.synthesis.designate import MOST_DECOYS, Designation, designate
 from keyhole.synthesis.evaluation import evaluate
 from keyhole.synthesis.goals import GoalLimits
 from keyhole.synthesis.implicates import Drawing, draw_here
@@ -55,8 +55,6 @@ from keyhole.synthesis.planning import (
     data_problems,
     draw_with_decoys,
     part_of,
-    read_rules,
-    require_changes,
 )
 from keyhole.synthesis.release import Synthesis, dropped_columns, require_free
 from keyhole.synthesis.rules import LONGEST_NAME, EditRules
@@ -71,18 +69,8 @@ HELD_OUT = 0x686F6C64
 AS_PUBLISHED = {"donors": "common", "bootstrap": "all", "graded": False, "structure": 0}
 """What the procedure of Hawala & Funk decides."""
 DRAWING = (
-    *(
-        "procedure",
-        "donors",
-        "folds",
-        "match",
-        "neighbours",
-        "cycles",
-        "knots",
-        "dimensions",
-        "ridge",
-    ),
-    *("bootstrap", "donor_model", "models", "change"),
+    *("procedure", "donors", "folds", "match", "neighbours", "cycles", "knots", "dimensions"),
+    *("ridge", "bootstrap", "donor_model", "models", "change"),
 )
 """The options that say how implicates are drawn."""
 
@@ -369,30 +357,30 @@ def synthesise(
     names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
     given = {name: question.values[name] for name in names}
     wanted, every_rule = find_targets_and_rules(question, opened)
-    request = SynthesisRequest(
-        question,
-        opened,
-        wanted if keep_order else order_targets(opened, wanted),
-        every_rule,
-        lambda decoys: designate(opened, decoys=decoys, **given),
-        drawing,
-    )
+    ordered = wanted if keep_order else order_targets(opened, wanted)
+
+    def designating(decoys: float) -> Designation:
+        return designate(opened, decoys=decoys, **given)
+
+    request = SynthesisRequest(question, opened, ordered, every_rule, designating, drawing)
     tell = None if progress is None else lambda share: progress(int(100 * share), 100)
     drawn = draw_with_decoys(request, part_of(tell, 0.0, 0.7))
-    require_changes(drawn.implicates)
+    own = drawn.implicates.rows[:, None]
+    if all((donors == own).all() for donors in drawn.implicates.donors):
+        raise OptionError(
+            "no record at risk could be given another value, so that the release would be the file "
+            "as it is: give fewer strata, rules that more records keep, or more records."
+        )
     asked = _parameters(request, drawn)
+    names = ("crosses", "formula", "counted", "self_match", "seed")
     evaluation = evaluate(
         drawn.implicates,
         drawn.designation,
-        crosses=question.crosses,
-        formula=question.formula,
-        counted=question.counted,
-        self_match=question.self_match,
         limits=GoalLimits(relation=question.relations),
         rules=request.rules,
         asked=asked,
-        seed=question.seed,
         progress=part_of(tell, 0.7, 1.0),
+        **{name: question.values[name] for name in names},
     )
     made = Synthesis(
         designation=drawn.designation,
@@ -422,18 +410,12 @@ def synthesise_problems(question: Question) -> Iterator[Problem]:
         yield Problem("{fraction} and {weight} both give the population. Give one of them.")
     if question.least_probability is not None and question.weight == question.fraction:
         yield Problem("{least_probability} needs {weight} or {fraction}. Give one of them.")
-    if len(question.keys or ()) > MOST_VARIABLES:
-        yield Problem(
-            "{keys} must be at most {0} columns. Got {1} instead.",
-            MOST_VARIABLES,
-            len(question.keys),
-        )
-    if question.targeted and len(question.targets or ()) > MOST_TARGETS:
-        yield Problem(
-            "{targets} must be at most {0} if {targeted}. Got {1} instead.",
-            MOST_TARGETS,
-            len(question.targets),
-        )
+    if (count := len(question.keys or ())) > MOST_VARIABLES:
+        text = "{keys} must be at most {0} columns. Got {1} instead."
+        yield Problem(text, MOST_VARIABLES, count)
+    if question.targeted and (count := len(question.targets or ())) > MOST_TARGETS:
+        text = "{targets} must be at most {0} if {targeted}. Got {1} instead."
+        yield Problem(text, MOST_TARGETS, count)
     if question.targeted and not set(question.targets or ()) & set(question.keys or ()):
         yield Problem("{targets} must hold at least one of {keys} if {targeted}. Got none instead.")
     pairs = [("strata", "targets"), *(("drop", name) for name in ("keys", "targets"))]
@@ -484,16 +466,10 @@ def _held_out(data: Microdata, question: Question) -> tuple[Microdata, Microdata
     """Return the records to synthesise and those held out, drawn by the seed."""
     if question.hold_out is None:
         return data, None
-    count = round(question.hold_out * data.records)
-    if not 0 < count < data.records:
-        raise OptionError(
-            Problem(
-                "{hold_out} must leave records on both sides. Got {0} of {1:,} records instead.",
-                count,
-                data.records,
-            )
-        )
     out = held_out_records(data.records, question)
+    if not 0 < out.sum() < data.records:
+        text = "{hold_out} must leave records on both sides. Got {0} of {1:,} records instead."
+        raise OptionError(Problem(text, int(out.sum()), data.records))
     return data.filter(~out), data.filter(out)
 
 
@@ -517,12 +493,8 @@ def find_targets_and_rules(
         rules = _all_rules(question, data, targets)
         sums = [rule.columns for rule in rules.rules if is_sum(rule.tree)]
         tied = sorted(name for one in sums if one & set(targets) for name in one - set(targets))
-        problems = [
-            Problem("{0!r} makes a sum with {targets}, and is drawn with them. Take it out of "
-                    "{strata}.", name)
-            for name in tied
-            if name in question.strata
-        ]  # fmt: skip
+        text = "{0!r} makes a sum with {targets}, and is drawn with them. Take it out of {strata}."
+        problems = [Problem(text, name) for name in tied if name in question.strata]
         if problems:
             raise OptionError(dict.fromkeys(problems))
         if not tied:
@@ -532,39 +504,34 @@ def find_targets_and_rules(
 
 def _all_rules(question: Question, data: Microdata, targets: Sequence[str]) -> EditRules:
     """Return the rules given, and those that the file itself shows of its targets."""
-    given = read_rules(question.rules) or EditRules([])
+    read = EditRules.read if isinstance(question.rules, str | os.PathLike) else EditRules.parse
+    given = read(question.rules or {})
     if not question.structure:
         return given
     released = [v.name for v in data.variables if v.role not in NEVER_RELEASED]
-    found = find_structure(data, columns=released, about=targets)
-    found = tuple(one for one in found if one.expected >= question.structure)
-    names = [f"{one.kind}: {', '.join(one.columns)}"[:LONGEST_NAME] for one in found]
     named: dict[str, str] = {}
-    for name, one in zip(names, found, strict=True):
-        same = sum(other.startswith(f"{name} ") or other == name for other in named)
-        named[f"{name[: LONGEST_NAME - 6]} {same + 1}" if same else name] = one.rule
+    for one in find_structure(data, columns=released, about=targets):
+        if one.expected >= question.structure:
+            name = f"{one.kind}: {', '.join(one.columns)}"[:LONGEST_NAME]
+            same = sum(other.startswith(f"{name} ") or other == name for other in named)
+            named[f"{name[: LONGEST_NAME - 6]} {same + 1}" if same else name] = one.rule
     taken = {rule.text for rule in given.rules}
     own = EditRules.parse({k: text for k, text in named.items() if text not in taken})
-    clash = set(given.names)
-    return EditRules([*given.rules, *(rule for rule in own.rules if rule.name not in clash)])
+    return EditRules([*given.rules, *(one for one in own.rules if one.name not in given.names)])
 
 
 def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
     """Return what was asked for, the seed included."""
     question = request.question
     values = {**question.values, "targets": request.targets, "models": question.models or {}}
-    first = ("seed", "keys", "targets", "strata", "implicates", "targeted", "decoys")
+    first = ("seed", "keys", "targets", "strata", "implicates", "targeted", "decoys", "graded")
     second = ("relations", "related", "cutoff", "weight", "fraction", "least_probability")
     return {
-        **{name: values[name] for name in first},
-        "graded": question.graded,
-        "structure": question.structure,
-        **{name: values[name] for name in second},
+        **{name: values[name] for name in (*first, "structure", *second)},
         "predictors": drawn.plan.predictors,
         "rules": {rule.name: rule.text for rule in (request.rules or EditRules([])).rules},
         "withheld": dropped_columns(request.data),
-        **{name: values[name] for name in DRAWING},
-        "shuffle": question.shuffle,
+        **{name: values[name] for name in (*DRAWING, "shuffle")},
         **({} if question.hold_out is None else {"hold_out": question.hold_out}),
     }
 
@@ -572,8 +539,7 @@ def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
 def _from_one_donor(plan: DrawingPlan, rows: Ints, donors: Array) -> Flags:
     """Tell which records have all their targets of one other record: those that were repaired."""
     blank = plan.replace[rows]
-    leads = [plan.acceptance.leader(t) == t for t in range(len(plan.targets))]
-    blank = blank & np.array(leads)
+    blank = blank & (np.array(plan.acceptance.leaders) == np.arange(len(plan.targets)))
     lowest = np.where(blank, donors, np.iinfo(donors.dtype).max).min(axis=1)
     highest = np.where(blank, donors, -1).max(axis=1)
     found: Flags = (blank.sum(axis=1) > 1) & (lowest == highest) & (lowest != rows)

@@ -89,7 +89,15 @@ def _joined(row: dict[str, Any], names: tuple[str, ...]) -> str:
 
 def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:
     """Draw each coefficient's interval on the original, and combined, in the former's errors."""
-    rows = _intervals(found)
+    rows = []
+    for one in found.coefficients[: MOST // 2]:
+        before = (one.original, one.original_low, one.original_high)
+        after = (one.estimate, one.low, one.high)
+        for side, figures in zip(SIDES, (before, after), strict=True) if one.original_se else ():
+            places = [None if x is None else (x - one.original) / one.original_se for x in figures]
+            drawn = dict(zip(("value", "low", "high"), places, strict=True))
+            text = amount(figures[0])
+            rows.append({"name": plain(one.name), "side": side, "text": text, **drawn})
     names = list(dict.fromkeys(row["name"] for row in rows))
     colour = alt.Color("side:N", title=None, sort=SIDES).scale(
         domain=list(SIDES), range=[QUIET, PALETTE[0]]
@@ -116,18 +124,3 @@ def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:
     below = f"{found.family}: {plain(found.formula, 200)}"
     chart = chart.properties(width=460, height=alt.Step(14))
     return house_style(chart, title=finding, subtitle=below, width=72)
-
-
-def _intervals(found: Coefficients) -> list[dict[str, Any]]:
-    rows = []
-    for one in found.coefficients[: MOST // 2]:
-        if one.original_se == 0:
-            continue
-        before = (one.original, one.original_low, one.original_high)
-        after = (one.estimate, one.low, one.high)
-        for side, figures in zip(SIDES, (before, after), strict=True):
-            places = [None if x is None else (x - one.original) / one.original_se for x in figures]
-            drawn = dict(zip(("value", "low", "high"), places, strict=True))
-            text = amount(figures[0])
-            rows.append({"name": plain(one.name), "side": side, "text": text, **drawn})
-    return rows

@@ -182,10 +182,9 @@ def _checked(
                 f"something else instead: give a list."
             )
             continue
-        wrong = int((~np.isfinite(found)).sum())
         if not len(found):
             problems.append(f"{name} must be of at least one implicate. Got none instead.")
-        if wrong:
+        if wrong := int((~np.isfinite(found)).sum()):
             problems.append(
                 f"{name} must be finite numbers. Got {wrong} that are missing or infinite "
                 f"instead: an estimate must be there in every implicate."
@@ -193,17 +192,15 @@ def _checked(
         if name == "variances" and (found < 0).any():
             problems.append("variances must not be negative. Give squared standard errors.")
         arrays.append(found)
-    if len(arrays) == 2 and arrays[0].shape != arrays[1].shape:
-        shapes = " and ".join(" × ".join(map(str, array.shape)) for array in arrays)
-        problems.append(
-            f"estimates and variances must have one shape, a row for each implicate. Got {shapes} "
-            f"instead."
-        )
-    if len(arrays) == 2 and names and len(names) != np.size(arrays[0][:1]):
-        problems.append(
-            f"names must be as many as there are estimates. Got {len(names)} for "
-            f"{np.size(arrays[0][:1])} instead."
-        )
+    if len(arrays) == 2:
+        size, shapes = np.size(arrays[0][:1]), [array.shape for array in arrays]
+        got = " and ".join(" × ".join(map(str, shape)) for shape in shapes)
+        if shapes[0] != shapes[1]:
+            one = "estimates and variances must have one shape, a row for each implicate."
+            problems.append(f"{one} Got {got} instead.")
+        if names and len(names) != size:
+            many = "names must be as many as there are estimates."
+            problems.append(f"{many} Got {len(names)} for {size} instead.")
     if problems:
         raise OptionError(problems)
     return arrays[0], arrays[1]
@@ -245,28 +242,37 @@ def combine_fits(fits: Iterable[Any], *, level: float = 0.95, df: float = math.i
         raise OptionError(
             "fits must be a list with the result of each implicate. Got something else instead."
         )
-    read, problems = [], []
+    read, problems = {}, []
     for place, fit in enumerate(fits, 1):
         found = _read(fit)
         if isinstance(found, str):
             problems.append(f"fit {place} {found}")
         else:
-            read.append((place, *found))
+            read[place] = found
     if not read and not problems:
         problems.append("fits must be results of at least one implicate. Got none instead.")
-    problems += [text for one in read[1:] for text in _difference(read[0], one)]
+    first, names = next(((place, list(one)) for place, one in read.items()), (0, []))
+    for place, one in read.items():
+        lacking, more = [n for n in names if n not in one], [n for n in one if n not in names]
+        said = [
+            f"{verb} {len(some)} ({quoted(_plain(some), most=4)})"
+            for verb, some in (("lacks", lacking), ("has in addition", more))
+            if some
+        ]
+        if said:
+            problems.append(
+                f"fits must have the same parameters. Compared with fit {first}, fit {place} "
+                f"{' and '.join(said)}. Give the model the same categories in all implicates, also "
+                f"those that one of them does not have."
+            )
     if problems:
         raise OptionError(problems)
-    names, estimates, variances = read[0][1], [], []
-    for _, mine, params, squares in read:
-        order = [mine.index(name) for name in names]
-        estimates.append(params[order])
-        variances.append(squares[order])
+    estimates, variances = ([[one[n][at] for n in names] for one in read.values()] for at in (0, 1))
     return combine(estimates, variances, level=level, names=names, df=df)
 
 
-def _read(fit: Any) -> tuple[list[str], Floats, Floats] | str:
-    """Return names, coefficients and variances, or what is wrong with a fit."""
+def _read(fit: Any) -> dict[str, tuple[float, float]] | str:
+    """Return coefficients and variances by name, or what is wrong with a fit."""
     params = getattr(fit, "params", None)
     if params is None:
         return "must be what fit() of a model returned. It has no params: call fit() first."
@@ -296,27 +302,7 @@ def _read(fit: Any) -> tuple[list[str], Floats, Floats] | str:
             "has coefficients or standard errors that are not finite: its model cannot be fitted "
             "to that implicate. Leave out what determines something else."
         )
-    return names, values, squares
-
-
-Read = tuple[int, list[str], Floats, Floats]
-
-
-def _difference(first: Read, other: Read) -> list[str]:
-    lacking = [name for name in first[1] if name not in set(other[1])]
-    more = [name for name in other[1] if name not in set(first[1])]
-    if not lacking and not more:
-        return []
-    said = [
-        f"{verb} {len(names)} ({quoted(_plain(names), most=4)})"
-        for verb, names in (("lacks", lacking), ("has in addition", more))
-        if names
-    ]
-    return [
-        f"fits must have the same parameters. Compared with fit {first[0]}, fit {other[0]} "
-        f"{' and '.join(said)}. Give the model the same categories in all implicates, also those "
-        f"that one of them does not have."
-    ]
+    return dict(zip(names, zip(values, squares, strict=True), strict=True))
 
 
 def _plain(names: Iterable[str]) -> list[str]:

@@ -54,19 +54,13 @@ class Homogeneity(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return the figures as one row."""
-        figures = {k: v for k, v in self.to_dict().items() if k != "notes"}
-        return pl.DataFrame([figures])
+        return pl.DataFrame([{k: v for k, v in self.to_dict().items() if k != "notes"}])
 
     def tables(self) -> list[Table]:
         """Return the test as a table."""
-        rows = [
-            ["records", f"{self.records:,}"],
-            ["changed", f"{self.changed:,}"],
-            ["categories", f"{self.categories:,}"],
-            ["X²", amount(self.statistic)],
-            ["df", f"{self.df:,}"],
-            ["p", probability(self.p)],
-        ]
+        counts = ("records", "changed", "categories")
+        rows = [[name, f"{getattr(self, name):,}"] for name in counts]
+        rows += [["X²", amount(self.statistic)], ["df", f"{self.df:,}"], ["p", probability(self.p)]]
         notes = sentences(self.notes)
         return [Table("Stuart-Maxwell test", ["figure", "value"], rows, notes)]
 
@@ -105,29 +99,22 @@ def homogeneity_test(original: Any, synthetic: Any, levels: int | Sequence[Any])
     present = np.union1d(before, after)
     rows, cols = np.searchsorted(present, before), np.searchsorted(present, after)
     moved = rows != cols
-    notes = []
-    if empty := size - len(present):
-        collapsed = plural(empty, "empty category", "empty categories")
-        notes.append(f"{collapsed} collapsed: no record is or was there")
+    empty = size - len(present)
+    collapsed = plural(empty, "empty category", "empty categories")
+    notes = [f"{collapsed} collapsed: no record is or was there"] if empty else []
     if not moved.any():
         notes.append("no record changed category: the distributions are the same")
         return Homogeneity(0.0, 0, 1.0, len(rows), 0, len(present), tuple(notes))
     statistic, df, parts, alone, few = _laplacian(rows[moved], cols[moved], len(present))
-    if alone:
-        notes.append(
-            f"{plural(alone, 'category', 'categories')} kept all records and took none in, which "
-            f"counts for no degree of freedom"
-        )
-    if parts > 1:
-        notes.append(
-            f"records moved only within {parts:,} groups of categories: each group counts for one "
-            f"degree of freedom less than it has categories"
-        )
-    if few:
-        notes.append(
-            f"{plural(few, 'category', 'categories')} had fewer than {FEW} records that entered "
-            f"or left: p is rough"
-        )
+    said = {
+        f"{plural(alone, 'category', 'categories')} kept all records and took none in, which "
+        f"counts for no degree of freedom": alone,
+        f"records moved only within {parts:,} groups of categories: each group counts for one "
+        f"degree of freedom less than it has categories": parts > 1,
+        f"{plural(few, 'category', 'categories')} had fewer than {FEW} records that entered "
+        f"or left: p is rough": few,
+    }
+    notes += [note for note, holds in said.items() if holds]
     p = float(chi2.sf(statistic, df))
     return Homogeneity(statistic, df, p, len(rows), int(moved.sum()), len(present), tuple(notes))
 
@@ -142,16 +129,12 @@ def _checked(original: Any, synthetic: Any, size: int) -> tuple[Ints, Ints]:
                 f"something else instead: give the codes of a column."
             )
         elif found.min() < 0 or found.max() >= size:
-            problems.append(
-                f"{name} must be codes from 0 to {size - 1}, since there are {size} levels. Got "
-                f"others instead."
-            )
+            there = f"codes from 0 to {size - 1}, since there are {size} levels"
+            problems.append(f"{name} must be {there}. Got others instead.")
         arrays.append(found)
     if not problems and len(arrays[0]) != len(arrays[1]):
-        problems.append(
-            f"original and synthetic must be of the same records. Got {len(arrays[0]):,} and "
-            f"{len(arrays[1]):,} instead."
-        )
+        got = " and ".join(f"{len(one):,}" for one in arrays)
+        problems.append(f"original and synthetic must be of the same records. Got {got} instead.")
     if problems:
         raise OptionError(problems)
     return arrays[0].astype(np.int64), arrays[1].astype(np.int64)
@@ -159,36 +142,30 @@ def _checked(original: Any, synthetic: Any, size: int) -> tuple[Ints, Ints]:
 
 def _laplacian(rows: Ints, cols: Ints, size: int) -> tuple[float, int, int, int, int]:
     """Return statistic, rank, connected parts, categories left alone, and those with few moves."""
+    from scipy.linalg import cho_factor, cho_solve
     from scipy.sparse import coo_array, csgraph, diags_array
+    from scipy.sparse.linalg import cg, splu
 
     moves = coo_array((np.ones(len(rows)), (rows, cols)), shape=(size, size)).tocsr()
     between = (moves + moves.T).tocsr()
     parts, part = csgraph.connected_components(between, directed=False)
-    difference = np.bincount(cols, minlength=size) - np.bincount(rows, minlength=size)
-    turnover = np.bincount(cols, minlength=size) + np.bincount(rows, minlength=size)
+    left, entered = np.bincount(rows, minlength=size), np.bincount(cols, minlength=size)
+    turnover = entered + left
     # The first category of each part is left out, as the test leaves one out of all.
     kept = np.ones(size, dtype=bool)
     kept[np.unique(part, return_index=True)[1]] = False
-    alone = int((turnover == 0).sum())
-    few = int(((turnover > 0) & (turnover < FEW)).sum())
     places = np.flatnonzero(kept)
     matrix = (diags_array(turnover.astype(np.float64)) - between).tocsr()[places][:, places]
-    wanted = difference[places].astype(np.float64)
-    statistic = max(0.0, float(wanted @ _solved(matrix, wanted)))
-    return statistic, int(kept.sum()), int(parts) - alone, alone, few
-
-
-def _solved(matrix: Any, wanted: Floats) -> Floats:
-    from scipy.linalg import cho_factor, cho_solve
-    from scipy.sparse import diags_array
-    from scipy.sparse.linalg import cg, splu
-
+    wanted = (entered - left)[places].astype(np.float64)
     if len(wanted) <= DENSE:
-        return np.asarray(cho_solve(cho_factor(matrix.toarray()), wanted))
-    # Exact factors of a large graph without order fill up; steps towards the solution do not.
-    scaling = diags_array(1 / matrix.diagonal())
-    found, failed = cg(matrix, wanted, rtol=1e-11, maxiter=len(wanted), M=scaling)
-    return np.asarray(splu(matrix.tocsc()).solve(wanted) if failed else found)
+        solved = cho_solve(cho_factor(matrix.toarray()), wanted)
+    else:
+        # Exact factors of a large graph without order fill up; steps towards the solution do not.
+        scaling = diags_array(1 / matrix.diagonal())
+        solved, failed = cg(matrix, wanted, rtol=1e-11, maxiter=len(wanted), M=scaling)
+        solved = splu(matrix.tocsc()).solve(wanted) if failed else solved
+    alone, few = int((turnover == 0).sum()), int(((turnover > 0) & (turnover < FEW)).sum())
+    return max(0.0, float(wanted @ solved)), len(places), int(parts) - alone, alone, few
 
 
 def holm(p: Iterable[float]) -> list[float]:
@@ -329,11 +306,11 @@ def compare_distributions(
         )
     columns = {name: _binned(data, name, bins) for name in names}
     every = list(itertools.product(asked, range(1, len(data))))
-    tests = [_test(columns, *one) for one in every]
-    adjusted = holm(test.p for test in tests)
-    cuts = [columns[one[0]][2] if len(one) == 1 else None for one, _ in every]
-    parts = zip(every, tests, adjusted, cuts, strict=True)
-    return Distributions(tuple(VariableTest(*one, t, p, cut) for one, t, p, cut in parts), bins)
+    tests, found = [_test(columns, *one) for one in every], []
+    for one, test, adjusted in zip(every, tests, holm(test.p for test in tests), strict=True):
+        cut = columns[one[0][0]][2] if len(one[0]) == 1 else None
+        found.append(VariableTest(*one, test, adjusted, cut))
+    return Distributions(tuple(found), bins)
 
 
 Column = tuple[list[Ints], int, int | None]
@@ -386,14 +363,13 @@ def bin_numbers(series: pl.Series, edges: Floats) -> Ints:
 
 
 def _test(columns: dict[str, Column], names: tuple[str, ...], place: int) -> Homogeneity:
-    codes, levels, _ = columns[names[0]]
-    if len(names) == 1:
-        return homogeneity_test(codes[0], codes[place], levels)
-    both = np.zeros(2 * len(columns[names[0]][0][0]), dtype=np.int64)
+    both, size = np.zeros(1, dtype=np.int64), 0
     for name in names:
         codes, levels, _ = columns[name]
-        crossed = both * levels + np.concatenate([codes[0], codes[place]])
-        # Numbered anew after each variable: a product of all the sizes may not fit into 64 bits.
-        both = np.unique(crossed, return_inverse=True)[1]
-    before, after = np.split(both, 2)
-    return homogeneity_test(before, after, int(both.max()) + 1)
+        both = both * levels + np.concatenate([codes[0], codes[place]])
+        size = levels
+        if len(names) > 1:
+            # Numbered anew after each variable: a product of all sizes may not fit into 64 bits.
+            found, both = np.unique(both, return_inverse=True)
+            size = len(found)
+    return homogeneity_test(*np.split(both, 2), size)

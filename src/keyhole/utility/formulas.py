@@ -11,7 +11,6 @@ import ast
 import io
 import tokenize
 from collections.abc import Sequence
-from tokenize import TokenInfo
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,15 @@ def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
 
     A name that is no word goes in ``Q("…")``.
     """
-    tokens = _tokens(formula)
+    if not isinstance(formula, str) or not formula.strip():
+        raise OptionError("formula must be a text like 'y ~ a + b'. Got something else instead.")
+    try:
+        read = list(tokenize.generate_tokens(io.StringIO(" ".join(formula.split())).readline))
+    except (tokenize.TokenError, SyntaxError):
+        raise OptionError(
+            "formula cannot be read: check its brackets and quotation marks."
+        ) from None
+    tokens = [token for token in read if token.type not in _LAYOUT]
     words = ["", *(token.string for token in tokens), "", ""]
     calls = (*FUNCTIONS, *_BUILT_IN)
     problems, found = extra_problems("models"), []
@@ -73,18 +80,6 @@ def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
     if problems:
         raise OptionError(dict.fromkeys(problems))
     return list(dict.fromkeys(found))
-
-
-def _tokens(formula: Any) -> list[TokenInfo]:
-    if not isinstance(formula, str) or not formula.strip():
-        raise OptionError("formula must be a text like 'y ~ a + b'. Got something else instead.")
-    try:
-        read = list(tokenize.generate_tokens(io.StringIO(" ".join(formula.split())).readline))
-    except (tokenize.TokenError, SyntaxError):
-        raise OptionError(
-            "formula cannot be read: check its brackets and quotation marks."
-        ) from None
-    return [token for token in read if token.type not in _LAYOUT]
 
 
 def _quoted_name(word: str) -> str:

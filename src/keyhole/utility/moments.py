@@ -14,7 +14,6 @@ from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN, Named, figure
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
-from keyhole.data.columns import Codes
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Floats
 from keyhole.results import Result
@@ -22,13 +21,9 @@ from keyhole.screening.dependence import codes_v
 from keyhole.utility.figures import amount
 from keyhole.utility.implicates import chosen, load_sides, numbers, shared_codes, split
 
-_CATEGORIES = {
-    "variable": pl.String,
-    "category": pl.String,
-    "original": pl.Float64,
-    "synthetic": pl.Float64,
-    "difference": pl.Float64,
-}
+_CATEGORIES = dict.fromkeys(("variable", "category"), pl.String) | dict.fromkeys(
+    ("original", "synthetic", "difference"), pl.Float64
+)
 MEASURES = {"pearson": "correlation", "cramers_v": "Cramér's V"}
 # A summary shows the pairs that differ most.
 SHOWN = 20
@@ -53,7 +48,7 @@ class MeasureMoments(Figures):
     @figure()
     def relative_difference(self) -> float | None:
         """The difference of the means as a share of the original's; None if that is 0."""
-        if self.mean is None or self.synthetic_mean is None or self.mean == 0:
+        if not self.mean or self.synthetic_mean is None:
             return None
         return (self.synthetic_mean - self.mean) / abs(self.mean)
 
@@ -130,27 +125,23 @@ class Moments(Result):
 
     def tables(self) -> list[Table]:
         """Return the numbers, then the shares."""
-        tables = []
-        if self.measures:
-            rows = [
-                [one.variable, *map(amount, (
-                    one.mean, one.synthetic_mean, one.relative_difference,
-                    one.variance, one.synthetic_variance, one.variance_ratio,
-                ))]
-                for one in self.measures
-            ]  # fmt: skip
-            columns = ["variable", "mean", "synthetic", "relative difference", "variance",
-                       "synthetic", "ratio"]  # fmt: skip
-            notes = [f"Synthetic: the mean over {self.implicates} implicates."]
-            tables.append(Table("Means and variances", columns, rows, notes))
-        if self.shares:
-            rows = [
-                [one.variable, f"{one.categories:,}", amount(one.largest), amount(one.moved)]
-                for one in self.shares
-            ]
-            columns = ["variable", "categories", "largest difference", "share moved"]
-            tables.append(Table("Shares of categories", columns, rows))
-        return tables
+        means = [
+            [one.variable, *map(amount, (
+                one.mean, one.synthetic_mean, one.relative_difference,
+                one.variance, one.synthetic_variance, one.variance_ratio,
+            ))]
+            for one in self.measures
+        ]  # fmt: skip
+        shares = [
+            [one.variable, f"{one.categories:,}", amount(one.largest), amount(one.moved)]
+            for one in self.shares
+        ]
+        columns = ["variable", "mean", "synthetic", "relative difference", "variance",
+                   "synthetic", "ratio"]  # fmt: skip
+        notes = [f"Synthetic: the mean over {self.implicates} implicates."]
+        heads = ["variable", "categories", "largest difference", "share moved"]
+        found = [Table("Means and variances", columns, means, notes)] if means else []
+        return found + ([Table("Shares of categories", heads, shares)] if shares else [])
 
 
 def compare_moments(
@@ -184,40 +175,28 @@ def compare_moments(
     weights = [np.ones(one.records) if weight is None else one.weights(weight) for one in data]
     names = [name for name in data[0].names if name != weight or name in chosen(variables)]
     measures = [name for name in names if data[0].variable(name).kind == "measure"]
-    shares, frames = [], [pl.DataFrame(schema=_CATEGORIES)]
-    for name in names:
-        if name not in measures:
-            found, frame = _shares(data, name, weights)
-            shares.append(found)
-            frames.append(frame)
-    return Moments(
-        tuple(_moments(data, name, weights) for name in measures),
-        tuple(shares), pl.concat(frames), len(data) - 1, weight,
-    )  # fmt: skip
+    others = [_shares(data, name, weights) for name in names if name not in measures]
+    frames = pl.concat([pl.DataFrame(schema=_CATEGORIES), *(frame for _, frame in others)])
+    found = tuple(_moments(data, name, weights) for name in measures)
+    return Moments(found, tuple(one for one, _ in others), frames, len(data) - 1, weight)
 
 
 def _moments(data: Sequence[Microdata], name: str, weights: Sequence[Floats]) -> MeasureMoments:
-    both = zip(data, weights, strict=True)
-    found = np.array([_weighted(numbers(one, name), w) for one, w in both])
-    pairs = zip(found[0], found[1:].mean(axis=0), strict=True)
+    """Return mean, variance and the share that is missing, before and after."""
+    found = []
+    for one, every in zip(data, weights, strict=True):
+        values = numbers(one, name)
+        there = ~np.isnan(values)
+        kept, w = values[there], every[there]
+        held, n = float(w.sum()), int((w > 0).sum())
+        # Infinite and very large values have no moments; they come out as not estimable.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            mean = w @ kept / np.float64(held)
+            variance = w @ (kept - mean) ** 2 / held * n / (n - 1) if n > 1 else np.nan
+        found.append((mean, variance, 1 - held / float(every.sum())))
+    pairs = zip(found[0], np.mean(found[1:], axis=0), strict=True)
     figures = [float(value) if np.isfinite(value) else None for pair in pairs for value in pair]
     return MeasureMoments(name, *figures)  # type: ignore[arg-type]
-
-
-def _weighted(values: Floats, weights: Floats) -> tuple[float, float, float]:
-    """Return mean, variance and the share that is missing."""
-    there = ~np.isnan(values)
-    total, kept, w = float(weights.sum()), values[there], weights[there]
-    held, n = float(w.sum()), int((w > 0).sum())
-    missing = 1 - held / total
-    if held == 0:
-        return np.nan, np.nan, missing
-    # Infinite and very large values have no moments; they come out as not estimable.
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = float(w @ kept / held)
-        if n < 2:
-            return mean, np.nan, missing
-        return mean, float(w @ (kept - mean) ** 2 / held * n / (n - 1)), missing
 
 
 def _shares(
@@ -350,28 +329,32 @@ def compare_correlations(
     groups = [name for name, kind in kinds.items() if kind == "category"]
     measures = measures if numeric is None else list(chosen(numeric))
     groups = groups if categorical is None else list(chosen(categorical))
-    associated = [
-        _pair(a, b, "cramers_v", [_association(one.codes(a), one.codes(b)) for one in data])
-        for a, b in itertools.combinations(groups, 2)
-    ]
-    return Correlations((*_correlated(data, measures), *associated), len(data) - 1)
-
-
-def _correlated(data: Sequence[Microdata], names: Sequence[str]) -> list[Correlation]:
-    values, problems = [], {}
-    for one in data:
-        for name in names:
+    columns, problems = [dict[str, Floats]() for _ in data], dict[str, None]()
+    for one, held in zip(data, columns, strict=True):
+        for name in measures:
             try:
-                values.append(numbers(one, name))
+                held[name] = numbers(one, name)
             except ColumnError as error:
                 problems.update(dict.fromkeys(error.problems))
     if problems:
         raise ColumnError(problems)
-    columns = [values[i : i + len(names)] for i in range(0, len(values), len(names) or 1)]
-    return [
-        _pair(names[i], names[j], "pearson", [pearson(one[i], one[j]) for one in columns])
-        for i, j in itertools.combinations(range(len(names)), 2)
-    ]
+    pairs = []
+    for a, b in itertools.combinations(measures, 2):
+        pairs.append(_pair(a, b, "pearson", [pearson(held[a], held[b]) for held in columns]))
+    for a, b in itertools.combinations(groups, 2):
+        found: list[float | None] = []
+        for one in data:
+            codes = [one.codes(name) for name in (a, b)]
+            values = [each.values.astype(np.int64) for each in codes]
+            found.append(codes_v(*values) if min(each.size for each in codes) > 1 else None)
+        pairs.append(_pair(a, b, "cramers_v", found))
+    return Correlations(tuple(pairs), len(data) - 1)
+
+
+def _pair(first: str, second: str, kind: Any, figures: Sequence[float | None]) -> Correlation:
+    after = [x for x in figures[1:] if x is not None]
+    synthetic = float(np.mean(after)) if len(after) == len(figures) - 1 else None
+    return Correlation(first, second, kind, figures[0], synthetic)
 
 
 def pearson(x: Floats, y: Floats) -> float | None:
@@ -384,15 +367,3 @@ def pearson(x: Floats, y: Floats) -> float | None:
     x, y = x - x.mean(), y - y.mean()
     x, y = x / np.abs(x).max(), y / np.abs(y).max()
     return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1, 1))
-
-
-def _association(a: Codes, b: Codes) -> float | None:
-    if min(a.size, b.size) < 2:
-        return None
-    return codes_v(a.values.astype(np.int64), b.values.astype(np.int64))
-
-
-def _pair(first: str, second: str, kind: Any, figures: Sequence[float | None]) -> Correlation:
-    after = [x for x in figures[1:] if x is not None]
-    synthetic = float(np.mean(after)) if len(after) == len(figures) - 1 else None
-    return Correlation(first, second, kind, figures[0], synthetic)

@@ -49,7 +49,7 @@ from keyhole.synthesis.synthesise import held_out_records, synthesise_problems
 from keyhole.utility.formulas import formula_columns
 
 if TYPE_CHECKING:
-    from keyhole.synthesis.comparisons import TargetBars
+    from keyhole.synthesis.evaluation import TargetBars
 
 # The parts of the review that its first implicate is, and all of them.
 IMPLICATE, RELEASE = "implicate", "release"
