@@ -16,8 +16,12 @@ from benchmarks.clock import best_of, say, timed
 from benchmarks.targets import Target
 from keyhole.data.examples import veterans_sample
 from keyhole.kernels.arrays import Floats
-from keyhole.reidentification.attacks import ReleasePatterns, closest_patterns
-from keyhole.reidentification.people import People, encode_people
+from keyhole.reidentification.attacks import (
+    People,
+    ReleasePatterns,
+    closest_patterns,
+    encode_people,
+)
 from keyhole.reidentification.study import linking_question
 
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]

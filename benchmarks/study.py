@@ -15,8 +15,8 @@ from benchmarks.study_numpy import Broadcast, OneHot
 from benchmarks.study_sql import DuckDB, Splink
 from benchmarks.study_subsets import SetsBySorting, SetsBySql, SetsByUnique
 from keyhole.reidentification import Pairs
+from keyhole.reidentification.linking import find_mates
 from keyhole.reidentification.neighbours import find_nearest
-from keyhole.reidentification.unicity import find_mates
 
 VARIABLES = 8
 DATABASES = ("sql", "splink")

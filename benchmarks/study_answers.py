@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from benchmarks.study_files import CAP
 from keyhole.reidentification import Pairs
-from keyhole.reidentification.costs import BEST_SCORE, DECIMALS, Costs
+from keyhole.reidentification.scores import BEST_SCORE, DECIMALS, Costs
 
 Ints = npt.NDArray[np.int64]
 

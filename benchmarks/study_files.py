@@ -13,8 +13,8 @@ import polars as pl
 from keyhole.data import load
 from keyhole.data.examples import LINK, World, veterans
 from keyhole.reidentification import Pairs, link
-from keyhole.reidentification.costs import Costs
 from keyhole.reidentification.linking import prepare
+from keyhole.reidentification.scores import Costs
 from keyhole.reidentification.study import linking_question
 from keyhole.reidentification.variables import LinkCodes
 

@@ -18,7 +18,7 @@ from benchmarks.rivals import CORES
 from benchmarks.study_answers import Found, joined, keep_ranks
 from benchmarks.study_files import ALPHA, CAP
 from keyhole.kernels.grading import FARTHEST, LOGISTIC, RELATIVE_BAND, TABLE
-from keyhole.reidentification.costs import Costs, Graded
+from keyhole.reidentification.scores import Costs, Graded
 from keyhole.reidentification.variables import LinkCodes
 
 Ints = npt.NDArray[np.int64]

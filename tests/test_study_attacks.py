@@ -15,10 +15,14 @@ from keyhole.cli.main import run
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError
 from keyhole.kernels.closest import box, closest_row, matches
-from keyhole.reidentification.attacks import best_guess, roc_area
-from keyhole.reidentification.people import encode_people
+from keyhole.reidentification.attacks import (
+    best_guess,
+    encode_people,
+    multivariate,
+    roc_area,
+    univariate,
+)
 from keyhole.reidentification.residual_risk import Trials, residual_risk
-from keyhole.reidentification.singling_out import multivariate, univariate
 
 ASKED = {
     "attacks": ["singled-out", "linked", "inferred", "present"],

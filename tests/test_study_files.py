@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from keyhole.data import load
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
 from keyhole.reidentification.files import attach_ids, blank_variables
-from keyhole.reidentification.indexing import collapse, cut_into_bins, entropy
-from keyhole.reidentification.strata import Gap, number_strata
+from keyhole.reidentification.linkage import order_by_id, text_ids
+from keyhole.reidentification.neighbours import collapse, cut_into_bins, entropy
+from keyhole.reidentification.rates import Gap, number_strata
 from keyhole.reidentification.study import link
-from keyhole.reidentification.truth import order_by_id, text_ids
 from keyhole.reidentification.variables import (
     LinkCodes,
     LinkValues,

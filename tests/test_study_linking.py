@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.core.options import bind
-from keyhole.reidentification import indexing, neighbours
-from keyhole.reidentification.costs import euclidean, taxicab
+from keyhole.reidentification import neighbours
+from keyhole.reidentification.scores import euclidean, taxicab
 from keyhole.reidentification.study import link, study
 from keyhole.reidentification.variables import LinkCodes, LinkValues
 
@@ -244,7 +244,7 @@ def test_every_method_gives_the_same_answer(seed, method, monkeypatch):
     costs = random_costs(seed)
     strata, cap = random_strata(costs, seed), 1 + seed % 7
     if method == "fine cells":
-        monkeypatch.setattr(indexing, "GROUPED", 1.0)
+        monkeypatch.setattr(neighbours, "GROUPED", 1.0)
     if method == "small pieces":
         monkeypatch.setattr(neighbours, "SPAN", 4)
     found = neighbours.find_nearest(costs, strata, cap)

@@ -9,7 +9,7 @@ from keyhole.cli.main import run
 from keyhole.data import load
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError
-from keyhole.reidentification.preparing import prepare_eif
+from keyhole.reidentification.files import prepare_eif
 
 WORLD = veterans(2_000, seed=4)
 LINK = ["sex", "age", "race1", "homstate", "ms"]

@@ -11,19 +11,20 @@ from keyhole.core.options import bind
 from keyhole.data import load
 from keyhole.errors import ColumnError
 from keyhole.reidentification.baseline import permuted_baseline
+from keyhole.reidentification.linkage import find_truth, restore
 from keyhole.reidentification.rates import (
     Rate,
     RatesByRank,
+    Strata,
     agreements,
     confirm,
     count_use,
     measure_rates,
+    number_strata,
     rates_by_pair,
     rates_by_stratum,
 )
-from keyhole.reidentification.strata import Strata, number_strata
 from keyhole.reidentification.study import study
-from keyhole.reidentification.truth import find_truth, restore
 
 PUF, EIF = 9, 7
 PAIRS = st.sets(st.tuples(st.integers(0, PUF - 1), st.integers(0, EIF - 1)), max_size=30)

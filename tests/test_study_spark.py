@@ -13,8 +13,8 @@ from keyhole.cli.main import app
 from keyhole.data import load
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError, OptionError
+from keyhole.reidentification.linkage import text_ids
 from keyhole.reidentification.study import study
-from keyhole.reidentification.truth import text_ids
 from keyhole.reidentification.variables import LinkValues, quintiles, z_scores
 from keyhole.spark import study as spark_study
 from keyhole.spark.study_tasks import count_by_stratum

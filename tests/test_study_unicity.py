@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from keyhole.kernels import unicity as kernel
 from keyhole.kernels.smallest_sets import smallest_isolating_set, start_search
-from keyhole.reidentification import unicity as mates
+from keyhole.reidentification import linking as mates
+from keyhole.reidentification.linking import find_mates
 from keyhole.reidentification.study import link
-from keyhole.reidentification.unicity import find_mates
 from keyhole.reidentification.variables import LinkCodes
 
 Rows = list[tuple]

@@ -28,6 +28,7 @@ from keyhole.reidentification.linking import Pairs
 from keyhole.reidentification.question import Linkage, Metric
 from keyhole.reidentification.rates import (
     SMALLEST_STRATUM,
+    Gaps,
     Interval,
     Rate,
     Rates,
@@ -41,8 +42,6 @@ from keyhole.reidentification.rates import (
     use_table,
 )
 from keyhole.reidentification.residual_risk import Attack, attack_notes, attack_table
-from keyhole.reidentification.strata import Gaps
-from keyhole.reidentification.truth import Perturbation
 from keyhole.results import Result, share, tables_of
 
 if TYPE_CHECKING:
@@ -75,6 +74,55 @@ class StudyOverlap:
         """Return the share of an overlap that is confirmed, with its exact 95% interval."""
         found = Rate(confirmed, records)
         return cls(records, found.value, found.interval)
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """What a perturbation took off each figure."""
+
+    confirmed: int
+    confirmed_rate: float | None
+    conditional_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbation:
+    """The rates with the values as they were, beside what was changed.
+
+    `records`: PUF records whose values the internal file carries. `changed`: by linking variable,
+    how many of their values were perturbed. `without`: the rates without the perturbation.
+    `bought`: how much lower the rates are with it.
+    """
+
+    records: Annotated[int, COUNT]
+    changed: Annotated[Mapping[str, int], COUNT]
+    without: Rates
+    bought: Bought
+
+    @classmethod
+    def measured(
+        cls, records: int, changed: Mapping[str, int], without: Rates, with_it: Rates
+    ) -> Perturbation:
+        """Set the rates without the perturbation against those with it."""
+
+        def less(before: float | None, after: float | None) -> float | None:
+            return None if before is None or after is None else before - after
+
+        bought = Bought(
+            without.confirmed - with_it.confirmed,
+            less(without.confirmed_rate, with_it.confirmed_rate),
+            less(without.conditional_rate, with_it.conditional_rate),
+        )
+        return cls(records, changed, without, bought)
+
+    def table(self, with_it: Rates) -> Table:
+        """Set the rates with and without the perturbation side by side."""
+        both = zip(self.without.named().items(), with_it.named().values(), strict=True)
+        rows = [[_WORDS[name], share(one.value), share(two.value)] for (name, one), two in both]
+        changed = ", ".join(f"{name} {count:,}" for name, count in self.changed.items())
+        notes = [f"Values perturbed, in {self.records:,} records of the IUF: {changed}."]
+        columns = ["rate", "without it", "with it"]
+        return Table("What the perturbation bought", columns, rows, notes)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -22,7 +22,9 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, time
+from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -32,18 +34,146 @@ from keyhole.core.options import Question
 from keyhole.core.toml import open_toml
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
-from keyhole.kernels.arrays import Floats
-from keyhole.kernels.grading import BAND, RELATIVE_BAND, TABLE
-from keyhole.reidentification.costs import BEST_SCORE, Costs, Graded, additive
+from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.grading import BAND, FARTHEST, LOGISTIC, RELATIVE_BAND, TABLE
 from keyhole.reidentification.question import Score
 from keyhole.reidentification.variables import (
     LinkCodes,
+    LinkValues,
     common_codes,
     common_numbers,
     family_of,
     infinite_problems,
+    quintiles,
     strangers,
+    z_scores,
 )
+
+BEST_SCORE = 5.0
+# Scores are compared to nine decimals.
+DECIMALS = 10**9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graded:
+    """A linking variable whose price depends on the two values."""
+
+    name: str
+    puf: Floats  # values, not a number for missing; of a table its rows
+    eif: Floats  # likewise its columns
+    absent: float  # the price where either is missing
+    kind: int = LOGISTIC  # how it is graded, see `keyhole.kernels.grading`
+    limits: tuple[float, ...] = ()
+    prices: tuple[float, ...] = ()  # up to each limit, and the last for all beyond
+    table: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # by both values
+
+    def price(self, puf: Floats, eif: Floats) -> Floats:
+        """Return what known values cost: what they lack of the highest score, or the distance."""
+        if self.kind == TABLE:
+            return self.table[puf.astype(np.int64), eif.astype(np.int64)]
+        gap = np.abs(puf - eif)
+        if self.kind == LOGISTIC:
+            return np.asarray(np.tanh(np.minimum(gap, FARTHEST) / 2) ** 2)
+        if self.kind != BAND:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gap = np.where(gap > 0, gap / np.abs(puf), 0.0)
+        # To nine decimals, as the search compares them.
+        bands = np.searchsorted(self.limits, np.rint(gap * DECIMALS) / DECIMALS, side="left")
+        return np.asarray(np.array(self.prices)[bands], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costs:
+    """The prices of all linking variables, and how a total becomes a score."""
+
+    counted: tuple[LinkCodes, ...]  # these agree, differ or are missing at the same price each
+    graded: tuple[Graded, ...]
+    differ: float
+    absent: float
+    threshold: float  # the score to be below, or for adhoc above
+    bound: int  # the first key (a billion times the ranked score) that is not suspected
+    base: float = 0.0  # what every pair costs
+    root: bool = False  # whether the score is the root of the total
+    divisor: float = 1.0  # of the total, for the score that is ranked to nine decimals
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def eif_records(self) -> int:
+        """The records of the EIF."""
+        return len((self.counted or self.graded)[0].eif)
+
+    @property
+    def scale(self) -> float:
+        """What a total, or its root, is multiplied by for its key."""
+        return DECIMALS / self.divisor
+
+    def by_name(self) -> dict[str, LinkCodes | Graded]:
+        """Return all variables by their names."""
+        variables: list[LinkCodes | Graded] = [*self.counted, *self.graded]
+        return {variable.name: variable for variable in variables}
+
+    def keys(self, puf: Ints, eif: Ints) -> Ints:
+        """Return the keys of pairs, given by record numbers: a billion times the ranked score."""
+        total = np.full(len(puf), self.base)
+        for counted in self.counted:
+            one, other = counted.puf[puf], counted.eif[eif]
+            gone = (one == counted.missing) | (other == counted.missing)
+            total += np.where(gone, self.absent, np.where(one != other, self.differ, 0.0))
+        for graded in self.graded:
+            first, second = graded.puf[puf], graded.eif[eif]
+            gone = np.isnan(first) | np.isnan(second)
+            cost = np.full(len(puf), graded.absent)
+            cost[~gone] = graded.price(first[~gone], second[~gone])
+            total += cost
+        return np.rint(self.scale * (np.sqrt(total) if self.root else total)).astype(np.int64)
+
+    def puf_base(self) -> Floats:
+        """Return by PUF record what its missing values cost with anybody."""
+        gone = np.zeros(len((self.counted or self.graded)[0].puf))
+        for category in self.counted:
+            gone += category.puf == category.missing
+        base: Floats = self.base + gone * self.absent
+        for graded in self.graded:
+            base += np.where(np.isnan(graded.puf), graded.absent, 0.0)
+        return base
+
+
+def taxicab(variables: Sequence[LinkCodes | LinkValues], question: Question) -> Costs:
+    """Price for taxicab: 0 same, 1 different, alpha missing; suspected below alpha / 2.
+
+    The mean over v variables is ranked as the sum, which is exact.
+    """
+    counted = [v if isinstance(v, LinkCodes) else quintiles(v, question.cuts) for v in variables]
+    alpha = question.alpha
+    most = Fraction(str(alpha)) * len(variables) / 2 * DECIMALS
+    return Costs(tuple(counted), (), 1.0, alpha, alpha / 2, math.ceil(most))
+
+
+def euclidean(variables: Sequence[LinkCodes | LinkValues], question: Question) -> Costs:
+    """Price for euclidean: squares of the scores; the root of the sum over v is the metric.
+
+    Suspected below alpha / 2 (`published`) or alpha / sqrt(2 v) (`derived`).
+    """
+    scaled = [v if isinstance(v, LinkCodes) else z_scores(v) for v in variables]
+    counted = tuple(v for v in scaled if isinstance(v, LinkCodes))
+    alpha, count = question.alpha, len(variables)
+    missing = alpha * alpha
+    graded = tuple(
+        Graded(v.name, v.puf, v.eif, missing) for v in scaled if isinstance(v, LinkValues)
+    )
+    derived, largest = alpha / math.sqrt(2 * count), 1 / math.sqrt(count)
+    threshold = alpha / 2 if question.threshold == "published" else derived
+    bound = max(1, round(threshold * DECIMALS))  # a score of 0 is below every threshold
+    warning = (
+        f"The threshold {threshold:.4g} lets every pair pass, since euclidean is at most "
+        f"1 / sqrt(v) = {largest:.4g} for {count} variables: only the ranks "
+        f"choose. Threshold 'derived' is {derived:.4g}."
+    )
+    return Costs(
+        counted, graded, 1.0, missing, threshold, bound, root=True, divisor=count,
+        warnings=(warning,) if threshold > largest else (),
+    )  # fmt: skip
+
 
 KINDS = ("exact", "absolute", "relative", "days", "table")
 EXTRAS = {"absolute": {"beyond"}, "relative": {"beyond"}, "days": {"beyond"},
@@ -135,14 +265,13 @@ def _band_problems(kind: str, score: Mapping[str, Any]) -> list[str]:
     return []
 
 
-# A variable with its prices, and what its highest score lacks of 5.
-Priced = tuple[LinkCodes | Graded, float]
-
-
 def adhoc(puf: Microdata, eif: Microdata, question: Question) -> Costs:
-    """Price for adhoc, with warnings about scores that can never apply."""
+    """Price for adhoc: what a pair lacks of the highest score; suspected above 5 v / 2.
+
+    Warnings tell of scores that can never apply.
+    """
     warnings: list[str] = []
-    priced: list[Priced] = []
+    priced: list[LinkCodes | Graded] = []
     problems: list[str] = []
     for name in question.link:
         try:
@@ -151,10 +280,21 @@ def adhoc(puf: Microdata, eif: Microdata, question: Question) -> Costs:
             problems += error.problems
     if problems:
         raise OptionError(problems)
-    return additive([one for one, _ in priced], sum(lacking for _, lacking in priced), warnings)
+    counted = tuple(v for v in priced if isinstance(v, LinkCodes))
+    graded = tuple(v for v in priced if isinstance(v, Graded))
+    # What is missing lacks all of the highest score that is declared.
+    lacking = sum(BEST_SCORE - v.absent for v in graded)
+    threshold = BEST_SCORE * len(priced) / 2
+    bound = round(threshold * DECIMALS)
+    return Costs(
+        counted, graded, BEST_SCORE, BEST_SCORE, threshold, bound, base=lacking,
+        warnings=tuple(warnings),
+    )  # fmt: skip
 
 
-def _price(puf: Microdata, eif: Microdata, name: str, score: Score, warnings: list[str]) -> Priced:
+def _price(
+    puf: Microdata, eif: Microdata, name: str, score: Score, warnings: list[str]
+) -> LinkCodes | Graded:
     if not isinstance(score, Mapping):
         return _price_function(common_codes(puf, eif, name), score)
     if "table" in score:
@@ -163,13 +303,12 @@ def _price(puf: Microdata, eif: Microdata, name: str, score: Score, warnings: li
         return _price_bands(puf, eif, name, score)
     category, best = common_codes(puf, eif, name), float(score["exact"])
     if best == BEST_SCORE:
-        return category, 0.0
+        return category
     # A difference of codes of 0, and of anything more.
-    bands: dict[str, Any] = {"kind": BAND, "limits": (0.0,), "prices": (0.0, best)}
-    return Graded(name, *_as_values(category), absent=best, **bands), BEST_SCORE - best
+    return Graded(name, *_as_values(category), best, BAND, (0.0,), (0.0, best))
 
 
-def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, Any]) -> Priced:
+def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, Any]) -> Graded:
     kind = next(kind for kind in BANDED if kind in score)
     wanted = "dates" if kind == "days" else "numbers"
     for data in (puf, eif):
@@ -185,20 +324,14 @@ def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, 
     number = common_numbers(puf, eif, name, ratios=kind == "relative")
     best = float(score[kind][0][1])
     prices = [best - float(value) for _, value in score[kind]]
-    graded = Graded(
-        name,
-        number.puf,
-        number.eif,
-        absent=best,
-        kind=RELATIVE_BAND if kind == "relative" else BAND,
-        # A whole number too large for a float is beyond every difference.
-        limits=tuple(float(x) if x <= sys.float_info.max else math.inf for x, _ in score[kind]),
-        prices=(*prices, best - float(score.get("beyond", 0))),
-    )
-    return graded, BEST_SCORE - best
+    prices.append(best - float(score.get("beyond", 0)))
+    # A whole number too large for a float is beyond every difference.
+    limits = tuple(float(x) if x <= sys.float_info.max else math.inf for x, _ in score[kind])
+    how = RELATIVE_BAND if kind == "relative" else BAND
+    return Graded(name, number.puf, number.eif, best, how, limits, tuple(prices))
 
 
-def _price_table(category: LinkCodes, score: Mapping[str, Any], warnings: list[str]) -> Priced:
+def _price_table(category: LinkCodes, score: Mapping[str, Any], warnings: list[str]) -> Graded:
     size = _pairwise_size(category)
     values = np.full((size, size), float(score.get("other", 0)))
     np.fill_diagonal(values, float(score.get("same", BEST_SCORE)))
@@ -227,7 +360,7 @@ def _word(value: Any) -> str:
     return str(value)
 
 
-def _price_function(category: LinkCodes, function: Callable[[Any, Any], Any]) -> Priced:
+def _price_function(category: LinkCodes, function: Callable[[Any, Any], Any]) -> Graded:
     size = _pairwise_size(category)
     levels = category.levels.to_numpy()
     left, right = np.repeat(levels, size), np.tile(levels, size)
@@ -251,11 +384,9 @@ def _price_function(category: LinkCodes, function: Callable[[Any, Any], Any]) ->
     return _priced_by(category, values.reshape(size, size))
 
 
-def _priced_by(category: LinkCodes, values: Floats) -> Priced:
+def _priced_by(category: LinkCodes, values: Floats) -> Graded:
     best = float(values.max())
-    held = _as_values(category)
-    graded = Graded(category.name, *held, absent=best, kind=TABLE, table=best - values)
-    return graded, BEST_SCORE - best
+    return Graded(category.name, *_as_values(category), best, TABLE, table=best - values)
 
 
 def _pairwise_size(category: LinkCodes) -> int:

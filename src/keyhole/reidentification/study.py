@@ -7,16 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, get_args
 
-from keyhole.core.kinds import (
-    Choice,
-    Columns,
-    Data,
-    Releases,
-    Several,
-    Sources,
-    TableOrFile,
-    Whole,
-)
+from keyhole.core.kinds import Choice, Columns, Data, Releases, Several, Sources, TableOrFile, Whole
 from keyhole.core.marks import Also
 from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented, parameters_of
@@ -33,7 +24,12 @@ from keyhole.data.reading import load
 from keyhole.engines.choose import cluster_for
 from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
-from keyhole.reidentification.attacks import run_attacks
+from keyhole.reidentification.attacks import (
+    attack_problems,
+    is_linkage_asked,
+    people_problems,
+    run_attacks,
+)
 from keyhole.reidentification.files import StudyFiles, read_files
 from keyhole.reidentification.linkage import (
     LinkedFiles,
@@ -43,7 +39,6 @@ from keyhole.reidentification.linkage import (
     linking_problems,
 )
 from keyhole.reidentification.linking import Pairs, find_pairs
-from keyhole.reidentification.people import attack_problems, is_linkage_asked, people_problems
 from keyhole.reidentification.question import (
     Cuts,
     Metric,

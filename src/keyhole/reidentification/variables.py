@@ -25,6 +25,7 @@ QUINTILES = (0.2, 0.4, 0.6, 0.8)
 _DAY = 86_400_000_000  # in microseconds
 # Whole numbers that need not fit 64 bits with a sign.
 WIDE = (pl.UInt64, pl.Int128, pl.UInt128)
+Counts = tuple[Ints, Ints]
 # Beyond it floating-point numbers do not tell all whole numbers apart.
 EXACT = 2**53
 # More than the six standard deviations up to which distances are told apart.
@@ -33,16 +34,12 @@ FAR = 7.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkCodes:
-    """A linking variable as codes common to both files.
-
-    `name`: the variable. `puf`, `eif`: one code a record. `levels`: the values the codes stand for,
-    those of both files.
-    """
+    """A linking variable as codes common to both files, one a record."""
 
     name: str
     puf: Numbers
     eif: Numbers
-    levels: pl.Series
+    levels: pl.Series  # the values the codes stand for, those of both files
 
     @property
     def missing(self) -> int:
@@ -57,16 +54,12 @@ class LinkCodes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkValues:
-    """A linking variable as numbers in both files; not a number is missing.
-
-    Where a number stands for several records, `counts` tells for how many, in the PUF and in
-    the EIF.
-    """
+    """A linking variable as numbers in both files; not a number is missing."""
 
     name: str
     puf: Floats
     eif: Floats
-    counts: tuple[Ints, Ints] | None = None
+    counts: Counts | None = None  # for how many records of each file a number stands
 
 
 def common_codes(puf: Microdata, eif: Microdata, name: str) -> LinkCodes:
@@ -78,30 +71,25 @@ def common_codes(puf: Microdata, eif: Microdata, name: str) -> LinkCodes:
 
 
 def common_numbers(
-    puf: Microdata,
-    eif: Microdata,
-    name: str,
-    *,
-    ratios: bool = False,
-    counts: tuple[Ints, Ints] | None = None,
+    puf: Microdata, eif: Microdata, name: str, *, ratios: bool = False, counts: Counts | None = None
 ) -> LinkValues:
     """Take a variable as numbers; dates count in days.
 
     Whole numbers too large to be told apart as floating-point ones are counted from the smallest,
-    unless ratios are wanted of them. For `counts` see `LinkValues`.
+    unless ratios are wanted of them.
     """
-    one, other = alike(puf.column(name), eif.column(name))
-    if not ratios:
-        one, other = _from_smallest(one, other)
-    return LinkValues(name, as_floats(one), as_floats(other), counts)
+    both = alike(puf.column(name), eif.column(name))
+    ends = [end for s in both for end in (s.min(), s.max()) if isinstance(end, int)]
+    whole = all(one.dtype.is_integer() for one in both)
+    if whole and not ratios and ends and max(map(abs, ends)) > EXACT:
+        least = pl.lit(min(ends), dtype=pl.Int128)
+        moved = pl.col("x").cast(pl.Int128) - least
+        both = tuple(one.to_frame("x").select(moved).to_series() for one in both)
+    return LinkValues(name, *map(as_floats, both), counts)
 
 
 def linking_variable(
-    puf: Microdata,
-    eif: Microdata,
-    name: str,
-    question: Question,
-    counts: tuple[Ints, Ints] | None = None,
+    puf: Microdata, eif: Microdata, name: str, question: Question, counts: Counts | None = None
 ) -> LinkCodes | LinkValues:
     """Return a linking variable as numbers, if the question takes it so, or as codes."""
     if name in question.numeric:
@@ -110,27 +98,11 @@ def linking_variable(
 
 
 def linking_category(
-    puf: Microdata,
-    eif: Microdata,
-    name: str,
-    question: Question,
-    counts: tuple[Ints, Ints] | None = None,
+    puf: Microdata, eif: Microdata, name: str, question: Question, counts: Counts | None = None
 ) -> LinkCodes:
     """Return a linking variable as what must be the same in both files to agree on it."""
     variable = linking_variable(puf, eif, name, question, counts)
     return variable if isinstance(variable, LinkCodes) else quintiles(variable, question.cuts)
-
-
-def _from_smallest(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
-    if not (one.dtype.is_integer() and other.dtype.is_integer()):
-        return one, other
-    ends = [end for s in (one, other) for end in (s.min(), s.max()) if isinstance(end, int)]
-    if not ends or max(map(abs, ends)) <= EXACT:
-        return one, other
-    least = pl.lit(min(ends), dtype=pl.Int128)
-    counted = (s.to_frame("x").select(pl.col("x").cast(pl.Int128) - least) for s in (one, other))
-    first, second = (frame.to_series() for frame in counted)
-    return first, second
 
 
 def quintiles(number: LinkValues, cuts: Cuts = "puf") -> LinkCodes:
@@ -157,7 +129,11 @@ def z_scores(number: LinkValues) -> LinkValues | LinkCodes:
         own, others = np.split(both.values.astype(np.int32), [len(number.puf)])
         return LinkCodes(number.name, own, others, both.levels)
     counts = None if number.counts is None else number.counts[0][filled]
-    mean, deviation = _scale(_near_one(known, known), counts)
+    # Over different values in order, so that it does not hang on the order of the records.
+    levels, places = np.unique(_near_one(known, known), return_inverse=True)
+    weights = np.bincount(places, counts)
+    mean = (weights * levels).sum() / weights.sum()
+    deviation = np.sqrt((weights * (levels - mean) ** 2).sum() / (weights.sum() - 1))
     puf, eif = (
         (_near_one(values, number.puf) - mean) / deviation for values in (number.puf, number.eif)
     )
@@ -193,8 +169,12 @@ def alike(*columns: pl.Series) -> tuple[pl.Series, ...]:
 def _plain(series: pl.Series, known: Sequence[pl.Series]) -> pl.Series:
     family = family_of(series.dtype)
     if family == "numbers":
-        whole = all(column.dtype.is_integer() for column in known)
-        return series.cast(_whole_type(*known) if whole else pl.Float64)
+        if not all(column.dtype.is_integer() for column in known):
+            return series.cast(pl.Float64)
+        wide = any(c.dtype in WIDE for c in known)
+        # As text where no type that can be counted with tells all of them apart.
+        wide = wide and any((c.cast(pl.Float64).abs() >= 2.0**62).any() for c in known)
+        return series.cast(pl.String if wide else pl.Int64)
     if family == "dates":
         return series.cast(pl.Datetime("us"))
     if family == "durations":
@@ -202,14 +182,6 @@ def _plain(series: pl.Series, known: Sequence[pl.Series]) -> pl.Series:
     if series.dtype == pl.Binary:
         return series.bin.encode("hex")
     return series.cast(pl.String) if family == "text" else series
-
-
-def _whole_type(*columns: pl.Series) -> type[pl.DataType]:
-    """Return a type that tells all whole numbers of the columns apart."""
-    wide = any(c.dtype in WIDE for c in columns)
-    if wide and any((c.cast(pl.Float64).abs() >= 2.0**62).any() for c in columns):
-        return pl.String
-    return pl.Int64
 
 
 def as_floats(series: pl.Series) -> Floats:
@@ -227,28 +199,20 @@ def _near_one(values: Floats, own: Floats) -> Floats:
         return np.asarray(np.ldexp(values, -np.frexp(largest)[1]), dtype=np.float64)
 
 
-def _scale(values: Floats, counts: Ints | None) -> tuple[float, float]:
-    """Return the mean and the n - 1 standard deviation, whatever order the records come in."""
-    levels, places = np.unique(values, return_inverse=True)
-    weights = np.bincount(places, counts)
-    total = weights.sum()
-    mean = (weights * levels).sum() / total
-    return mean, np.sqrt((weights * (levels - mean) ** 2).sum() / (total - 1))
-
-
 def _cut(values: Floats, own: Floats, counts: Ints | None = None) -> Numbers:
     filled = ~np.isnan(own)
     known = _near_one(own[filled], own)
     points = np.zeros(len(QUINTILES))
-    if len(known):
-        points = _cut_points(known, None if counts is None else counts[filled])
+    if len(known) and counts is None:
+        points = np.quantile(known, QUINTILES)
+    elif len(known) and counts is not None:
+        points = _cut_points(known, counts[filled])
     codes = np.searchsorted(points, _near_one(values, own), side="left")
     return np.where(np.isnan(values), len(QUINTILES) + 1, codes).astype(np.int32)
 
 
-def _cut_points(values: Floats, counts: Ints | None) -> Floats:
-    if counts is None:
-        return np.asarray(np.quantile(values, QUINTILES))
+def _cut_points(values: Floats, counts: Ints) -> Floats:
+    """Return the quintiles of values that each stand for some records."""
     order = np.argsort(values)
     values, ends = values[order], np.cumsum(counts[order])
     points = []
@@ -286,9 +250,15 @@ def variable_problems(puf: Microdata, eif: Microdata, question: Question) -> lis
             f"instead: leave it out, or check the missing codes."
             for file, series in zip(both, pair, strict=True)
             if is_empty(series)
-        ] or _type_problems(both, name, pair)
-        if not wrong and name in question.numeric:
-            wrong = _number_problems(name, pair)
+        ] or _type_problems(both, name, pair, "linking variable")
+        family = family_of(pair[0].dtype)
+        if not wrong and name in question.numeric and family not in ("numbers", "dates"):
+            wrong = [
+                f"numeric variable {name!r} must hold numbers. Got {family} instead: "
+                f"take it out of numeric, or turn it into numbers."
+            ]
+        elif not wrong and name in question.numeric:
+            wrong = infinite_problems(name, pair)
         if not wrong and name not in graded_variables(question):
             one, other = (series.drop_nulls().unique() for series in alike(*pair))
             if one.is_in(other.implode()).any():
@@ -302,10 +272,7 @@ def variable_problems(puf: Microdata, eif: Microdata, question: Question) -> lis
 
 
 def _type_problems(
-    files: tuple[str, str],
-    name: str,
-    pair: tuple[pl.Series, pl.Series],
-    purpose: str = "linking variable",
+    files: tuple[str, str], name: str, pair: tuple[pl.Series, ...], purpose: str
 ) -> list[str]:
     one, other = (family_of(series.dtype) for series in pair)
     if one == other or any(map(is_empty, pair)):
@@ -316,17 +283,7 @@ def _type_problems(
     ]
 
 
-def _number_problems(name: str, pair: tuple[pl.Series, pl.Series]) -> list[str]:
-    family = family_of(pair[0].dtype)
-    if family not in ("numbers", "dates"):
-        return [
-            f"numeric variable {name!r} must hold numbers. Got {family} instead: "
-            f"take it out of numeric, or turn it into numbers."
-        ]
-    return infinite_problems(name, pair)
-
-
-def infinite_problems(name: str, pair: tuple[pl.Series, pl.Series]) -> list[str]:
+def infinite_problems(name: str, pair: tuple[pl.Series, ...]) -> list[str]:
     """Say if a variable holds infinite numbers, between which there is no distance."""
     if all(np.isfinite(as_floats(series.drop_nulls())).all() for series in pair):
         return []

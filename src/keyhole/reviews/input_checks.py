@@ -23,9 +23,9 @@ from keyhole.environment.scenarios.recoding import ScenarioKey, scenario_key
 from keyhole.environment.scenarios.scenarios import Scenario, scenario_from_dict, scenario_to_toml
 from keyhole.errors import InputError
 from keyhole.reidentification.files import blank_variables, declared_for, linking_keys
+from keyhole.reidentification.linkage import find_truth
 from keyhole.reidentification.scores import load_scores
 from keyhole.reidentification.study import study
-from keyhole.reidentification.truth import find_truth
 from keyhole.reidentification.variables import variable_problems
 from keyhole.reviews.files import (
     KEYED,

@@ -16,8 +16,8 @@ from keyhole.data.reading import load, request_of
 from keyhole.engines.choose import is_of_pyspark
 from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
+from keyhole.reidentification.linkage import iuf_name_problems
 from keyhole.reidentification.linking import linked_column_problems
-from keyhole.reidentification.truth import iuf_name_problems
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,7 @@ from keyhole.data.microdata import Microdata, require_records
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.baseline import Baseline, summarise
-from keyhole.reidentification.costs import Graded
+from keyhole.reidentification.linkage import incomplete_warnings
 from keyhole.reidentification.linking import LinkAttack, check_variables, prepare
 from keyhole.reidentification.question import Linkage, taken_as_categories, with_scores
 from keyhole.reidentification.rates import (
@@ -32,11 +32,12 @@ from keyhole.reidentification.rates import (
     RatesByRank,
     RatesByStratum,
     RatesBySubset,
+    Strata,
     VariableUse,
+    number_strata,
 )
 from keyhole.reidentification.result import Study, StudyOverlap
-from keyhole.reidentification.strata import Strata, number_strata
-from keyhole.reidentification.truth import incomplete_warnings
+from keyhole.reidentification.scores import Graded
 from keyhole.reidentification.variables import LinkCodes, common_codes, linking_category
 from keyhole.spark.cluster import Header, Ids, check_names, stratum_problems
 from keyhole.spark.columns import SparkColumn

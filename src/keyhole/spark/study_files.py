@@ -23,7 +23,7 @@ from keyhole.data.reading import load, request_of
 from keyhole.engines.choose import is_of_pyspark
 from keyhole.engines.disk_encoding import FILLED, GLANCE
 from keyhole.errors import ColumnError, OptionError
-from keyhole.reidentification.truth import (
+from keyhole.reidentification.linkage import (
     id_problems,
     require_rows,
     text_ids,

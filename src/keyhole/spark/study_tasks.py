@@ -16,7 +16,6 @@ import polars as pl
 
 from keyhole.kernels.arrays import Ints
 from keyhole.reidentification.baseline import Chances, deal_all, deal_stratum, find_chances
-from keyhole.reidentification.costs import Graded
 from keyhole.reidentification.linking import LinkAttack, only
 from keyhole.reidentification.rates import (
     Rates,
@@ -27,6 +26,7 @@ from keyhole.reidentification.rates import (
     measure_rates,
     rates_by_pair,
 )
+from keyhole.reidentification.scores import Graded
 from keyhole.reidentification.variables import LinkCodes
 from keyhole.spark.tasks import without_words
 

@@ -24,13 +24,7 @@ from keyhole.reviews.stages.outgoing import (
 )
 from keyhole.reviews.stages.protection import PROTECTION, SYNTHESIS
 from keyhole.reviews.stages.releases import RELEASES
-from keyhole.reviews.verdict import (
-    ANSWERS,
-    Reason,
-    find_verdict,
-    open_columns,
-    released_rates,
-)
+from keyhole.reviews.verdict import ANSWERS, Reason, find_verdict, open_columns, released_rates
 from keyhole.workbench.page import View
 
 Results = Mapping[str, Any]

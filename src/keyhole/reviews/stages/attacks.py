@@ -22,7 +22,7 @@ from keyhole.data import Microdata, load
 from keyhole.data.deriving import fit_derivations
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan
-from keyhole.reidentification.people import people_problems
+from keyhole.reidentification.attacks import people_problems
 from keyhole.reidentification.residual_risk import Attack, Attacks, worst_attack
 from keyhole.results import Result
 from keyhole.reviews.count_sheets import smallest_shown

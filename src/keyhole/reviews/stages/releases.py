@@ -21,8 +21,8 @@ from keyhole.errors import InputError
 from keyhole.protection.plan import Plan
 from keyhole.reidentification.compare import StudyComparison
 from keyhole.reidentification.files import attach_ids
+from keyhole.reidentification.linkage import find_truth
 from keyhole.reidentification.question import OPTIONS_OF_METRIC
-from keyhole.reidentification.truth import find_truth
 from keyhole.results import Result
 from keyhole.reviews.files import LINKED, Files, ReviewFile, scenario_key_of
 from keyhole.reviews.schema import METRICS

@@ -19,11 +19,7 @@ MAIN = ("limit", "suppress", "remove", "must")
 
 def _context(view: View) -> dict[str, Any]:
     asked, review = _asked(view), view.review
-    given = {
-        **asked.values,
-        "cutoff": review.exposure.cutoff,
-        "weight": review.exposure.weight,
-    }
+    given = {**asked.values, "cutoff": review.exposure.cutoff, "weight": review.exposure.weight}
     return {
         "columns": [one for one in view.data.variables if one.name in asked.keys],
         "main_fields": sorted(form_fields(asked, MAIN), key=lambda one: MAIN.index(one.name)),
