@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-from keyhole.core.marks import WHEN_SET
+from keyhole.core.marks import HIDDEN, WHEN_SET
 from keyhole.core.names import shown
 from keyhole.core.tables import Table
 from keyhole.environment.adding.catalogue import (
     Apart,
     Catalogue,
+    asked_questions,
     asked_text,
-    captured_questions,
     concept_scores,
     options_of,
     text_key,
@@ -247,11 +247,12 @@ COLUMNS = ("field", "proposal", "construct", "coding", "score", "reason")
 
 @dataclass(frozen=True, slots=True)
 class FieldProposals:
-    """The proposals for one field, the best first."""
+    """The proposals for one field, the best first; of which form, where it is of several."""
 
     field: str
     label: str
     proposals: tuple[Proposal, ...]
+    form: Annotated[str, HIDDEN] = ""
 
     @property
     def best(self) -> Proposal:
@@ -277,7 +278,8 @@ class Proposals(Result):
 
     def best(self, threshold: float = 0.0) -> tuple[Decision, ...]:
         """Return as decisions the best proposal of each field at or above a threshold."""
-        return tuple(f.best.decision() for f in self.fields if f.best.score >= threshold)
+        sure = [one for one in self.fields if one.best.score >= threshold]
+        return tuple(replace(one.best.decision(), form=one.form) for one in sure)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a proposal."""
@@ -337,7 +339,7 @@ def propose(
     catalogue = Catalogue(environment)
     named: dict[str, str] = {}
     found = []
-    asked, options = captured_questions(captured.fields), options_of(captured.fields)
+    asked, options = asked_questions(captured.fields), options_of(captured.fields)
     for field, questions in zip(captured.fields, asked, strict=True):
         more = {"exact_codes": exact_codes, "letters": named, "options": options}
         ranked = [*rank(catalogue, field, questions, **more)]  # type: ignore[arg-type]

@@ -187,10 +187,8 @@ class _Shapes:
             )
         for key, (what, fits) in _WHAT.items():
             if key in node and not fits(node[key]):
-                got = _kind(node[key])
-                self._note(
-                    f"has {key!r}, which must be {what}. Got {got} instead: it is passed over."
-                )
+                told = f"has {key!r}, which must be {what}. Got {_kind(node[key])} instead"
+                self._note(f"{told}: it is passed over.")
 
         def below(child: Any) -> _Shape:
             return self.shape(child, refs, depth + 1)
@@ -227,10 +225,8 @@ class _Shapes:
         if ref in refs:
             self.notes[f"{shown(ref)} contains itself; it is read once."] = None
         elif not ref.startswith("#"):
-            self.broken[
-                f"$ref {shown(ref)} leads to another document, which is not fetched. Put what it "
-                f"leads to under 'definitions' of this one."
-            ] = None
+            told = "leads to another document, which is not fetched. Put what it leads to under"
+            self.broken[f"$ref {shown(ref)} {told} 'definitions' of this one."] = None
         elif (found := self._lookup(unquote(ref[1:]))) is None:
             self.broken[f"$ref {shown(ref)} leads to nothing in the document."] = None
         return found, ref
@@ -244,13 +240,12 @@ class _Shapes:
         node: Any = self.document
         for step in pointer.split("/")[1:]:
             key: Any = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, list):
-                key = int(key) if key.isdecimal() and int(key) < len(node) else None
-            elif not isinstance(node, Mapping) or key not in node:
-                key = None
-            if key is None:
+            if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+                node = node[int(key)]
+            elif isinstance(node, Mapping) and key in node:
+                node = node[key]
+            else:
                 return None
-            node = node[key]
         return node if isinstance(node, Mapping) else None
 
 
