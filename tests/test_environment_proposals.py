@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.adding.decisions import Decision, read_decisions
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
-from keyhole.environment.adding.proposals import propose
+from keyhole.environment.adding.proposals import Decision, propose, read_decisions
 from keyhole.environment.adding.questions import (
     construct_name,
     question_of_name,

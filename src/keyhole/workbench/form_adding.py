@@ -29,10 +29,9 @@ from keyhole.environment.adding.adding import (
 )
 from keyhole.environment.adding.adding import place as place_fields
 from keyhole.environment.adding.catalogue import Catalogue
-from keyhole.environment.adding.decisions import Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of
 from keyhole.environment.adding.placing import Placer
-from keyhole.environment.adding.proposals import Proposals, propose, ties_of
+from keyhole.environment.adding.proposals import Decision, Proposals, Tie, propose, ties_of
 from keyhole.environment.codings.categories import size_of
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import CapturedField, CapturedForm, Environment
@@ -369,9 +368,8 @@ def known_places(environment: Environment) -> list[tuple[str, str]]:
     names = {one.letters: one.name or one.letters for one in environment.constructs}
     places = list(names.items())
     for one in environment.codings:
-        words = (
-            f"a coding of {names.get(one.construct, one.construct)}, {size_of(one):,} categories"
-        )
+        of = names.get(one.construct, one.construct)
+        words = f"a coding of {of}, {size_of(one):,} categories"
         places.append((one.name, f"{words}: {one.label}" if one.label else words))
     return places
 

@@ -29,9 +29,16 @@ from keyhole.environment.adding.catalogue import (
     plain_text,
     text_key,
 )
-from keyhole.environment.adding.decisions import Decision, read_decisions
 from keyhole.environment.adding.placing import Placement, Placer, captured_problems, require_decided
-from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, Proposal, Proposals, rank
+from keyhole.environment.adding.proposals import (
+    COLUMNS,
+    Decision,
+    FieldProposals,
+    Proposal,
+    Proposals,
+    rank,
+    read_decisions,
+)
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
     CapturedField,

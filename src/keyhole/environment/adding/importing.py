@@ -26,8 +26,12 @@ from keyhole.environment.adding.adding import (
     place,
     propose_pending,
 )
-from keyhole.environment.adding.decisions import Decision, proposals_to_toml, read_decision_file
-from keyhole.environment.adding.proposals import Proposals
+from keyhole.environment.adding.proposals import (
+    Decision,
+    Proposals,
+    proposals_to_toml,
+    read_decision_file,
+)
 from keyhole.environment.adding.proposals import propose as propose_fields
 from keyhole.environment.exchange import current_user, open_writing
 from keyhole.environment.importers import capture_microdata, read_forms, read_labels

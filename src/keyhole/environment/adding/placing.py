@@ -12,9 +12,16 @@ from functools import lru_cache
 from keyhole.core.names import nearest, quoted, repeated, shown
 from keyhole.core.options import Problem
 from keyhole.environment.adding.catalogue import Catalogue
-from keyhole.environment.adding.decisions import RELATIONS, Action, Decision, Relation, Tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
-from keyhole.environment.adding.proposals import Proposal, ties_of
+from keyhole.environment.adding.proposals import (
+    RELATIONS,
+    Action,
+    Decision,
+    Proposal,
+    Relation,
+    Tie,
+    ties_of,
+)
 from keyhole.environment.codings.categories import is_coding_name, next_name, parse_name, size_of
 from keyhole.environment.codings.graph import CodingGraph, not_there
 from keyhole.environment.codings.intervals import interval_problems

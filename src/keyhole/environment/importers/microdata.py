@@ -29,24 +29,21 @@ from keyhole.data.columns import Variable
 from keyhole.data.guarding import ask_reader
 from keyhole.data.microdata import Microdata
 from keyhole.environment.adding.vocabulary import WEIGHT_NAME
-from keyhole.environment.importers.bands import dates, number_intervals, tidy, usual_numbers
 from keyhole.environment.importers.fields import (
     BLANK,
     SURE,
+    Asked,
+    FormReading,
     capture,
-    captured_form,
     category_kind,
+    dates,
     make_categories,
-    titled,
+    number_intervals,
+    tidy,
+    usual_numbers,
 )
 from keyhole.environment.importers.opening import named_rows, read_cells, require_headings
-from keyhole.environment.model import (
-    CapturedField,
-    CapturedForm,
-    Category,
-    Form,
-    Intervals,
-)
+from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
 from keyhole.environment.scenarios.recoding import RARE, code_text
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
@@ -341,11 +338,11 @@ _READERS = {
     ".xpt": "read_xport",
 }
 # How the formats of dates begin.
-_DATES = ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "MMDDYY", "DDMMYY", "YYMMDD", "E8601DA",
-          "YMDHMS", "%TC", "%TD", "%D")  # fmt: skip
+_DATES = ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "MMDDYY", "DDMMYY", "YYMMDD", "E8601DA")
+_TIMES = ("YMDHMS", "%TC", "%TD", "%D")
 
 
-def read_statistical_labels(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_statistical_labels(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read what an SPSS, Stata or SAS file says of its columns; no record is read.
 
     Where a column has no labels, its format tells dates from numbers and text.
@@ -355,8 +352,8 @@ def read_statistical_labels(path: Path, encoding: str | None = None) -> tuple[Ca
     about = _metadata(path, encoding)
     if not about.column_names:
         raise FileError(f"{path.name!r} has no columns. Give a file that has some.")
-    fields = (_statistical_field(name, about) for name in about.column_names)
-    return captured_form(Form(path.stem), fields, titled(about.file_label or ""))
+    form.title(about.file_label or "")
+    return (_statistical_field(name, about) for name in about.column_names)
 
 
 def answer_metadata(given: Mapping[str, Any]) -> bytes:
@@ -399,7 +396,7 @@ def _statistical_field(name: str, about: Any) -> CapturedField:
     intervals = None
     if any(one.kind == "value" for one in categories):
         pass  # what is listed is neither dates nor numbers
-    elif written.startswith(_DATES):
+    elif written.startswith((*_DATES, *_TIMES)):
         intervals = dates("day")
     elif about.readstat_variable_types.get(name) != "string":
         intervals = usual_numbers(words(name) + words(label))

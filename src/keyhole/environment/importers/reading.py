@@ -14,11 +14,12 @@ from keyhole.core.names import shown
 from keyhole.core.options import Problem
 from keyhole.data.codebook import is_census, local_name
 from keyhole.environment.importers import opening
+from keyhole.environment.importers.fields import FormReading
 from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
 
-# The kinds of files, and what reads each from a path and an encoding, in a module beside this one.
+# The kinds of files, and what reads the fields (or the forms) of each, in a module beside this one.
 _READERS = {
     "json schema": "json_schema.read_json_schema",
     "redcap": "dictionaries.read_redcap",
@@ -98,7 +99,9 @@ def read_forms(
     try:
         module, _, name = _READERS[kind or _detect(file, encoding)].partition(".")
         reader = getattr(import_module(f"{__package__}.{module}"), name)
-        forms: tuple[CapturedForm, ...] = reader(file, encoding)
+        reading = FormReading(Form(file.stem))
+        found = reader(file, encoding, reading)
+        forms = found if isinstance(found, tuple) else (reading.captured(found),)
     except RecursionError:
         raise FileError(f"{file.name!r} is nested too deeply to be a form.") from None
     except InputError as error:

@@ -443,8 +443,7 @@ def _listed(levels: pl.Series, node: Node) -> Ints:
 
 def _banded(levels: pl.Series, variable: Variable, node: Node) -> Ints | None:
     """Look values up by the band their label names; None if the bands are not the coding's."""
-    from keyhole.environment.importers.bands import parse_bands
-    from keyhole.environment.importers.fields import category_kind
+    from keyhole.environment.importers.fields import category_kind, parse_bands
 
     labels = {
         code_text(value): text
