@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.environment.adding.adding import add_form, add_forms, add_source, add_target, place
-from keyhole.environment.adding.decisions import Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of
-from keyhole.environment.adding.proposals import propose
+from keyhole.environment.adding.proposals import Decision, Tie, propose
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.kinds import ordered
 from keyhole.environment.mapping.mapping import map_class

@@ -13,21 +13,19 @@ from hypothesis import strategies as st
 
 from keyhole.environment.adding.matching_categories import answers_of
 from keyhole.environment.codings.intervals import count_of, interval_problems
-from keyhole.environment.importers.bands import (
-    bounded_numbers,
-    dates,
-    number_intervals,
-    parse_bands,
-    unit_factor,
-    usual_numbers,
-)
 from keyhole.environment.importers.fields import (
+    bounded_numbers,
     capture,
     category_kind,
     coded,
+    dates,
     distinct_fields,
     make_categories,
+    number_intervals,
+    parse_bands,
     path_label,
+    unit_factor,
+    usual_numbers,
 )
 from keyhole.environment.model import CapturedField, Intervals
 from keyhole.screening.identifiers import words

@@ -14,7 +14,7 @@ from keyhole.data import load
 from keyhole.data.codebook import ColumnLabels
 from keyhole.environment.codings.intervals import count_of, edges_of, interval_problems
 from keyhole.environment.importers import attach_labels, capture_microdata
-from keyhole.environment.importers.bands import parse_bands
+from keyhole.environment.importers.fields import parse_bands
 from keyhole.errors import ColumnError
 
 

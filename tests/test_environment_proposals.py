@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.adding.decisions import Decision, read_decisions
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
-from keyhole.environment.adding.proposals import propose
+from keyhole.environment.adding.proposals import Decision, propose, read_decisions
 from keyhole.environment.adding.questions import (
     construct_name,
     question_of_name,
@@ -190,12 +189,12 @@ def test_a_construct_named_after_a_question_keeps_its_subject(path):
 
 def test_spelling_makes_lists_the_same_and_other_words_do_not():
     short = answers_of((Category("F"), Category("M")))
-    spelt = match_answers(short, answers_of(listed("Male", "Female")))
-    assert spelt.same
-    assert spelt.note == ""
+    spelt = answers_of(listed("Male", "Female"))
+    assert short.signature == spelt.signature
+    assert match_answers(short, spelt).note == ""
     single = answers_of(listed("Married", "Widowed", "Divorced", "Separated", "Single"))
     found = match_answers(single, answers_of(MARITAL))
-    assert not found.same
+    assert single.signature != answers_of(MARITAL).signature
     assert found.relation == "finer"
     assert found.pairs == (("1", "1"), ("2", "2"), ("3", "3"), ("4", "4"), ("5", "5"))
     assert "paired by meaning or nearness" in found.note
@@ -214,10 +213,11 @@ def test_states_by_code_name_and_both():
         "Delaware",
     ]
     labelled = listed(*names, "District of Columbia", "Florida")
-    assert match_answers(answers_of(codes), answers_of(labelled)).same
+    assert answers_of(codes).signature == answers_of(labelled).signature
     both = listed(*(f"{c.label}/{a.code}" for a, c in zip(codes, labelled, strict=True)))
     found = match_answers(answers_of(both), answers_of(codes))
-    assert (found.same, found.relation, len(found.pairs)) == (False, "finer", 10)
+    assert answers_of(both).signature != answers_of(codes).signature
+    assert (found.relation, len(found.pairs)) == ("finer", 10)
 
 
 def test_a_list_falls_into_other_only_if_it_can_be_nothing_else():
@@ -434,3 +434,18 @@ def test_both_of_two_answers_falls_into_neither():
     fine = answers_of(listed("White", "Black", "White and Black"))
     rough = answers_of(listed("White alone", "Black or African American"))
     assert not {b for a, b in match_answers(fine, rough).pairs if a == "3"}
+
+
+def test_decisions_that_make_no_sense_are_told_at_once():
+    decision = Decision("dob", "create", construct="AG", name="age")
+    assert Decision.from_dict(decision.to_dict()) == decision
+    wrong = [{"field": "sex", "action": "asimilate", "colour": "red"}, {"action": "leave"}, 3]
+    with pytest.raises(InputError) as caught:
+        read_decisions(wrong)
+    assert caught.value.problems[1:] == (
+        "decision 1: action must be one of 'assimilate', 'accommodate', 'create', 'identifier', "
+        "'leave'. Got 'asimilate' instead.",
+        "decision 2: field is missing. Give it.",
+        "decision 3: must be an object. Got a number instead.",
+    )
+    assert "'colour'" in caught.value.problems[0]

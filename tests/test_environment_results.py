@@ -20,8 +20,7 @@ from keyhole.environment import (
     waiting,
 )
 from keyhole.environment.adding.adding import add_forms
-from keyhole.environment.adding.decisions import Decision
-from keyhole.environment.adding.proposals import propose
+from keyhole.environment.adding.proposals import Decision, propose
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.public import combine_keys
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from keyhole.data import load
 from keyhole.data.codebook import ColumnLabels
 from keyhole.environment.adding.adding import add_form, add_forms, add_target, place
-from keyhole.environment.adding.decisions import Decision
 from keyhole.environment.adding.matching_categories import answers_of
+from keyhole.environment.adding.proposals import Decision
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.importers import capture_microdata
 from keyhole.environment.mapping.mapping import map_class

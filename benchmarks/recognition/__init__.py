@@ -18,8 +18,13 @@ from typing import Any, NamedTuple
 
 from keyhole.environment.adding.adding import Addition, add_forms
 from keyhole.environment.adding.vocabulary import CONCEPTS
-from keyhole.environment.importers.bands import dates, usual_numbers
-from keyhole.environment.importers.fields import YES_NO, capture, split_choices
+from keyhole.environment.importers.fields import (
+    YES_NO,
+    capture,
+    dates,
+    split_choices,
+    usual_numbers,
+)
 from keyhole.environment.model import CapturedField, CapturedForm, Environment, Form
 from keyhole.screening.identifiers import words
 

@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "adding.adding": "add_form add_forms add_source add_target captured_again decide place",
-    "adding.decisions": "proposals_to_toml read_decision_file",
     "adding.importing": "import_files undo",
     "adding.placing": "tie_codings",
-    "adding.proposals": "propose",
+    "adding.proposals": "propose proposals_to_toml read_decision_file",
     "codings.graph": "CodingGraph",
     "codings.joins": "compatibility mint",
     "exchange": "example_environment read_environment write_environment",

@@ -190,8 +190,8 @@ def tie(
     A tie is finer (each category of the first coding falls into one of the second), coarser, or
     an overlap: then a pair of categories is what one person can be.
     """
-    from keyhole.environment.adding.decisions import read_tie_file, tie_to_toml
     from keyhole.environment.adding.placing import propose_tie, tie_codings
+    from keyhole.environment.adding.proposals import read_tie_file, tie_to_toml
     from keyhole.environment.codings.graph import CodingGraph
 
     bind(tie, locals()).require()

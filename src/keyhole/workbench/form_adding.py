@@ -12,7 +12,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,12 +20,19 @@ from typing import Annotated, Any, Literal
 from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN
 from keyhole.core.names import nearest, quoted, shown
-from keyhole.environment.adding.adding import OWNERS, captured_again, find_owner, waiting_fields
+from keyhole.environment.adding.adding import (
+    OWNERS,
+    add,
+    captured_again,
+    find_owner,
+    waiting_fields,
+)
+from keyhole.environment.adding.adding import place as place_fields
 from keyhole.environment.adding.catalogue import Catalogue
-from keyhole.environment.adding.decisions import Decision, Tie
 from keyhole.environment.adding.matching_categories import answers_of
 from keyhole.environment.adding.placing import Placer
-from keyhole.environment.adding.proposals import FieldProposals, Proposals, propose, ties_of
+from keyhole.environment.adding.proposals import Decision, Proposals, Tie, propose, ties_of
+from keyhole.environment.codings.categories import size_of
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import CapturedField, CapturedForm, Environment
 from keyhole.errors import ConflictError, FileError, InputError
@@ -45,7 +52,12 @@ _TEXTS = ("action", "construct", "name", "coding", "identifier", "reason")
 SURE = 0.8
 """Proposals of this score or more are chosen to begin with, as on the command line."""
 _WHATS: Mapping[str, What] = {"form": "form", "source": "source", "target": "target"}
-_SAID = ("name", "organisation", "sector", "purpose", "collected")
+# What may be said of each, besides the ranks of a source.
+_SAID: Mapping[What, tuple[str, ...]] = {
+    "form": ("name", "organisation", "sector", "purpose", "collected"),
+    "source": ("name", "collected", "origin", "coverage"),
+    "target": (),
+}
 _RANKS = ("mode", "scope", "cost")
 
 
@@ -73,9 +85,8 @@ class FormDraft(Figures):
     @property
     def title(self) -> str:
         """What it is, for a list of drafts."""
-        if self.held:
-            return f"the waiting fields of {self.held}"
-        return self.file or "the columns of the file under review"
+        held = f"the waiting fields of {self.held}" if self.held else ""
+        return held or self.file or "the columns of the file under review"
 
     def captured(self, view: View) -> list[CapturedForm]:
         """Read the forms of the draft again."""
@@ -143,20 +154,15 @@ def draft_named(project: Project, name: str | None) -> FormDraft | None:
 def looked_at(
     draft: FormDraft, view: View, place: int, known: tuple[Environment, int]
 ) -> FormDraft:
-    """Return a draft with what is proposed for one of its forms, of the environment as it is."""
+    """Return a draft with what is proposed for one of its forms, of the environment as it is.
+
+    What the page shows has no categories and no codes.
+    """
     environment, number = known
     if draft.number == number and str(place) in draft.shown:
         return draft
     form = form_at(draft.captured(view), place)
-    shown = _shown(form, propose(environment, form, exact_codes=draft.what == "target"))
-    before = draft.shown if draft.number == number else {}
-    found = replace(draft, number=number, shown={**before, str(place): shown})
-    found.keep()
-    return found
-
-
-def _shown(form: CapturedForm, found: Proposals) -> dict[str, Any]:
-    """Return what the page shows of a form with its proposals: no categories, no codes."""
+    proposed = propose(environment, form, exact_codes=draft.what == "target")
     fields = [
         {
             "field": one.field,
@@ -167,19 +173,22 @@ def _shown(form: CapturedForm, found: Proposals) -> dict[str, Any]:
                 for p in one.proposals
             ],
         }
-        for one in found.fields
+        for one in proposed.fields
     ]
-    return {"name": form.form.name, "fields": fields, "notes": list(form.notes)}
+    shown = {"name": form.form.name, "fields": fields, "notes": list(form.notes)}
+    before = draft.shown if draft.number == number else {}
+    found = replace(draft, number=number, shown={**before, str(place): shown})
+    found.keep()
+    return found
 
 
-def form_at(forms: Iterable[CapturedForm], place: int) -> CapturedForm:
+def form_at(forms: Sequence[CapturedForm], place: int) -> CapturedForm:
     """Return the form at a place of its file."""
-    found = list(forms)
-    if not found:
+    if not forms:
         raise FileError("there is no form in this file. Send another one.")
-    if not 0 <= place < len(found):
+    if not 0 <= place < len(forms):
         raise InputError("there is no such form in this file. Choose one of the list.")
-    return found[place]
+    return forms[place]
 
 
 def draft_context(
@@ -223,11 +232,31 @@ def send(view: View, form: SentForm) -> Go:
     """Take a form that was sent or pasted, or the file's columns, and propose where it belongs."""
     place = _store(view)
     what = _WHATS.get(form.text("what") or "form", "form")
-    sent = None if what == "target" else _sent_file(form)
-    draft = new_draft(view.project, what, sent, _sent_attributes(form, what))
+    sent, pasted = form.files.get("upload"), form.text("pasted")
+    if what != "target" and sent is None:
+        if pasted is None:
+            raise InputError("there is no form. Choose a file, or paste a table.")
+        sent = PASTED, pasted.encode()
+    # What is left empty is as the file has it.
+    said: dict[str, Any] = {name: form.text(name) for name in _SAID[what]}
+    said |= {name: form.number(name) for name in _RANKS} if what == "source" else {}
+    given = {name: value for name, value in said.items() if value is not None}
+    draft = new_draft(view.project, what, None if what == "target" else sent, given)
     try:
         known = place.read()
-        draft = _named(draft, draft.captured(view), known[0])
+        forms = draft.captured(view)
+        form_at(forms, 0)
+        names = tuple(one.form.name for one in forms)
+        if draft.file == PASTED and names == (Path(PASTED).stem,):
+            raise InputError("the table does not name its form. Give the form a name.")
+        # Those that the environment has already are not asked about.
+        there = {one.name for one in KIND_OF[what].of(known[0])}
+        done = tuple(place for place, name in enumerate(names) if name in there)
+        if len(done) == len(names):
+            raise InputError(
+                f"the environment has a {what} of that name already. Rename it and send it again."
+            )
+        draft = replace(draft, names=names, done=done)
         looked_at(draft, view, draft.waiting[0], known)
     except BaseException:
         draft.discard()
@@ -253,42 +282,6 @@ def again(view: View, form: SentForm) -> Go:
     draft = replace(new_draft(view.project, what, None, {}), held=name, names=(name,))
     looked_at(draft, view, 0, known)
     return Go(f"environment?form={draft.name}")
-
-
-def _named(draft: FormDraft, forms: Sequence[CapturedForm], environment: Environment) -> FormDraft:
-    """Note the forms of a draft; those that the environment has already are not asked about."""
-    form_at(forms, 0)
-    names = tuple(one.form.name for one in forms)
-    if draft.file == PASTED and names == (Path(PASTED).stem,):
-        raise InputError("the table does not name its form. Give the form a name.")
-    there = {one.name for one in KIND_OF[draft.what].of(environment)}
-    done = tuple(place for place, name in enumerate(names) if name in there)
-    if len(done) == len(names):
-        raise InputError(
-            f"the environment has a {draft.what} of that name already. Rename it and send it again."
-        )
-    return replace(draft, names=names, done=done)
-
-
-def _sent_file(form: SentForm) -> tuple[str, bytes]:
-    if "upload" in form.files:
-        return form.files["upload"]
-    pasted = form.text("pasted")
-    if pasted is None:
-        raise InputError("there is no form. Choose a file, or paste a table.")
-    return PASTED, pasted.encode()
-
-
-def _sent_attributes(form: SentForm, what: What) -> dict[str, Any]:
-    """Read what is said of a form or of a source; what is left empty is as the file has it."""
-    if what == "target":
-        return {}
-    said = {name: form.text(name) for name in _SAID}
-    if what == "source":
-        said = {name: said[name] for name in ("name", "collected")}
-        said |= {name: form.number(name) for name in _RANKS}
-        said |= {name: form.text(name) for name in ("origin", "coverage")}
-    return {name: value for name, value in said.items() if value is not None}
 
 
 def _draft(view: View) -> FormDraft:
@@ -321,9 +314,14 @@ def confirm_form(view: View, form: SentForm) -> ReviewChange | Run | Go:
     exact = draft.what == "target"
     found = propose(snapshot.environment, captured, exact_codes=exact)
     decided = _decisions(found, form, captured, snapshot.environment, exact)
-    added = _added(draft, captured, snapshot.environment, decided)
+    if draft.held:
+        added = place_fields(snapshot.environment, captured, decided, kind=draft.what)
+    else:
+        apart = ("name", "collected") if draft.what == "source" else draft.attributes
+        said = {k: v for k, v in draft.attributes.items() if k not in apart}
+        added = add(snapshot.environment, captured, draft.what, decided, **said)
     name = captured.form.name
-    place.write(snapshot, added, f"{draft.what} {name}, decided in the workbench")
+    place.write(snapshot, added.environment, f"{draft.what} {name}, decided in the workbench")
     left = replace(draft, done=(*draft.done, at))
     if left.waiting:
         left.keep()
@@ -345,12 +343,19 @@ def _decisions(
     problems: list[str] = []
     decided = []
     for place, (one, asked) in enumerate(zip(found.fields, captured.fields, strict=True)):
-        typed = form.text(f"place-{place}")
+        typed, choice = form.text(f"place-{place}"), form.text(f"choice-{place}") or "leave"
         try:
             if typed is not None:
                 decided.append(place_manually(typed, asked, environment, exact_codes=exact))
+            elif choice.isdecimal() and int(choice) < len(one.proposals):
+                decided.append(one.proposals[int(choice)].decision())
+            elif choice == "identifier":
+                kind = one.best.identifier or "identifier"
+                decided.append(Decision(one.field, "identifier", identifier=kind))
+            elif choice == "leave":
+                decided.append(Decision(one.field, "leave"))
             else:
-                decided.append(_decision(one, form.text(f"choice-{place}") or "leave"))
+                problems.append(f"field {one.field!r}: choose one of what is proposed.")
         except InputError as error:
             problems += error.problems
     if problems:
@@ -358,35 +363,8 @@ def _decisions(
     return decided
 
 
-def _decision(one: FieldProposals, choice: str) -> Decision:
-    if choice == "leave":
-        return Decision(one.field, "leave")
-    if choice == "identifier":
-        return Decision(one.field, "identifier", identifier=one.best.identifier or "identifier")
-    if choice.isdecimal() and int(choice) < len(one.proposals):
-        return one.proposals[int(choice)].decision()
-    raise InputError(f"field {one.field!r}: choose one of what is proposed.")
-
-
-def _added(
-    draft: FormDraft, captured: CapturedForm, environment: Environment, decided: Sequence[Decision]
-) -> Environment:
-    from keyhole.environment.adding.adding import add_form, add_source, add_target, place
-
-    if draft.held:
-        return place(environment, captured, decided, kind=draft.what).environment
-    if draft.what == "target":
-        return add_target(environment, captured, decisions=decided).environment
-    if draft.what == "source":
-        said = {k: v for k, v in draft.attributes.items() if k not in ("name", "collected")}
-        return add_source(environment, captured, decisions=decided, **said).environment
-    return add_form(environment, captured, decided).environment
-
-
 def known_places(environment: Environment) -> list[tuple[str, str]]:
     """Return what can be typed for a field, each with what it means: constructs, then codings."""
-    from keyhole.environment.codings.categories import size_of
-
     names = {one.letters: one.name or one.letters for one in environment.constructs}
     places = list(names.items())
     for one in environment.codings:
@@ -412,9 +390,9 @@ def place_manually(
         pairs = tuple((code, code) for code in ours) if set(ours) == set(theirs) else ()
         return Decision(field.name, "assimilate", coding.construct, coding=coding.name,
                         ties=(Tie(coding.name, "finer", pairs),) if pairs else ())  # fmt: skip
-    named = {one.name.casefold(): one.letters for one in environment.constructs}
-    lettered = {one.letters.casefold(): one.letters for one in environment.constructs}
-    letters = lettered.get(text.casefold()) or named.get(text.casefold())
+    listed = {one.name.casefold(): one.letters for one in environment.constructs}
+    listed |= {one.letters.casefold(): one.letters for one in environment.constructs}
+    letters = listed.get(text.casefold())
     if letters is None:
         near = nearest(text, [*catalogue.constructs, *catalogue.names])
         hint = f" Near it: {quoted(near)}." if near else ""
@@ -431,5 +409,4 @@ def place_manually(
     ties = ties_of(catalogue, letters, answers, known=True)
     wanted = Decision(field.name, "accommodate", letters, ties=ties)
     # A tie that contradicts what is stored is left out, as where it is proposed.
-    kept = Placer(environment, only=letters).accommodate(field, wanted).ties
-    return Decision(field.name, "accommodate", letters, ties=kept)
+    return replace(wanted, ties=Placer(environment, only=letters).accommodate(field, wanted).ties)

@@ -23,16 +23,22 @@ from keyhole.core.tables import Table
 from keyhole.environment.adding.catalogue import (
     Apart,
     Catalogue,
+    asked_questions,
     asked_text,
-    captured_questions,
     options_of,
     plain_text,
-    stored_questions,
     text_key,
 )
-from keyhole.environment.adding.decisions import Decision, read_decisions
 from keyhole.environment.adding.placing import Placement, Placer, captured_problems, require_decided
-from keyhole.environment.adding.proposals import COLUMNS, FieldProposals, Proposal, rank
+from keyhole.environment.adding.proposals import (
+    COLUMNS,
+    Decision,
+    FieldProposals,
+    Proposal,
+    Proposals,
+    rank,
+    read_decisions,
+)
 from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
     CapturedField,
@@ -102,8 +108,7 @@ def captured_again(
     if isinstance(owner, Form):
         form = replace(owner, fields=())
     else:
-        day = owner.collected if isinstance(owner, Source) else owner.as_of
-        form = Form(owner.name, collected=day)
+        form = Form(name, collected=owner.collected if isinstance(owner, Source) else owner.as_of)
     return CapturedForm(form, tuple(captured_field(f, codings) for f in fields))
 
 
@@ -166,16 +171,11 @@ class Addition(Result):
     def tables(self) -> list[Table]:
         """Return what became of each field, and what waits for a person."""
         waits = {one.field for one in self.waiting}
-        rows = [
-            [
-                short(p.field),
-                "waiting for a person" if p.field in waits else _DEEDS[p.action],
-                p.construct or p.identifier,
-                p.coding,
-                ", ".join(p.minted),
-            ]
-            for p in self.placements[:_SHOWN]
-        ]
+        rows = []
+        for p in self.placements[:_SHOWN]:
+            became = "waiting for a person" if p.field in waits else _DEEDS[p.action]
+            home = p.construct or p.identifier
+            rows.append([short(p.field), became, home, p.coding, ", ".join(p.minted)])
         more = len(self.placements) - _SHOWN
         notes = [f"and {more:,} more fields"] if more > 0 else []
         notes += [note for p in self.placements for note in p.notes][:5]
@@ -214,14 +214,10 @@ class Batch(Result):
     def tables(self) -> list[Table]:
         """Return a row a form, and the fields that wait."""
         actions = [*_DEEDS, "waiting"]
-        rows = [
-            [
-                short(one.name),
-                f"{len(one.placements):,}",
-                *(f"{one.counts.get(action, 0):,}" for action in actions),
-            ]
-            for one in self.additions[:_SHOWN]
-        ]
+        rows = []
+        for one in self.additions[:_SHOWN]:
+            numbers = len(one.placements), *(one.counts.get(action, 0) for action in actions)
+            rows.append([short(one.name), *(f"{number:,}" for number in numbers)])
         title, notes = "Decided", list[str]()
         if self.threshold is not None:
             title = "Forms added"
@@ -264,7 +260,7 @@ def add_form(
     >>> made.counts, made.environment.forms[0].fields[0].coding
     ({'create': 1, 'waiting': 0}, 'SX2.001')
     """
-    return _add(environment, captured, captured.form, decisions)
+    return _add(environment, [(captured, captured.form)], decisions)[0]
 
 
 def add_forms(
@@ -275,19 +271,10 @@ def add_forms(
     Fields whose best proposal falls short stay in their form without a coding and are
     listed with their proposals. The order of the forms given does not matter.
     """
-    _require_threshold(threshold)
     forms = sorted(captured, key=lambda one: one.form.name)
-    require_none(problem for one in forms for problem in captured_problems(one))
-    placer = Placer(environment)
-    require_none(_named_before(environment, [one.form.name for one in forms], "form"))
-    found, parts = [], []
-    for one in forms:
-        placements, waiting = _proposed(placer, one, threshold)
-        form = replace(one.form, fields=_fields(one, placements))
-        parts.append(form)
-        found.append(Addition(Environment(), "form", form.name, placements, waiting, one.notes))
-    whole = _with_parts(placer, parts)
-    return Batch(whole, threshold, tuple(replace(one, environment=whole) for one in found))
+    parts: list[tuple[CapturedForm, Owner]] = [(one, one.form) for one in forms]
+    found = _add(environment, parts, None, threshold)
+    return Batch(found[0].environment if found else environment, threshold, tuple(found))
 
 
 def place(
@@ -400,7 +387,7 @@ def pending(
             if not waits:
                 continue
             captured = [captured_field(field, catalogue.names) for field in owner.fields]
-            asked, options = stored_questions(owner.fields), options_of(captured)
+            asked, options = asked_questions(owner.fields), options_of(captured)
             more: Any = {"exact_codes": kind == "target", "letters": named, "options": options}
             for field, one, questions in zip(owner.fields, captured, asked, strict=True):
                 ranked = rank(catalogue, one, questions, **more) if field.name in waits else ()
@@ -408,11 +395,29 @@ def pending(
                     yield owner, field, text_key(*asked_text(one), questions), ranked
 
 
-def pending_texts(
+def propose_pending(environment: Environment) -> Proposals:
+    """Propose for the pending fields of all forms, one for the same text."""
+    first = {one[2]: one for one in reversed([*pending(environment)])}
+    fields = [FieldProposals(f.name, f.label, p, owner.name) for owner, f, _, p in first.values()]
+    return Proposals("all forms", tuple(reversed(fields)))
+
+
+def add(
     environment: Environment,
-) -> list[tuple[Owner, Field, Hashable, tuple[Proposal, ...]]]:
-    """Return the first of the pending fields with the same text."""
-    return list({one[2]: one for one in reversed([*pending(environment)])}.values())[::-1]
+    captured: CapturedForm,
+    kind: str,
+    decisions: Iterable[Decision | Mapping[str, Any]] | None = None,
+    *,
+    threshold: float = 0.8,
+    **attributes: Any,
+) -> Addition:
+    """Add a form, target or source; the attributes are of a source."""
+    given: Any = {"decisions": decisions, "threshold": threshold}
+    if kind == "target":
+        return add_target(environment, captured, **given)
+    if kind == "source":
+        return add_source(environment, captured, **given, **attributes)
+    return _add(environment, [(captured, captured.form)], **given)[0]
 
 
 def add_target(
@@ -430,7 +435,7 @@ def add_target(
     the proposals at or above the threshold are followed.
     """
     target = Target(captured.form.name, as_of or captured.form.collected)
-    return _add(environment, captured, target, decisions, threshold)
+    return _add(environment, [(captured, target)], decisions, threshold)[0]
 
 
 def add_source(
@@ -448,42 +453,42 @@ def add_source(
     found = {name: getattr(captured.form, name) for name in ("collected", *CAPTURE)}
     if found["method"] == Form(captured.form.name).method:  # a form's own, not said of a source
         del found["method"]
-    given = {**found, **attributes}
-    return _add(environment, captured, Source(captured.form.name, **given), decisions, threshold)
+    source = Source(captured.form.name, **{**found, **attributes})
+    return _add(environment, [(captured, source)], decisions, threshold)[0]
 
 
 def _add(
     environment: Environment,
-    captured: CapturedForm,
-    owner: Owner,
+    parts: Sequence[tuple[CapturedForm, Owner]],
     decisions: Iterable[Decision | Mapping[str, Any]] | None,
     threshold: float = 0.0,
-) -> Addition:
-    """Add one form, target or source by decisions, or by the proposals that are sure enough."""
-    _require_threshold(threshold)
-    require_none(captured_problems(captured))
-    placer, kind = Placer(environment), type(owner).__name__.lower()
-    waiting: tuple[FieldProposals, ...] = ()
-    chosen: set[str] = set()
-    if decisions is not None:
-        read = read_decisions(decisions)
-        chosen = {one.field for one in read}
-        placements = _decided(placer, captured, read)
-    else:
-        exact = isinstance(owner, Target)
-        placements, waiting = _proposed(placer, captured, threshold, exact_codes=exact)
-    require_none(_named_before(environment, [owner.name], kind))
-    fields = _fields(captured, placements, chosen)
-    whole = _with_parts(placer, [replace(owner, fields=fields)])
-    if chosen:
-        texts = (plain_text(*asked_text(f)) for f in captured.fields if f.name in chosen)
-        whole = _spread(placer, whole, set(texts))
-    return Addition(whole, kind, owner.name, placements, waiting, captured.notes)
-
-
-def _require_threshold(threshold: float) -> None:
+) -> list[Addition]:
+    """Add forms, targets or sources by decisions, or by the proposals that are sure enough."""
     if not 0 <= threshold <= 1:
         raise InputError(f"threshold must lie from 0 to 1. Got {threshold:g} instead.")
+    require_none(problem for one, _ in parts for problem in captured_problems(one))
+    placer, read = Placer(environment), read_decisions(decisions or ())
+    chosen = {one.field for one in read}
+    owners: list[Owner] = []
+    found: list[Addition] = []
+    waiting: tuple[FieldProposals, ...] = ()
+    for captured, owner in parts:
+        if decisions is not None:
+            placements = _decided(placer, captured, read)
+        else:
+            exact = isinstance(owner, Target)
+            placements, waiting = _proposed(placer, captured, threshold, exact_codes=exact)
+        pairs = zip(placements, captured.fields, strict=True)
+        fields = tuple(one.placed(field, decided=field.name in chosen) for one, field in pairs)
+        owners.append(replace(owner, fields=fields))
+        kind = type(owner).__name__.lower()
+        found.append(Addition(environment, kind, owner.name, placements, waiting, captured.notes))
+    require_none(_named_before(environment, found))
+    whole = _with_parts(placer, owners)
+    if chosen:
+        asked = (field for one, _ in parts for field in one.fields if field.name in chosen)
+        whole = _spread(placer, whole, {plain_text(*asked_text(field)) for field in asked})
+    return [replace(one, environment=whole) for one in found]
 
 
 def _decided(
@@ -508,7 +513,7 @@ def _proposed(
 ) -> tuple[tuple[Placement, ...], tuple[FieldProposals, ...]]:
     """Follow what is sure enough, field by field, so that later fields find what earlier made."""
     placements, waiting = [], []
-    asked, options = captured_questions(captured.fields), options_of(captured.fields)
+    asked, options = asked_questions(captured.fields), options_of(captured.fields)
     for field, questions in zip(captured.fields, asked, strict=True):
         ranked = rank(placer.catalogue, field, questions, exact_codes=exact_codes, options=options)
         if ranked[0].score >= threshold:
@@ -518,13 +523,6 @@ def _proposed(
             waiting.append(FieldProposals(field.name, field.label, ranked))
         placements.append(placement)
     return tuple(placements), tuple(waiting)
-
-
-def _fields(
-    captured: CapturedForm, placements: Sequence[Placement], decided: Collection[str] = ()
-) -> tuple[Field, ...]:
-    pairs = zip(placements, captured.fields, strict=True)
-    return tuple(one.placed(field, decided=field.name in decided) for one, field in pairs)
 
 
 def _spread(placer: Placer, environment: Environment, texts: Collection[str]) -> Environment:
@@ -542,7 +540,7 @@ def _spread(placer: Placer, environment: Environment, texts: Collection[str]) ->
             if not any(plain_text(*asked_text(field)) in texts for field in owner.fields):
                 continue
             fields = list(owner.fields)
-            asked = stored_questions(owner.fields)
+            asked = asked_questions(owner.fields)
             for i, (field, questions) in enumerate(zip(owner.fields, asked, strict=True)):
                 chosen = placer.catalogue.decided(text_key(*asked_text(field), questions))
                 here = codings[field.coding].construct if field.coding else Apart("")
@@ -569,17 +567,10 @@ def _with_parts(placer: Placer, parts: Sequence[Owner]) -> Environment:
     organisations = tuple(
         Organisation(name, named[name]) for name in sorted(named) if name and name not in known
     )
+    owned = [tuple(p for p in parts if isinstance(p, kind)) for kind in (Form, Source, Target)]
     # What is new is checked by the rules of the store; the rest was when it was added.
-    new = Environment(
-        tuple(placer.constructs),
-        tuple(placer.codings),
-        tuple(placer.maps),
-        tuple(placer.overlaps),
-        organisations,
-        tuple(p for p in parts if isinstance(p, Form)),
-        tuple(p for p in parts if isinstance(p, Source)),
-        tuple(p for p in parts if isinstance(p, Target)),
-    )
+    made: Any = (placer.constructs, placer.codings, placer.maps, placer.overlaps, organisations)
+    new = Environment(*map(tuple, made), *owned)
     problems = list(unfit_names(new))
     for kind in KIND_OF.values() if not problems else ():
         for one in kind.of(new):
@@ -594,15 +585,13 @@ def _with_parts(placer: Placer, parts: Sequence[Owner]) -> Environment:
     )
 
 
-def _named_before(environment: Environment, names: Sequence[str], kind: str) -> list[str]:
-    known = {one.name for one in KIND_OF[kind].of(environment)}
-    twice = {name for name, count in Counter(names).items() if count > 1}
-    return [
-        Problem(
-            "{0} {1} is there already. Give it another name ({name}), put it in place of the other "
-            "({replace}), or decide on its fields ({decisions}).",
-            kind,
-            shown(name),
-        )
-        for name in sorted((known & set(names)) | twice)
-    ]
+def _named_before(environment: Environment, added: Sequence[Addition]) -> Iterator[str]:
+    names = Counter((one.kind, one.name) for one in added)
+    for (kind, name), number in sorted(names.items()):
+        if number > 1 or any(one.name == name for one in KIND_OF[kind].of(environment)):
+            yield Problem(
+                "{0} {1} is there already. Give it another name ({name}), put it in place of the "
+                "other ({replace}), or decide on its fields ({decisions}).",
+                kind,
+                shown(name),
+            )

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import count
+from itertools import count, product
+from string import ascii_uppercase
 from typing import NamedTuple
 
 from keyhole.environment.adding.matching_categories import Answers, answers_of
@@ -48,7 +49,7 @@ _MOST = 8  # constructs of the store that are compared word by word
 _FAINT = 0.3
 _HINTED = 0.5  # this share of the answers must be in a concept's words
 _OTHER_SORT: Mapping[tuple[str, str], float] = {
-    **{("list", sort): 0.9 for sort in ("text",)},
+    ("list", "text"): 0.9,
     ("list", "number"): 0.85,
     ("list", "date"): 0.4,
     ("measure", "text"): 0.95,
@@ -63,7 +64,7 @@ _OTHER_SORT: Mapping[tuple[str, str], float] = {
 """What the words are worth where the answers are of another sort than the concept's."""
 
 
-def captured_questions(fields: Sequence[CapturedField]) -> list[tuple[AskedQuestion, ...]]:
+def asked_questions(fields: Sequence[CapturedField | Field]) -> list[tuple[AskedQuestion, ...]]:
     """Read what the fields of one form ask, of whom and of when.
 
     One of several boxes of a question asks what the question asks.
@@ -79,11 +80,6 @@ def asked_text(field: CapturedField | Field) -> tuple[str, str]:
         path = re.split(r"[/.](?=[^/.]*$)", path)[0]
         label = label.removesuffix(f": {field.option}")
     return path, label
-
-
-def stored_questions(fields: Sequence[Field]) -> list[tuple[AskedQuestion, ...]]:
-    """Read what the fields of a form of the environment ask."""
-    return settle_roles(questions_of(*asked_text(field)) for field in fields)
 
 
 def options_of(fields: Iterable[CapturedField]) -> dict[str, Answers]:
@@ -158,16 +154,11 @@ def _hints(answers: Answers) -> dict[str, float]:
         return {}
     if len(set(answers.keys) & set(STATES.values())) >= _HINTED * answers.size:
         return {"ST": 1.0}
-    told = [
-        (set(key.split(" ")), c) for key, c in zip(answers.keys, answers.categories, strict=True)
-    ]
-    told = [(parts, c) for parts, c in told if c.kind == "value"] or told
-    shares = {
-        concept.letters: sum(bool(parts & concept.answers) for parts, _ in told) / len(told)
-        for concept in CONCEPTS
-        if concept.answers
-    }
-    return {letters: share for letters, share in shares.items() if share > 0}
+    kinds = [c.kind == "value" for c in answers.categories]
+    keys = [key for key, value in zip(answers.keys, kinds, strict=True) if value or not any(kinds)]
+    told = [set(key.split(" ")) for key in keys]
+    hits = {one.letters: sum(bool(parts & one.answers) for parts in told) for one in CONCEPTS}
+    return {letters: number / len(told) for letters, number in hits.items() if number}
 
 
 _MOST_HINTING = 60
@@ -212,7 +203,7 @@ class Catalogue:
         for owner in (*owners, *environment.targets):
             if not any(field.decided for field in owner.fields):
                 continue
-            asked = stored_questions(owner.fields)
+            asked = asked_questions(owner.fields)
             for field, questions in zip(owner.fields, asked, strict=True):
                 if field.decided:
                     home: str | Apart = Apart(field.identifier or "")
@@ -295,11 +286,5 @@ def _initials(name: str) -> Iterable[str]:
         rest = (words[0][1:] if words else "") or "X"
         first += next((c for c in rest if c not in "AEIOU"), rest[0])
     yield first
-    for number in count():
-        yield first + _letters(number)
-
-
-def _letters(number: int) -> str:
-    """Count in letters: A, B, ..., Z, AA, AB, ..."""
-    out = chr(65 + number % 26)
-    return out if number < 26 else _letters(number // 26 - 1) + out
+    for size in count(1):  # A, B, ..., Z, AA, AB, ...
+        yield from (first + "".join(more) for more in product(ascii_uppercase, repeat=size))

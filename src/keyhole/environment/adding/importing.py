@@ -19,22 +19,19 @@ from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption
 from keyhole.data.reading import EncodingOption
 from keyhole.environment.adding.adding import (
-    add_form,
+    add,
     add_forms,
-    add_source,
-    add_target,
     captured_again,
     decide,
-    pending_texts,
     place,
+    propose_pending,
 )
-from keyhole.environment.adding.decisions import (
+from keyhole.environment.adding.proposals import (
     Decision,
-    decision_lines,
+    Proposals,
     proposals_to_toml,
     read_decision_file,
 )
-from keyhole.environment.adding.proposals import FieldProposals, Proposals
 from keyhole.environment.adding.proposals import propose as propose_fields
 from keyhole.environment.exchange import current_user, open_writing
 from keyhole.environment.importers import capture_microdata, read_forms, read_labels
@@ -227,29 +224,26 @@ def _decided(environment: Environment, asked: Question) -> Followed:
     if asked.decisions is not None:
         batch = decide(environment, read_decision_file(asked.decisions))
         return batch, batch.environment, f"decisions from {Path(asked.decisions).name}"
+    proposals = propose_pending(environment)
     if asked.propose is not None:
-        fields, lines = [], [f"# {line}" for line in _HEAD]
-        for owner, field, _, proposals in pending_texts(environment):
-            fields.append(FieldProposals(field.name, field.label, proposals))
-            lines += decision_lines(field.label, proposals, owner.name)
-        with write_whole(asked.propose, force=asked.force) as temporary:
-            temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return Proposals("all forms", tuple(fields)), environment, ""
-    chosen = [
-        replace(proposals[0].decision(), form=owner.name)
-        for owner, _, _, proposals in pending_texts(environment)
-        if proposals[0].score >= asked.accept
-    ]
-    if not chosen:
-        raise OptionError(Problem(_TOO_LOW, asked.accept))
-    batch = decide(environment, chosen)
+        return _written_proposals(proposals, environment, asked)
+    batch = decide(environment, _sure(proposals, asked))
     return batch, batch.environment, f"proposals of {asked.accept:g} or more"
 
 
-_HEAD = (
-    "What is proposed for the pending fields of all forms, one for the same text; the others are",
-    'told behind "or". Change what is wrong, then import this file as decisions.',
-)
+def _written_proposals(proposals: Proposals, environment: Environment, asked: Question) -> Followed:
+    with write_whole(asked.propose, force=asked.force) as temporary:
+        temporary.write_text(proposals_to_toml(proposals), encoding="utf-8")
+    return proposals, environment, ""
+
+
+def _sure(proposals: Proposals, asked: Question) -> tuple[Decision, ...]:
+    decided = proposals.best(asked.accept)
+    if not decided:
+        raise OptionError(Problem(_TOO_LOW, asked.accept))
+    return decided
+
+
 _TOO_LOW = (
     "no proposal scores {0:g} or more. Lower {accept}, or decide: write them with {propose} "
     "FILE.toml, edit it, and give it as {decisions}."
@@ -263,20 +257,12 @@ def _add_scenarios(environment: Environment, asked: Question) -> Followed:
     gone = set(names) if asked.values["replace"] else set()
     kept = [one for one in environment.scenarios if one.name not in gone]
     known = {one.name for one in kept}
-    require_none(
-        [
-            *(
-                Problem(
-                    "scenario {0} is there already. Replace it ({replace}), or give another name "
-                    "in the file.",
-                    shown(name),
-                )
-                for name in names
-                if name in known
-            ),
-            *(f"scenario {shown(name)} is in the files twice." for name in repeated(names)),
-        ]
+    there = (
+        "scenario {0} is there already. Replace it ({replace}), or give another name in the file."
     )
+    problems: list[str] = [Problem(there, shown(name)) for name in names if name in known]
+    problems += [f"scenario {shown(name)} is in the files twice." for name in repeated(names)]
+    require_none(problems)
     found = list_environment(Environment(scenarios=tuple(new)), "scenarios")
     after = replace(environment, scenarios=(*kept, *new))
     return found, after, "scenarios " + ", ".join(names)
@@ -359,14 +345,10 @@ def _followed(
     exact = asked.as_ == "target"
     if asked.propose is not None:
         proposals = propose_fields(environment, captured[0], exact_codes=exact)
-        with write_whole(asked.propose, force=asked.force) as temporary:
-            temporary.write_text(proposals_to_toml(proposals), encoding="utf-8")
-        return proposals, environment, ""
+        return _written_proposals(proposals, environment, asked)
     if decided is None and not asked.files:
         proposals = propose_fields(environment, captured[0], exact_codes=exact, preview=False)
-        decided = proposals.best(asked.accept)
-        if not decided:
-            raise OptionError(Problem(_TOO_LOW, asked.accept))
+        decided = _sure(proposals, asked)
     known = captured[0].form.name if captured else ""
     there = (asked.as_, known) in entities(environment) and not asked.values["replace"]
     if decided is not None and (there or not asked.files):
@@ -376,27 +358,15 @@ def _followed(
     if asked.values["replace"]:
         for one in captured:
             environment = without(environment, asked.as_, one.form.name)
-    found = _added(environment, captured, asked, decided)
-    return found, found.environment, "import of " + ", ".join(one.form.name for one in captured)
-
-
-def _added(
-    environment: Environment,
-    captured: Sequence[CapturedForm],
-    asked: Question,
-    decided: Sequence[Decision] | None,
-) -> Any:
-    if asked.as_ == "form" and decided is None:
+    note = "import of " + ", ".join(one.form.name for one in captured)
+    if len(captured) != 1:
         batch = add_forms(environment, captured, threshold=asked.accept)
-        return batch if len(captured) > 1 else batch.additions[0]
-    if asked.as_ == "form":
-        return add_form(environment, captured[0], decided or ())
-    if asked.as_ == "target":
-        return add_target(environment, captured[0], decisions=decided, threshold=asked.accept)
+        return batch, batch.environment, note
     said = {**(asked.ranks or {}), **(asked.type_ or {})}
-    if asked.coverage is not None:
-        said["coverage"] = asked.coverage
-    return add_source(environment, captured[0], decisions=decided, threshold=asked.accept, **said)
+    said |= {} if asked.coverage is None else {"coverage": asked.coverage}
+    more: Any = {"threshold": asked.accept, **said}
+    found = add(environment, captured[0], asked.as_, decided, **more)
+    return found, found.environment, note
 
 
 @documented

@@ -126,14 +126,11 @@ def _spellings(category: Category, key: str) -> tuple[str, ...]:
 class Match:
     """How the answers of a new coding fall against those of a stored one.
 
-    ``pairs`` are codes, the new one first; ``share`` is how much of the shorter list has a
-    counterpart, ``sure`` how sure the least sure pair is.
+    ``pairs`` are codes, the new one first; ``sure`` is how sure the least sure pair is.
     """
 
-    same: bool
     relation: Relation
     pairs: tuple[tuple[str, str], ...]
-    share: float
     sure: float
     note: str = ""
 
@@ -141,14 +138,12 @@ class Match:
 @lru_cache(maxsize=1 << 14)
 def match_answers(new: Answers, old: Answers) -> Match:
     """Compare two lists of answers."""
-    same = new.signature == old.signature
     if not new.keys or not old.keys:
-        return Match(same, "none", (), float(same), 1.0)
+        return Match("none", (), 1.0)
     pairs, sure = _pairs(new, old)
     if not pairs:
-        return Match(False, "none", (), 0.0, 0.0)
+        return Match("none", (), 0.0)
     alone = len(_lone(pairs, 0, new.size)), len(_lone(pairs, 1, old.size))
-    share = max((new.size - alone[0]) / new.size, (old.size - alone[1]) / old.size)
     notes = []
     if any(alone):
         notes.append(f"{alone[0]:,} of the new and {alone[1]:,} of the old have no counterpart")
@@ -156,7 +151,7 @@ def match_answers(new: Answers, old: Answers) -> Match:
         notes.append("some are paired by meaning or nearness, not by spelling: look at them")
     relation, full = _relation(pairs, new, old)
     codes = tuple((new.categories[i].code, old.categories[j].code) for i, j in sorted(full))
-    return Match(same, relation, codes, share, sure, "; ".join(notes))
+    return Match(relation, codes, sure, "; ".join(notes))
 
 
 def _pairs(new: Answers, old: Answers) -> tuple[Rule, float]:

@@ -12,9 +12,16 @@ from functools import lru_cache
 from keyhole.core.names import nearest, quoted, repeated, shown
 from keyhole.core.options import Problem
 from keyhole.environment.adding.catalogue import Catalogue
-from keyhole.environment.adding.decisions import RELATIONS, Action, Decision, Relation, Tie
 from keyhole.environment.adding.matching_categories import answers_of, match_answers
-from keyhole.environment.adding.proposals import Proposal, ties_of
+from keyhole.environment.adding.proposals import (
+    RELATIONS,
+    Action,
+    Decision,
+    Proposal,
+    Relation,
+    Tie,
+    ties_of,
+)
 from keyhole.environment.codings.categories import is_coding_name, next_name, parse_name, size_of
 from keyhole.environment.codings.graph import CodingGraph, not_there
 from keyhole.environment.codings.intervals import interval_problems
@@ -57,15 +64,13 @@ class Placement:
 
     def placed(self, captured: CapturedField, *, decided: bool = False) -> Field:
         """Return the field as a form has it; what was asked is kept for whoever decides later."""
+        found = Field(captured.name, captured.label, decided=decided)
         if self.identifier:
-            found = Field(captured.name, captured.label, None, self.identifier, "identifying")
-            return replace(found, decided=decided)
+            return replace(found, identifier=self.identifier, use="identifying")
         if self.coding:
-            found = Field(captured.name, captured.label, self.coding, decided=decided)
-            return replace(found, option=captured.option)
+            return replace(found, coding=self.coding, option=captured.option)
         kept = {one.name: getattr(captured, one.name) for one in fields(CapturedQuestion)}
-        asked = CapturedQuestion(**kept)
-        return Field(captured.name, captured.label, question=asked, decided=decided)
+        return replace(found, question=CapturedQuestion(**kept))
 
 
 def captured_problems(captured: CapturedForm) -> Iterator[str]:
@@ -103,8 +108,15 @@ class Placer:
 
     def __init__(self, environment: Environment, *, only: str | None = None) -> None:
         self.before = environment
-        if only is not None:
-            environment = _restricted(environment, only)
+        if only is not None:  # the part that is about one construct
+            codings = tuple(c for c in environment.codings if c.construct == only)
+            names = {name for coding in codings for name in (coding.name, *coding.aliases)}
+            environment = Environment(
+                tuple(c for c in environment.constructs if c.letters == only),
+                codings,
+                tuple(edge for edge in environment.maps if edge.finer in names),
+                tuple(overlap for overlap in environment.overlaps if overlap.left in names),
+            )
         self.catalogue = Catalogue(environment)
         self.constructs: list[Construct] = []
         self.codings: list[Coding] = []
@@ -260,21 +272,7 @@ class Placer:
         return listed and ends == codes and len(pairs) == len(codes[0]) == len(codes[1])
 
 
-def _restricted(environment: Environment, letters: str) -> Environment:
-    """Return the part of an environment that is about one construct."""
-    codings = tuple(c for c in environment.codings if c.construct == letters)
-    names = {name for coding in codings for name in (coding.name, *coding.aliases)}
-    return Environment(
-        tuple(c for c in environment.constructs if c.letters == letters),
-        codings,
-        tuple(edge for edge in environment.maps if edge.finer in names),
-        tuple(overlap for overlap in environment.overlaps if overlap.left in names),
-    )
-
-
-def _sorted_out(
-    edges: Sequence[Edge],
-) -> tuple[tuple[CategoryMap, ...], tuple[Overlap, ...]]:
+def _sorted_out(edges: Sequence[Edge]) -> tuple[tuple[CategoryMap, ...], tuple[Overlap, ...]]:
     maps = tuple(edge for edge in edges if isinstance(edge, CategoryMap))
     return maps, tuple(edge for edge in edges if isinstance(edge, Overlap))
 
@@ -295,10 +293,8 @@ def require_decided(placer: Placer, captured: CapturedForm, decisions: Sequence[
         f"field {shown(name)} is decided more than once. Keep one decision."
         for name in repeated(decision.field for decision in decisions)
     ]
-    made: dict[str, str] = {}
-    for decision in decisions:
-        if decision.action == "create":
-            made.setdefault(decision.construct, decision.name)
+    created = (one for one in reversed(decisions) if one.action == "create")
+    made = {one.construct: one.name for one in created}
     for decision in decisions:
         place = f"field {shown(decision.field)}"
         if decision.field not in known:
@@ -439,7 +435,6 @@ def propose_tie(environment: Environment, left: str, right: str) -> Tie:
     """Return how the categories of two codings seem to go together, by codes and labels."""
     graph = CodingGraph.of(environment)
     one, other = graph.coding(left), graph.coding(right)
-    sides = [answers_of(coding.categories, coding.intervals) for coding in (one, other)]
-    found = match_answers(*sides)
+    found = match_answers(*(answers_of(c.categories, c.intervals) for c in (one, other)))
     relation: Relation = "overlap" if found.relation == "none" else found.relation
     return Tie(other.name, relation, found.pairs, found.note)

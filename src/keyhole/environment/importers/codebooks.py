@@ -12,30 +12,22 @@ from typing import Any
 
 from keyhole.core.names import repeated, shown
 from keyhole.data.codebook import children, local_name, own_text
-from keyhole.environment.importers.bands import (
+from keyhole.environment.importers.fields import (
+    Asked,
+    FormReading,
+    ask,
     bounded_numbers,
+    capture,
+    category_kind,
     dates,
     number_intervals,
     parse_day,
     parse_number,
+    readable,
     usual_numbers,
 )
-from keyhole.environment.importers.fields import (
-    ask,
-    capture,
-    captured_form,
-    category_kind,
-    readable,
-    titled,
-)
 from keyhole.environment.importers.opening import open_xml
-from keyhole.environment.model import (
-    CapturedField,
-    CapturedForm,
-    Category,
-    Form,
-    Intervals,
-)
+from keyhole.environment.model import CapturedField, Category, Form, Intervals
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
@@ -59,23 +51,23 @@ def _first(element: Any, *names: str) -> str:
 # --- DDI-Codebook ------------------------------------------------------------------------------
 
 
-def read_ddi(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
+def read_ddi(path: Path, _: str | None, form: FormReading) -> Asked:
     """Read the variables of a codebook, or the variables or questions of a DDI 3 document."""
     root, name = open_xml(path), path.stem
     if local_name(root) != "codeBook":
-        return _lifecycle(root, name)
+        form.title(_first(root, "Title"))
+        return _lifecycle(root, form)
     variables = [*_all(root, "var")]
     if not variables:
         raise FileError(f"{name!r} must have variables ('var' in 'dataDscr'). Got none instead.")
-    notes: dict[str, None] = {}
-    fields = [_variable(one, place, notes) for place, one in enumerate(variables, 1)]
+    form.title(_first(root, "titl"))
     days = (one.get("date", "") for one in _all(root, "collDate"))
     who = _first(root, "AuthEnty") or _first(root, "producer")
-    form = Form(name, organisation=who, collected=parse_day(next(days, "")))
-    return captured_form(form, fields, (*titled(_first(root, "titl")), *notes))
+    form.form = Form(name, organisation=who, collected=parse_day(next(days, "")))
+    return (_variable(one, place, form) for place, one in enumerate(variables, 1))
 
 
-def _variable(variable: Any, place: int, notes: dict[str, None]) -> CapturedField:
+def _variable(variable: Any, place: int, form: FormReading) -> CapturedField:
     name = variable.get("name") or variable.get("ID") or f"variable {place}"
     asked = (own_text(one, "qstnLit") or _text(one) for one in children(variable, "qstn"))
     label = own_text(variable, "labl") or own_text(variable, "concept") or next(asked, "")
@@ -93,7 +85,7 @@ def _variable(variable: Any, place: int, notes: dict[str, None]) -> CapturedFiel
     intervals = _intervals(variable, categories, words(name) + words(label))
     if intervals is not None:
         if any(one.kind == "value" for one in categories):
-            notes["Labels of single values of a scale are left out."] = None
+            form.note("Labels of single values of a scale are left out.")
         categories = [one for one in categories if one.kind != "value"]
     path = [part for part in (variable.get("files", ""), name) if part]
     more: Any = {"categories": categories, "intervals": intervals}
@@ -126,11 +118,10 @@ def _intervals(
 _LISTS = ("CodeListReference", "CodeSchemeReference")
 
 
-def _lifecycle(root: Any, name: str) -> tuple[CapturedForm, ...]:
+def _lifecycle(root: Any, form: FormReading) -> Asked:
     """Read the variables, or where there are none the questions, of a DDI 3 document."""
     labels = {_id(one): _label(one) for one in _all(root, "Category")}
     lists: dict[str, list[tuple[str, str]]] = {}
-    broken: list[str] = []
     for one in _all(root, "CodeList", "CodeScheme"):
         lists[_id(one)] = [
             (own_text(code, "Value"), labels.get(_reference(code, "CategoryReference"), ""))
@@ -138,14 +129,13 @@ def _lifecycle(root: Any, name: str) -> tuple[CapturedForm, ...]:
         ]
     questions = {_id(one): one for one in _all(root, "QuestionItem")}
     variables = [one for one in _all(root, "Variable") if _id(one)]
-    fields: list[CapturedField] = []
     for place, one in enumerate(variables or [*questions.values()], 1):
         asked = questions.get(_reference(one, "QuestionReference", "SourceQuestion"), one)
         said = _label(one) or _first(asked, "LiteralText", "QuestionText", "Text")
         called = _first(one, "VariableName", "QuestionItemName", "Name") or f"question {place}"
         listed = _reference(one, *_LISTS) or _reference(asked, *_LISTS)
         if listed and listed not in lists:
-            broken.append(f"the code list of {shown(called)} is not in the document")
+            form.broken.append(f"the code list of {shown(called)} is not in the document")
             continue
         options = [(code or label, label) for code, label in lists.get(listed, ()) if code or label]
         several = next(
@@ -155,10 +145,9 @@ def _lifecycle(root: Any, name: str) -> tuple[CapturedForm, ...]:
         boxes = several != "1" and bool(options) and (asked is one or not variables)
         intervals = None if options else _represented(one, asked, words(called) + words(said))
         more: Any = {"options": options, "several": boxes, "intervals": intervals}
-        fields += ask([called], said, name=called, **more)
-    if not fields and not broken:
-        broken.append(f"{name!r} must have variables or questions. Got none instead")
-    return captured_form(Form(name), fields, titled(_first(root, "Title")), broken)
+        yield from ask([called], said, name=called, **more)
+    if not variables and not questions:
+        form.broken.append("it must have variables or questions. Got none instead")
 
 
 def _id(element: Any) -> str:
@@ -192,21 +181,19 @@ def _represented(one: Any, asked: Any, words_: tuple[str, ...]) -> Intervals | N
 # --- SDMX --------------------------------------------------------------------------------------
 
 
-def read_sdmx(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
+def read_sdmx(path: Path, _: str | None, form: FormReading) -> Asked:
     """Read code lists as the fields of a form, at their finest: codes that have no children."""
-    fields: list[CapturedField] = []
-    broken: list[str] = []
     for listed in _all(open_xml(path), "Codelist"):
         name = listed.get("id", "")
+        where = f"code list {shown(name)}"
         codes = [one for one in children(listed, "Code") if one.get("id")]
         above = {ref.get("id") for one in codes for up in children(one, "Parent") for ref in up}
         finest = [one for one in codes if one.get("id") not in above]
         if repeated(one.get("id") for one in codes):
-            broken.append(f"code list {shown(name)} has a code twice")
+            form.broken.append(f"{where} has a code twice")
         elif codes and not finest:
-            broken.append(f"code list {shown(name)} has only codes that are their own ancestors")
+            form.broken.append(f"{where} has only codes that are their own ancestors")
         elif codes:
             options = [(one.get("id"), _label(one, "Name")) for one in finest]
             label = _label(listed, "Name")
-            fields.append(capture([name], label, options=options, recognised=False))
-    return captured_form(Form(path.stem), fields, (), broken)
+            yield capture([name], label, options=options, recognised=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +18,16 @@ from typing import Any
 
 from keyhole.core.names import shown
 from keyhole.data.codebook import children, local_name
-from keyhole.environment.importers.bands import bounded_numbers, dates, parse_day, parse_number
 from keyhole.environment.importers.fields import (
+    Asked,
+    FormReading,
     ask,
+    bounded_numbers,
     capture,
-    captured_form,
+    dates,
     kind_of_identifier,
+    parse_day,
+    parse_number,
     plain_text,
 )
 from keyhole.environment.importers.opening import (
@@ -33,7 +37,7 @@ from keyhole.environment.importers.opening import (
     require_headings,
     sheets,
 )
-from keyhole.environment.model import CapturedField, CapturedForm, Form, Intervals
+from keyhole.environment.model import Form, Intervals
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
@@ -67,22 +71,17 @@ def is_redcap(columns: frozenset[str]) -> bool:
     return {"field_name", "field_type"} <= {_COLUMNS.get(column, column) for column in columns}
 
 
-def read_redcap(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_redcap(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read a data dictionary, as CSV or as a sheet."""
     rows = [
         SheetRow(row.number, {_COLUMNS.get(name, name): cell for name, cell in row.cells.items()})
         for row in read_sheet(path, encoding)
     ]
     require_headings(rows, ("field_name", "field_type"), path.name)
-    broken: list[str] = []
-    notes: dict[str, None] = {}
-    fields = [one for row in rows for one in _redcap_fields(row, broken, notes)]
-    return captured_form(Form(path.stem), fields, notes, broken)
+    return (one for row in rows for one in _redcap_fields(row, form))
 
 
-def _redcap_fields(
-    row: SheetRow, broken: list[str], notes: dict[str, None]
-) -> Iterator[CapturedField]:
+def _redcap_fields(row: SheetRow, form: FormReading) -> Asked:
     kind, name = row["field_type"].lower(), row["field_name"]
     path, label = [*filter(None, (row["form_name"], name))], plain_text(row["field_label"])
     parts = (part.partition(",") for part in re.split(r"[|\n]", row["choices"]))
@@ -91,9 +90,9 @@ def _redcap_fields(
     if kind == "descriptive":
         return
     if not name:
-        broken.append(f"row {row.number}: field_name is empty")
+        form.broken.append(f"row {row.number}: field_name is empty")
     elif kind in _CHOSEN and not options:
-        broken.append(f"row {row.number}: {shown(name)} has no choices")
+        form.broken.append(f"row {row.number}: {shown(name)} has no choices")
     elif kind in _CHOSEN:
         yield from ask(path, label, options=options, several=kind == "checkbox", **asked)
     elif kind in ("yesno", "truefalse"):
@@ -106,10 +105,10 @@ def _redcap_fields(
             if intervals is None:
                 found = replace(found, identifier=kind_of_identifier(path, label))
             else:
-                notes[_FLAGGED] = None
+                form.note(_FLAGGED)
         yield found
     else:
-        broken.append(f"row {row.number}: field_type {shown(kind)} is not one of REDCap's")
+        form.broken.append(f"row {row.number}: field_type {shown(kind)} is not one of REDCap's")
 
 
 def _redcap_identifier(kind: str, validation: str) -> str | None:
@@ -160,28 +159,26 @@ class _Survey:
     language: str
     choices: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     groups: list[str] = field(default_factory=list)
-    broken: list[str] = field(default_factory=list)
-    notes: dict[str, None] = field(default_factory=dict)
 
 
-def read_xlsform(path: Path, _: str | None = None) -> tuple[CapturedForm, ...]:
+def read_xlsform(path: Path, _: str | None, form: FormReading) -> Asked:
     """Read a form from the sheets ``survey``, ``choices`` and ``settings`` of a workbook."""
     found = sheets(path)
     if "survey" not in found:
         raise FileError(f"{path.name!r} must have a sheet 'survey'. Got none of the name instead.")
     require_headings(found["survey"], ("type", "name"), f"{path.name} (survey)")
     settings = (found.get("settings") or [SheetRow(0, {})])[0]
-    survey = _Survey(settings["default_language"])
+    name, language = settings["form_id"] or path.stem, settings["default_language"]
+    form.form = Form(name, purpose=settings["form_title"])
+    survey = _Survey(language)
     for row in found.get("choices", []):
         name, code = row["list_name"] or row["list name"], row["name"] or row["value"]
         if name and code:
-            label = _xlsform_label(row, survey.language)
-            survey.choices.setdefault(name, []).append((code, label))
-    fields = [one for row in found["survey"] for one in _xlsform_fields(row, survey)]
+            survey.choices.setdefault(name, []).append((code, _xlsform_label(row, language)))
+    for row in found["survey"]:
+        yield from _xlsform_fields(row, survey, form)
     if survey.groups:
-        survey.notes[f"Group {shown(survey.groups[-1])} is not ended."] = None
-    form = Form(settings["form_id"] or path.stem, purpose=settings["form_title"])
-    return captured_form(form, fields, survey.notes, survey.broken)
+        form.note(f"Group {shown(survey.groups[-1])} is not ended.")
 
 
 def _xlsform_label(row: SheetRow, language: str) -> str:
@@ -191,7 +188,7 @@ def _xlsform_label(row: SheetRow, language: str) -> str:
     return next((row[name] for name in [*wanted, *others] if row[name]), "")
 
 
-def _xlsform_fields(row: SheetRow, survey: _Survey) -> Iterator[CapturedField]:
+def _xlsform_fields(row: SheetRow, survey: _Survey, form: FormReading) -> Asked:
     kind, name, where = " ".join(row["type"].split()), row["name"], f"survey, row {row.number}"
     if not kind or kind.lower() in _NOT_ASKED:
         return
@@ -199,26 +196,26 @@ def _xlsform_fields(row: SheetRow, survey: _Survey) -> Iterator[CapturedField]:
         if group[1] == "begin":
             survey.groups.append(name)
             if group[2] == "repeat":
-                survey.notes["What a repeated group asks of each is read once."] = None
+                form.note("What a repeated group asks of each is read once.")
         elif survey.groups:
             survey.groups.pop()
         else:
-            survey.broken.append(f"{where}: a group ends that did not begin")
+            form.broken.append(f"{where}: a group ends that did not begin")
         return
     path, label = [*filter(None, survey.groups), name], _xlsform_label(row, survey.language)
     select, universe = _SELECT.fullmatch(kind), row["relevant"]
     options = survey.choices.get(select[2]) if select else None
     if not name:
-        survey.broken.append(f"{where}: name is empty")
+        form.broken.append(f"{where}: name is empty")
     elif select is None:
         plain = kind.split()[0].lower()
         answers = _xlsform_answers(row, plain, words(name) + words(label))
         if answers is not None:
             yield from ask(path, label, universe=universe, **answers)
         else:
-            survey.broken.append(f"{where}: the type {shown(plain)} is not one of XLSForm's")
+            form.broken.append(f"{where}: the type {shown(plain)} is not one of XLSForm's")
     elif options is None:
-        survey.broken.append(f"{where}: the list {shown(select[2])} is not in the sheet 'choices'")
+        form.broken.append(f"{where}: the list {shown(select[2])} is not in the sheet 'choices'")
     else:
         several = "one" not in select[1].lower()
         more: Any = {"several": several, "other": bool(select[3]), "universe": universe}
@@ -279,12 +276,10 @@ def is_limesurvey(columns: frozenset[str]) -> bool:
     return {"class", "type/scale", "name", "text"} <= columns
 
 
-def read_limesurvey(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_limesurvey(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read a survey structure: ``.lss`` or its tab-separated export."""
     packed = path.suffix.lower() in (".lss", ".xml")
     rows = _lss_rows(open_xml(path)) if packed else read_sheet(path, encoding)
-    fields: list[CapturedField] = []
-    broken: list[str] = []
     language = next((row["text"] for row in rows if row["name"] == "language"), "")
     kept = [row for row in rows if row["language"] in ("", language or row["language"])]
     starts = [i for i, row in enumerate(kept) if row["class"] in ("Q", "G")] + [len(kept)]
@@ -294,15 +289,12 @@ def read_limesurvey(path: Path, encoding: str | None = None) -> tuple[CapturedFo
         if head["class"] == "G":
             group = plain_text(head["name"])
         elif not head["name"]:
-            broken.append(f"row {head.number}: name is empty")
+            form.broken.append(f"row {head.number}: name is empty")
         else:
-            fields += _lime_fields(head, parts, group, broken)
-    return captured_form(Form(path.stem), fields, (), broken)
+            yield from _lime_fields(head, parts, group, form)
 
 
-def _lime_fields(
-    head: SheetRow, parts: Sequence[SheetRow], group: str, broken: list[str]
-) -> Iterator[CapturedField]:
+def _lime_fields(head: SheetRow, parts: Sequence[SheetRow], group: str, form: FormReading) -> Asked:
     kind, name = head["type/scale"], head["name"]
     path, label = [part for part in (group, name) if part], plain_text(head["text"])
     listed = {
@@ -317,7 +309,7 @@ def _lime_fields(
         return
     other = head["other"] == "Y"
     if kind in _ONE_OF and not answers:
-        broken.append(f"row {head.number}: {shown(name)} has no answers")
+        form.broken.append(f"row {head.number}: {shown(name)} has no answers")
     elif kind in _SEVERAL:
         asked: Any = {"name": name, "universe": universe, "other": other}
         yield from ask(path, label, options=items, several=True, **asked)

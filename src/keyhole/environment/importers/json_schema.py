@@ -10,7 +10,7 @@ is asked of each. Properties named ``view:...`` are of the page, not the answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import zip_longest
@@ -19,17 +19,20 @@ from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.bands import bounded_numbers, dates, usual_numbers
 from keyhole.environment.importers.fields import (
+    Asked,
+    FormReading,
     ask,
+    bounded_numbers,
     capture,
     clean,
+    dates,
     distinct_fields,
     path_label,
-    titled,
+    usual_numbers,
 )
 from keyhole.environment.importers.opening import open_json
-from keyhole.environment.model import CapturedField, CapturedForm, Form, Intervals
+from keyhole.environment.model import CapturedForm, Form, Intervals
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError
 from keyhole.screening.identifiers import words
@@ -41,7 +44,6 @@ _TELLING = frozenset(
     | {"anyOf", "oneOf", "allOf", "not", "then", "else", "minimum", "maximum"}
     | {"exclusiveMinimum", "exclusiveMaximum"}
 )
-_Notes = dict[str, None]
 _LONGEST = 300
 _YEAR = r"(?:\\d\{4\}|\[0-9\]\{[24]\}|\\d\\d\\d\\d)"
 _PART = r"(?:\\d\{1?,?2\}|0\??\[1-9\]|0\[|\[0-9\]\{2\}|\\d\\d)"
@@ -53,7 +55,7 @@ _AMOUNT = re.compile(
 _DATE_WORDS = frozenset({"date", "dates", "dob", "birthdate", "birthday"})
 
 
-def read_json_schema(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_json_schema(path: Path, encoding: str | None, _: object) -> tuple[CapturedForm, ...]:
     """Read a form from a file of JSON Schema."""
     document = open_json(path, encoding)
     if not isinstance(document, Mapping):
@@ -66,44 +68,40 @@ def read_json_schema(path: Path, encoding: str | None = None) -> tuple[CapturedF
 
 def capture_schema(document: Mapping[str, Any], *, name: str = "form") -> CapturedForm:
     """Capture the form that a JSON Schema describes."""
-    shapes = _Shapes(document)
+    form = FormReading(Form(name))
+    title = document.get("title")
+    form.title(clean(" ".join(title.split()))[:_LONGEST] if isinstance(title, str) else "")
+    shapes = _Shapes(document, form)
     root = shapes.shape(document)
     if not root.properties and root.items is not None:
         root = root.items
-    fields = distinct_fields(_fields(root, (), "", shapes.notes))
+    fields = distinct_fields(_fields(root, (), "", form))
     if len(shapes.broken) >= len(fields):
         require_none(shapes.broken)
-    # A field whose reference is broken may ask anything: it stays, as free text.
-    shapes.notes.update(shapes.broken)
     if not fields:
         raise FileError("the schema must have fields under 'properties'. Got none instead.")
-    title = document.get("title")
-    label = clean(" ".join(title.split()))[:_LONGEST] if isinstance(title, str) else ""
-    return CapturedForm(Form(name), fields, (*titled(label), *shapes.notes))
+    # A field whose reference is broken may ask anything: it stays, as free text.
+    return CapturedForm(form.form, fields, tuple(form.notes | shapes.broken))
 
 
-def _fields(
-    shape: _Shape, path: tuple[str, ...], context: str, notes: _Notes
-) -> Iterator[CapturedField]:
+def _fields(shape: _Shape, path: tuple[str, ...], context: str, form: FormReading) -> Asked:
     """Give the fields below a shape; `context` is the title of what they are parts of."""
     for name, child in shape.properties.items():
         if name.startswith("view:"):
-            notes["Properties named 'view:...' belong to the page; they are left out."] = None
+            form.note("Properties named 'view:...' belong to the page; they are left out.")
             continue
-        yield from _place(child, (*path, name), context, notes)
+        yield from _place(child, (*path, name), context, form)
 
 
-def _place(
-    shape: _Shape, path: tuple[str, ...], context: str, notes: _Notes
-) -> Iterator[CapturedField]:
+def _place(shape: _Shape, path: tuple[str, ...], context: str, form: FormReading) -> Asked:
     items = shape.items
     if shape.properties:
-        yield from _fields(shape, path, shape.title or context, notes)
+        yield from _fields(shape, path, shape.title or context, form)
     elif items is not None and items.properties:
-        notes["What a list asks of each of its members is read once."] = None
-        yield from _fields(items, path, items.title or shape.title or context, notes)
+        form.note("What a list asks of each of its members is read once.")
+        yield from _fields(items, path, items.title or shape.title or context, form)
     elif items is not None and items.options is None and items.items is not None:
-        yield from _place(items, path, context, notes)
+        yield from _place(items, path, context, form)
     elif shape.types != {"object"} or (items is not None and items.options is not None):
         several = items is not None and items.options is not None
         leaf = shape if items is None else items
@@ -118,7 +116,7 @@ def _place(
             other = leaf.open and "other" not in options
             if other:
                 told = "Answers listed here and free there are taken as the list and 'Other'."
-                notes[told] = None
+                form.note(told)
             yield from ask(path, label, options=options.items(), other=other)
         elif leaf.types == {"boolean"} or leaf.options is not None:
             yield from ask(path, label, kind="yes or no")
@@ -164,9 +162,8 @@ class _Shape:
 class _Shapes:
     """The shapes of one document, and what was noticed on the way."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self.document = document
-        self.notes: _Notes = {}
+    def __init__(self, document: Mapping[str, Any], form: FormReading) -> None:
+        self.document, self.form = document, form
         self.broken: dict[str, None] = {}
         self._nodes = 0
         self._path: list[str] = []
@@ -187,10 +184,8 @@ class _Shapes:
             )
         for key, (what, fits) in _WHAT.items():
             if key in node and not fits(node[key]):
-                got = _kind(node[key])
-                self._note(
-                    f"has {key!r}, which must be {what}. Got {got} instead: it is passed over."
-                )
+                told = f"has {key!r}, which must be {what}. Got {_kind(node[key])} instead"
+                self._note(f"{told}: it is passed over.")
 
         def below(child: Any) -> _Shape:
             return self.shape(child, refs, depth + 1)
@@ -214,7 +209,7 @@ class _Shapes:
 
     def _note(self, text: str) -> None:
         place = shown(".".join(self._path)) if self._path else "the schema"
-        self.notes[f"{place} {text}"] = None
+        self.form.note(f"{place} {text}")
 
     def _target(
         self, node: Mapping[str, Any], refs: tuple[str, ...]
@@ -225,12 +220,10 @@ class _Shapes:
             return None, ""
         found = None
         if ref in refs:
-            self.notes[f"{shown(ref)} contains itself; it is read once."] = None
+            self.form.note(f"{shown(ref)} contains itself; it is read once.")
         elif not ref.startswith("#"):
-            self.broken[
-                f"$ref {shown(ref)} leads to another document, which is not fetched. Put what it "
-                f"leads to under 'definitions' of this one."
-            ] = None
+            told = "leads to another document, which is not fetched. Put what it leads to under"
+            self.broken[f"$ref {shown(ref)} {told} 'definitions' of this one."] = None
         elif (found := self._lookup(unquote(ref[1:]))) is None:
             self.broken[f"$ref {shown(ref)} leads to nothing in the document."] = None
         return found, ref
@@ -244,13 +237,12 @@ class _Shapes:
         node: Any = self.document
         for step in pointer.split("/")[1:]:
             key: Any = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, list):
-                key = int(key) if key.isdecimal() and int(key) < len(node) else None
-            elif not isinstance(node, Mapping) or key not in node:
-                key = None
-            if key is None:
+            if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+                node = node[int(key)]
+            elif isinstance(node, Mapping) and key in node:
+                node = node[key]
+            else:
                 return None
-            node = node[key]
         return node if isinstance(node, Mapping) else None
 
 

@@ -29,25 +29,21 @@ from keyhole.data.columns import Variable
 from keyhole.data.guarding import ask_reader
 from keyhole.data.microdata import Microdata
 from keyhole.environment.adding.vocabulary import WEIGHT_NAME
-from keyhole.environment.importers.bands import dates, number_intervals, tidy, usual_numbers
 from keyhole.environment.importers.fields import (
     BLANK,
     SURE,
+    Asked,
+    FormReading,
     capture,
-    captured_form,
     category_kind,
+    dates,
     make_categories,
-    titled,
+    number_intervals,
+    tidy,
+    usual_numbers,
 )
 from keyhole.environment.importers.opening import named_rows, read_cells, require_headings
-from keyhole.environment.model import (
-    CapturedField,
-    CapturedForm,
-    Category,
-    CategoryKind,
-    Form,
-    Intervals,
-)
+from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
 from keyhole.environment.scenarios.recoding import RARE, code_text
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
@@ -111,14 +107,6 @@ def attach_labels(microdata: Microdata, labels: Labels) -> Microdata:
     """Return the data with labels of columns and values; those of other columns are ignored.
 
     Codes are compared with the values as numbers in a column of numbers, else as text.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> labels = {"sex": ColumnLabels("Sex", {"1": "Male"})}
-    >>> data = attach_labels(load({"sex": [1, 2, 1, 2]}), labels)
-    >>> data.variable("sex").label, dict(data.variable("sex").value_labels)
-    ('Sex', {1: 'Male'})
     """
     variables = [
         _labelled(one, microdata.column(one.name), labels[one.name]) if one.name in labels else one
@@ -231,13 +219,11 @@ def _is_weight(variable: Variable) -> bool:
     """Tell a sampling weight by its name and label; the weight of a body is none."""
     if variable.kind != "measure" or variable.role is not None or variable.value_labels:
         return False
-    name, label = words(variable.name), words(variable.label)
-    if set(label) & _OF_BODIES or set(name) & _OF_BODIES:
-        return False
-    if WEIGHT_NAME.fullmatch(variable.name):
-        return True
-    told = set(label) | set(name)
-    return bool(told & _WEIGHTS) and (bool(told & _OF_SAMPLES) or not set(name) - _WEIGHTS)
+    name = set(words(variable.name))
+    told = name | set(words(variable.label))
+    if told & _OF_BODIES or WEIGHT_NAME.fullmatch(variable.name):
+        return not told & _OF_BODIES
+    return bool(told & _WEIGHTS) and (bool(told & _OF_SAMPLES) or not name - _WEIGHTS)
 
 
 def _identifier(variable: Variable, column: pl.Series) -> str | None:
@@ -289,22 +275,17 @@ def _missing(
 ) -> tuple[Category, ...]:
     """Return the declared missing codes, and blank where there are blank values."""
     said = {code_text(value): str(text) for value, text in variable.value_labels.items()}
-    found = [
-        Category(code, said.get(code, "Missing"), _missing_kind(said.get(code, "")))
-        for code in map(code_text, variable.missing_codes)
-    ]
+    found = {code: said.get(code, "") for code in map(code_text, variable.missing_codes)}
     blank = data.frame[variable.name]
     if blank.null_count() or (blank.dtype == pl.String and (blank == "").any()) or labels.blank:
-        label = labels.blank or "Missing"
-        found.append(Category(BLANK, label, _missing_kind(label)))
+        found[BLANK] = labels.blank
     elif column.null_count() and not found:
-        found.append(Category(BLANK, "Missing", "not stated"))
-    return tuple({one.code: one for one in found}.values())
-
-
-def _missing_kind(label: str) -> CategoryKind:
-    kind = category_kind(label)
-    return kind if kind in ("not stated", "not applicable") else "not stated"
+        found[BLANK] = ""
+    kinds = ((code, label, category_kind(label)) for code, label in found.items())
+    return tuple(
+        Category(code, label or "Missing", kind if kind == "not applicable" else "not stated")
+        for code, label, kind in kinds
+    )
 
 
 def _dates(values: pl.Series) -> Intervals | None:
@@ -356,11 +337,12 @@ _READERS = {
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
+# How the formats of dates begin.
 _DATES = ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "MMDDYY", "DDMMYY", "YYMMDD", "E8601DA")
-_TIMES = ("DATETIME", "YMDHMS", "%TC", "%TD", "%D")
+_TIMES = ("YMDHMS", "%TC", "%TD", "%D")
 
 
-def read_statistical_labels(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_statistical_labels(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read what an SPSS, Stata or SAS file says of its columns; no record is read.
 
     Where a column has no labels, its format tells dates from numbers and text.
@@ -370,8 +352,8 @@ def read_statistical_labels(path: Path, encoding: str | None = None) -> tuple[Ca
     about = _metadata(path, encoding)
     if not about.column_names:
         raise FileError(f"{path.name!r} has no columns. Give a file that has some.")
-    fields = (_statistical_field(name, about) for name in about.column_names)
-    return captured_form(Form(path.stem), fields, titled(about.file_label or ""))
+    form.title(about.file_label or "")
+    return (_statistical_field(name, about) for name in about.column_names)
 
 
 def answer_metadata(given: Mapping[str, Any]) -> bytes:
@@ -410,8 +392,14 @@ def _statistical_field(name: str, about: Any) -> CapturedField:
         else one
         for one in make_categories((code_text(value), str(text)) for value, text in options)
     ]
-    listed = any(one.kind == "value" for one in categories)
-    intervals = None if listed else _formatted(name, label, about)
+    written = (about.original_variable_types.get(name) or "").upper()
+    intervals = None
+    if any(one.kind == "value" for one in categories):
+        pass  # what is listed is neither dates nor numbers
+    elif written.startswith((*_DATES, *_TIMES)):
+        intervals = dates("day")
+    elif about.readstat_variable_types.get(name) != "string":
+        intervals = usual_numbers(words(name) + words(label))
     return capture([name], label, categories=categories, intervals=intervals)
 
 
@@ -422,12 +410,3 @@ def _in_span(code: str, low: Any, high: Any) -> bool:
         return float(low) <= float(code) <= float(high)
     except ValueError:
         return False
-
-
-def _formatted(name: str, label: str, about: Any) -> Intervals | None:
-    shown = (about.original_variable_types.get(name) or "").upper()
-    if shown.startswith((*_DATES, *_TIMES)):
-        return dates("day")
-    if about.readstat_variable_types.get(name) == "string":
-        return None
-    return usual_numbers(words(name) + words(label))

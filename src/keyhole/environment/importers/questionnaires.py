@@ -8,25 +8,25 @@ round marks and bullets only one, unless the question says "all that apply".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keyhole.environment.importers.bands import dates, usual_numbers
 from keyhole.environment.importers.fields import (
+    Asked,
+    FormReading,
     ask,
     capture,
-    captured_form,
+    dates,
     plain_text,
-    titled,
+    usual_numbers,
 )
 from keyhole.environment.importers.opening import SheetRow, decoded_text, open_json, read_sheet
-from keyhole.environment.model import CapturedField, CapturedForm, Form, Intervals
+from keyhole.environment.model import CapturedField, Intervals
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
 _DEEPEST = 60
-_Asked = Iterator[CapturedField]
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -67,21 +67,20 @@ def is_eq(document: Any) -> bool:
     return "survey_id" in keys and bool({"sections", "groups"} & keys)
 
 
-def read_eq(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_eq(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read an ONS electronic questionnaire; of the variants of a question the first counts."""
-    document, broken = open_json(path, encoding), list[str]()
-    seen: set[str] = set()
-    fields = [*_eq_fields(document, seen, broken, 0)]
-    return captured_form(Form(path.stem), fields, titled(_text(document.get("title"))), broken)
+    document = open_json(path, encoding)
+    form.title(_text(document.get("title")))
+    return _eq_fields(document, set(), form, 0)
 
 
-def _eq_fields(node: Any, seen: set[str], broken: list[str], depth: int) -> _Asked:
+def _eq_fields(node: Any, seen: set[str], form: FormReading, depth: int) -> Asked:
     """Look for questions wherever they stand: in blocks, variants, groups or sections."""
     if depth > _DEEPEST:
-        broken.append(f"a question stands more than {_DEEPEST} deep")
+        form.broken.append(f"a question stands more than {_DEEPEST} deep")
     elif isinstance(node, list):
         for one in node:
-            yield from _eq_fields(one, seen, broken, depth + 1)
+            yield from _eq_fields(one, seen, form, depth + 1)
     elif isinstance(node, Mapping) and isinstance(node.get("answers"), list) and "id" in node:
         answers = _mappings(node["answers"])
         for answer in answers:
@@ -95,11 +94,11 @@ def _eq_fields(node: Any, seen: set[str], broken: list[str], depth: int) -> _Ask
             try:
                 yield from _eq_answer(answer, name, ": ".join(filter(None, said)))
             except ValueError as error:
-                broken.append(f"answer {name!r}: {error}")
+                form.broken.append(f"answer {name!r}: {error}")
     elif isinstance(node, Mapping):
         for key, one in node.items():
             if key not in ("routing_rules", "skip_conditions", "when", "placeholders"):
-                yield from _eq_fields(one, seen, broken, depth + 1)
+                yield from _eq_fields(one, seen, form, depth + 1)
 
 
 def _eq_answer(answer: Mapping[str, Any], name: str, label: str) -> list[CapturedField]:
@@ -136,27 +135,27 @@ def is_surveyjs(document: Any) -> bool:
     return any("elements" in one or ("type" in one and "name" in one) for one in _mappings(parts))
 
 
-def read_surveyjs(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_surveyjs(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read a SurveyJS survey."""
-    document, broken = open_json(path, encoding), list[str]()
-    fields = [*_js_fields(document, [], broken)]
-    return captured_form(Form(path.stem), fields, titled(_text(document.get("title"))), broken)
+    document = open_json(path, encoding)
+    form.title(_text(document.get("title")))
+    return _js_fields(document, [], form)
 
 
-def _js_fields(node: Mapping[str, Any], path: list[str], broken: list[str]) -> _Asked:
+def _js_fields(node: Mapping[str, Any], path: list[str], form: FormReading) -> Asked:
     if len(path) > _DEEPEST:
-        broken.append(f"a panel stands more than {_DEEPEST} deep")
+        form.broken.append(f"a panel stands more than {_DEEPEST} deep")
         return
     for page in _mappings(node.get("pages")):
-        yield from _js_fields(page, path, broken)
+        yield from _js_fields(page, path, form)
     for one in _mappings(node.get("elements", node.get("templateElements"))):
         kind, name = one.get("type"), _text(one.get("name"))
         if kind in ("panel", "paneldynamic"):
-            yield from _js_fields(one, [*path, name or "panel"], broken)
+            yield from _js_fields(one, [*path, name or "panel"], form)
         elif not name or not isinstance(kind, str):
-            broken.append("an element has no name or no type")
+            form.broken.append("an element has no name or no type")
         elif kind not in _SHOWN_ONLY:
-            yield from _js_question(one, kind, [*path, name], broken)
+            yield from _js_question(one, kind, [*path, name], form)
 
 
 def _js_options(listed: Any) -> list[tuple[str, str]]:
@@ -168,19 +167,19 @@ def _js_options(listed: Any) -> list[tuple[str, str]]:
     return [one for one in found if one[0]]
 
 
-def _js_question(one: Mapping[str, Any], kind: str, path: list[str], broken: list[str]) -> _Asked:
+def _js_question(one: Mapping[str, Any], kind: str, path: list[str], form: FormReading) -> Asked:
     label, options = _text(one.get("title")), _js_options(one.get("choices"))
     other = bool(one.get("hasOther") or one.get("showOtherItem"))
     more: Any = {"universe": _text(one.get("visibleIf"))}
     if kind in ("matrix", "multipletext", "matrixdropdown", "matrixdynamic"):
-        yield from _js_parts(one, kind, path, label, broken)
+        yield from _js_parts(one, kind, path, label, form)
         return
     if kind in (*_ONE_OF, *_SEVERAL):
         more |= {"options": options, "several": kind in _SEVERAL, "other": other}
         if not options and not other:
             more["several"] = False
             if "choicesByUrl" not in one:
-                broken.append(f"question {'.'.join(path)!r} has no choices")
+                form.broken.append(f"question {'.'.join(path)!r} has no choices")
                 return
     elif kind == "boolean":
         more["kind"] = "yes or no"
@@ -195,8 +194,8 @@ def _js_question(one: Mapping[str, Any], kind: str, path: list[str], broken: lis
 
 
 def _js_parts(
-    one: Mapping[str, Any], kind: str, path: list[str], label: str, broken: list[str]
-) -> _Asked:
+    one: Mapping[str, Any], kind: str, path: list[str], label: str, form: FormReading
+) -> Asked:
     """Read the rows of a matrix, its columns, or the items of several texts."""
     said = f"{label}: " if label else ""
     if kind == "matrix":
@@ -207,13 +206,13 @@ def _js_parts(
     for part in _mappings(one.get("items" if kind == "multipletext" else "columns")):
         name = _text(part.get("name"))
         if not name:
-            broken.append(f"a part of {'.'.join(path)!r} has no name")
+            form.broken.append(f"a part of {'.'.join(path)!r} has no name")
             continue
         told = f"{said}{_text(part.get('title')) or name}"
         listed = part.get("choices", one.get("choices") if kind != "multipletext" else None)
         given = {**part, "title": told, "choices": listed}
         cell = part.get("cellType", "dropdown" if listed else "text")
-        yield from _js_question(given, str(cell), [*path, name], broken)
+        yield from _js_question(given, str(cell), [*path, name], form)
 
 
 # --- plain text and Markdown -------------------------------------------------------------------
@@ -231,7 +230,7 @@ _COUNTED = re.compile(r"how (many|much|old)|number of|\bage\b|\bin (years|months
 _MARKUP = re.compile(r"[*_`]{2,}|^>\s*")
 
 
-def read_plain(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_plain(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read a questionnaire from text or Markdown."""
     fields: list[CapturedField] = []
     section = question = title = ""
@@ -269,7 +268,8 @@ def read_plain(path: Path, encoding: str | None = None) -> tuple[CapturedForm, .
             f"{path.name!r} must hold questions: numbered lines, or lines that end in '?' or ':'. "
             f"Got none instead."
         )
-    return captured_form(Form(path.stem), fields, titled(title if title != section else ""))
+    form.title(title if title != section else "")
+    return iter(fields)
 
 
 def _is_question(line: str) -> bool:
@@ -333,20 +333,19 @@ def is_listed(columns: frozenset[str]) -> bool:
     return "label" in found and bool({"answers", "kind"} & found.keys())
 
 
-def read_listed(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_listed(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read a list of questions, a row each, from CSV or a sheet."""
     rows = read_sheet(path, encoding)
-    named, broken = _headings(rows[0].cells), list[str]()
-    fields = [one for row in rows for one in _listed_fields(row, named, broken)]
-    return captured_form(Form(path.stem), fields, (), broken)
+    named = _headings(rows[0].cells)
+    return (one for row in rows for one in _listed_fields(row, named, form))
 
 
-def _listed_fields(row: SheetRow, named: Mapping[str, str], broken: list[str]) -> _Asked:
+def _listed_fields(row: SheetRow, named: Mapping[str, str], form: FormReading) -> Asked:
     told = {what: row[column] for what, column in named.items()}
     label, kind = told["label"], told.get("kind", "").lower()
     name = told.get("name") or f"q{row.number - 1}"
     if not label and "name" not in told:
-        broken.append(f"row {row.number}: the question is empty")
+        form.broken.append(f"row {row.number}: the question is empty")
         return
     path = [part for part in (told.get("section", ""), name) if part]
     texts = [one.strip() for one in re.split(r"[;|\n]", told.get("answers", "")) if one.strip()]

@@ -14,11 +14,12 @@ from keyhole.core.names import shown
 from keyhole.core.options import Problem
 from keyhole.data.codebook import is_census, local_name
 from keyhole.environment.importers import opening
+from keyhole.environment.importers.fields import FormReading
 from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
 
-# The kinds of files, and what reads each from a path and an encoding, in a module beside this one.
+# The kinds of files, and what reads the fields (or the forms) of each, in a module beside this one.
 _READERS = {
     "json schema": "json_schema.read_json_schema",
     "redcap": "dictionaries.read_redcap",
@@ -98,7 +99,9 @@ def read_forms(
     try:
         module, _, name = _READERS[kind or _detect(file, encoding)].partition(".")
         reader = getattr(import_module(f"{__package__}.{module}"), name)
-        forms: tuple[CapturedForm, ...] = reader(file, encoding)
+        reading = FormReading(Form(file.stem))
+        found = reader(file, encoding, reading)
+        forms = found if isinstance(found, tuple) else (reading.captured(found),)
     except RecursionError:
         raise FileError(f"{file.name!r} is nested too deeply to be a form.") from None
     except InputError as error:
@@ -113,91 +116,75 @@ def read_forms(
 
 
 def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    problems = [
-        f"{name} must be one of {', '.join(_ATTRIBUTES)}."
-        for name in attributes
-        if name not in _ATTRIBUTES
-    ]
+    allowed = ", ".join(_ATTRIBUTES)
+    unknown = (name for name in attributes if name not in _ATTRIBUTES)
+    problems = [f"{name} must be one of {allowed}." for name in unknown]
     known = {name: value for name, value in attributes.items() if value is not None}
     if known.get("method", COLLECTION_METHODS[0]) not in COLLECTION_METHODS:
         problems.append(
             f"method must be one of {', '.join(COLLECTION_METHODS)}. "
             f"Got {shown(str(known['method']))} instead."
         )
-    if isinstance(known.get("collected"), str):
+    if isinstance(day := known.get("collected"), str):
         try:
-            known["collected"] = datetime.date.fromisoformat(known["collected"])
+            known["collected"] = datetime.date.fromisoformat(day)
         except ValueError:
-            problems.append(
-                f"collected must be a day, as 2024-05-31. Got {shown(known['collected'])} instead."
-            )
+            problems.append(f"collected must be a day, as 2024-05-31. Got {shown(day)} instead.")
     require_none(problems, OptionError)
     return known
 
 
 def _detect(path: Path, encoding: str | None) -> str:
+    """Tell the kind of a file by its extension, and by what it holds where several have it."""
+    from keyhole.environment.importers.dictionaries import is_limesurvey, is_redcap
+    from keyhole.environment.importers.questionnaires import is_eq, is_listed, is_surveyjs
+
     suffix = path.suffix.lower()
     if suffix in _STATISTICAL:
         return "labels"
-    if suffix == ".json":
-        return _json_kind(path, encoding)
-    if suffix in (".xml", ".lss"):
-        return _xml_kind(path)
-    if suffix in opening.WORKBOOKS:
-        return "xlsform" if "survey" in opening.sheets(path) else _table_kind(path, encoding)
     if suffix in (".md", ".markdown"):
         return "plain"
-    if suffix in _TEXTS:
-        return _table_kind(path, encoding)
-    raise FileError(
-        f"{path.name!r} must end in .json, .xml, .lss, .csv, .txt, .md, .xlsx, .xls, "
-        f"{', '.join(_STATISTICAL)}. Got {suffix or 'no extension'} instead: rename it, or say its "
-        f"kind."
-    )
-
-
-def _json_kind(path: Path, encoding: str | None) -> str:
-    from keyhole.environment.importers.questionnaires import is_eq, is_surveyjs
-
-    document = opening.open_json(path, encoding)
-    if is_eq(document):
-        return "eq"
-    return "surveyjs" if is_surveyjs(document) else "json schema"
-
-
-def _xml_kind(path: Path) -> str:
-    name = local_name(opening.open_xml(path))
-    for kind, roots in _ROOTS.items():
-        if name in roots:
-            return kind
-    raise FileError(
-        f"{path.name!r} must be a DDI codebook ('codeBook' or 'DDIInstance'), an SDMX structure "
-        f"('Structure') or a LimeSurvey structure ('document'). Got {shown(name)} instead."
-    )
-
-
-def _table_kind(path: Path, encoding: str | None) -> str:
-    from keyhole.environment.importers.dictionaries import is_limesurvey, is_redcap
-    from keyhole.environment.importers.questionnaires import is_listed
-
-    written, rows = path.suffix.lower() in _TEXTS, list[opening.SheetRow]()
-    labels = False
+    if suffix == ".json":
+        document = opening.open_json(path, encoding)
+        return "eq" if is_eq(document) else "surveyjs" if is_surveyjs(document) else "json schema"
+    if suffix in (".xml", ".lss"):
+        name = local_name(opening.open_xml(path))
+        for kind, roots in _ROOTS.items():
+            if name in roots:
+                return kind
+        raise FileError(
+            f"{path.name!r} must be a DDI codebook ('codeBook' or 'DDIInstance'), an SDMX "
+            f"structure ('Structure') or a LimeSurvey structure ('document'). Got {shown(name)} "
+            f"instead."
+        )
+    if suffix not in (*_TEXTS, *opening.WORKBOOKS):
+        raise FileError(
+            f"{path.name!r} must end in .json, .xml, .lss, .csv, .txt, .md, .xlsx, .xls, "
+            f"{', '.join(_STATISTICAL)}. Got {suffix or 'no extension'} instead: rename it, or say "
+            f"its kind."
+        )
+    if suffix in opening.WORKBOOKS and "survey" in opening.sheets(path):
+        return "xlsform"
+    cells, rows = list[list[str]](), list[opening.SheetRow]()
     try:
-        labels = written and is_census(opening.read_cells(path, encoding))
-        rows = [] if labels else opening.read_sheet(path, encoding)
+        cells = opening.read_cells(path, encoding)
+        rows = [] if is_census(cells) else opening.named_rows(cells, path.name)
     except FileError:
-        if path.suffix.lower() != ".txt":
+        if suffix != ".txt":
             raise
     columns = frozenset(rows[0].cells) if rows else frozenset()
-    if labels or ({"name", "code", "category"} <= columns and not {"form", "field"} & columns):
+    labels = {"name", "code", "category"} <= columns and not {"form", "field"} & columns
+    if labels or is_census(cells):
         template = (
             "{0!r} must describe a form. Got labels of a file's columns instead: give it as "
             "{labels} beside that file, with {as_} target (read_labels and capture_microdata in "
             "Python)."
         )
         raise FileError(Problem(template, path.name))
-    kinds = {"redcap": is_redcap(columns), "limesurvey": is_limesurvey(columns)}
-    kinds["table"] = "field" in columns
-    kinds["questions"] = is_listed(columns)
-    kinds["plain"] = path.suffix.lower() == ".txt"
-    return next((kind for kind, fits in kinds.items() if fits), "table")
+    if is_redcap(columns):
+        return "redcap"
+    if is_limesurvey(columns):
+        return "limesurvey"
+    if "field" not in columns and is_listed(columns):
+        return "questions"
+    return "plain" if suffix == ".txt" and "field" not in columns else "table"

@@ -29,12 +29,12 @@ from typing import Any, get_args
 from keyhole.core.files import write_whole
 from keyhole.core.names import shown
 from keyhole.environment.codings.intervals import edges_of, interval_problems
-from keyhole.environment.importers.bands import parse_day
 from keyhole.environment.importers.fields import (
     capture,
     category_kind,
     distinct_fields,
     kind_of_identifier,
+    parse_day,
 )
 from keyhole.environment.importers.opening import SheetRow, read_sheet, require_headings
 from keyhole.environment.model import (
@@ -79,7 +79,7 @@ _Cells = tuple[str, ...]
 _Group = tuple[dict[str, str], dict[str, str], list[SheetRow]]
 
 
-def read_forms_table(path: Path, encoding: str | None = None) -> tuple[CapturedForm, ...]:
+def read_forms_table(path: Path, encoding: str | None, _: object) -> tuple[CapturedForm, ...]:
     """Read forms in our own layout."""
     rows = [
         SheetRow(row.number, {name: restored_text(cell) for name, cell in row.cells.items()})

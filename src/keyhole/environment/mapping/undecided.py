@@ -16,9 +16,9 @@ from keyhole.core.options import Option, bind, documented
 from keyhole.core.tables import Table
 from keyhole.environment.adding.adding import captured_field, pending
 from keyhole.environment.adding.catalogue import (
+    asked_questions,
     asked_text,
     options_of,
-    stored_questions,
 )
 from keyhole.environment.adding.placing import Placer
 from keyhole.environment.adding.proposals import Proposal, rank
@@ -77,7 +77,7 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
         pending = [i for i, field in enumerate(owner.fields) if waits(field)]
         if not pending:
             return
-        asked = stored_questions(owner.fields)
+        asked = asked_questions(owner.fields)
         captured = {i: captured_field(owner.fields[i], catalogue.names) for i in pending}
         options = options_of(captured.values())
         for i in pending:

@@ -411,8 +411,7 @@ def code_text(value: Any) -> str:
 
 def _bands(variable: Variable, node: Node) -> dict[str, int] | None:
     """Return the interval that each code's label names; None if they are not the coding's."""
-    from keyhole.environment.importers.bands import parse_bands
-    from keyhole.environment.importers.fields import category_kind
+    from keyhole.environment.importers.fields import category_kind, parse_bands
 
     labels = {
         code_text(value): text
