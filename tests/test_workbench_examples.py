@@ -2,7 +2,7 @@
 
 import tomlkit
 
-from keyhole.workbench import comments, editing, form_adding, projects, safety, scenario_editing
+from keyhole.workbench import comments, editing, environments, form_adding, projects, safety
 from keyhole.workbench.pages import environment, protect
 
 
@@ -14,8 +14,8 @@ def test_editing_numbered_lines():
     assert editing.numbered_lines("first\n\n  third ") == [(1, "first"), (3, "third")]
 
 
-def test_scenario_editing_stories_of():
-    assert scenario_editing.stories_of({"scenario": {"a friend": {"columns": ["age"]}}}) == (
+def test_environments_stories_of():
+    assert environments.stories_of({"scenario": {"a friend": {"columns": ["age"]}}}) == (
         "a friend",
     )
 

@@ -28,7 +28,7 @@ from keyhole.environment.scenarios.scenarios import (
 )
 from keyhole.reviews.checks import read_review
 from keyhole.workbench import editing
-from keyhole.workbench.scenario_editing import change_story, put_story, remove_story
+from keyhole.workbench.environments import change_story, put_story, remove_story
 
 
 @pytest.fixture

@@ -10,17 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyhole.core.names import shown
-from keyhole.environment.model import (
-    CategoryMap,
-    Coding,
-    Construct,
-    Environment,
-    Form,
-    Organisation,
-    Overlap,
-    Source,
-    Target,
-)
+from keyhole.environment import model
 from keyhole.environment.scenarios.scenarios import Scenario
 
 Key = tuple[str, str]
@@ -30,11 +20,11 @@ Use = tuple[str, str, str]
 """A kind, the name of a thing of it, and the words that say what for."""
 
 
-def _ends(edge: CategoryMap | Overlap, *names: str) -> list[Use]:
+def _ends(edge: model.CategoryMap | model.Overlap, *names: str) -> list[Use]:
     return [("coding", getattr(edge, name), f"its {name} coding") for name in names]
 
 
-def _field_uses(entity: Form | Source | Target) -> Iterator[Use]:
+def _field_uses(entity: model.Form | model.Source | model.Target) -> Iterator[Use]:
     for field in entity.fields:
         if field.coding is not None:
             yield "coding", field.coding, f"the coding of its field {shown(field.name)}"
@@ -59,7 +49,7 @@ class EntityKind:
     key: Callable[[Any], str] = lambda entity: str(entity.name)
     uses: Callable[[Any], Iterable[Use]] = lambda _: ()
 
-    def of(self, environment: Environment) -> tuple[Any, ...]:
+    def of(self, environment: model.Environment) -> tuple[Any, ...]:
         """Give the things of this kind."""
         found: tuple[Any, ...] = getattr(environment, self.attribute)
         return found
@@ -70,50 +60,50 @@ class EntityKind:
 
 
 KINDS = (
-    EntityKind("construct", "constructs", Construct, lambda one: one.letters),
+    EntityKind("construct", "constructs", model.Construct, lambda one: one.letters),
     EntityKind(
         "coding",
         "codings",
-        Coding,
+        model.Coding,
         uses=lambda one: [("construct", one.construct, "its construct")],
     ),
     EntityKind(
         "map",
         "maps",
-        CategoryMap,
+        model.CategoryMap,
         lambda one: f"{one.finer} → {one.coarser}",
         lambda one: _ends(one, "finer", "coarser"),
     ),
     EntityKind(
         "overlap",
         "overlaps",
-        Overlap,
+        model.Overlap,
         lambda one: f"{one.left} ~ {one.right}",
         lambda one: _ends(one, "left", "right"),
     ),
-    EntityKind("organisation", "organisations", Organisation),
-    EntityKind("form", "forms", Form, uses=_field_uses),
-    EntityKind("source", "sources", Source, uses=_field_uses),
-    EntityKind("target", "targets", Target, uses=_field_uses),
+    EntityKind("organisation", "organisations", model.Organisation),
+    EntityKind("form", "forms", model.Form, uses=_field_uses),
+    EntityKind("source", "sources", model.Source, uses=_field_uses),
+    EntityKind("target", "targets", model.Target, uses=_field_uses),
     EntityKind("scenario", "scenarios", Scenario, uses=_scenario_uses),
 )
 KIND_OF = {kind.name: kind for kind in KINDS}
 
 
-def ordered(environment: Environment) -> Environment:
+def ordered(environment: model.Environment) -> model.Environment:
     """Give the same environment with the things of each kind sorted by name."""
     sorts = {kind.attribute: tuple(sorted(kind.of(environment), key=kind.key)) for kind in KINDS}
     return replace(environment, **sorts)
 
 
-def entities(environment: Environment) -> dict[Key, Any]:
+def entities(environment: model.Environment) -> dict[Key, Any]:
     """Give every thing of an environment under its kind and name."""
     return {(kind.name, kind.key(one)): one for kind in KINDS for one in kind.of(environment)}
 
 
-def assembled(things: Mapping[Key, Any]) -> Environment:
+def assembled(things: Mapping[Key, Any]) -> model.Environment:
     """Give the environment of things under their kinds and names, sorted by name."""
     sorts: dict[str, list[Any]] = {kind.name: [] for kind in KINDS}
     for (kind, _), thing in things.items():
         sorts[kind].append(thing)
-    return ordered(Environment(**{kind.attribute: tuple(sorts[kind.name]) for kind in KINDS}))
+    return ordered(model.Environment(**{kind.attribute: tuple(sorts[kind.name]) for kind in KINDS}))

@@ -203,13 +203,7 @@ class LayeredLayout:
 
 
 def reduce_edges(above: Mapping[str, Iterable[str]]) -> tuple[Edge, ...]:
-    """Return the edges that do not follow from others; of two equal nodes one is above.
-
-    Examples
-    --------
-    >>> reduce_edges({"a": ["b", "c"], "b": ["c"], "c": []})
-    (('a', 'b'), ('b', 'c'))
-    """
+    """Return the edges that do not follow from others; of two equal nodes one is above."""
     known = {name: set(found) & set(above) for name, found in above.items()}
     strict = {
         name: {b for b in found if b != name and (name not in known[b] or name < b)}
@@ -228,12 +222,6 @@ def lay_out(nodes: Sequence[str], edges: Iterable[Edge]) -> LayeredLayout:
 
     Sugiyama's way in short: layers by the longest path, places in between for edges that span
     several, orders by the mean place of neighbours, swept to and fro. Nothing is random.
-
-    Examples
-    --------
-    >>> found = lay_out(["fine", "rough"], [("fine", "rough")])
-    >>> found.places["rough"], found.places["fine"]
-    ((0.0, 0), (0.0, 1))
     """
     drawn = sorted(set(edges))
     above: dict[str, list[str]] = {name: [] for name in nodes}
@@ -300,14 +288,7 @@ Counts = Mapping[tuple[str, str], tuple[int, int]]
 
 
 def prevalence(environment: Environment | CodingGraph) -> dict[tuple[str, str], tuple[int, int]]:
-    """Count, for each construct and sector, the forms that ask it and all forms.
-
-    Examples
-    --------
-    >>> from keyhole.environment.exchange import example_environment
-    >>> prevalence(example_environment())["SX", "commerce"]
-    (3, 3)
-    """
+    """Count, for each construct and sector, the forms that ask it and all forms."""
     graph = CodingGraph.of(environment)
     sectors = {one.name: one.sector for one in graph.environment.organisations}
     forms: dict[str, list[Form]] = defaultdict(list)
@@ -321,14 +302,7 @@ def prevalence(environment: Environment | CodingGraph) -> dict[tuple[str, str], 
 
 
 def prevalence_chart(environment: Environment | CodingGraph) -> alt.TopLevelMixin:
-    """Draw the share of forms that ask each construct, by sector.
-
-    Examples
-    --------
-    >>> from keyhole.environment.exchange import example_environment
-    >>> prevalence_chart(example_environment()).to_dict()["title"]["text"]
-    ['Most widely held: age, asked by 100% of 15 forms']
-    """
+    """Draw the share of forms that ask each construct, by sector."""
     graph = CodingGraph.of(environment)
     found = prevalence(graph)
     if not found:
@@ -343,15 +317,7 @@ def prevalence_chart(environment: Environment | CodingGraph) -> alt.TopLevelMixi
 
 
 def trend_chart(trend: Trend) -> alt.TopLevelMixin:
-    """Draw by year the share of the forms that ask each construct.
-
-    Examples
-    --------
-    >>> from keyhole.environment.exchange import example_environment
-    >>> from keyhole.environment.mapping.trends import trend
-    >>> trend_chart(trend(example_environment())).to_dict()["title"]["text"]
-    ['What the forms of each year ask']
-    """
+    """Draw by year the share of the forms that ask each construct."""
     asked = [row for row in trend.rows if not row.coding]
     if not asked:
         raise InputError(

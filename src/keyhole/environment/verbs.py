@@ -13,25 +13,9 @@ from keyhole.core.kinds import Columns, File
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
 from keyhole.core.tables import Table
+from keyhole.environment import options
 from keyhole.environment.exchange import current_user, open_writing, read_place
 from keyhole.environment.model import Environment
-from keyhole.environment.options import (
-    AsOf,
-    ClassOption,
-    CodingName,
-    FormName,
-    PurposeOption,
-    ResourcesOption,
-    SectorOption,
-    StoreFile,
-    StorePlace,
-    TargetName,
-    ThresholdOption,
-    VerbOutcome,
-    Who,
-    Why,
-    written,
-)
 from keyhole.errors import OptionError
 from keyhole.results import Result
 
@@ -43,7 +27,7 @@ if TYPE_CHECKING:
 
 def store_written(given: str | os.PathLike[str], opened: Store) -> str:
     """Say which store was written; a URL without its password."""
-    return written("store", opened.place if "://" in os.fspath(given) else given)
+    return options.written("store", opened.place if "://" in os.fspath(given) else given)
 
 
 def _changed(
@@ -62,15 +46,15 @@ def _changed(
 
 @documented
 def init_store(
-    store: StoreFile,
+    store: options.StoreFile,
     *,
     example: Annotated[bool, Option("Begin with the example environment.")] = False,
     from_: Annotated[
         str | os.PathLike[str] | None,
         Option("Begin with an exported environment.", kind=File(), metavar="ENV.json"),
     ] = None,
-    who: Who = None,
-) -> VerbOutcome:
+    who: options.Who = None,
+) -> options.VerbOutcome:
     """Make a store, empty or with something to begin with."""
     from keyhole.environment.exchange import example_environment, read_environment
     from keyhole.environment.listing import list_environment
@@ -86,7 +70,9 @@ def init_store(
             f"name, or add to it by `keyhole environment import`."
         )
     snapshot = opened.write(snapshot, environment, who=who or current_user(), note="init")
-    return VerbOutcome(list_environment(snapshot.environment), (store_written(store, opened),))
+    return options.VerbOutcome(
+        list_environment(snapshot.environment), (store_written(store, opened),)
+    )
 
 
 def init_store_problems(asked: Question) -> Iterator[Problem]:
@@ -97,7 +83,7 @@ def init_store_problems(asked: Question) -> Iterator[Problem]:
 
 @documented
 def export_environment(
-    store: StorePlace,
+    store: options.StorePlace,
     out: Annotated[
         str | os.PathLike[str],
         Option(
@@ -109,7 +95,7 @@ def export_environment(
     ],
     *,
     force: ForceOption = False,
-) -> VerbOutcome:
+) -> options.VerbOutcome:
     """Write the whole environment as one JSON file, or its forms as a table."""
     from keyhole.environment.exchange import write_environment
     from keyhole.environment.importers.table import write_forms
@@ -117,7 +103,7 @@ def export_environment(
     bind(export_environment, locals()).require()
     whole = Path(out).suffix.lower() == ".json"
     (write_environment if whole else write_forms)(read_place(store), out, force=force)
-    return VerbOutcome(None, (written("environment" if whole else "forms", out),))
+    return options.VerbOutcome(None, (options.written("environment" if whole else "forms", out),))
 
 
 def export_environment_problems(asked: Question) -> Iterator[Problem]:
@@ -128,7 +114,7 @@ def export_environment_problems(asked: Question) -> Iterator[Problem]:
 
 @documented
 def remove_thing(
-    store: StoreFile,
+    store: options.StoreFile,
     kind: Annotated[
         str,
         Option(
@@ -146,8 +132,8 @@ def remove_thing(
         ),
     ],
     *,
-    who: Who = None,
-) -> VerbOutcome:
+    who: options.Who = None,
+) -> options.VerbOutcome:
     """Remove a thing from the store, unless something uses it."""
     from keyhole.environment.listing import list_environment
     from keyhole.environment.soundness import remove
@@ -155,14 +141,14 @@ def remove_thing(
     bind(remove_thing, locals()).require()
     note = f"removal of {kind} {name}"
     after, wrote = _changed(store, who, note, lambda held: remove(held, kind, name))
-    return VerbOutcome(list_environment(after), (wrote,))
+    return options.VerbOutcome(list_environment(after), (wrote,))
 
 
 @documented
 def tie(
-    store: StorePlace,
-    left: CodingName,
-    right: CodingName,
+    store: options.StorePlace,
+    left: options.CodingName,
+    right: options.CodingName,
     pairs: Annotated[
         str | os.PathLike[str] | None,
         Option(
@@ -182,9 +168,9 @@ def tie(
         ),
     ] = None,
     replace: Annotated[bool, Option("Remove what ties the two codings already.")] = False,
-    who: Who = None,
+    who: options.Who = None,
     force: ForceOption = False,
-) -> VerbOutcome:
+) -> options.VerbOutcome:
     """Say by hand how the categories of two codings go together, and show their join.
 
     A tie is finer (each category of the first coding falls into one of the second), coarser, or
@@ -199,14 +185,14 @@ def tie(
         text = tie_to_toml(left, propose_tie(read_place(store), left, right))
         with write_whole(propose, force=force) as temporary:
             temporary.write_text(text, encoding="utf-8")
-        return VerbOutcome(None, (written("proposal", propose),))
+        return options.VerbOutcome(None, (options.written("proposal", propose),))
     given = read_tie_file(pairs or "")
 
     def tied(held: Environment) -> Environment:
         return tie_codings(held, left, right, given.relation, given.pairs, replace_old=replace)
 
     after, wrote = _changed(store, who, f"tie of {left} and {right}", tied)
-    return VerbOutcome(CodingGraph(after).join(left, right), (wrote,))
+    return options.VerbOutcome(CodingGraph(after).join(left, right), (wrote,))
 
 
 def tie_problems(asked: Question) -> Iterator[Problem]:
@@ -219,23 +205,23 @@ def tie_problems(asked: Question) -> Iterator[Problem]:
 
 @documented
 def map_target(
-    store: StorePlace,
+    store: options.StorePlace,
     *,
-    target: TargetName,
-    form: FormName | None = None,
-    sector: SectorOption = None,
-    purpose: PurposeOption = None,
-    class_: ClassOption = None,
-    threshold: ThresholdOption = 0.0,
-    resources: ResourcesOption | None = None,
+    target: options.TargetName,
+    form: options.FormName | None = None,
+    sector: options.SectorOption = None,
+    purpose: options.PurposeOption = None,
+    class_: options.ClassOption = None,
+    threshold: options.ThresholdOption = 0.0,
+    resources: options.ResourcesOption | None = None,
     joint: Annotated[
         bool, Option("Find which key variables the same forms hold together.")
     ] = False,
     file: Annotated[
         Any, Option("The target's file: detail is measured on its records.", kind=File())
     ] = None,
-    why: Why = False,
-) -> VerbOutcome:
+    why: options.Why = False,
+) -> options.VerbOutcome:
     """Find the key variables of a target that a form, a class of forms or public sources hold.
 
     With resources besides a form or class, both are combined: the intruder holds the one and
@@ -273,7 +259,7 @@ def map_target(
     elif not asked.joint and (asked.form is not None or any(forms.values())):
         held = map_restricted(graph, target, form=asked.form, **of_class)
         found = combine_keys(graph, target, [held, found.mapping], weights=weights)
-    return VerbOutcome(found, why=_why(found) if why else None, remark=remark)
+    return options.VerbOutcome(found, why=_why(found) if why else None, remark=remark)
 
 
 def map_target_problems(asked: Question) -> Iterator[Problem]:
@@ -291,21 +277,21 @@ def _why(found: Any) -> Table | None:
 
 @documented
 def find_join(
-    store: StorePlace,
-    left: CodingName,
-    right: CodingName,
+    store: options.StorePlace,
+    left: options.CodingName,
+    right: options.CodingName,
     *,
-    as_of: AsOf = None,
+    as_of: options.AsOf = None,
     mint: Annotated[bool, Option("Keep the join in the store, as a harmonised coding.")] = False,
-    who: Who = None,
-) -> VerbOutcome:
+    who: options.Who = None,
+) -> options.VerbOutcome:
     """Find the finest coding to which two codings both lead."""
     from keyhole.environment.codings.graph import CodingGraph
 
     asked = bind(find_join, locals())
     asked.require()
     if not mint:
-        return VerbOutcome(CodingGraph.of(store).join(left, right, as_of=asked.as_of))
+        return options.VerbOutcome(CodingGraph.of(store).join(left, right, as_of=asked.as_of))
     from keyhole.environment.codings.joins import mint as minting
 
     added: list[str] = []
@@ -319,15 +305,15 @@ def find_join(
 
     after, _ = _changed(store, who, f"join of {left} and {right}", with_join)
     found = CodingGraph.of(after).join(left, right, as_of=asked.as_of)
-    return VerbOutcome(found, (f"Minted {added[0]}: {left} and {right} lead up to it",))
+    return options.VerbOutcome(found, (f"Minted {added[0]}: {left} and {right} lead up to it",))
 
 
 @documented
 def find_key(
-    store: StorePlace,
+    store: options.StorePlace,
     scenario: Annotated[str, Option("A scenario of the store.", metavar="SCENARIO", argument=True)],
     *,
-    target: TargetName,
+    target: options.TargetName,
     file: Annotated[
         Any, Option("The target's file, to be recoded to the key.", kind=File())
     ] = None,
@@ -342,9 +328,9 @@ def find_key(
             kind=Columns("keep"),
         ),
     ] = None,
-    why: Why = False,
+    why: options.Why = False,
     force: ForceOption = False,
-) -> VerbOutcome:
+) -> options.VerbOutcome:
     """Find the key of a scenario, and write the target's file with the columns of the key only."""
     from keyhole.environment.scenarios.recoding import scenario_key, scenario_mapping
 
@@ -362,8 +348,8 @@ def find_key(
         if not columns:
             raise OptionError("the key is empty, so that there is no column to be written.")
         recoded.microdata.select(columns).save(out, force=force)
-        found, wrote = recoded.mapping, (written("recoded file", out),)
-    return VerbOutcome(found, wrote, _why(found) if why else None)
+        found, wrote = recoded.mapping, (options.written("recoded file", out),)
+    return options.VerbOutcome(found, wrote, _why(found) if why else None)
 
 
 def find_key_problems(asked: Question) -> Iterator[Problem]:
@@ -397,23 +383,23 @@ class CodingLadder(Result):
 
 @documented
 def coding_ladder(
-    store: StorePlace,
-    coding: CodingName,
+    store: options.StorePlace,
+    coding: options.CodingName,
     *,
     out: Annotated[
         str | os.PathLike[str] | None,
         Option("A CSV file, for `map(column, FILE, to=CODING)` of a derived column.", kind=File()),
     ] = None,
     force: ForceOption = False,
-) -> VerbOutcome:
+) -> options.VerbOutcome:
     """List where the categories of a coding fall in coarser ones, as a file for derived columns."""
     bind(coding_ladder, locals()).require()
     found = ladder_of(store, coding)
     if out is None:
-        return VerbOutcome(found)
+        return options.VerbOutcome(found)
     with write_whole(out, force=force) as temporary:
         found.to_frame().write_csv(temporary)
-    return VerbOutcome(found, (written("ladder", out),))
+    return options.VerbOutcome(found, (options.written("ladder", out),))
 
 
 def ladder_of(environment: Any, coding: str) -> CodingLadder:

@@ -24,7 +24,6 @@ from keyhole.environment.codings.relations import (
     CodingRelation,
     Day,
     Edge,
-    MapReader,
     Maps,
     Pairs,
     Reach,
@@ -35,6 +34,7 @@ from keyhole.environment.codings.relations import (
     interval_function,
     interval_pairs,
     nested,
+    pair_table,
     pairs_of,
     reach_of,
     together,
@@ -80,20 +80,15 @@ def _minimal(members: Ints, reach: Flags) -> Ints:
 
 def _shortest_path(start: int, end: int, steps: Flags) -> tuple[int, ...]:
     """Return the shortest path, the first in order among those; empty if there is none."""
-    came: dict[int, int] = {start: start}
+    paths: dict[int, tuple[int, ...]] = {start: (start,)}
     queue = deque([start])
-    while queue and end not in came:
+    while queue and end not in paths:
         here = queue.popleft()
         for there in np.flatnonzero(steps[here]).tolist():
-            if there not in came:
-                came[there] = here
+            if there not in paths:
+                paths[there] = (*paths[here], there)
                 queue.append(there)
-    if end not in came:
-        return ()
-    path = [end]
-    while path[-1] != start:
-        path.append(came[path[-1]])
-    return tuple(reversed(path))
+    return paths.get(end, ())
 
 
 class Family:
@@ -217,8 +212,6 @@ class Family:
     def relate(self, left: Node, right: Node) -> CodingRelation:
         """Return which categories of two codings can describe the same person.
 
-        Notes
-        -----
         An overlap is exact where it is that of intervals, was stored, or comes from codings that
         refine both sides: two categories that share a finer one share a person. Through any
         other third coding nothing but the impossible pairs is known; then each such coding
@@ -252,8 +245,6 @@ class Family:
 
     def _bridged(self, i: int, j: int, bridges: Sequence[int]) -> Pairs | None:
         """Keep the pairs that no third coding rules out; None where they are too many to list."""
-        from scipy.sparse import csr_matrix
-
         left, right = self.nodes[i], self.nodes[j]
         keys: tuple[Ints, Ints] | None = None
         tables, found = [], None
@@ -271,27 +262,16 @@ class Family:
                 numbered[(both < 0) | (before < 0)] = -1
                 keys = numbered[: left.size], numbered[left.size :]
             else:
-                shapes = (left.size, self.nodes[k].size), (right.size, self.nodes[k].size)
+                sizes, width = (left.size, right.size), self.nodes[k].size
                 tables.append(
-                    [
-                        csr_matrix((np.ones(len(p[0]), dtype=bool), p), shape=shape)
-                        for p, shape in zip(sides, shapes, strict=True)
-                    ]
+                    [pair_table(*given, width) for given in zip(sides, sizes, strict=True)]
                 )
         if keys is not None:
             count = int(max(key.max(initial=-1) for key in keys)) + 1
             shares = [np.bincount(key[key >= 0], minlength=count).astype(float) for key in keys]
             if float(shares[0] @ shares[1]) > MOST:
                 return None
-            inside = [np.flatnonzero(key >= 0) for key in keys]
-            tables.append(
-                [
-                    csr_matrix(
-                        (np.ones(len(at), dtype=bool), (at, key[at])), shape=(len(key), count)
-                    )
-                    for at, key in zip(inside, keys, strict=True)
-                ]
-            )
+            tables.append([pair_table(pairs_of(key), len(key), count) for key in keys])
         for one, other in tables:
             further = one @ other.T
             found = further if found is None else found.multiply(further)
@@ -305,9 +285,8 @@ class Family:
         left, right = self.nodes[i], self.nodes[j]
         basis: Basis = "unresolved"
         reach = _closed(self.reach | self.unresolved)
-        linked = (reach[i] & reach[j]).any() or _product(_product(reach.T, self.direct), reach)[
-            i, j
-        ]
+        below = _product(_product(reach.T, self.direct), reach)
+        linked = (reach[i] & reach[j]).any() or below[i, j]
         around = (reach[i] | reach[j])[:, None] | (reach[:, i] | reach[:, j])[None, :]
         edges = np.argwhere(self.unresolved & around).tolist() if linked else []
         if edges:
@@ -392,9 +371,9 @@ class CodingGraph:
         self.names: Mapping[str, str] = coding_names(environment)
         _refuse(graph_problems(environment))
         self._nodes = {coding.name: Node(coding) for coding in environment.codings}
-        reader = MapReader(self._nodes, self.names, environment.maps, environment.overlaps)
-        self._maps = reader.maps
-        _refuse([*reader.problems, *circles(set(self._maps.arrays) | self._maps.unresolved)])
+        self._maps = Maps(self._nodes, self.names, environment.maps, environment.overlaps)
+        edges = set(self._maps.arrays) | self._maps.unresolved
+        _refuse([*self._maps.problems, *circles(edges)])
         self._reach, problems = reach_of(self._nodes, self._maps)
         _refuse(problems)
         self.memory: dict[object, Any] = {}
@@ -465,12 +444,12 @@ class CodingGraph:
     def ancestors(self, name: str, *, as_of: Day = None) -> tuple[str, ...]:
         """Return the names of the codings that a coding refines, itself left out."""
         family, i = self._placed(name, as_of)
-        return family.names(j for j in np.flatnonzero(family.reach[i]).tolist() if j != i)
+        return family.names(set(np.flatnonzero(family.reach[i]).tolist()) - {i})
 
     def descendants(self, name: str, *, as_of: Day = None) -> tuple[str, ...]:
         """Return the names of the codings that refine a coding, itself left out."""
         family, i = self._placed(name, as_of)
-        return family.names(j for j in np.flatnonzero(family.reach[:, i]).tolist() if j != i)
+        return family.names(set(np.flatnonzero(family.reach[:, i]).tolist()) - {i})
 
     def refines(self, finer: str, coarser: str, *, as_of: Day = None) -> bool:
         """Tell whether each category of the finer coding falls into one of the coarser."""

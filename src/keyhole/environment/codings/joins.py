@@ -16,6 +16,8 @@ import numpy as np
 from keyhole.core.marks import HIDDEN, figure
 from keyhole.core.names import quoted
 from keyhole.core.tables import Table
+from keyhole.environment import model
+from keyhole.environment.codings import partitions
 from keyhole.environment.codings.categories import (
     KINDS,
     Node,
@@ -24,30 +26,7 @@ from keyhole.environment.codings.categories import (
     next_name,
 )
 from keyhole.environment.codings.graph import NOTHING, CodingGraph
-from keyhole.environment.codings.partitions import (
-    all_matched,
-    as_partition,
-    canonical,
-    group_count,
-    group_edges,
-    group_labels,
-    inexact,
-    informative_groups,
-    is_discrete,
-    merges,
-    overlap_groups,
-    partition_entropy,
-    relation_words,
-)
 from keyhole.environment.codings.relations import CodingRelation, Day
-from keyhole.environment.model import (
-    Category,
-    CategoryKind,
-    CategoryMap,
-    Coding,
-    Environment,
-    Intervals,
-)
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
@@ -127,11 +106,8 @@ def join_codings(
 ) -> Join:
     """Return the finest common coarsening of two codings.
 
-    Notes
-    -----
     Its groups are the connected components of the graph that ties a category of the one to
-    a category of the other where both can describe one person. The finest common
-    coarsening is unique in the lattice of partitions.
+    a category of the other where both can describe one person.
     """
     one, other = graph.node(left), graph.node(right)
     values = category_weights(one, weights)
@@ -146,21 +122,21 @@ def join_codings(
     relation = graph.overlap(left, right, as_of=as_of)
     if not relation.resolved:
         return Join(one.name, other.name, False, relation.reason, exact=False)
-    groups, beside = overlap_groups(one, other, (relation.left, relation.right))
+    groups, beside = partitions.overlap_groups(one, other, (relation.left, relation.right))
     sides = (one, groups), (other, beside)
     name, stored = _name(graph, sides, as_of)
     labels = _labels(graph, sides, name if stored else None, as_of)
     antichain = graph.minimal_common_ancestors(left, right, as_of=as_of)
-    kept, whole = partition_entropy(groups, values), partition_entropy(np.arange(one.size), values)
-    matched = all_matched(one, other, relation)
-    how, *without = relation_words(one, other, relation)
+    every = np.arange(one.size)
+    kept, whole = (partitions.partition_entropy(part, values) for part in (groups, every))
+    matched = partitions.all_matched(one, other, relation)
+    how, *without = partitions.relation_words(one, other, relation)
     words = [how]
     for node, _ in sides if stored else ():
         if name != node.name and graph.refines(node.name, name, as_of=as_of):
             words.append(f"path: {climb(graph, node.name, name, as_of)}")
-    words += [
-        f"{text} (of {node.name})" for node, own in sides for text in merges(node, own, labels)
-    ]
+    for node, own in sides:
+        words += [f"{text} (of {node.name})" for text in partitions.merges(node, own, labels)]
     words += without
     if not matched:
         words.append("answers left over on both sides may be each other's: they are one group")
@@ -176,11 +152,11 @@ def join_codings(
         groups_left=groups,
         groups_right=beside,
         labels=labels,
-        informative=informative_groups(one, groups) > 1,
+        informative=partitions.informative_groups(one, groups) > 1,
         entropy=kept,
         lost=max(whole - kept, 0.0),
         antichain=antichain,
-        explanation=(*words, *inexact(relation.exact)),
+        explanation=(*words, *partitions.inexact(relation.exact)),
     )
 
 
@@ -200,8 +176,8 @@ def _join_number(one: Node, number: Node, values: Floats | None) -> Join:
         stored=True,
         groups_left=groups,
         labels=one.labels,
-        informative=informative_groups(one, groups) > 1,
-        entropy=partition_entropy(groups, values),
+        informative=partitions.informative_groups(one, groups) > 1,
+        entropy=partitions.partition_entropy(groups, values),
         antichain=(one.name,),
         explanation=(f"{number.name} is a number as exact as it is written: it tells {one.name}",),
     )
@@ -212,9 +188,8 @@ def _join_text(
 ) -> Join:
     """Join with free text through the codings it can be coded into."""
     names = graph.stand_ins(text.name, as_of=as_of) if one.construct == text.construct else ()
-    joins = [graph.join(one.name, name, as_of=as_of, weights=weights) for name in names]
-    resolved = [join for join in joins if join.resolved]
-    if not resolved:
+    joins = (graph.join(one.name, name, as_of=as_of, weights=weights) for name in names)
+    if not (resolved := [join for join in joins if join.resolved]):
         reason = graph.overlap(one.name, text.name, as_of=as_of).reason
         return Join(one.name, text.name, False, reason, exact=False)
     best = max(resolved, key=lambda join: (join.entropy, join.exact))
@@ -232,16 +207,18 @@ def _join_text(
 def _name(graph: CodingGraph, sides: Sides, as_of: Day) -> tuple[str, bool]:
     """Return the name of the stored coding with these groups, or the next free one."""
     (one, groups), (other, beside) = sides
-    if is_discrete(groups):
+    if partitions.is_discrete(groups):
         return one.name, True
-    size = group_count(np.concatenate([groups, beside]))
-    if len(beside) and group_count(beside) == size == len(beside):
+    size = partitions.group_count(np.concatenate([groups, beside]))
+    if len(beside) and partitions.group_count(beside) == size == len(beside):
         return other.name, True
 
     def has_groups(side: Side, name: str) -> bool:
         function = graph.mapping(side[0].name, name, as_of=as_of)
         assert function is not None
-        return np.array_equal(as_partition(side[0], function), canonical(side[1]))
+        return np.array_equal(
+            partitions.as_partition(side[0], function), partitions.canonical(side[1])
+        )
 
     # The codings that both refine, the one with the fewest categories first.
     above = {other.name, *graph.ancestors(other.name, as_of=as_of)}
@@ -254,10 +231,10 @@ def _name(graph: CodingGraph, sides: Sides, as_of: Day) -> tuple[str, bool]:
 
 def _labels(graph: CodingGraph, sides: Sides, stored: str | None, as_of: Day) -> tuple[str, ...]:
     """Name the groups as the stored coding does, else by what they hold."""
-    labels = [""] * group_count(np.concatenate([groups for _, groups in sides]))
+    labels = [""] * partitions.group_count(np.concatenate([groups for _, groups in sides]))
     for node, groups in reversed(sides):
-        numbered = canonical(groups)
-        names = group_labels(node, numbered)
+        numbered = partitions.canonical(groups)
+        names = partitions.group_labels(node, numbered)
         for k, c in zip(groups.tolist(), numbered.tolist(), strict=True):
             labels[k] = names[c]
     for node, groups in sides if stored is not None else ():
@@ -318,7 +295,7 @@ class Compatibility(Result):
 
 
 def compatibility(
-    environment: Environment | CodingGraph,
+    environment: model.Environment | CodingGraph,
     left: str,
     right: str,
     *,
@@ -345,24 +322,16 @@ def compatibility(
     weighted = None
     if left_weights is not None or right_weights is not None:
         weighted = ruled_out(one, other, relation, *weights)
-    words = relation_words(one, other, relation)
+    words = partitions.relation_words(one, other, relation)
     if relation.resolved and not relation.exact:
         words.append("more pairs may be impossible: the overlap is known through other codings")
     pairs = zip(relation.left.tolist(), relation.right.tolist(), strict=True)
+    head = one.name, other.name, relation.resolved, relation.reason, relation.exact
     return Compatibility(
-        one.name,
-        other.name,
-        relation.resolved,
-        relation.reason,
-        relation.exact,
-        ruled_out(one, other, relation),
-        weighted,
+        *(*head, ruled_out(one, other, relation), weighted),
         tuple((one.labels[i], other.labels[j]) for i, j in pairs),
         tuple(words) if relation.resolved else (),
-        relation.left,
-        relation.right,
-        one.labels,
-        other.labels,
+        *(relation.left, relation.right, one.labels, other.labels),
     )
 
 
@@ -390,8 +359,8 @@ def ruled_out(
 class Minted:
     """A coding to be added to an environment, with its maps."""
 
-    coding: Coding
-    maps: tuple[CategoryMap, ...]
+    coding: model.Coding
+    maps: tuple[model.CategoryMap, ...]
 
 
 def mint(graph: CodingGraph, join: Join, *, label: str = "") -> Minted:
@@ -416,30 +385,27 @@ def _mint(graph: CodingGraph, sides: Sequence[Side], labels: Sequence[str], labe
     first = sides[0][0]
     name = next_name(first.construct, len(labels), harmonised=True, taken=graph.names)
 
-    def kind_of(k: int) -> CategoryKind:
+    def kind_of(k: int) -> model.CategoryKind:
         """Give a group the kind of its members if they are all of one, else it is a value."""
         if len(labels) >= 1_000:  # only short lists are worth telling their kinds
             return "value"
         kinds = {int(kind) for node, groups in sides for kind in node.kinds[groups == k].tolist()}
         return KINDS[kinds.pop()] if len(kinds) == 1 else "value"
 
-    listed = tuple(Category(str(k + 1), text, kind_of(k)) for k, text in enumerate(labels))
+    listed = tuple(model.Category(str(k + 1), text, kind_of(k)) for k, text in enumerate(labels))
     runs = _runs(sides, len(labels))
     if runs is None or first.coding.intervals is None:
-        maps = [
-            CategoryMap(
-                node.name,
-                name,
-                {code: str(k + 1) for code, k in zip(node.codes, groups.tolist(), strict=True)},
-            )
-            for node, groups in sides
-        ]
-        return Minted(Coding(name, first.construct, listed, label=label), tuple(maps))
+        maps = []
+        for node, groups in sides:
+            numbered = [str(k + 1) for k in groups.tolist()]
+            pairs = dict(zip(node.codes, numbered, strict=True))
+            maps.append(model.CategoryMap(node.name, name, pairs))
+        return Minted(model.Coding(name, first.construct, listed, label=label), tuple(maps))
     edges, rest = runs
-    cut = Intervals(first.coding.intervals.scale, edges=tuple(edges.tolist()))
-    coding = Coding(name, first.construct, tuple(listed[k] for k in rest), cut, label)
+    cut = model.Intervals(first.coding.intervals.scale, edges=tuple(edges.tolist()))
+    coding = model.Coding(name, first.construct, tuple(listed[k] for k in rest), cut, label)
     # Intervals need no pairs: the edges tell, and dates against ages on the right day.
-    return Minted(coding, tuple(CategoryMap(node.name, name, None) for node, _ in sides))
+    return Minted(coding, tuple(model.CategoryMap(node.name, name, None) for node, _ in sides))
 
 
 def _runs(sides: Sequence[Side], count: int) -> tuple[Floats, list[int]] | None:
@@ -450,7 +416,7 @@ def _runs(sides: Sequence[Side], count: int) -> tuple[Floats, list[int]] | None:
     for node, groups in sides:
         if node.scale == sides[0][0].scale:
             at, numbered = np.unique(groups, return_inverse=True)
-            one, other, _ = group_edges(node, numbered)
+            one, other, _ = partitions.group_edges(node, numbered)
             low[at], high[at] = np.fmin(low[at], one), np.fmax(high[at], other)
     runs, rest = np.flatnonzero(~np.isnan(low)), np.flatnonzero(np.isnan(low)).tolist()
     order = runs[np.argsort(low[runs])]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from keyhole.core.names import quoted, shown
 from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
 from keyhole.environment.codings.intervals import label_edges
-from keyhole.environment.codings.relations import CodingRelation
+from keyhole.environment.codings.relations import CodingRelation, pair_table
 from keyhole.kernels.arrays import Floats, Ints
 
 # Below this many categories a plain loop is quicker than arrays.
@@ -77,11 +77,9 @@ def components(left: Ints, right: Ints, lefts: int, rights: int) -> tuple[Ints, 
     if size < FEW:
         numbered = canonical(_linked(left, right + lefts, size))
     else:
-        from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import connected_components
 
-        ones = np.ones(len(left), dtype=np.int8)
-        graph = coo_matrix((ones, (left, right + lefts)), shape=(size, size))
+        graph = pair_table((left, right + lefts), size, size)
         numbered = canonical(connected_components(graph, directed=False)[1])
     return numbered[:lefts], numbered[lefts:]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -61,6 +61,13 @@ def pairs_of(function: Ints) -> Pairs:
     """Write a function from positions to positions as pairs."""
     inside = np.flatnonzero(function >= 0)
     return inside, function[inside]
+
+
+def pair_table(pairs: Pairs, rows: int, columns: int) -> Any:
+    """Write pairs as a sparse table of truths."""
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix((np.ones(len(pairs[0]), dtype=bool), pairs), shape=(rows, columns))
 
 
 def function_of(pairs: Pairs, size: int) -> Ints | None:
@@ -138,15 +145,8 @@ def interval_pairs(left: Node, right: Node, as_of: Day) -> Pairs:
     pairs = _turned(one, left, right), _turned(other, right, left)
     if not left.coding.categories and not right.coding.categories:
         return pairs
-    sides = [
-        {
-            c.code: node.intervals + i
-            for i, c in enumerate(node.coding.categories)
-            if c.kind == "value"
-        }
-        for node in (left, right)
-    ]  # the values that are listed beside intervals
-    same = [(i, sides[1][code]) for code, i in sides[0].items() if code in sides[1]]
+    values = [_listed_values(node) for node in (left, right)]
+    same = [(i, values[1][code]) for code, i in values[0].items() if code in values[1]]
     array = np.array(same, dtype=np.int64).reshape(-1, 2)
     extras = [
         pairs,
@@ -158,16 +158,18 @@ def interval_pairs(left: Node, right: Node, as_of: Day) -> Pairs:
     return with_kin(together(extras), left, right)
 
 
+def _listed_values(node: Node) -> dict[str, int]:
+    """Return where the values stand that are listed beside intervals."""
+    listed = enumerate(node.coding.categories, node.intervals)
+    return {category.code: i for i, category in listed if category.kind == "value"}
+
+
 def _outside(inner: Node, outer: Node, as_of: Day) -> Ints:
     """Return what reaches beyond the other's intervals: intervals, and values it does not list."""
     begins, ends = homes(*aligned(inner, outer, as_of))
     beyond = np.flatnonzero((begins < 0) | (ends > outer.intervals - 1))
     known = {category.code for category in outer.coding.categories}
-    values = [
-        inner.intervals + i
-        for i, category in enumerate(inner.coding.categories)
-        if category.kind == "value" and category.code not in known
-    ]
+    values = [place for code, place in _listed_values(inner).items() if code not in known]
     return np.concatenate([_turned(beyond, inner, outer), np.array(values, dtype=np.int64)])
 
 
@@ -189,17 +191,11 @@ def interval_function(finer: Node, coarser: Node, as_of: Day) -> Ints | None:
     return function_of(interval_pairs(finer, coarser, as_of), finer.size) if whole else None
 
 
-@dataclass(slots=True)
 class Maps:
-    """The edges of the graph: `arrays` by (finer, coarser), and those without pairs."""
+    """The maps and overlaps of a graph as arrays, and what is wrong with them.
 
-    arrays: dict[Edge, Ints] = field(default_factory=dict)
-    unresolved: set[Edge] = field(default_factory=set)
-    overlaps: dict[Edge, Pairs] = field(default_factory=dict)
-
-
-class MapReader:
-    """Reads maps and overlaps into arrays and collects what is wrong with them."""
+    `arrays` and `overlaps` are by the names of both codings; `unresolved` are maps without pairs.
+    """
 
     def __init__(
         self,
@@ -210,7 +206,9 @@ class MapReader:
     ) -> None:
         self.nodes, self.names = nodes, names
         self.problems: list[str] = []
-        self.maps = Maps()
+        self.arrays: dict[Edge, Ints] = {}
+        self.unresolved: set[Edge] = set()
+        self.overlaps: dict[Edge, Pairs] = {}
         given: set[Edge] = set()
         for edge in maps:
             place = f"map {edge.finer} -> {edge.coarser}"
@@ -220,7 +218,7 @@ class MapReader:
                 self._read_map(place, ends, edge.pairs)
         for overlap in overlaps:
             place = f"overlap {overlap.left} ~ {overlap.right}"
-            ends = self._ends(place, overlap.left, overlap.right, self.maps.overlaps)
+            ends = self._ends(place, overlap.left, overlap.right, self.overlaps)
             if ends is not None:
                 self._read_overlap(place, ends, overlap)
 
@@ -254,13 +252,13 @@ class MapReader:
                 self.problems.append(f"{place}: some intervals of {finer.name} fall into several.")
                 return
         elif pairs is None:
-            self.maps.unresolved.add(ends)
+            self.unresolved.add(ends)
             return
         array = computed if pairs is None else self._array(place, finer, coarser, pairs)
         if array is not None:
             if computed is not None and (array != computed)[: finer.intervals].any():
                 self.problems.append(f"{place}: the pairs contradict the intervals' edges.")
-            self.maps.arrays[ends] = array
+            self.arrays[ends] = array
 
     def _array(
         self, place: str, finer: Node, coarser: Node, pairs: Mapping[str, str]
@@ -296,8 +294,8 @@ class MapReader:
         left, right = self.nodes[ends[0]], self.nodes[ends[1]]
         problems = _unknown(place, left, (a for a, _ in overlap.pairs))
         problems += _unknown(place, right, (b for _, b in overlap.pairs))
+        self.problems += problems
         if problems:
-            self.problems += problems
             return
         found = [(left.positions[a], right.positions[b]) for a, b in overlap.pairs]
         array = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
@@ -311,8 +309,8 @@ class MapReader:
             _every(alone[0], right.of_kind("other")),
         ]
         pairs = unique_pairs(with_kin(together(parts), left, right), right.size)
-        self.maps.overlaps[ends] = pairs
-        self.maps.overlaps[ends[::-1]] = unique_pairs(pairs[::-1], left.size)
+        self.overlaps[ends] = pairs
+        self.overlaps[ends[::-1]] = unique_pairs(pairs[::-1], left.size)
 
 
 def _unknown(place: str, node: Node, codes: Iterable[str]) -> list[str]:
@@ -326,13 +324,7 @@ Reach = dict[str, dict[str, Ints]]
 
 
 def circles(edges: Iterable[Edge]) -> list[str]:
-    """Say which codings are reached again by going up from themselves.
-
-    Examples
-    --------
-    >>> circles({("A2.001", "A2.002"), ("A2.002", "A2.001")})
-    ["the maps go in a circle through 'A2.001', 'A2.002'; none can be coarser than itself."]
-    """
+    """Say which codings are reached again by going up from themselves."""
     above: dict[str, set[str]] = {}
     for finer, coarser in sorted(edges):
         above.setdefault(finer, set()).add(coarser)

@@ -16,23 +16,10 @@ import numpy as np
 from keyhole.core.marks import HIDDEN
 from keyhole.core.names import plural, quoted, shown
 from keyhole.core.tables import Table
+from keyhole.environment.codings import partitions
 from keyhole.environment.codings.categories import Node, Weights, category_weights, next_name
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.joins import climb
-from keyhole.environment.codings.partitions import (
-    all_matched,
-    as_partition,
-    canonical,
-    group_count,
-    group_labels,
-    informative_groups,
-    is_discrete,
-    meet,
-    merges,
-    overlap_groups,
-    partition_entropy,
-    relation_words,
-)
 from keyhole.environment.codings.relations import Day
 from keyhole.environment.mapping.products import product_groups
 from keyhole.environment.model import Target
@@ -320,23 +307,25 @@ def _held_together(
     known = {name: held.groups for name, held in helds.items() if held.groups is not None}
     if not known and not told:
         return Held(None, False, tuple(word for held in helds.values() for word in held.words))
-    groups = reduce(meet, [*known.values(), *told])
+    groups = reduce(partitions.meet, [*known.values(), *told])
     words = [word for name in known for word in helds[name].words]
     if len(codings) > 1:
         words.append(f"{' and '.join(codings)} are held together: what either tells is known")
-    if is_discrete(groups) or not known:
-        return Held(groups, len(known) == len(helds) or is_discrete(groups), tuple(words))
+    if partitions.is_discrete(groups) or not known:
+        return Held(
+            groups, len(known) == len(helds) or partitions.is_discrete(groups), tuple(words)
+        )
     listed = []
     for name in known:
         # Free text stands for what it can be coded into; of any other coding the overlap is known.
         coded = graph.stand_ins(name, as_of=as_of) if graph.node(name).open else [name]
         listed += [one for one in coded if graph.overlap(node.name, one, as_of=as_of).resolved]
     product = product_groups(graph, node, listed, as_of, told)
-    finer = groups if product is None else meet(groups, product[0])
-    if group_count(finer) > group_count(groups):
+    finer = groups if product is None else partitions.meet(groups, product[0])
+    if partitions.group_count(finer) > partitions.group_count(groups):
         words.append("they cut each other: held together they tell more than each alone")
     sure = product is not None and product[1] and listed == list(codings)
-    return Held(finer, sure or is_discrete(finer), tuple(words))
+    return Held(finer, sure or partitions.is_discrete(finer), tuple(words))
 
 
 def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
@@ -352,23 +341,23 @@ def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
         found = {name: graph.remembered(_held, node, name, as_of).groups for name in names}
         known = {name: groups for name, groups in found.items() if groups is not None}
         if known:
-            told = reduce(meet, known.values())
+            told = reduce(partitions.meet, known.values())
             words = f"{other.name} is free text, taken as coded into {', '.join(known)}"
-            return Held(told, is_discrete(told), (words,))
+            return Held(told, partitions.is_discrete(told), (words,))
         words = f"{other.name} is free text, taken at the detail of the file"
         return Held(at_most.groups, False, (words if graph.possible else relation.reason,))
     if not relation.resolved:
         words = f"{relation.reason}; taken at the detail of the file until decided"
         return Held(at_most.groups, False, (words if graph.possible else relation.reason,))
     pairs = relation.left, relation.right
-    groups, _ = overlap_groups(node, other, pairs, apart=graph.possible)
-    exact = relation.exact and all_matched(node, other, relation)
-    return Held(groups, exact, tuple(relation_words(node, other, relation, sides=1)))
+    groups, _ = partitions.overlap_groups(node, other, pairs, apart=graph.possible)
+    exact = relation.exact and partitions.all_matched(node, other, relation)
+    return Held(groups, exact, tuple(partitions.relation_words(node, other, relation, sides=1)))
 
 
 def tells(column: TargetColumn, held: Held) -> bool:
     """Tell whether a holder can tell any answers apart."""
-    return held.groups is not None and informative_groups(column.node, held.groups) > 1
+    return held.groups is not None and partitions.informative_groups(column.node, held.groups) > 1
 
 
 class VariableMaker:
@@ -392,10 +381,8 @@ class VariableMaker:
             return column.absent(f"unresolved: {held.reason}")
         if not tells(column, held):
             return None
-        words = because(held)
-        return self.make(
-            column, held.groups, exact=held.exact, because=words, codings=codings, **more
-        )
+        more |= {"because": because(held), "codings": codings}
+        return self.make(column, held.groups, exact=held.exact, **more)
 
     def make(
         self,
@@ -416,12 +403,12 @@ class VariableMaker:
         """
         node = column.node
         name, stored = self.name(column, groups, (*codings, *near))
-        labels, told = group_labels(node, groups), [*because]
+        labels, told = partitions.group_labels(node, groups), [*because]
         if stored and name != node.name:
             labels = self._stored_labels(column, groups, name, labels)
             told.append(f"the target goes up {climb(self.graph, node.name, name, column.as_of)}")
-        kept = partition_entropy(groups, column.weights)
-        whole = partition_entropy(np.arange(node.size), column.weights)
+        kept = partitions.partition_entropy(groups, column.weights)
+        whole = partitions.partition_entropy(np.arange(node.size), column.weights)
         return KeyVariable(
             construct=node.construct,
             column=column.name,
@@ -436,7 +423,7 @@ class VariableMaker:
             of=of,
             antichain=tuple(antichain) or (name,),
             exact=exact,
-            explanation=(*told, *merges(node, groups, labels)),
+            explanation=(*told, *partitions.merges(node, groups, labels)),
             codings=tuple(codings),
         )
 
@@ -448,7 +435,7 @@ class VariableMaker:
         `codings` are some in which it is held: one of them may be the coding itself.
         """
         node, key = column.node, groups.tobytes()
-        if is_discrete(groups):
+        if partitions.is_discrete(groups):
             return node.name, True
         stored = self.graph.remembered(_stored_above, node, column.as_of).get(key)
         # One coding that is held goes by the name of the join, as `environment join` tells it.
@@ -464,7 +451,7 @@ class VariableMaker:
             if letters not in self.taken:
                 self.taken[letters] = {n for n in self.graph.names if n.startswith(letters)}
             taken = self.taken[letters]
-            name = next_name(letters, group_count(groups), harmonised=True, taken=taken)
+            name = next_name(letters, partitions.group_count(groups), harmonised=True, taken=taken)
             taken.add(name)
             self.minted[node.name, key] = name
         return self.minted[node.name, key], False
@@ -490,7 +477,11 @@ def _stored_join(
     if graph.node(coding).size > MOST or node.size > MOST:
         return None, b""
     found = graph.join(node.name, coding, as_of=as_of)
-    return (found.coding, canonical(found.groups_left).tobytes()) if found.stored else (None, b"")
+    return (
+        (found.coding, partitions.canonical(found.groups_left).tobytes())
+        if found.stored
+        else (None, b"")
+    )
 
 
 def _stored_above(graph: CodingGraph, node: Node, as_of: Day) -> dict[bytes, str]:
@@ -500,28 +491,32 @@ def _stored_above(graph: CodingGraph, node: Node, as_of: Day) -> dict[bytes, str
     for name in sorted(above, key=lambda name: (graph.node(name).size, name)):
         function = graph.mapping(node.name, name, as_of=as_of)
         assert function is not None
-        found.setdefault(as_partition(node, function).tobytes(), name)
+        found.setdefault(partitions.as_partition(node, function).tobytes(), name)
     return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Holders:
+    """Those against whom a target is mapped; `find` says what they hold of each column."""
+
+    kind: MappingKind
+    words: str
+    find: Callable[[VariableMaker, TargetColumn], KeyVariable | Absent]
+    forms: int = 1
+    threshold: float = 0.0
+    needed: int = 1
+    identifiers: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
 def map_columns(
-    graph: CodingGraph,
-    kind: MappingKind,
-    target: Target,
-    against: str,
-    weights: ColumnWeights | None,
-    find: Callable[[VariableMaker, TargetColumn], KeyVariable | Absent],
-    *,
-    forms: int = 1,
-    threshold: float = 0.0,
-    needed: int = 1,
-    **more: Any,
+    graph: CodingGraph, target: Target, weights: ColumnWeights | None, others: Holders
 ) -> KeyMapping:
-    """Map a target column by column; `find` says what the others hold of each."""
+    """Map a target column by column."""
     columns, absent = columns_of(graph, target, weights)
     maker = VariableMaker(graph)
-    found = [find(maker, column) for column in columns]
+    found = [others.find(maker, column) for column in columns]
     key = tuple(part for part in found if isinstance(part, KeyVariable))
     absent += [part for part in found if isinstance(part, Absent)]
-    who = kind, target.name, against, forms, threshold, needed
-    return KeyMapping(*who, key, tuple(absent), **more)
+    who = others.kind, target.name, others.words, others.forms, others.threshold, others.needed
+    return KeyMapping(*who, key, tuple(absent), others.identifiers, others.notes)

@@ -30,12 +30,12 @@ from keyhole.environment.mapping.keys import (
     Absent,
     ColumnWeights,
     Held,
+    Holders,
     KeyMapping,
     KeyVariable,
     TargetColumn,
     VariableMaker,
     held_by,
-    map_columns,
     tells,
 )
 from keyhole.environment.mapping.undecided import bounded
@@ -132,7 +132,7 @@ def map_pair(
     many people are in each category (by code).
     """
 
-    def mapped(graph: CodingGraph, target: str | Target) -> KeyMapping:
+    def against(graph: CodingGraph) -> Holders:
         name = form if isinstance(form, str) else form.name
         here = graph.possible and any(f.name == name for f in graph.environment.forms)
         other = graph.form(name if here else form)
@@ -151,11 +151,9 @@ def map_pair(
             )
             return _crossing(graph, column, codings, holder) if found is None else found
 
-        held = identifiers_of([other])
-        aim = graph.target(target)
-        return map_columns(graph, "pair", aim, holder, weights, find, identifiers=held)
+        return Holders("pair", holder, find, identifiers=identifiers_of([other]))
 
-    return bounded(CodingGraph.of(environment), target, mapped)
+    return bounded(CodingGraph.of(environment), target, weights, against)
 
 
 def _finest_above(graph: CodingGraph, column: TargetColumn, codings: Sequence[str]) -> list[str]:
@@ -216,25 +214,19 @@ def map_class(
     paper's sentence about a threshold of one says zero by mistake.
     """
 
-    def mapped(graph: CodingGraph, target: str | Target) -> KeyMapping:
-        forms, against = forms_in(graph, sector, purpose, classifications)
+    def against(graph: CodingGraph) -> Holders:
+        forms, words = forms_in(graph, sector, purpose, classifications)
         needed = needed_of(threshold, len(forms))
         note = f"{plural(len(forms), 'form')}; a coding counts if {needed:,} or more hold it"
-        return map_columns(
-            graph,
+        return Holders(
             "class",
-            graph.target(target),
-            against,
-            weights,
+            words,
             lambda maker, column: _class_variable(maker, column, forms, needed),
-            forms=len(forms),
-            threshold=threshold,
-            needed=needed,
-            identifiers=identifiers_of(forms),
+            *(len(forms), threshold, needed, identifiers_of(forms)),
             notes=(f"{note} (threshold {threshold:g}).",),
         )
 
-    return bounded(CodingGraph.of(environment), target, mapped)
+    return bounded(CodingGraph.of(environment), target, weights, against)
 
 
 def map_restricted(
@@ -358,16 +350,10 @@ def finest(
     """Return the finest joins of partitions that enough forms hold, and whether all were seen.
 
     A form holds a partition if its own refines it. `partitions` are the canonical ones that forms
-    hold, `counts` how many hold each. One with a single group of `substantive` categories, which
-    answer the question, is left out. The search goes up from what each form holds, the finest
-    (by entropy, then groups) first, and no higher than the first that enough forms hold.
-
-    Notes
-    -----
-    A join is told by the set of partitions that refine it, which is closed: nothing can be
-    added without making the join coarser. Such sets are made one from another by adding a
-    later member after which no new earlier one comes in (as in `closed_sets`), so that each join
-    is seen once, from fine to coarse.
+    hold, `counts` how many hold each. One with a single group of `substantive` categories tells
+    nothing and is left out. A join is told by the closed set of partitions that refine it; each
+    is made once, by adding a later member after which no new earlier one comes in (as in
+    `closed_sets`), the finest first, and no higher than the first that enough forms hold.
     """
     answers = np.flatnonzero(substantive)
     known = _raised(zip(partitions, counts, strict=True), needed, answers)

@@ -23,6 +23,7 @@ from keyhole.environment.codings.relations import (
     Pairs,
     comparable,
     interval_pairs,
+    pair_table,
 )
 from keyhole.environment.model import Category, Coding, Intervals, Scale
 from keyhole.kernels.arrays import Ints
@@ -128,15 +129,12 @@ def _by_twos(
 
 def _table(target: Node, node: Node, relation: CodingRelation) -> Any:
     """Return which answers go with which of the target; those without fall into one last cell."""
-    from scipy.sparse import coo_matrix
-
     lone = target.substantive.copy()
     lone[relation.left] = False
     outside = np.flatnonzero(lone)
     rows = np.concatenate([relation.left, outside])
     columns = np.concatenate([relation.right, np.full(len(outside), node.size)])
-    shape = target.size, node.size + 1
-    return coo_matrix((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape).tocsc()
+    return pair_table((rows, columns), target.size, node.size + 1).tocsc()
 
 
 def _grouped(node: Node, pairs: Pairs, told: Sequence[Ints]) -> Ints:

@@ -19,33 +19,13 @@ from keyhole.core.marks import HIDDEN, SPREAD, figure
 from keyhole.core.names import quoted, shown
 from keyhole.core.options import Problem, Question, bind, documented
 from keyhole.core.tables import Table
+from keyhole.environment import options
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import inexact, is_discrete
-from keyhole.environment.mapping.keys import (
-    Absent,
-    ColumnWeights,
-    KeyMapping,
-    KeyVariable,
-    MappedResult,
-    TargetColumn,
-    VariableMaker,
-    held_by,
-    map_columns,
-    tells,
-)
+from keyhole.environment.mapping import keys
 from keyhole.environment.mapping.mapping import commonest, identifiers_of, map_restricted
 from keyhole.environment.mapping.undecided import bounded
 from keyhole.environment.model import Environment, Source, Target
-from keyhole.environment.options import (
-    ClassOption,
-    FormName,
-    PurposeOption,
-    ResourcesOption,
-    SectorOption,
-    StorePlace,
-    TargetName,
-    ThresholdOption,
-)
 from keyhole.environment.scenarios.scenarios import resource_problems
 from keyhole.environment.wording import frame_of, require_none
 from keyhole.errors import InputError, OptionError
@@ -81,12 +61,12 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PublicKey(MappedResult):
+class PublicKey(keys.MappedResult):
     """What an intruder with some resources can know of a target from public sources."""
 
     resources: float
     sources: tuple[Reached, ...]
-    mapping: Annotated[KeyMapping, SPREAD]
+    mapping: Annotated[keys.KeyMapping, SPREAD]
 
     def tables(self) -> list[Table]:
         """Return the sources and the key."""
@@ -102,7 +82,7 @@ def map_public(
     target: str | Target,
     *,
     resources: float,
-    weights: ColumnWeights | None = None,
+    weights: keys.ColumnWeights | None = None,
 ) -> PublicKey:
     """Map a target against the public sources that an intruder's resources exceed.
 
@@ -132,27 +112,24 @@ def map_public(
     note = "Sources are taken together: whoever can link them knows what any of them tells."
     names = {source.name for source in sources}
 
-    def find(graph: CodingGraph, aim: str | Target) -> KeyMapping:
-        """Map against the sources as this graph has them."""
+    def against(graph: CodingGraph) -> keys.Holders:
+        """Take the sources as this graph has them."""
         reached = [one for one in graph.environment.sources if one.name in names]
-        return map_columns(
-            graph,
+        return keys.Holders(
             "public",
-            graph.target(aim),
             f"public sources below resources of {resources:g}",
-            weights,
             lambda maker, column: _variable(maker, column, reached),
             forms=len(reached),
             identifiers=identifiers_of(reached),
             notes=(note,) if len(reached) > 1 else (),
         )
 
-    return PublicKey(resources, table, bounded(graph, target, find))
+    return PublicKey(resources, table, bounded(graph, target, weights, against))
 
 
 def _variable(
-    maker: VariableMaker, column: TargetColumn, sources: Sequence[Source]
-) -> KeyVariable | Absent:
+    maker: keys.VariableMaker, column: keys.TargetColumn, sources: Sequence[Source]
+) -> keys.KeyVariable | keys.Absent:
     graph, construct = maker.graph, column.node.construct
     asked = {s.name: graph.asked(s)[construct] for s in sources if construct in graph.asked(s)}
     if not asked:
@@ -160,7 +137,11 @@ def _variable(
             "no source that is reached has it" if sources else "no source is reached"
         )
     codings = sorted({name for names in asked.values() for name in names})
-    telling = [one for one, names in asked.items() if tells(column, held_by(graph, column, names))]
+    telling = [
+        one
+        for one, names in asked.items()
+        if keys.tells(column, keys.held_by(graph, column, names))
+    ]
     names = quoted(sorted(telling or asked), 5)
     found = maker.held(
         column,
@@ -176,11 +157,11 @@ def _variable(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class StagedKey(MappedResult):
+class StagedKey(keys.MappedResult):
     """What an intruder knows who holds the sources of all stages and can link them."""
 
-    stages: tuple[KeyMapping, ...]
-    mapping: Annotated[KeyMapping, SPREAD]
+    stages: tuple[keys.KeyMapping, ...]
+    mapping: Annotated[keys.KeyMapping, SPREAD]
 
     def tables(self) -> list[Table]:
         """Return the bits that each stage tells of each column, and the key."""
@@ -199,9 +180,9 @@ class StagedKey(MappedResult):
 def combine_keys(
     environment: Environment | CodingGraph,
     target: str | Target,
-    stages: Sequence[KeyMapping],
+    stages: Sequence[keys.KeyMapping],
     *,
-    weights: ColumnWeights | None = None,
+    weights: keys.ColumnWeights | None = None,
 ) -> StagedKey:
     """Combine the keys of several stages for one target.
 
@@ -229,47 +210,44 @@ def combine_keys(
         )
     held = commonest(sum((Counter(stage.identifiers) for stage in stages), Counter[str]()))
 
-    def find(graph: CodingGraph, aim: str | Target) -> KeyMapping:
+    def against(graph: CodingGraph) -> keys.Holders:
         """Combine the upper or the lower answers of the stages."""
         parts = stages if graph.possible else [stage.surely or stage for stage in stages]
-        return map_columns(
-            graph,
+        return keys.Holders(
             "stages",
-            graph.target(aim),
             "; then ".join(stage.against for stage in stages),
-            weights,
             lambda maker, column: _together(maker, column, parts),
             forms=sum(stage.forms for stage in stages),
             identifiers=held,
             notes=("The worst case: whoever holds the sources of all stages can link them.",),
         )
 
-    return StagedKey(tuple(stages), bounded(graph, target, find))
+    return StagedKey(tuple(stages), bounded(graph, target, weights, against))
 
 
 def _together(
-    maker: VariableMaker, column: TargetColumn, stages: Sequence[KeyMapping]
-) -> KeyVariable | Absent:
+    maker: keys.VariableMaker, column: keys.TargetColumn, stages: Sequence[keys.KeyMapping]
+) -> keys.KeyVariable | keys.Absent:
     """Return a column at what all stages tell of it together."""
-    every: list[KeyVariable | Absent] = []
+    every: list[keys.KeyVariable | keys.Absent] = []
     for stage in stages:
         every += [*stage.key, *stage.absent]
     parts = [part for part in every if part.column == column.name]
-    having = [part for part in parts if isinstance(part, KeyVariable)]
+    having = [part for part in parts if isinstance(part, keys.KeyVariable)]
     if any(variable.target_coding != column.node.name for variable in having):
         raise InputError(f"column {shown(column.name)} has another coding now than in the stages.")
     codings = tuple(sorted({name for part in parts for name in part.codings}))
     unnamed = [variable for variable in having if not variable.codings]
     told = [np.array(variable.groups, dtype=np.int64) for variable in unnamed]
-    held = held_by(maker.graph, column, codings, told) if codings or told else None
-    if held is None or held.groups is None or not tells(column, held):
-        reasons = dict.fromkeys(part.reason for part in parts if isinstance(part, Absent))
+    held = keys.held_by(maker.graph, column, codings, told) if codings or told else None
+    if held is None or held.groups is None or not keys.tells(column, held):
+        reasons = dict.fromkeys(part.reason for part in parts if isinstance(part, keys.Absent))
         return column.absent("; ".join(reasons))
     sure = held.exact and all(variable.exact for variable in unnamed)
     exact = sure or is_discrete(held.groups)
     each = [(stage.against, stage.variable(column.name)) for stage in stages]
     because = [f"{against}: {v.coding}" for against, v in each if v is not None]
-    holding = sum(isinstance(part, KeyVariable) or bool(part.codings) for part in parts)
+    holding = sum(isinstance(part, keys.KeyVariable) or bool(part.codings) for part in parts)
     if len(having) < holding:
         because.append("codings that join to one category with the target's tell it together")
     return maker.make(
@@ -312,9 +290,9 @@ class Enhancement(Result):
     resources: float
     gains: tuple[Gain, ...]
     identifiers: tuple[str, ...]
-    base: Annotated[KeyMapping, HIDDEN]
+    base: Annotated[keys.KeyMapping, HIDDEN]
     public: Annotated[PublicKey, HIDDEN]
-    mapping: Annotated[KeyMapping, HIDDEN]
+    mapping: Annotated[keys.KeyMapping, HIDDEN]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a column that public sources tell more about."""
@@ -342,16 +320,16 @@ class Enhancement(Result):
 
 @documented
 def enhance(
-    store: StorePlace,
-    target: TargetName,
+    store: options.StorePlace,
+    target: options.TargetName,
     *,
-    resources: ResourcesOption,
-    form: FormName | None = None,
-    sector: SectorOption = None,
-    purpose: PurposeOption = None,
-    class_: ClassOption = None,
-    threshold: ThresholdOption = 0.0,
-    weights: ColumnWeights | None = None,
+    resources: options.ResourcesOption,
+    form: options.FormName | None = None,
+    sector: options.SectorOption = None,
+    purpose: options.PurposeOption = None,
+    class_: options.ClassOption = None,
+    threshold: options.ThresholdOption = 0.0,
+    weights: keys.ColumnWeights | None = None,
 ) -> Enhancement:
     """Find what public sources would add to what a form or class of forms holds."""
     bind(enhance, locals()).require()

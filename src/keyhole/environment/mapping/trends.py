@@ -238,14 +238,10 @@ def matrix(
 def closed_sets(holders: Sequence[int], everybody: int, minimum: int) -> Iterator[tuple[int, int]]:
     """Yield (items, support) of each closed set, in falling order of support.
 
-    A set is closed if nothing can be added to it without losing a holder; every set held by
-    somebody has the support of the smallest closed set around it. `holders` has for each item
-    its holders as the bits of a whole number; sets with fewer than `minimum` are left out.
-
-    Notes
-    -----
-    Each closed set is made once, by adding to its parent an item after which it has no new
-    earlier one (the prefix-preserving closure extension of LCM, Uno et al. 2004), best first.
+    A set is closed if nothing can be added to it without losing a holder. `holders` has for each
+    item its holders as the bits of a whole number; sets with fewer than `minimum` are left out.
+    Each is made once, by adding to its parent an item after which it has no new earlier one (the
+    prefix-preserving closure extension of LCM, Uno et al. 2004), best first.
     """
     everyone = (1 << everybody) - 1
     heap = [(-everybody, _closure(holders, everyone), -1, everyone)] if everybody >= minimum else []

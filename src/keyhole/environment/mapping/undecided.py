@@ -25,7 +25,14 @@ from keyhole.environment.adding.proposals import Proposal, rank
 from keyhole.environment.adding.questions import question_of_name, questions_alike
 from keyhole.environment.adding.vocabulary import CONCEPT_OF
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.keys import KeyBound, KeyMapping, Undecided
+from keyhole.environment.mapping.keys import (
+    ColumnWeights,
+    Holders,
+    KeyBound,
+    KeyMapping,
+    Undecided,
+    map_columns,
+)
 from keyhole.environment.model import Field, Form, Source, Target
 from keyhole.environment.options import StorePlace
 from keyhole.environment.wording import frame_of, short
@@ -160,12 +167,16 @@ def _settled(graph: CodingGraph, *, upper: bool) -> CodingGraph:
 
 
 def bounded(
-    graph: CodingGraph, target: str | Target, find: Callable[[CodingGraph, Any], KeyMapping]
+    graph: CodingGraph,
+    target: str | Target,
+    weights: ColumnWeights | None,
+    against: Callable[[CodingGraph], Holders],
 ) -> KeyMapping:
-    """Answer with what may be asked, and tell beside it what surely is."""
+    """Map a target against holders with what may be asked, and tell beside it what surely is."""
     if graph.settled:
-        return find(graph, target)
-    lower = find(_settled(graph, upper=False), target)
+        return map_columns(graph, graph.target(target), weights, against(graph))
+    sure = _settled(graph, upper=False)
+    lower = bounded(sure, target, weights, against)
     may = possible(graph, target)
     open_codings = [part for part in lower.absent if part.reason.startswith("unresolved")]
     loose = any(not variable.exact for variable in lower.key)
@@ -173,7 +184,7 @@ def bounded(
         bound = KeyBound.of(lower)
         return replace(lower, lower=bound, upper=bound)
     named = target if isinstance(target, str) else may.target
-    upper = find(may.graph, named)
+    upper = bounded(may.graph, named, weights, against)
     below, above = KeyBound.of(lower), KeyBound.of(upper)
     changed = {name for name, size in above.variables.items() if size != below.variables.get(name)}
     told = [one for one in may.fields if one.column in changed]

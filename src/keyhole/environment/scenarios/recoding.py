@@ -28,13 +28,13 @@ from keyhole.environment.codings.intervals import FIRST_DAY, edges_of
 from keyhole.environment.mapping.keys import (
     Absent,
     ColumnWeights,
+    Holders,
     KeyMapping,
     KeyVariable,
     MappedResult,
     TargetColumn,
     VariableMaker,
     columns_of,
-    map_columns,
 )
 from keyhole.environment.mapping.mapping import map_restricted
 from keyhole.environment.mapping.public import combine_keys, map_public
@@ -105,11 +105,8 @@ def _named(
             return column.absent(reason, None, codings)
         return found
 
-    def mapped(graph: CodingGraph, aim: str | Target) -> KeyMapping:
-        words = "what the scenario names"
-        return map_columns(graph, "stages", graph.target(aim), words, weights, find)
-
-    return bounded(graph, target, mapped)
+    named = Holders("stages", "what the scenario names", find)
+    return bounded(graph, target, weights, lambda _: named)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -139,12 +136,8 @@ class ScenarioKey(MappedResult):
     def recode(self, data: Microdata, *, partial: bool = False) -> Microdata:
         """Return a file with its key columns brought to the groups of the key.
 
-        Parameters
-        ----------
-        data
-            A file with the target's columns and codes, as the intruder's copy may be.
-        partial
-            Recode the key columns that the file has; else all must be there.
+        It has the target's columns and codes, as the intruder's copy may; with `partial` only the
+        key columns that it has are recoded, else all must be there.
         """
         if data is self.microdata or data is self._source:
             return self.microdata

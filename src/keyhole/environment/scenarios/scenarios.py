@@ -83,14 +83,8 @@ def class_words(wanted: Mapping[str, str]) -> str:
 class RestrictedStage:
     """A restricted database the intruder holds: one form's, or one of a class of forms.
 
-    Parameters
-    ----------
-    form
-        The name of a form; then nothing else is given.
-    sector, purpose, classifications
-        Which forms make up the class; all forms if nothing is given.
-    threshold
-        The share of the class that must hold a coding before it counts.
+    A ``form`` goes with nothing else; all forms make up the class if nothing is given.
+    ``threshold`` is the share of the class that must hold a coding before it counts.
     """
 
     form: str = ""
@@ -119,12 +113,7 @@ class RestrictedStage:
 class PublicStage:
     """The public sources the intruder can afford: those whose resource index is below `resources`.
 
-    Parameters
-    ----------
-    resources
-        What the intruder can spend, on the scale of the resource index (3 to 10).
-    origins
-        Only sources of these origins ("observed", "self-disclosed", ...); all if empty.
+    ``resources`` are on the scale of the index (3 to 10); ``origins`` restricts the sources.
     """
 
     resources: int

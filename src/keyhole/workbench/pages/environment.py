@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,33 +12,21 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import Equivalent, equivalent
 from keyhole.core.tables import Table
-from keyhole.environment import model
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.model import Environment
 from keyhole.errors import InputError
-from keyhole.workbench import editing
+from keyhole.workbench import editing, form_adding
 from keyhole.workbench.environments import (
     STORE,
     EnvironmentPlace,
     chosen_file,
     environment_place,
     environments_below,
+    fit_environment,
     make_store,
     review_environment,
 )
-from keyhole.workbench.form_adding import (
-    FormDraft,
-    again,
-    confirm_form,
-    discard,
-    draft_context,
-    draft_named,
-    drafts_of,
-    send,
-    undecided,
-)
 from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
-from keyhole.workbench.scenario_editing import fit_environment
 from keyhole.workbench.start_folder import path_below
 
 MOST_ROWS, MOST_CONSTRUCTS, MOST_CHANGES = 150, 60, 40
@@ -50,6 +37,8 @@ _TOOLTIP = re.compile(r"<title>[^<]*</title>")
 
 
 def _context(view: View) -> dict[str, Any]:
+    from keyhole.environment.pictures import draw_graph
+
     settings = view.review.scenarios
     found = {"place": None, "files": environments_below(view.project.state.folder), "store": STORE}
     if settings is None:
@@ -58,7 +47,12 @@ def _context(view: View) -> dict[str, Any]:
     environment, number = place.read()
     graph, letters = place.graph(environment), view.query.get("construct") or ""
     find = (view.query.get("find") or "").strip()[:100] or None
-    draft, chosen = draft_named(view.project, view.query.get("form")), ""
+    draft, chosen = form_adding.draft_named(view.project, view.query.get("form")), ""
+    picture = None
+    with suppress(InputError):
+        # Every text in the drawing was escaped when it was drawn.
+        drawn = draw_graph(graph, letters) if letters else ""
+        picture = Markup(drawn if view.shows_values else _TOOLTIP.sub("", drawn)) or None
     with suppress(ValueError):  # the environment as the list of files names it
         chosen = path_below(view.project.state.folder, Path(place.place))
     return {
@@ -67,8 +61,8 @@ def _context(view: View) -> dict[str, Any]:
         "chosen": chosen,
         "target": settings.target,
         "environment": environment,
-        "waiting": drafts_of(view.project) if place.writable else [],
-        "undecided": undecided(environment) if place.writable else [],
+        "waiting": form_adding.drafts_of(view.project) if place.writable else [],
+        "undecided": form_adding.undecided(environment) if place.writable else [],
         "history": Table(
             "Changes, the last first",
             ["when (UTC)", "who", "what", "note"],
@@ -78,9 +72,9 @@ def _context(view: View) -> dict[str, Any]:
         "lists": _lists(environment, find),
         "heat": prevalence_map(graph),
         "letters": letters,
-        "graph": _graph_picture(graph, letters, tooltips=view.shows_values) if letters else None,
+        "graph": picture,
         "shown": _shown_fields(environment, view.query.get("show")),
-        **draft_context(view, draft, (environment, number)),
+        **form_adding.draft_context(view, draft, (environment, number)),
         "equivalents": _equivalents(view, place, draft),
     }
 
@@ -176,34 +170,19 @@ def _cell(asking: int, of: int) -> dict[str, Any]:
     return {"shade": shade, "text": f"{asking} of {of}" if asking else ""}
 
 
-def _graph_picture(graph: CodingGraph, letters: str, *, tooltips: bool) -> Markup | None:
-    """Draw the codings of a construct; `tooltips` names categories when they are pointed at."""
-    from keyhole.environment.pictures import draw_graph
-
-    try:
-        drawn = draw_graph(graph, letters)
-    except InputError:
-        return None
-    # Every text in the drawing was escaped when it was drawn.
-    return Markup(drawn if tooltips else _TOOLTIP.sub("", drawn))
-
-
 def _shown_fields(environment: Environment, asked: str | None) -> Table | None:
     """Return the fields of a form, source or target that is asked for as `forms:NAME`."""
+    from keyhole.environment.listing import field_table
+
     what, _, name = (asked or "").partition(":")
     if what not in ("forms", "sources", "targets"):
         return None
-    things: Sequence[model.Form | model.Source | model.Target] = getattr(environment, what)
-    fields = next((one.fields for one in things if one.name == name), None)
-    if fields is None:
-        return None
-    rows = [[f.name, f.label, f.coding or "", f.identifier or "", f.use] for f in fields]
-    columns = ["field", "label", "coding", "identifier", "use"]
-    return Table(f"Fields of {name}", columns, rows)
+    found = next((one for one in getattr(environment, what) if one.name == name), None)
+    return None if found is None else field_table(f"Fields of {name}", found.fields)
 
 
 def _equivalents(
-    view: View, place: EnvironmentPlace | None, draft: FormDraft | None
+    view: View, place: EnvironmentPlace | None, draft: form_adding.FormDraft | None
 ) -> list[Equivalent]:
     """Write how the environment is made, listed, drawn and added to."""
     if place is None:
@@ -227,9 +206,9 @@ _ACTIONS: dict[str, Action] = {
     "choose": _choose,
     "make": _make,
     "target": _target,
-    "send": send,
-    "again": again,
-    "confirm": confirm_form,
-    "discard": discard,
+    "send": form_adding.send,
+    "again": form_adding.again,
+    "confirm": form_adding.confirm_form,
+    "discard": form_adding.discard,
 }
 ENVIRONMENT = Page("environment", "Environment", ("scenarios",), _context, _ACTIONS)

@@ -11,7 +11,7 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.charts import percentage
 from keyhole.core.equivalents import Equivalent
-from keyhole.environment.model import Environment
+from keyhole.environment.model import Environment, Form
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.environment.scenarios.scenarios import (
     ORIGINS,
@@ -27,18 +27,17 @@ from keyhole.reviews.files import scenario_key_of
 from keyhole.reviews.source import SCENARIO as NAMED
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines
-from keyhole.workbench.environments import environment_place, review_environment
-from keyhole.workbench.page import Page, ReviewChange, SentForm, View
-from keyhole.workbench.scenario_editing import (
+from keyhole.workbench.environments import (
     change_story,
+    environment_place,
     hold_scenarios,
     put_story,
     remove_story,
+    review_environment,
     set_scenarios,
     stories_of,
 )
-
-EXAMPLES = tuple(PRESETS.values())
+from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
 
 def _own(view: View) -> tuple[str, ...]:
@@ -52,7 +51,9 @@ def _context(view: View) -> dict[str, Any]:
     environment, own = review_environment(view), _own(view)
     known = {one.name: one for one in environment.scenarios} | _compared(view)
     rows = _comparison(view, own)
-    name = _chosen(view, list(known), rows)
+    # The scenario that is asked for, the worst, or the first.
+    wanted = view.query.get("scenario"), *(row["name"] for row in rows if row["worst"]), *known
+    name = next((one for one in wanted if one in known), "")
     key = _key(view, name)
     return {
         "settings": settings,
@@ -80,16 +81,11 @@ def _compared(view: View) -> dict[str, Scenario]:
     return {name: key.scenario for name, key in keys.items() if key is not None}
 
 
-def _chosen(view: View, known: list[str], rows: list[dict[str, Any]]) -> str:
-    """Return the scenario to show: the one asked for, the worst, or the first."""
-    asked = [name for name in known if name == view.query.get("scenario")]
-    worst = [row["name"] for row in rows if row["worst"]]
-    return next((name for name in [*asked, *worst, *known]), "")
-
-
 def _copied(environment: Environment, own: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return what a scenario of the review's own can begin as."""
-    presets = [(f"preset:{one.name}", f"{one.name}: {one.title} (example)") for one in EXAMPLES]
+    presets = [
+        (f"preset:{one.name}", f"{one.name}: {one.title} (example)") for one in PRESETS.values()
+    ]
     stored = [
         (f"environment:{one.name}", f"{one.name}: {one.title}")
         for one in environment.scenarios
@@ -181,15 +177,14 @@ def _plain(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
 
 def _fields(view: View, scenario: Scenario, environment: Environment) -> dict[str, Any]:
     """Return what the fields hold, and what can be chosen in them."""
-    sectors = {form.sector for form in environment.forms if form.sector}
-    purposes = {form.purpose for form in environment.forms if form.purpose}
+    known: list[Form | RestrictedStage] = [*environment.forms, *scenario.restricted]
     return {
         "reasons": "\n".join(scenario.reasons),
         # One stage more than there are, to be filled in.
         "stages": [*scenario.restricted, RestrictedStage()],
         "forms": sorted(form.name for form in environment.forms),
-        "sectors": sorted(sectors | {s.sector for s in scenario.restricted if s.sector}),
-        "purposes": sorted(purposes | {s.purpose for s in scenario.restricted if s.purpose}),
+        "sectors": sorted({one.sector for one in known} - {""}),
+        "purposes": sorted({one.purpose for one in known} - {""}),
         "columns": view.data.variables,
         "codings": _codings(view, scenario, environment),
     }
