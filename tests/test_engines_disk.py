@@ -443,10 +443,11 @@ def test_the_memory_of_a_container_counts(tmp_path, monkeypatch):
     (tmp_path / "memory.max").write_text("3000000000\n")
     (tmp_path / "memory.current").write_text("1000000000\n")
     monkeypatch.setattr(resources, "_GROUPS", tmp_path)
-    monkeypatch.setattr(resources, "_free", lambda: 10**12)
+    (tmp_path / "meminfo").write_text("MemTotal: 1 kB\nMemAvailable: 1000000000 kB\n")
+    monkeypatch.setattr(resources, "_MEMINFO", tmp_path / "meminfo")
     assert resources.available() == 2 * 10**9
     (tmp_path / "memory.max").write_text("max\n")
-    assert resources.available() == 10**12
+    assert resources.available() == 1024 * 10**9
 
 
 @pytest.mark.parametrize("kind", [".csv", ".csv.gz", ".parquet", ".arrow", ".sav", ".dta"])

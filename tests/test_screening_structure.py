@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.data import load
-from keyhole.kernels.triples import empty_triples, fit_pairs, triple_table
+from keyhole.kernels.crosstab import empty_triples, fit_pairs, triple_table
 from keyhole.screening.structure import condition, find_structure
 from keyhole.synthesis.rules import EditRules
 

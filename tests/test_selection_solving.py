@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.kernels import rungs as kernel
+from keyhole.kernels import cells as kernel
 from keyhole.selection.solving import (
     TREATED,
     KeyCells,

@@ -28,8 +28,8 @@ ENGINES: tuple[str, ...] = get_args(EngineName)
 SPARK = "keyhole.spark.cluster"
 """What has Spark's side. It is named here alone, since it builds on the stages that reach it."""
 _OWN_FRAME = "{engine} must be spark for a frame of Spark's own. Got {0!r} instead."
+# The share of the memory to be had that a file may take before it is counted on disk.
 SHARE = 0.5
-"""The share of the memory to be had that a file may take before it is counted on disk."""
 # How many times its size a file takes while it is loaded and encoded, as measured.
 TIMES = {"text": 10.0, "Arrow": 3.0, "SAS": 4.0, "SAS transport": 3.0, "SPSS": 4.0, "Stata": 4.0,
          "Excel": 40.0}  # fmt: skip
@@ -52,12 +52,10 @@ def open_records(
 ) -> Records:
     """Open a file or a frame where it is to be counted.
 
-    The source is the path of a file, a frame, microdata, or what this function returned before;
-    for Spark also a folder of Parquet or CSV files, an address like ``hdfs://...`` (Parquet), or a
-    frame of Spark's own. The engine may be a Spark session too; ``auto`` is memory, unless the file
-    would take more than half of what is to be had (or more than `memory`, if it is given), and
-    Spark for a frame of its own. `in_memory_for` and `here_for` say what is asked of the data that
-    can be done in memory only, or not on Spark; `options` are those of `load`.
+    The source is a file, a frame, microdata, or what this function returned before; for Spark also
+    a folder of Parquet or CSV files, an address like ``hdfs://...`` (Parquet), or a frame of its
+    own. The engine may be a Spark session too. `in_memory_for` and `here_for` say what is asked
+    that can be done in memory only, or not on Spark; `options` are those of `load`.
     """
     if isinstance(source, AskedColumns):
         name = source.backend.name
@@ -89,11 +87,9 @@ def open_records(
 
 def derive_problems(engine: Any, reading: Mapping[str, Any]) -> list[str]:
     """Say so if columns are to be derived on Spark, which cannot."""
-    said = Problem(
-        "{engine} must be memory or disk for derived columns ({derive}). Got 'spark' instead: "
-        "derive them in Spark, and give the frame."
-    )
-    return [said] if engine == "spark" and reading.get("derive") else []
+    said = "{engine} must be memory or disk for derived columns ({derive}). Got 'spark' instead: "
+    said += "derive them in Spark, and give the frame."
+    return [Problem(said)] if engine == "spark" and reading.get("derive") else []
 
 
 def _asked_engine(engine: Any, sources: Iterable[Any]) -> tuple[Any, Any]:
@@ -121,15 +117,12 @@ def _only_in_memory(engine: Any, what: str) -> list[str]:
 
 
 def _only_here(engine: Any, what: str, master: Any = None) -> list[str]:
+    needed = f"{{engine}} must be memory or disk for {what}."
     if what and engine == "spark":
-        return [Problem(f"{{engine}} must be memory or disk for {what}. Got 'spark' instead.")]
+        return [Problem(f"{needed} Got 'spark' instead.")]
     if what and master is not None:
-        return [
-            Problem(
-                f"{{master}} is for counting on Spark, but {{engine}} must be memory or disk for "
-                f"{what}. Leave {{master}} out."
-            )
-        ]
+        start = "{master} is for counting on Spark, but "
+        return [Problem(f"{start}{needed} Leave {{master}} out.")]
     return []
 
 
@@ -152,21 +145,14 @@ def engine_problems(
         except OptionError as error:
             problems += error.problems
     if engine in ("memory", "spark") and (memory is not None or work_folder is not None):
-        problems.append(
-            Problem(
-                "{memory} and {work_folder} are for counting on disk. Leave them out, or use "
-                "{engine} disk."
-            )
-        )
+        beside = "{memory} and {work_folder} are for counting on disk. Leave them out, or use "
+        problems.append(Problem(beside + "{engine} disk."))
     if master is None or here_for:  # with the latter all is said
         return problems
-    if engine != "spark":
-        problems.append(
-            Problem("{master} is for counting on Spark. Leave it out, or use {engine} spark.")
-        )
-    else:
-        problems += import_module("keyhole.spark.session").master_problems(master)
-    return problems
+    if engine == "spark":
+        return [*problems, *import_module("keyhole.spark.session").master_problems(master)]
+    template = "{master} is for counting on Spark. Leave it out, or use {engine} spark."
+    return [*problems, Problem(template)]
 
 
 def cluster_for(
@@ -179,9 +165,9 @@ def cluster_for(
 ) -> Any:
     """Return the Spark cluster to work on, not yet started; None if the work is done in memory.
 
-    Verbs that know no place but memory and Spark ask this. What is wrong is raised here where the
-    work is done in memory; a `keyhole.spark.cluster.Cluster` raises it with what its files tell.
-    `in_memory_for` has by its words what was asked for that can only be done in memory.
+    For verbs that know no place but these. What is wrong is raised here where the work is done in
+    memory, else by the cluster, with what its files tell. `in_memory_for` has by its words what was
+    asked for that can only be done in memory.
     """
     name, session = _asked_engine(engine, sources)
     problems: list[str] = engine_problems(name, master=master)

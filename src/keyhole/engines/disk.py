@@ -38,10 +38,8 @@ WHOLE_PIECE = 1 << 24
 class DiskData(AskedColumns):
     """The columns of a file as codes on disk; it offers what a stage needs of `Microdata`.
 
-    Columns are encoded when they are first asked for, all those together that have been named
-    by then (`require`), so that the file is read once.
-
-    `note` says why the data is here rather than in memory, if nobody asked for it.
+    Columns are encoded when they are first asked for, with all that were named by then (`require`),
+    so that the file is read once. `note` says why the data is here, if nobody asked for it.
     """
 
     def __init__(
@@ -106,6 +104,7 @@ class DiskData(AskedColumns):
         return ()
 
     def _fresh(self, names: Iterable[str]) -> list[str]:
+        """Return the columns that have not been read yet."""
         return [one for one in names if one not in self._encoded and one not in self._given_up]
 
     def _read(self, name: str, most: int) -> tuple[pl.Series, Variable]:  # noqa: ARG002
@@ -183,6 +182,8 @@ class DiskData(AskedColumns):
 
 
 class _FileData(DiskData):
+    """A file that is read in pieces."""
+
     pieces: Pieces
     request: Request
     path: Path
@@ -237,6 +238,8 @@ class _FileData(DiskData):
 
 
 class _MemoryData(DiskData):
+    """Data that is in memory already."""
+
     data: Microdata
 
     def _encode(self, names: list[str]) -> Mapping[str, EncodedColumn]:

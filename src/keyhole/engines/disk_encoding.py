@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from keyhole.data.missing import blank
 from keyhole.data.pieces import Pieces
 from keyhole.data.text import TooLongError
 from keyhole.engines.resources import format_size, in_threads
-from keyhole.engines.storage import ROWS_AT_ONCE, Storage, WorkFolder, refused
+from keyhole.engines.storage import ROWS_AT_ONCE, Storage, WorkFolder, refusing
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.kernels.arrays import Ints
 
@@ -28,10 +28,9 @@ GLANCE = 10_000
 # So many of the first values that are not missing: `load` looks at no more to guess a type.
 FILLED = 500
 MISSING = 0
-LEVEL_BYTES = 120
-"""What a different value takes, about, with all that is made of it."""
-TIMES = 6
-"""So many times the size of the values is taken, about, where they are long."""
+# What a different value takes, about, with all that is made of it; and how many times the size of
+# the values is taken, where they are long.
+LEVEL_BYTES, TIMES = 120, 6
 
 
 class _TooManyError(Exception):
@@ -79,7 +78,10 @@ class Dictionary(Numbered):
         if self.problem:
             return
         local = self._local(array)
-        places = _places(local.indices)
+        indices = local.indices  # from 1 on, 0 for a missing value
+        if indices.null_count or str(indices.type) != "int32":
+            indices = indices.cast("int64").fill_null(-1)
+        places = indices.to_numpy(zero_copy_only=False) + 1
         counts = np.bincount(places, minlength=len(local.dictionary) + 1)
         try:
             numbers = self._numbered(local.dictionary, counts)
@@ -97,17 +99,9 @@ class Dictionary(Numbered):
         if len(self.filled) < FILLED:
             filled = ids[ids != MISSING]
             self.filled = np.append(self.filled, filled[: FILLED - len(self.filled)])
-        with self._writable():
+        with refusing(self._folder.place):
             self._file.write(ids.data)
         self._stretches.append((ids.dtype, len(ids)))
-
-    @contextmanager
-    def _writable(self) -> Iterator[None]:
-        """Say so if the disk is full."""
-        try:
-            yield
-        except OSError as error:
-            raise refused(self._folder.place, error) from None
 
     def _local(self, array: Any) -> Any:
         """Return a piece as places in a dictionary of its own."""
@@ -129,20 +123,14 @@ class Dictionary(Numbered):
     def _numbered(self, values: Any, counts: Ints) -> Ints:
         """Return the number of each place that any record has, the first for a missing value."""
         import pyarrow as pa
+        from pyarrow import compute
 
         out = np.zeros(len(counts), dtype=np.int64)
         used = counts[1:] > 0
         if values.null_count:
             used &= values.is_valid().to_numpy(zero_copy_only=False)
         chosen = np.flatnonzero(used)
-        out[chosen + 1] = self._known(values.take(pa.array(chosen)))
-        return out
-
-    def _known(self, values: Any) -> Ints:
-        """Return the numbers of values, new ones added."""
-        import pyarrow as pa
-        from pyarrow import compute
-
+        values = values.take(pa.array(chosen))
         if self.values is None:
             self.values = values.slice(0, 0)
         places = compute.index_in(values, value_set=self.values)
@@ -152,13 +140,13 @@ class Dictionary(Numbered):
             self.counts = np.append(self.counts, np.zeros(len(fresh), dtype=np.int64))
             self._require_few()
             places = compute.index_in(values, value_set=self.values)
-        numbers: Ints = places.to_numpy(zero_copy_only=False).astype(np.int64) + 1
-        return numbers
+        out[chosen + 1] = places.to_numpy(zero_copy_only=False).astype(np.int64) + 1
+        return out
 
     def _require_few(self) -> None:
-        held = ""
-        if len(self.values) > self._memory // LEVEL_BYTES:
-            held = f"more than {self._memory // LEVEL_BYTES:,} different values"
+        held, most = "", self._memory // LEVEL_BYTES
+        if len(self.values) > most:
+            held = f"more than {most:,} different values"
         elif self.values.nbytes > self._memory // TIMES:
             held = f"different values of more than {format_size(self._memory // TIMES)}"
         if held:
@@ -170,7 +158,7 @@ class Dictionary(Numbered):
 
     def recoded(self, codes: npt.NDArray[Any], storage: Storage) -> npt.NDArray[Any]:
         """Return the code of each record, given that of each number."""
-        with self._writable():
+        with refusing(self._folder.place):
             self._file.close()
         out = storage.empty(self.seen, codes.dtype)
         at = 0
@@ -197,14 +185,6 @@ def _without_views(array: Any) -> Any:
     if pa.types.is_string_view(array.type):
         return array.cast(pa.large_string())
     return array.cast(pa.large_binary()) if pa.types.is_binary_view(array.type) else array
-
-
-def _places(indices: Any) -> npt.NDArray[Any]:
-    """Return the places of a dictionary's values from 1 on, 0 for a missing one."""
-    if indices.null_count or str(indices.type) != "int32":
-        indices = indices.cast("int64").fill_null(-1)
-    places: npt.NDArray[Any] = indices.to_numpy(zero_copy_only=False) + 1
-    return places
 
 
 # With so few levels `load` may ask how often they come, and then no more than this matters.
@@ -293,23 +273,19 @@ def coded_values(
     The codes returned are those of the records that stand for the column.
     """
     ids = _stand_ins(found)
-    column, variable = pieces.described(_values(found, pieces).gather(ids), request)
+    if found.values is None:
+        import pyarrow as pa
+
+        values = pieces.values(found.name, pa.nulls(1, pa.string()))
+    else:  # by their numbers; the one of number 0 is missing
+        values = pieces.values(found.name, found.values)
+        values = pl.concat([pl.Series(values.name, [None], dtype=values.dtype), values])
+    column, variable = pieces.described(values.gather(ids), request)
     codes = encode(blank(column, variable))
     # Every number is among the stand-ins if any record has it.
     table = np.zeros(len(found.counts), dtype=codes.values.dtype)
     table[ids] = codes.values
     return variable, codes, table
-
-
-def _values(found: Numbered, pieces: Pieces) -> pl.Series:
-    """Return the values by their numbers; the one of number 0 is missing."""
-    if found.values is None:
-        import pyarrow as pa
-
-        return pieces.values(found.name, pa.nulls(1, pa.string()))
-    values = pieces.values(found.name, found.values)
-    missing = pl.Series(values.name, [None], dtype=values.dtype)
-    return pl.concat([missing, values])
 
 
 def _stand_ins(found: Numbered) -> Ints:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,7 +99,7 @@ class MemoryEngine:
 
             base = self._patterns()
             rows, weights = copied(base.rows, self.storage), copied(base.weights, self.storage)
-            whole = Partition(rows, weights, self._plan, cutoff, WORKERS, self.storage)
+            whole = Partition(rows, weights, self._plan, cutoff, self.storage)
             held = self._partition = (cutoff, whole)
         more = [v for v in keys if v not in held[1].variables]
         if more:
@@ -144,7 +144,6 @@ class MemoryEngine:
 
         Where the columns `beside` fit one word with the key and the number of the record they are
         sorted along: by column the words in that order, and the shift and bits of its codes.
-        Sorted is by compiled code, which is loaded for what is then counted in the cells.
         """
         from keyhole.engines.partition import sort_in_threads
         from keyhole.kernels.cells import word_starts
@@ -238,7 +237,11 @@ class RecordCells:
     ) -> None:
         self._columns, self._plan = columns, layout([c.size for c in columns])
         self._storage, self._records = storage, len(columns[0].values)
-        rows, tags = _tagged(columns, self._plan, storage)
+        rows = storage.empty((self._records, self._plan.words), np.uint64)
+        pack([c.values for c in columns], self._plan, rows)
+        tags = storage.empty(self._records, np.int32)
+        for some in parts(self._records):
+            tags[some] = np.arange(some.start, some.stop)
         if missing == "drop":
             rows, tags = _complete(rows, tags, columns, storage)
         self._rows, self.tags = _sorted(rows, tags, self._plan, storage, compiled)
@@ -259,11 +262,6 @@ class RecordCells:
         for some in parts(len(out)):
             out[some] = self._rows[self.starts[some]]
         return out
-
-    def first_records(self) -> Ints:
-        """Return one record of each cell."""
-        first: Ints = self.tags[self.starts[:-1]].astype(np.int64)
-        return first
 
     def sizes(self) -> Ints:
         """Return for each record, in order, the size of its cell (0: left out by `drop`)."""
@@ -293,12 +291,17 @@ class RecordCells:
 
     @property
     def spectrum(self) -> Spectrum:
-        sizes, by_size = self._sizes, dict[int, int]()
-        for some in parts(len(sizes)):
-            for size, count in _by_size(sizes[some], self.counts[some]):
-                by_size[size] = by_size.get(size, 0) + count
+        by_size: Counter[int] = Counter()
+        for some in parts(len(self._sizes)):
+            sizes, counts = self._sizes[some], self.counts[some]
+            small = sizes < SMALL  # most are, and those are quickly counted
+            summed = np.bincount(sizes[small], weights=counts[small])
+            by_size.update({size: int(summed[size]) for size in np.flatnonzero(summed).tolist()})
+            large, which = np.unique(sizes[~small], return_inverse=True)
+            summed = np.bincount(which, weights=counts[~small], minlength=len(large))
+            by_size.update(dict(zip(large.tolist(), map(int, summed), strict=True)))
         ordered = sorted(by_size)
-        return Spectrum(len(sizes), tuple(ordered), tuple(by_size[size] for size in ordered))
+        return Spectrum(len(self._sizes), tuple(ordered), tuple(by_size[size] for size in ordered))
 
     def match(self, amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return for each cell the amounts of all cells that match it as wildcards."""
@@ -311,35 +314,17 @@ class RecordCells:
         return wildcards.match(self._patterns, amounts, known, digits)
 
 
-def _by_size(sizes: Ints, counts: Ints) -> Iterator[tuple[int, int]]:
-    """Add up the counts of each size: most are small, and those are quickly counted."""
-    small = sizes < SMALL
-    summed = np.bincount(sizes[small], weights=counts[small])
-    for size in np.flatnonzero(summed).tolist():
-        yield size, int(summed[size])
-    large, which = np.unique(sizes[~small], return_inverse=True)
-    summed = np.bincount(which, weights=counts[~small], minlength=len(large))
-    yield from zip(large.tolist(), summed.astype(np.int64).tolist(), strict=True)
-
-
-def _tagged(columns: Sequence[Codes], plan: Layout, storage: Storage) -> tuple[Words, Tags]:
-    records = len(columns[0].values)
-    rows = storage.empty((records, plan.words), np.uint64)
-    pack([c.values for c in columns], plan, rows)
-    tags = storage.empty(records, np.int32)
-    for some in parts(records):
-        tags[some] = np.arange(some.start, some.stop)
-    return rows, tags
-
-
 def _complete(
     rows: Words, tags: Tags, columns: Sequence[Codes], storage: Storage
 ) -> tuple[Words, Tags]:
     """Keep the records of which nothing is missing, moved together in place."""
     left = 0
     for some in parts(len(rows)):
-        held = [Codes(c.values[some], c.levels, c.has_missing) for c in columns]
-        whole = np.flatnonzero(~missing_any(held))
+        absent = np.zeros(some.stop - some.start, dtype=np.bool_)
+        for column in columns:
+            if column.has_missing:
+                absent |= column.values[some] == column.size - 1
+        whole = np.flatnonzero(~absent)
         rows[left : left + len(whole)] = rows[some][whole]
         tags[left : left + len(whole)] = tags[some][whole]
         left += len(whole)
@@ -352,8 +337,20 @@ def _sorted(
     """Sort rows and tags; by default in NumPy alone where rows fit one word."""
     tag_bits = int(tags.max(initial=0)).bit_length()
     if plan.words == 1 and int(plan.bits.sum()) + tag_bits <= 64:
-        bits = int(plan.bits.sum()) if compiled else 0
-        return _sorted_words(rows, tags, tag_bits, bits, storage)
+        # In place, as words that have the tags, in order, in their lowest bits.
+        words, low = rows[:, 0], np.uint64((1 << tag_bits) - 1)
+        for some in parts(len(rows)):
+            words[some] = words[some] << np.uint64(tag_bits) | tags[some].astype(np.uint64)
+        if compiled and (bits := int(plan.bits.sum())):
+            from keyhole.engines.partition import sort_in_threads
+
+            sort_in_threads(words, storage, tag_bits, bits)
+        else:
+            words.sort()
+        for some in parts(len(rows)):
+            tags[some] = words[some] & low
+            words[some] >>= np.uint64(tag_bits)
+        return rows, tags
     if plan.words == 1 and storage is MEMORY:
         order = np.argsort(rows[:, 0])
         return rows[order], tags[order]
@@ -361,28 +358,6 @@ def _sorted(
 
     whole = np.array([0, len(rows)], dtype=np.int64)
     sort(rows, tags, whole, plan, range(len(plan.bits)), storage=storage)
-    return rows, tags
-
-
-def _sorted_words(
-    rows: Words, tags: Tags, tag_bits: int, bits: int, storage: Storage
-) -> tuple[Words, Tags]:
-    """Sort rows in place as words that have the tags, in order, in their lowest bits.
-
-    With the number of `bits` of the rows, by compiled code that looks at no others.
-    """
-    words, low = rows[:, 0], np.uint64((1 << tag_bits) - 1)
-    for some in parts(len(rows)):
-        words[some] = words[some] << np.uint64(tag_bits) | tags[some].astype(np.uint64)
-    if bits:
-        from keyhole.engines.partition import sort_in_threads
-
-        sort_in_threads(words, storage, tag_bits, bits)
-    else:
-        words.sort()
-    for some in parts(len(rows)):
-        tags[some] = words[some] & low
-        words[some] >>= np.uint64(tag_bits)
     return rows, tags
 
 
@@ -414,15 +389,6 @@ def _known(patterns: Words, columns: Sequence[Codes], plan: Layout) -> Words:
     return known
 
 
-def missing_any(columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
-    """Tell for each record whether any of the columns is missing."""
-    out = np.zeros(len(columns[0].values), dtype=np.bool_)
-    for column in columns:
-        if column.has_missing:
-            out |= column.values == column.size - 1
-    return out
-
-
 Progress = Callable[[int, int], None]
 
 POLL_SECONDS = 0.2
@@ -438,13 +404,12 @@ def minimal_uniques(
 ) -> tuple[Ints, Words]:
     """Find the minimal uniques of every record.
 
-    Returns the record and the mask of variables (bit j is column j) of each. The storage refuses
-    a search that needs too much memory; `progress` hears of the sets visited and of all there may
-    be.
+    Returns the record and the mask of variables (bit j is column j) of each. The storage refuses a
+    search that needs too much memory; `progress` hears of the sets visited and of all there may be.
     """
     cells = RecordCells(columns, "own", storage)
     storage.require(_bytes(columns, len(cells.counts), max_size), "the search for minimal uniques")
-    first = cells.first_records()
+    first: Ints = cells.tags[cells.starts[:-1]].astype(np.int64)  # a record of each cell
     # Wide variables in the high bits: they come first in a set and leave small cells to the rest.
     places = sorted(range(len(columns)), key=lambda v: columns[v].size)
     ordered = [columns[v] for v in places]

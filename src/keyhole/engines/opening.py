@@ -49,6 +49,8 @@ def open_for(
     says what else is wrong with the data; columns may be absent. `offers` is an option that names
     columns: where it is needed and left out, those of the data are told.
     """
+    if question.values.get("scenario"):  # which recodes the columns of its key
+        needs_memory_for, every_column = "a scenario's recoding", True
     wrong = [problem for problem in question.problems if isinstance(problem, Problem)]
     named = {name for problem in wrong for name in problem.options}
     is_offered = offers in named and not question.values[offers]
@@ -72,7 +74,10 @@ def open_for(
         )
     except OptionError as error:
         problems += error.problems
-        data = _opened_anyhow(source, reading, problems)
+        try:  # what else is wrong is told with that
+            data = open_records(source, **reading)
+        except InputError as other:
+            raise type(other)(dict.fromkeys([*problems, *other.problems])) from None
     except ColumnError as error:
         # A column that is not there is told by what it was to be: all of them are looked at.
         try:
@@ -131,11 +136,3 @@ def columns_anyhow(question: Question, source: Any, reading: Mapping[str, Any]) 
     except InputError:
         return []
     return question.column_problems([*data.names, *made], data.name)
-
-
-def _opened_anyhow(source: Any, reading: Mapping[str, Any], problems: list[str]) -> Records:
-    """Open data whose engine cannot be used: what else is wrong is told with that."""
-    try:
-        return open_records(source, **reading)
-    except InputError as error:
-        raise type(error)(dict.fromkeys([*problems, *error.problems])) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from keyhole.engines.protocol import Tally
 from keyhole.engines.resources import ROWS_TO_SHARE, WORKERS, in_threads
 from keyhole.engines.storage import MEMORY, Storage, copied, parts
-from keyhole.kernels import cells, crosstab, leave_one_out, rungs
+from keyhole.kernels import cells, crosstab, leave_one_out
 from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.fields import in_order, join, part
 from keyhole.kernels.packing import Layout
@@ -160,11 +161,10 @@ class Partition:
         weights: Weights,
         plan: Layout,
         cutoff: int,
-        workers: int = WORKERS,
         storage: Storage = MEMORY,
     ) -> None:
         self._rows, self._weights, self._plan, self._cutoff = rows, weights, plan, cutoff
-        self._workers, self._storage = workers, storage
+        self._storage = storage
         self._spare = tuple(storage.empty(one.shape, one.dtype) for one in (rows, weights))
         self._starts = np.array([0, len(rows)], dtype=np.int64)
         self._settled_cells = self._settled_at_risk = 0
@@ -173,14 +173,14 @@ class Partition:
     def refine(self, variables: Sequence[int]) -> None:
         """Split the cells further by these variables."""
         held = (self._rows, self._weights, self._starts, self._plan, variables)
-        sort(*held, spare=self._spare, workers=self._workers, storage=self._storage)
+        sort(*held, spare=self._spare, storage=self._storage)
         self.variables |= frozenset(variables)
         self._settle(self._plan.mask(self.variables))
 
     def _settle(self, mask: Words) -> None:
         """Find the new cells and drop the rows alone in theirs; each thread has its old cells."""
         rows, weights, old = self._rows, self._weights, self._starts
-        pieces = [(int(old[a]), int(old[b])) for a, b in spans(old, self._workers)]
+        pieces = [(int(old[a]), int(old[b])) for a, b in spans(old)]
         # Each share writes its cells to its own stretch, of half as many as it has rows.
         stretches = [(first // 2 + i, first, last) for i, (first, last) in enumerate(pieces)]
         starts = self._storage.empty(len(rows) // 2 + len(pieces) + 1, np.int64)
@@ -209,7 +209,7 @@ class Partition:
         arrays = (self._rows, self._weights, self._starts)
         found = in_threads(
             lambda span: cells.tally_splits(*arrays, span, fields, sizes[candidate], self._cutoff),
-            spans(self._starts, self._workers),
+            spans(self._starts),
         )
         total = np.sum(found, axis=0) if found else np.zeros((len(candidate), 2), dtype=np.int64)
         settled = (self._settled_cells, self._settled_at_risk)
@@ -225,19 +225,15 @@ def _move(array: npt.NDArray[Any], start: int, to: int, count: int, more: int = 
         array[to + some.start : to + some.stop] = held + more if more else held
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class DistinctPatterns:
     """The distinct patterns of some variables, each with the number of its records."""
 
-    def __init__(
-        self,
-        rows: Words,
-        weights: Weights,
-        plan: Layout,
-        variables: frozenset[int],
-        storage: Storage = MEMORY,
-    ) -> None:
-        self.rows, self.weights, self.plan, self.variables = rows, weights, plan, variables
-        self.storage = storage
+    rows: Words
+    weights: Weights
+    plan: Layout
+    variables: frozenset[int]
+    storage: Storage = MEMORY
 
     @classmethod
     def of(
@@ -275,7 +271,11 @@ class DistinctPatterns:
         """Tally the patterns with each removable variable left out in turn."""
         whole = self.tally(records, cutoff)
         dealt = sorted(removable, key=lambda v: -int(self.plan.bits[v]))
-        parts = _parts(len(dealt)) if len(self.rows) > FEW_ROWS else [(0, len(dealt))]
+        count = max(2, -(-len(dealt) // PART_SIZE)) if len(dealt) > 1 else 1
+        count = count if len(self.rows) > FEW_ROWS else 1
+        parts = list(
+            itertools.pairwise(np.linspace(0, len(dealt), count + 1).round().astype(int).tolist())
+        )
         # Dealt like cards, so that what each part leaves splits about as well.
         dealt = [v for i in range(len(parts)) for v in dealt[i :: len(parts)]]
         if self.plan.words == 1:
@@ -322,13 +322,6 @@ class DistinctPatterns:
 
         total: Ints = np.sum(in_threads(work, shares_of(rows, keep, workers)), axis=0)
         return total
-
-
-def _parts(count: int) -> list[tuple[int, int]]:
-    """Cut the variables into parts of about PART_SIZE, two at least for the threads."""
-    parts = max(2, -(-count // PART_SIZE)) if count > 1 else 1
-    cuts = np.linspace(0, count, parts + 1).round().astype(int).tolist()
-    return list(itertools.pairwise(cuts))
 
 
 class OpenCells:
@@ -383,7 +376,7 @@ class OpenCells:
             move = (word, to, shift - at)
             moves[move] = moves.get(move, 0) | ((1 << bits) - 1) << at
         rows = storage.empty((len(self._rows), plan.words), np.uint64)
-        rungs.lay_out(
+        cells.lay_out(
             self._rows, self._weights, self._starts,
             np.array(list(moves.values()), dtype=np.uint64),
             np.array(list(moves), dtype=np.int64).reshape(-1, 3), places[-1], rows,
@@ -401,8 +394,8 @@ class OpenCells:
             weights[some] = rows[some, 0] & np.uint64((1 << int(plan.bits[0])) - 1)
         last = len(sizes) - 1
         cell, whole = (plan.mask(range(n, last + 1)) for n in (1 + len(more), 1))
-        left, cells, small = rungs.settle_cells(rows, weights, cell, whole, self._cutoff, starts)
-        self._rows, self._weights, self._starts = rows[:left], weights[:left], starts[: cells + 1]
+        left, count, small = cells.settle_cells(rows, weights, cell, whole, self._cutoff, starts)
+        self._rows, self._weights, self._starts = rows[:left], weights[:left], starts[: count + 1]
         self._fields = {v: places[1 + i] for i, v in enumerate(more)}
         self.at_risk += small
 
@@ -448,7 +441,13 @@ class CellCounter:
             del stack[alike + 1 :]
             for v in path[alike:-1]:
                 stack.append((v, *self._split(*stack[-1][1:], v)))
-            found.append((frozenset(path), self._last(*stack[-1][1:], path[-1]) if path else whole))
+            held = whole
+            if path:  # the last variable need not be numbered: a bit for each cell
+                _, numbers, count = stack[-1]
+                met = np.zeros(count * int(self._sizes[path[-1]]) // 64 + 1, dtype=np.uint64)
+                given = (rows, self._fields[path[-1]], numbers, int(self._sizes[path[-1]]))
+                held = int(crosstab.count_split(*given, met))
+            found.append((frozenset(path), held))
         return found
 
     def _split(self, numbers: Tags, count: int, v: int) -> tuple[Tags, int]:
@@ -461,12 +460,6 @@ class CellCounter:
         count = crosstab.split_cells(*given, self._held, self._used, out)
         self._used += count
         return out, count
-
-    def _last(self, numbers: Tags, count: int, v: int) -> int:
-        places = count * int(self._sizes[v])
-        met = np.zeros(places // 64 + 1, dtype=np.uint64)
-        given = (self._patterns.rows, self._fields[v], numbers, int(self._sizes[v]))
-        return int(crosstab.count_split(*given, met))
 
 
 class PatternTable:

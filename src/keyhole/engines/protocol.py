@@ -27,14 +27,7 @@ Missing = Literal["own", "wildcard", "drop"]
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How exposed a key is: its cells and the records in cells smaller than the cutoff.
-
-    Examples
-    --------
-    >>> tally = Tally(records=10, cells=4, at_risk=3)
-    >>> tally.rp, tally.cr, tally.ratio
-    (0.3, 0.4, 0.75)
-    """
+    """How exposed a key is: its cells and the records in cells smaller than the cutoff."""
 
     records: int
     cells: int
@@ -61,12 +54,6 @@ class Spectrum:
     """How many records lie in cells of each size, and how many cells there are.
 
     Records that were left out (a missing key under `drop`) are in none of the counts.
-
-    Examples
-    --------
-    >>> spectrum = Spectrum(cells=3, sizes=(1, 2), counts=(2, 2))
-    >>> spectrum.counted, spectrum.below(2), spectrum.mean_risk(4)
-    (4, 2, 0.75)
     """
 
     cells: int
@@ -106,10 +93,7 @@ class Cells(Protocol):
 
 
 class Records(Protocol):
-    """What a stage needs of a file: what is known of its columns, and their codes.
-
-    `Microdata` is one; so is a file whose codes lie on disk.
-    """
+    """What a stage needs of a file: what is known of its columns, and their codes."""
 
     @property
     def name(self) -> str:
@@ -146,10 +130,7 @@ class Records(Protocol):
 
 
 class Engine(Protocol):
-    """Counts cells of the records it holds.
-
-    Missing values are a category of their own in every `tally`.
-    """
+    """Counts cells of the records it holds; missing values are a category of their own."""
 
     @property
     def name(self) -> str:

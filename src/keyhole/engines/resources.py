@@ -20,8 +20,8 @@ _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
 _MEMINFO = Path("/proc/meminfo")
 _GROUPS = Path("/sys/fs/cgroup")
 
+# What the libraries take by themselves, and a little to work with.
 LEAST = 256 * 10**6
-"""What the libraries take by themselves, and a little to work with."""
 
 
 def parse_memory(amount: Any) -> int:
@@ -54,25 +54,16 @@ def format_size(size: float, digits: int = 3) -> str:
 
 def available() -> int | None:
     """Return how much memory can be had without taking it from others; None if nobody tells."""
-    known = [size for size in (_free(), _allowed()) if size is not None]
-    return min(known, default=None)
-
-
-def _free() -> int | None:
+    known = []
+    with suppress(AttributeError, ValueError, OSError):
+        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2]
     with suppress(OSError, StopIteration, ValueError):
         lines = _MEMINFO.read_text().splitlines()
-        return int(next(x for x in lines if x.startswith("MemAvailable")).split()[1]) * 1024
-    with suppress(AttributeError, ValueError, OSError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    return None
-
-
-def _allowed() -> int | None:
-    """Return what is left of the limit of a container."""
-    with suppress(OSError, ValueError):
+        known = [int(next(x for x in lines if x.startswith("MemAvailable")).split()[1]) * 1024]
+    with suppress(OSError, ValueError):  # what is left of the limit of a container
         most = int((_GROUPS / "memory.max").read_text())  # "max" is no limit
-        return max(0, most - int((_GROUPS / "memory.current").read_text()))
-    return None
+        known.append(max(0, most - int((_GROUPS / "memory.current").read_text())))
+    return min(known, default=None)
 
 
 A = TypeVar("A")

@@ -8,7 +8,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,7 @@ from keyhole.core.files import hold_folder, release_folder
 from keyhole.core.options import Problem
 from keyhole.engines.resources import format_size
 from keyhole.errors import FileError, OptionError, RunError
-
-Array = npt.NDArray[Any]
+from keyhole.kernels.arrays import Array
 
 # Long arrays are worked through so many rows at a time: what is made on the way stays small.
 ROWS_AT_ONCE = 1 << 20
@@ -71,12 +70,10 @@ _CAN_UNLINK_OPEN_FILES = os.name == "posix"
 class WorkFolder(Storage):
     """A folder of its own for the large arrays of one data set.
 
-    It should be made on a disk: on a file system in memory nothing would be gained. About `memory`
-    bytes may be used besides mapped files.
-
-    Only its owner can enter the folder, for it holds the records' codes. An array's file loses
-    its name as soon as it is mapped, so that the system gives its room back when the array goes
-    or the process dies. What a killed process left is removed when the next folder is made.
+    It should be on a disk: on a file system in memory nothing would be gained. About `memory` bytes
+    may be used besides mapped files. Only its owner can enter the folder, for it holds the records'
+    codes. An array's file loses its name as soon as it is mapped, so that the system gives its room
+    back when the array goes or the process dies; what a killed process left is removed later.
     """
 
     name = "disk"
@@ -89,10 +86,8 @@ class WorkFolder(Storage):
         if not self.place.is_dir():
             template = "{work_folder} {0!r} does not exist. Make it, or give another."
             raise FileError(Problem(template, str(self.place)))
-        try:
+        with refusing(self.place):
             self.path = hold_folder(self.place)
-        except OSError as error:
-            raise refused(self.place, error) from None
         self._numbers = itertools.count()
         self._close = weakref.finalize(self, release_folder, self.path)
 
@@ -137,6 +132,15 @@ class WorkFolder(Storage):
             raise refused(self.place, error) from None
         array: npt.NDArray[Any] = np.frombuffer(held, dtype=kind).reshape(shape)
         return array
+
+
+@contextmanager
+def refusing(place: Path) -> Iterator[None]:
+    """Say so if the system takes no more there."""
+    try:
+        yield
+    except OSError as error:
+        raise refused(place, error) from None
 
 
 def refused(place: Path, error: OSError) -> FileError | RunError:

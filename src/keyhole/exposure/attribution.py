@@ -179,20 +179,12 @@ def _unfit(releases: Sequence[Records], source: Records, question: Question) -> 
     """Say what is wrong with the files for what is asked besides attribution."""
     largest = max(one.records for one in releases)
     if question.closest and max(largest, source.records) * source.records > MOST_PAIRS:
-        yield Problem(
-            "{closest} must be asked of at most {0:,} pairs of records. Got {1:,} and {2:,} "
-            "records instead: take a sample of both.",
-            MOST_PAIRS,
-            largest,
-            source.records,
-        )
+        most = "{closest} must be asked of at most {0:,} pairs of records. "
+        got = "Got {1:,} and {2:,} records instead: take a sample of both."
+        yield Problem(most + got, MOST_PAIRS, largest, source.records)
     if question.masked and any(one.records != source.records for one in releases):
-        yield Problem(
-            "{masked} needs the records of the original in their order. Got {0:,} records "
-            "instead of {1:,}.",
-            largest,
-            source.records,
-        )
+        needs = "{masked} needs the records of the original in their order. "
+        yield Problem(needs + "Got {0:,} records instead of {1:,}.", largest, source.records)
     texts = [
         name
         for name in question.masked or ()

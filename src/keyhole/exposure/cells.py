@@ -7,7 +7,7 @@ two metrics when the target is known to be in the file).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -65,12 +65,11 @@ POLICIES = {
 class Exposure(Result):
     """Exposure of a file on one key.
 
-    `sizes` are cell sizes and `counts` how many records lie in cells of that size; `each` has
-    the size of each record's cell, in the order of the file (0: not counted, under
-    `missing="drop"`), and is None where the records are on Spark; see `f`.
-    `unestimated` says why `population`, though asked for, is None. Beside it may stand what the key
-    tells of `sensitive` columns, the cheapest `fix`, and the `key` and `identification` of a
-    scenario.
+    `sizes` are cell sizes and `counts` how many records lie in cells of that size; `each` has the
+    size of each record's cell, in the order of the file (0: not counted, under `missing="drop"`),
+    and is None where the records are on Spark; see `f`. `unestimated` says why `population`, though
+    asked for, is None. Beside it may stand what the key tells of `sensitive` columns, the cheapest
+    `fix`, and the `key` and `identification` of a scenario.
     """
 
     keys: Annotated[tuple[str, ...], PUBLIC]
@@ -154,11 +153,15 @@ class Exposure(Result):
 
     def _group_table(self) -> Table:
         least = 0 if self.name_small_groups else self.cutoff
-        named = [g for g in self.groups if g.exposure.records >= least]
-        pooled = [g.exposure for g in self.groups if g.exposure.records < least]
-        rows = [_group_row(g.label, [g.exposure]) for g in named]
-        rows += [_group_row(f"({len(pooled)} smaller)", pooled)] if pooled else []
-        notes = [unnamed_groups(self.cutoff)] if pooled else []
+        small = [g.exposure for g in self.groups if g.exposure.records < least]
+        shown = [(g.label, [g.exposure]) for g in self.groups if g.exposure.records >= least]
+        shown += [(f"({len(small)} smaller)", small)] if small else []
+        rows = []
+        for label, some in shown:  # the shares are those of all their records
+            records, uniques = sum(e.records for e in some), sum(e.uniques for e in some)
+            rp, cr = (sum(getattr(e, x) * e.records for e in some) / records for x in ("rp", "cr"))
+            rows.append([label, f"{records:,}", f"{uniques:,}", share(rp), share(cr)])
+        notes = [unnamed_groups(self.cutoff)] if small else []
         return Table(f"By {self.by}", ["group", "records", "uniques", "RP", "CR"], rows, notes)
 
     def plot(self) -> altair.TopLevelMixin:
@@ -166,16 +169,6 @@ class Exposure(Result):
         from keyhole.exposure.charts import exposure_chart
 
         return exposure_chart(self)
-
-
-def _group_row(label: str, exposures: Sequence[Exposure]) -> list[str]:
-    """Write one group, or several together; the shares are those of all their records."""
-    records = sum(e.records for e in exposures)
-    uniques = sum(e.uniques for e in exposures)
-    shares = (
-        sum(getattr(e, name) * e.records for e in exposures) / records for name in ("rp", "cr")
-    )
-    return [label, f"{records:,}", f"{uniques:,}", *(share(value) for value in shares)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,13 +244,7 @@ def risk(
         needs = "missing values that match everything (wildcard)"
     elif (weight, fraction, household) != (None, None, None):
         needs = "the risk in the population"
-    opened: Any = open_for(
-        question,
-        data,
-        needs_values_for=needs,
-        needs_memory_for="a scenario's recoding" if question.scenario else "",
-        every_column=bool(question.scenario),
-    )
+    opened: Any = open_for(question, data, needs_values_for=needs)
     if weight is not None:
         opened.weights(weight)  # says what is wrong with them
     if not question.scenario:
@@ -297,20 +284,17 @@ def risk_problems(question: Question) -> Iterator[Problem]:
     for name in ("limit", "sensitive"):
         if question.values[name] is not None and question.missing != "own":
             what = "fixes are" if name == "limit" else "its cells are"
-            template = f"{{{name}}} needs {{missing}} to be 'own', because {what} counted so. "
-            yield Problem(
-                template + "Got {0!r} instead: leave one of the two out.", question.missing
-            )
+            needs = f"{{{name}}} needs {{missing}} to be 'own', because {what} counted so. "
+            got = "Got {0!r} instead: leave one of the two out."
+            yield Problem(needs + got, question.missing)
     if len(question.scenario or ()) > 1:
         single = ("missing", "household", "by", "name_small_groups", "limit", "approximation")
         wrong = [name for name in single if name in question.given()]
         if wrong:
             names = ", ".join(f"{{{name}}}" for name in wrong)
-            yield Problem(
-                names + " must go with a single {scenario}. Got several instead: leave {0} out, or "
-                "ask for one scenario after the other.",
-                "it" if len(wrong) == 1 else "them",
-            )
+            got = " must go with a single {scenario}. Got several instead: leave {0} out, or ask "
+            them = "it" if len(wrong) == 1 else "them"
+            yield Problem(f"{names}{got}for one scenario after the other.", them)
 
 
 def _whole(data: Records, question: Question) -> Exposure:

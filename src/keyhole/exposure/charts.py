@@ -69,41 +69,27 @@ def exposure_chart(exposure: Exposure) -> alt.TopLevelMixin:
     return house_style(both, title=title, subtitle=lines, width=96)
 
 
-def _bins(exposure: Exposure) -> list[dict[str, Any]]:
-    """Count the records by cell size in bins, one of which begins at the cutoff."""
-    edges = sorted({*EDGES, exposure.cutoff})
-    rows = []
+def _cell_sizes(exposure: Exposure) -> alt.LayerChart | alt.FacetChart:
+    """Draw the records by cell size in bins, one of which begins at the cutoff."""
+    cutoff, rows = exposure.cutoff, []
+    sides = (f"in cells smaller than {cutoff:,}: at risk", f"in cells of {cutoff:,} or more")
+    edges = sorted({*EDGES, cutoff})
     for low, end in [*pairwise(edges), (edges[-1], None)]:
         held = zip(exposure.sizes, exposure.counts, strict=True)
         records = sum(n for size, n in held if low <= size and (end is None or size < end))
-        share = records / exposure.records
-        at_risk, safe = _parts(exposure.cutoff)
         span = f"{low:,}" if end == low + 1 else f"{low:,}–{(end or 0) - 1:,}"
-        rows.append(
-            {
-                "size": span if end else f"{low:,}+",
-                "records": records,
-                "share": share,
-                "text": short_percentage(share) if records else "",
-                "part": safe if low >= exposure.cutoff else at_risk,
-            }
-        )
-    return rows
-
-
-def _parts(cutoff: int) -> tuple[str, str]:
-    return f"in cells smaller than {cutoff:,}: at risk", f"in cells of {cutoff:,} or more"
-
-
-def _cell_sizes(exposure: Exposure) -> alt.LayerChart | alt.FacetChart:
-    base = alt.Chart(inline(_bins(exposure))).encode(
+        share = records / exposure.records
+        shown = {"size": span if end else f"{low:,}+", "part": sides[low >= cutoff]}
+        text = short_percentage(share) if records else ""
+        rows.append({**shown, "records": records, "share": share, "text": text})
+    base = alt.Chart(inline(rows)).encode(
         x=alt.X("size:O", sort=None, title="Size of the cell (records that look alike)")
         .axis(labelAngle=0, grid=False)
         .scale(paddingOuter=0.2),
         y=alt.Y("share:Q", title="Share of all records").axis(format="~%", tickCount=5, grid=False),
         color=alt.Color("part:N", title=None)
-        .scale(domain=list(_parts(exposure.cutoff)), range=[ACCENT, QUIET])
-        .legend(legend(_parts(exposure.cutoff), width=420, symbol="square")),
+        .scale(domain=list(sides), range=[ACCENT, QUIET])
+        .legend(legend(sides, width=420, symbol="square")),
         tooltip=[
             alt.Tooltip("size:O", title="cell size"),
             alt.Tooltip("records:Q", title="records", format=","),
@@ -136,25 +122,21 @@ def _rp_by_cutoff(exposure: Exposure) -> alt.LayerChart | alt.FacetChart:
         .mark_line(interpolate="step-after", color=INK, strokeWidth=2)
         .encode(x=x, y=y, tooltip=tips)
     )
-    return alt.layer(line, *_used(exposure, x, y, last)).properties(width=300, height=HEIGHT)
-
-
-def _used(exposure: Exposure, x: alt.X, y: alt.Y, last: int) -> list[alt.Chart]:
-    """Mark the cutoff used; the label stands clear of the curve, which rises to the right."""
+    # The cutoff used; its label stands clear of the curve, which rises to the right.
     text = f"RP({exposure.cutoff:,}) = {short_percentage(exposure.rp)}"
     row = {"cutoff": exposure.cutoff, "rp": exposure.rp, "text": text}
     base = alt.Chart(inline([row])).encode(x=x)
-    early = exposure.cutoff**2 < 2 * last
-    place: dict[str, Any] = (
-        {"align": "left", "dx": 9, "dy": 12} if early else {"align": "right", "dx": -9, "dy": -10}
-    )
-    return [
+    place: dict[str, Any] = {"align": "right", "dx": -9, "dy": -10}
+    if exposure.cutoff**2 < 2 * last:
+        place = {"align": "left", "dx": 9, "dy": 12}
+    used = [
         base.mark_rule(color=ACCENT, strokeDash=[4, 3]),
         base.mark_point(color=ACCENT, filled=True, size=90, opacity=1).encode(y=y),
         base.mark_text(color=ACCENT, fontSize=13, fontWeight="bold", **place).encode(
             y=y, text="text:N"
         ),
     ]
+    return alt.layer(line, *used).properties(width=300, height=HEIGHT)
 
 
 def contributions_chart(by_variable: pl.DataFrame) -> alt.TopLevelMixin:
@@ -435,14 +417,11 @@ def attributes_chart(found: Attributes) -> alt.TopLevelMixin:
     ]
     kinds = list(KINDS)
     base = alt.Chart(inline(rows)).encode(y=row_axis())
-    spans = alt.Chart(
-        inline(
-            [
-                {"place": place, "low": one.base_rate, "high": one.cap}
-                for place, one in enumerate(found.sensitive.values())
-            ]
-        )
-    ).mark_rule(strokeWidth=2, color=QUIET)
+    ends = [
+        {"place": place, "low": one.base_rate, "high": one.cap}
+        for place, one in enumerate(found.sensitive.values())
+    ]
+    spans = alt.Chart(inline(ends)).mark_rule(strokeWidth=2, color=QUIET)
     points = base.mark_point(filled=True, size=90, opacity=1).encode(
         x=share_axis("value", "share of the records for which a guess is right"),
         color=alt.Color(
@@ -465,10 +444,10 @@ def attributes_chart(found: Attributes) -> alt.TopLevelMixin:
         f"their key, and RP does not count them"
     )
     below = f"RP({found.cutoff}) on {', '.join(map(plain, found.keys))} is {percentage(found.rp)}."
-    if found.grid is None:
-        return house_style(chart, title=title, subtitle=below)
-    both = alt.vconcat(chart, _telling_grid(found.grid, found.cutoff), spacing=28)
-    return house_style(both, title=title, subtitle=below)
+    drawn: Any = chart
+    if found.grid is not None:
+        drawn = alt.vconcat(chart, _telling_grid(found.grid, found.cutoff), spacing=28)
+    return house_style(drawn, title=title, subtitle=below)
 
 
 def _in_order(level: str) -> tuple[bool, float, str]:

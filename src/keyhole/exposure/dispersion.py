@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -109,8 +109,7 @@ def amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cells:
+class _Cells(NamedTuple):
     """Occupied cells counted together: size, mean, weight of a record, and how many there are."""
 
     size: Floats
@@ -119,8 +118,7 @@ class _Cells:
     count: Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Table:
+class _Table(NamedTuple):
     """All cells of the table, the empty ones too, counted together by their mean."""
 
     mean: Floats
@@ -185,7 +183,7 @@ def _together(patterns: PatternCounts, model: Model, weights: Floats) -> tuple[_
     place = place.ravel()
     count = np.bincount(place).astype(np.float64)
     alike = [np.bincount(place, one) / count for one in (size, mean, weights)]
-    cells = _Cells(alike[0], alike[1], alike[2], count)
+    cells = _Cells(*alike, count)
     means, times = (np.concatenate(part) for part in zip(*all_cells(model, DRAWS), strict=True))
     held = means > 0
     means, times = means[held], times[held]

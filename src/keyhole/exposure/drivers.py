@@ -134,18 +134,13 @@ class Drivers(Result):
     def to_frame(self) -> pl.DataFrame:
         """Return one row a level, in the order of the variables."""
         names = ("variable", "level", "records", "at_risk")
-        columns = {name: [getattr(d, name) for d in self.levels] for name in names}
-        figures = {"odds_ratio": "value", "low": "low", "high": "high"}
-        ratios = [
-            pl.Series(
-                f"{which}_{name}",
-                [getattr(getattr(d, which), figure, None) for d in self.levels],
-                dtype=pl.Float64,
-            )
-            for which in ("crude", "adjusted")
-            for name, figure in figures.items()
-        ]
-        return pl.DataFrame(columns).with_columns(ratios)
+        frame = pl.DataFrame({name: [getattr(d, name) for d in self.levels] for name in names})
+        for which in ("crude", "adjusted"):
+            for name, figure in {"odds_ratio": "value", "low": "low", "high": "high"}.items():
+                values = [getattr(getattr(d, which), figure, None) for d in self.levels]
+                column = pl.Series(f"{which}_{name}", values, dtype=pl.Float64)
+                frame = frame.with_columns(column)
+        return frame
 
     def tables(self) -> list[Table]:
         """Return the levels with the largest odds ratios, and what could be done."""
@@ -186,21 +181,15 @@ class Drivers(Result):
         notes = [
             f"{told} A level is held against the rest of its variable; adjusted: with the other "
             "variables held equal.",
-            *self._small_note(),
-            *self.notes,
         ]
-        return Table(f"What puts records at risk on {', '.join(self.keys)}", columns, rows, notes)
-
-    def _small_note(self) -> list[str]:
         small = [d.records for d in self.levels if d.records < self.cutoff]
-        if not small or self.name_small_groups:
-            return []
-        one = len(small) == 1
-        template = (
-            "{0} of fewer than {1} records ({2}) {3} not named; {name_small_groups} names {4}."
-        )
-        counts = plural(len(small), "level"), self.cutoff, plural(sum(small), "record")
-        return [Problem(template, *counts, "is" if one else "are", "it" if one else "them")]
+        if small and not self.name_small_groups:
+            one, template = len(small) == 1, "{0} of fewer than {1} records ({2}) {3} not named; "
+            counts = plural(len(small), "level"), self.cutoff, plural(sum(small), "record")
+            words = ("is", "it") if one else ("are", "them")
+            notes.append(Problem(template + "{name_small_groups} names {4}.", *counts, *words))
+        notes += self.notes
+        return Table(f"What puts records at risk on {', '.join(self.keys)}", columns, rows, notes)
 
     def _label(self, variable: str, level: str) -> str:
         named = (d.records for d in self.levels if (d.variable, d.level) == (variable, level))

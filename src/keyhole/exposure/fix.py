@@ -25,7 +25,7 @@ from keyhole.data.columns import Codes
 from keyhole.engines import Records, Tally
 from keyhole.engines.choose import backend_of, local_engine
 from keyhole.engines.opening import open_for
-from keyhole.engines.storage import Storage, count_codes, parts
+from keyhole.engines.storage import count_codes, parts
 from keyhole.exposure.regrouping import LARGEST, round_widths
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, limit_shown, share
@@ -160,7 +160,14 @@ def _fixes(
     changes += _changes(codes, data.variable(name).kind)
     # Names that no column has: the changes stand beside the columns as further ones.
     storage = backend_of(data).storage
-    columns = {f"{place}": _changed(codes, c, storage) for place, c in enumerate(changes)}
+    columns = {}
+    for place, change in enumerate(changes):
+        most = int(change.new_code.max(initial=0))
+        table = change.new_code.astype(np.min_scalar_type(most))
+        new = storage.empty(len(codes.values), table.dtype)
+        for some in parts(len(new)):
+            new[some] = table[codes.values[some]]
+        columns[f"{place}"] = Codes(new, pl.Series(np.arange(most + 1)), has_missing=False)
     kept = {f"key {n}": data.codes(n) for n in others}
     engine = local_engine(data, {**kept, **columns})
     tallies = engine.tally_added(list(kept), list(columns), cutoff=cutoff)
@@ -180,41 +187,25 @@ def _fixes(
 
 
 CALENDAR = {"month and year": "month({})", "year": "year({})", "decade": "band(year({}), 10)"}
+MADE = {"regroup": "band", "top-code": "top", "bottom-code": "bottom", "pool": "pool"}
 
 
 def _line(name: str, change: _Change, codes: Codes) -> str | None:
     """Write what carries a change out."""
-    amount, is_whole = change.amount or 0.0, codes.levels.dtype.is_integer()
-    match change.action:
-        case "drop":
-            return drop_line(name)
-        case "regroup" if change.detail in CALENDAR:
-            return derive_line(name, "date", CALENDAR[change.detail])
-        case "regroup" if change.amount is not None:
-            return derive_line(name, "band", f"band({{}}, {_number(amount)})")
-        case "top-code":
-            limit = math.ceil(amount) if is_whole else amount
-            return derive_line(name, "top", f"top({{}}, {_number(limit)})")
-        case "bottom-code":
-            limit = math.floor(amount) if is_whole else amount
-            return derive_line(name, "bottom", f"bottom({{}}, {_number(limit)})")
-        case "pool":
-            known = count_codes(codes.values, codes.size)[: len(codes.levels)].sum()
-            return derive_line(name, "pool", f"pool({{}}, {math.ceil(amount * known)})")
-    return None
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
-
-
-def _changed(codes: Codes, change: _Change, storage: Storage) -> Codes:
-    most = int(change.new_code.max(initial=0))
-    table = change.new_code.astype(np.min_scalar_type(most))
-    new = storage.empty(len(codes.values), table.dtype)
-    for some in parts(len(new)):
-        new[some] = table[codes.values[some]]
-    return Codes(new, pl.Series(np.arange(most + 1)), has_missing=False)
+    if change.action == "drop":
+        return drop_line(name)
+    if change.detail in CALENDAR:
+        return derive_line(name, "date", CALENDAR[change.detail])
+    if change.amount is None:
+        return None
+    made, amount = MADE[change.action], change.amount
+    if made == "pool":
+        known = count_codes(codes.values, codes.size)[: len(codes.levels)].sum()
+        amount = math.ceil(amount * known)
+    elif made != "band" and codes.levels.dtype.is_integer():
+        amount = math.ceil(amount) if made == "top" else math.floor(amount)
+    number = str(int(amount)) if float(amount).is_integer() else repr(float(amount))
+    return derive_line(name, made, f"{made}({{}}, {number})")
 
 
 def _changes(codes: Codes, kind: str) -> list[_Change]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import polars as pl
 from keyhole.core.marks import COUNT, Share, figure
 from keyhole.core.tables import Table
 from keyhole.exposure.scores import UniqueSets, contains, require
-from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.arrays import Array, Floats, Ints
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ LEGEND = (
     "High: alone on 1 or 2 variables, medium: on 3; low: alone on more, or at risk but not alone.",
     "A variable of weight w counts as 1 / w of one.",
 )
-Array = npt.NDArray[Any]
 
 # Sums of 1 / w that ought to meet a cut point may miss it by rounding.
 TOLERANCE = 1e-9

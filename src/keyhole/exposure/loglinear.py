@@ -179,10 +179,8 @@ def population_uniques(
 def population_uniques_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `population_uniques` that depend on each other."""
     if (question.weight is None) == (question.fraction is None):
-        yield Problem(
-            "{weight} or {fraction} must tell how much of the population was sampled: give one of "
-            "them."
-        )
+        told = "{weight} or {fraction} must tell how much of the population was sampled"
+        yield Problem(f"{told}: give one of them.")
 
 
 def _probability(mean: Floats, weights: Floats) -> Floats:

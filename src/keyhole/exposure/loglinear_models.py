@@ -110,6 +110,8 @@ def shrunk_forest(patterns: PatternCounts) -> Model:
     about p. A weak pair then adds little and a strong one all of itself, where a criterion would
     take it or leave it.
     """
+    from scipy.optimize import minimize_scalar
+
     variables = len(patterns.sizes)
     worth = {}
     for i, j in itertools.combinations(range(variables), 2):
@@ -124,7 +126,14 @@ def shrunk_forest(patterns: PatternCounts) -> Model:
         shares = _shares(patterns, variable, neighbour)
         if neighbour is not None:
             table = patterns.margin(neighbour, variable)
-            pull, total = _most_likely_pull(table), table.sum(axis=1, keepdims=True)
+            total, likelihood = table.sum(axis=1, keepdims=True), _likelihood(table)
+            found = minimize_scalar(
+                lambda at, of=likelihood: -of(math.exp(at)),
+                bounds=(-3.0, 14.0),
+                method="bounded",
+                options={"xatol": 0.02},
+            )
+            pull = math.exp(round(float(found.x), 2))  # to what the search is good for
             shares = (table + pull * table.sum(axis=0) / table.sum()) / (total + pull)
         branches.append((variable, neighbour, shares))
     none = np.zeros((1, 0), dtype=np.int64)
@@ -147,19 +156,6 @@ def _likelihood(table: Floats) -> Callable[[float], float]:
         return float((gammaln(pull) - gammaln(pull + rows)).sum() + cells.sum()) - independent
 
     return likelihood
-
-
-def _most_likely_pull(table: Floats) -> float:
-    from scipy.optimize import minimize_scalar
-
-    likelihood = _likelihood(table)
-    found = minimize_scalar(
-        lambda at: -likelihood(math.exp(at)),
-        bounds=(-3.0, 14.0),
-        method="bounded",
-        options={"xatol": 0.02},
-    )
-    return math.exp(round(float(found.x), 2))  # to what the search is good for
 
 
 @dataclass(frozen=True, slots=True, eq=False)

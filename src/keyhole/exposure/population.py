@@ -9,8 +9,8 @@ record with f = 0 was not counted: it has no risk, which is not a risk of nought
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from keyhole.core.marks import COUNT, HIDDEN, WHEN_SET, When
 from keyhole.core.tables import Table
 from keyhole.exposure.dispersion import PopulationModel
 from keyhole.exposure.scores import Check, require
-from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.arrays import Array, Floats, Ints
 from keyhole.results import Result, share, tables_of
 
 
@@ -67,7 +67,6 @@ def numbered(labels: npt.ArrayLike) -> Ints:
 
 
 Approximation = Literal["exact", "sdcmicro"]
-Array = npt.NDArray[Any]
 Estimate = tuple[float | None, str]
 
 # Past this cell size the series needs at most sixty terms even at π = 0, since its k-th
@@ -292,6 +291,7 @@ def measure_population(
     """
     sizes = np.asarray(f)
     amounts = None if weights is None else np.asarray(weights, dtype=np.float64)
+    require(*([] if amounts is None else _weight_checks(amounts, sizes.shape)))
     # F and the sampling fraction, each None where nothing tells it.
     rate = None if fraction is None else float(fraction)
     rate = rate if amounts is None else amounts.size / float(amounts.sum())
@@ -308,7 +308,7 @@ def measure_population(
         right = intrusion_probability(int((sizes == 1).sum()), pairs, rate)
     counted = sizes > 0
     some = bool(counted.any())
-    return PopulationRisk(
+    found = PopulationRisk(
         records=len(sizes),
         counted=int(counted.sum()),
         approximation=approximation,
@@ -318,26 +318,23 @@ def measure_population(
         global_risk=float(risk[counted].mean()) if some else None,
         max_individual_risk=float(risk[counted].max()) if some else None,
         household_global_risk=float(joint[counted].mean()) if some and joint is not None else None,
-        notes=tuple(_notes(sizes, people, right[1], float(np.nansum(risk)), rate, model)),
+        dis_probability=right[0],
+        notes=(),
         model=model,
         population=None if people is None else np.where(counted, people, np.nan),
         risk=risk,
         household=joint,
     )
+    return replace(found, notes=tuple(_notes(found, sizes, right[1])))
 
 
 # From this share of uniques on the cells of a sample are called sparse.
 SPARSE = 0.05
 
 
-def _notes(
-    sizes: Array,
-    people: Floats | None,
-    reason: str,
-    matches: float,
-    rate: float | None,
-    model: PopulationModel | None,
-) -> Iterator[str]:
+def _notes(found: PopulationRisk, sizes: Array, reason: str) -> Iterator[str]:
+    """Say what to bear in mind; `reason` is why a right match cannot be estimated."""
+    people, rate, model = found.population, found.sampling_fraction, found.model
     if left_out := int((sizes == 0).sum()):
         yield f"{left_out:,} records were not counted and have no risk"
     if people is None:
@@ -349,6 +346,7 @@ def _notes(
         yield f"probability of a right match not estimable: {reason}"
     # Benedetti & Franconi's sum is too low, by how much if the model tells it.
     expected, lower = None if model is None else model.reidentifications, ""
+    matches = found.expected_reidentifications or 0.0
     if expected is not None and expected.estimate > 0 and matches < expected.low:
         lower = f"{1 - matches / expected.estimate:.0%} below that of the model of the whole key"
     elif expected is None and (sizes == 1).sum() >= SPARSE * len(sizes):

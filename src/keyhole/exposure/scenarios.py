@@ -203,8 +203,14 @@ def compare_scenarios(
     for key in keys:
         exposure = found = None
         if key.keys:
-            asked = {"cutoff": cutoff, "weight": weight, "fraction": fraction}
-            exposure = risk(data, scenario=key, sensitive=sensitive, **asked)
+            exposure = risk(
+                data,
+                scenario=key,
+                cutoff=cutoff,
+                weight=weight,
+                fraction=fraction,
+                sensitive=sensitive,
+            )
             # The key and p(identification) stand apart.
             exposure = replace(exposure, key=None, identification=None)
             found = key.identification(exposure, figure=figure)

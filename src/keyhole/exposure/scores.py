@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import comb, factorial, prod
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,10 @@ from keyhole.core.kinds import Number, kind_problems
 from keyhole.core.marks import HIDDEN
 from keyhole.core.shared import SMALLEST_FRACTION
 from keyhole.errors import OptionError
-from keyhole.kernels.arrays import Flags, Floats, Ints, Words
+from keyhole.kernels.arrays import Array, Flags, Floats, Ints, Words
 
 FRACTION = Number(low=SMALLEST_FRACTION, high=1)
 Convention = Literal["guide", "sdcmicro", "ihsn"]
-Array = npt.NDArray[Any]
 Check = tuple[bool, str]
 
 ROWS_AT_ONCE = 1 << 22

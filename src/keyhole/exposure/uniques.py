@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +25,7 @@ from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import SMALLEST_FRACTION, scenario_problems
 from keyhole.core.tables import Table
 from keyhole.engines.choose import engine_notes, local_engine
-from keyhole.engines.memory import minimal_uniques
+from keyhole.engines.memory import Progress, minimal_uniques
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
 from keyhole.exposure import scores
@@ -38,8 +38,6 @@ from keyhole.results import Result, share, tables_of
 if TYPE_CHECKING:
     import altair
 
-
-Progress = Callable[[int, int], None]
 
 # A category is named only if it flags at least this many records, not one or two.
 NAMED_FROM = 3
@@ -213,13 +211,7 @@ def uniques(
     ([0, 0, 0, 1], [0.0, 0.0, 0.0, 1.0])
     """
     question = bind(uniques, locals())
-    data = open_for(
-        question,
-        data,
-        needs_values_for="minimal uniques",
-        needs_memory_for="a scenario's recoding" if question.scenario else "",
-        every_column=bool(question.scenario),
-    )
+    data = open_for(question, data, needs_values_for="minimal uniques")
     told: list[str] = []
     mapping = None
     if question.scenario:

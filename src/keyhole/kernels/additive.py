@@ -16,25 +16,18 @@ from keyhole.kernels.arrays import CodeRows, Floats, Ints, Numbers
 
 Rows = npt.NDArray[np.integer]
 Weights = npt.NDArray[np.floating]
+Entries = tuple[Rows, Rows, Numbers, Floats]
 
 
 @njit(nogil=True, cache=True)
-def gram(
-    codes: CodeRows,
-    rows: Rows,
-    weights: Weights,
-    starts: Rows,
-    widths: Rows,
-    columns: Numbers,
-    values: Floats,
-    size: int,
-) -> Floats:
+def gram(codes: CodeRows, rows: Rows, weights: Weights, entries: Entries, size: int) -> Floats:
     """Return the weighted sum of products of the design's columns over some rows.
 
-    The entries of code c of variable v begin at ``starts[v] + c * widths[v]``, ``widths[v]`` of
-    them, with their `columns`, which grow along a row, and `values`. Column 0 is the intercept,
-    which no entry names. `weights` are by record of `codes`.
+    `entries` are starts, widths, columns and values: those of code c of variable v begin at
+    ``starts[v] + c * widths[v]``, ``widths[v]`` of them; columns grow along a row. Column 0 is the
+    intercept, which no entry names. `weights` are by record of `codes`.
     """
+    starts, widths, columns, values = entries
     out = np.zeros((size, size))
     index = np.zeros(1 + widths.sum(), dtype=np.int64)
     value = np.ones(1 + widths.sum())
@@ -61,17 +54,9 @@ def gram(
 
 
 @njit(nogil=True, cache=True)
-def totals(
-    codes: CodeRows,
-    rows: Rows,
-    weights: Weights,
-    starts: Rows,
-    widths: Rows,
-    columns: Numbers,
-    values: Floats,
-    size: int,
-) -> Floats:
+def totals(codes: CodeRows, rows: Rows, weights: Weights, entries: Entries, size: int) -> Floats:
     """Return the weighted sum of the design's columns over some rows, by the entries of `gram`."""
+    starts, widths, columns, values = entries
     out = np.zeros(size)
     for r in rows:
         weight = weights[r]

@@ -244,10 +244,9 @@ def find(
     """Find the pairs, and the smallest set of each, among the sets whose first variable is `lead`.
 
     Patterns are distinct and sorted so that those alike on the variables from t on lie side by
-    side, for every t; the ids tell who has one, -1 for several. `chosen` says by code of the
-    first variable whether to look at it, for sharing the work; the first entry of `watch` is
-    set from outside to stop early. Returned are pairs (PUF number in the upper half) and masks
-    of variables.
+    side, for every t; the ids tell who has one, -1 for several. `chosen` says by code of the first
+    variable whether to look at it, for sharing the work; the first entry of `watch` is set from
+    outside to stop early. Returned are pairs (PUF number in the upper half) and masks of variables.
     """
     variables = len(plan.word)
     rows, ids, cells = _start(puf, puf_ids, eif, eif_ids, plan.rest[lead])

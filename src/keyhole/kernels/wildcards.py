@@ -109,12 +109,11 @@ def blank_by_company(
 ) -> int:  # fmt: skip
     """Take values away from records with f < k, in an order, until few enough are left.
 
-    By record, `gone` masks what is missing or taken away and `f` counts at least how many match
-    it; both are changed in place. At most `allowed` records may stay below k. By set of `masks`
-    and record, `cells` is its cell on the other variables and `sizes` that cell's size among
-    all records; `starts` and `members` list the records at risk of each cell. `order` and
-    `choice` are the records in turn, and the set of each. Returned is how many records are
-    still below k.
+    By record, `gone` masks what is missing or taken away and `f` counts at least how many match it;
+    both are changed in place. At most `allowed` records may stay below k. By set of `masks` and
+    record, `cells` is its cell on the other variables and `sizes` that cell's size among all
+    records; `starts` and `members` list the records at risk of each cell. `order` and `choice` are
+    the records in turn, and the set of each. Returned is how many records are still below k.
     """
     below = 0
     for i in range(len(f)):

@@ -587,7 +587,7 @@ def _empty_triples(
     bound_sets: Sequence[frozenset[str]],
 ) -> list[Structure]:
     """Find the triples of categories or bands that nobody has, though every two of them meet."""
-    from keyhole.kernels.triples import empty_triples
+    from keyhole.kernels.crosstab import empty_triples
 
     if not triples:
         return []

@@ -59,6 +59,12 @@ SHAPES = {
     BEST: ("square", 110),
 }
 
+TIPS = [
+    alt.Tooltip("variables:N", title="variables"),
+    alt.Tooltip("rp:Q", title="RP", format=".2%"),
+    alt.Tooltip("cr:Q", title="CR", format=".3f"),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
@@ -116,6 +122,10 @@ def path_chart(
         height=HEIGHT,
         stretched=True,
     )
+    best = []
+    if frontier is not None and (most := frontier.best["cr"]) is not None:  # keeps most detail
+        mark = _Mark(BEST, "", "", listed(most.variables, 30), most.rp, most.cr)
+        best = [_Path("frontier", SOFT, 0, (mark,))]
     lines = [(f"risk limit {percentage(v)}", v, False) for v in limits]
     if len(selections) == 1 and (drop := selections[0].drop_limit) is not None:
         lines += [] if drop in limits else [(f"drop limit {percentage(drop)}", drop, True)]
@@ -126,9 +136,9 @@ def path_chart(
         *_walks(plane, paths),
         draw_points(
             plane,
-            [_row(path, mark) for path in (*_best(frontier), *paths) for mark in path.marks],
+            [_row(path, mark) for path in (*best, *paths) for mark in path.marks],
             SHAPES,
-            _tips(),
+            TIPS,
         ),
         *_labels(plane, paths, named),
     ]
@@ -138,23 +148,20 @@ def path_chart(
 
 
 def _marks(selection: Selection) -> Iterator[_Mark]:
+    sign = {"F": "+", "B": "−"}
     for place, step in enumerate(selection.steps, 1):
         kind = CHOSEN if step.rp <= selection.limit else ABOVE
         if place < len(selection.steps):
             kind = TAKEN
         held, name = listed(step.variables, 30), plain(step.variable, 24)
-        yield _Mark(kind, _sign(step.step), name, held, step.rp, step.cr)
+        yield _Mark(kind, sign[step.step[0]], name, held, step.rp, step.cr)
     end = selection.stopped
     if end.variable is None or end.rp is None or end.cr is None:
         return
     kind, held = REFUSED, "not taken"
     if goes_on(selection):
         kind, held = CHOSEN, listed(selection.within_limit or (), 30)
-    yield _Mark(kind, _sign(end.step), plain(end.variable, 24), held, end.rp, end.cr)
-
-
-def _sign(step: str) -> str:
-    return "+" if step.startswith("F") else "−"
+    yield _Mark(kind, sign[end.step[0]], plain(end.variable, 24), held, end.rp, end.cr)
 
 
 def _behind(plane: RiskPlane, frontier: Frontier) -> alt.Chart:
@@ -165,17 +172,8 @@ def _behind(plane: RiskPlane, frontier: Frontier) -> alt.Chart:
         row = {"cr": one.cr, "rp": one.rp, "variables": listed(one.variables, 30)}
         seen.setdefault(where, row)
     dots = alt.Chart(inline(list(seen.values()))).mark_circle(color=QUIET, size=18, opacity=0.6)
-    drawn: alt.Chart = dots.encode(**plane.axes(), tooltip=_tips())
+    drawn: alt.Chart = dots.encode(**plane.axes(), tooltip=TIPS)
     return drawn
-
-
-def _best(frontier: Frontier | None) -> list[_Path]:
-    """Mark the set of the frontier that keeps most detail."""
-    best = None if frontier is None else frontier.best["cr"]
-    if best is None:
-        return []
-    mark = _Mark(BEST, "", "", listed(best.variables, 30), best.rp, best.cr)
-    return [_Path("frontier", SOFT, 0, (mark,))]
 
 
 def _walks(plane: RiskPlane, paths: Sequence[_Path]) -> list[alt.Chart]:
@@ -208,14 +206,6 @@ def _row(path: _Path, mark: _Mark) -> dict[str, Any]:
         "edge": path.colour if mark.kind == REFUSED else "white",
         "area": SHAPES[mark.kind][1] * (1 + path.wide / 4),
     }
-
-
-def _tips() -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("variables:N", title="variables"),
-        alt.Tooltip("rp:Q", title="RP", format=".2%"),
-        alt.Tooltip("cr:Q", title="CR", format=".3f"),
-    ]
 
 
 def _labels(
@@ -273,11 +263,7 @@ def within_figures(selection: Selection) -> tuple[float, float] | None:
 
 
 def goes_on(selection: Selection) -> bool:
-    """Tell whether the step that the rule refuses is the one that leads within the limit.
-
-    So it is in backward, which stops above the limit: there the first step below it is both
-    the one refused and the one that `within_limit` takes.
-    """
+    """Tell whether the step that the rule refuses leads within the limit, as in backward."""
     return (
         selection.stopped.reason == "limit"
         and selection.within_limit is not None
@@ -310,14 +296,14 @@ def caption(
 
 
 def _title(selection: Selection) -> str:
-    limit, search = percentage(selection.limit), f"({selection.method} search)"
+    limit = f"the risk limit of {percentage(selection.limit)}"
+    count, of = len(selection.within_limit or ()), len(selection.keep) + len(selection.candidates)
+    found = f"{count} of {of} variables {'stays' if count == 1 else 'stay'} within {limit}"
     if selection.within_limit is None:
-        if not selection.keep:
-            return f"No set of variables is within the risk limit of {limit} {search}"
-        return f"The variables kept exceed the risk limit of {limit} by themselves {search}"
-    count, of = len(selection.within_limit), len(selection.keep) + len(selection.candidates)
-    verb = "stays" if count == 1 else "stay"
-    return f"{count} of {of} variables {verb} within the risk limit of {limit} {search}"
+        found = f"No set of variables is within {limit}"
+        if selection.keep:
+            found = f"The variables kept exceed {limit} by themselves"
+    return f"{found} ({selection.method} search)"
 
 
 def _lines(selection: Selection) -> list[str]:
@@ -328,29 +314,25 @@ def _lines(selection: Selection) -> list[str]:
     out = [group[0] for group in groups if not set(group) & set(within)]
     lines = [f"Chosen{_figures(selection)}: {listed(within, 20)}."]
     lines += [f"Left out: {listed(out, 20)}."] if out else []
-    return [*lines, *_ending(selection)]
+    stopped = selection.stopped
+    if stopped.variable is None or stopped.rp is None:
+        return lines
+    name, rp = plain(stopped.variable), percentage(stopped.rp)
+    verb, ends = "adding" if stopped.step.startswith("F") else "removing", "the search ends."
+    last = {
+        "limit": f"The next step, {verb} {name}, would bring RP to {rp}: it is not taken.",
+        "attributes": f"Adding {name} would exceed a limit on what is learnt of sensitive columns.",
+        "reentry": f"The next step would enter {name} again, just after its removal: {ends}",
+        "cycle": f"The next step, with {name}, leads back to an earlier set: {ends}",
+    }[stopped.reason]
+    if goes_on(selection):
+        last = f"The published rule stops above the limit; removing {name} too brings RP to {rp}."
+    return [*lines, last]
 
 
 def _figures(selection: Selection) -> str:
     figures = within_figures(selection)
     return "" if figures is None else f" (RP {percentage(figures[0])}, CR {figures[1]:.3f})"
-
-
-def _ending(selection: Selection) -> list[str]:
-    stopped = selection.stopped
-    if stopped.variable is None or stopped.rp is None:
-        return []
-    name, rp = plain(stopped.variable), percentage(stopped.rp)
-    if goes_on(selection):
-        return [f"The published rule stops above the limit; removing {name} too brings RP to {rp}."]
-    if stopped.reason == "limit":
-        verb = "adding" if stopped.step.startswith("F") else "removing"
-        return [f"The next step, {verb} {name}, would bring RP to {rp}: it is not taken."]
-    if stopped.reason == "attributes":
-        return [f"Adding {name} would exceed a limit on what is learnt of sensitive columns."]
-    if stopped.reason == "reentry":
-        return [f"The next step would enter {name} again, just after its removal: the search ends."]
-    return [f"The next step, with {name}, leads back to an earlier set: the search ends."]
 
 
 def _winner(selections: Sequence[tuple[str, Selection]]) -> str:
@@ -437,17 +419,14 @@ def solution_chart(solution: Solution) -> alt.TopLevelMixin:
     found = "The best release" if solution.complete else "The best release found in time"
     kept, most = percentage(solution.kept_utility), percentage(solution.limit)
     title = f"{found} keeps {kept} of the detail within the risk limit of {most}"
-    below = f"Stopped before all {solution.combinations:,} combinations were searched."
+    count = f"ll {solution.combinations:,} combinations were searched"
+    below = [f"Stopped before a{count}."]
     if solution.complete:
-        count = f"{solution.combinations:,} combinations"
-        below = f"All {count} were searched: nothing better is within the limits."
-    beneath = [below]
+        below = [f"A{count}: nothing better is within the limits."]
     if solution.read_off is not None and not solution.meets:
         told = percentage(solution.read_off)
-        beneath.append(
-            f"With what can be read off columns that stay, RP is {told}, above the limit."
-        )
-    return house_style(chart, title=title, subtitle=beneath)
+        below.append(f"With what can be read off columns that stay, RP is {told}, above the limit.")
+    return house_style(chart, title=title, subtitle=below)
 
 
 def _release_row(name: str, kind: str, release: Release) -> dict[str, Any]:

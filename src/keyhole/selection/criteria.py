@@ -1,25 +1,35 @@
-"""What a search compares and where it may go: criteria, evaluators, and the space of variables.
+"""What a search compares and where it may go: criteria, evaluators, variables and further limits.
 
-A criterion is a function of RP and CR, less being better; an evaluator answers with RP and CR of
-a set, or of many neighbouring sets at once; the space has the variables kept, and the candidates
-with their alternatives.
+A criterion is a function of RP and CR, less being better; an evaluator answers with RP and CR of a
+set, or of many neighbouring sets at once. Limits on attribute disclosure (homogeneous cells, l, t
+and CAP) prune a search as RP does, since each figure only becomes worse as variables are added or
+become finer: the parts of a homogeneous cell are homogeneous, a part has no more values than the
+whole, one of the parts is at least as far from the file, and CAP is a mean of squares.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
 
 from keyhole.core.kinds import Choice, require_list
 from keyhole.core.names import quoted, repeated
 from keyhole.core.options import Problem, Question
-from keyhole.core.shared import scenario_problems
+from keyhole.core.shared import scenario_problems, sensitive_problems
+from keyhole.engines import MemoryEngine
+from keyhole.engines.choose import local_engine
 from keyhole.engines.opening import open_for
 from keyhole.engines.protocol import Engine, Records
 from keyhole.errors import OptionError
-from keyhole.selection.attribute_limits import AttributeLimits, limit_problems, limits_of
+from keyhole.exposure.attributes_cells import (
+    SensitiveCodes,
+    ToldFigures,
+    sensitive_by_role,
+    told_figures,
+)
 
 CRITERIA = ("ratio", "difference")
 
@@ -30,12 +40,10 @@ class Exposed(Protocol):
     @property
     def rp(self) -> float:
         """Share of records in cells smaller than the cutoff."""
-        ...
 
     @property
     def cr(self) -> float:
         """Non-empty cells over records."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +134,7 @@ class Space:
             for c in require_list(candidates, "candidates")
         )
         space = cls(require_list(keep, "keep"), groups)
-        names = space.names
-        twice = sorted({n for n in names if names.count(n) > 1})
+        twice = sorted(repeated(space.names))
         problems = [f"variable {n!r} is listed twice. Name it once." for n in twice]
         if not all(all(group) for group in groups) or not all(space.keep):
             problems.append("a variable's name is empty. Check the commas and bars of the lists.")
@@ -172,32 +179,17 @@ class Space:
 Evaluate = Callable[[tuple[str, ...]], Exposed]
 
 
-@runtime_checkable
-class _Batch(Protocol):
-    """An evaluator that answers for all the neighbours of a set at once."""
-
-    def added(self, base: tuple[str, ...], names: Sequence[str]) -> Sequence[Exposed]: ...
-
-    def removed(self, base: tuple[str, ...], names: Sequence[str]) -> Sequence[Exposed]: ...
-
-
 class EngineEvaluator:
-    """Answers from an engine's counts, at one cutoff."""
+    """Answers from an engine's counts, at one cutoff; for many neighbours of a set at once."""
 
     def __init__(self, engine: Engine, *, cutoff: int) -> None:
-        self._engine, self._cutoff = engine, cutoff
+        self._tally = partial(engine.tally, cutoff=cutoff)
+        self.added = partial(engine.tally_added, cutoff=cutoff)
+        self.removed = partial(engine.tally_removed, cutoff=cutoff)
 
     def __call__(self, variables: tuple[str, ...]) -> Exposed:
         """Answer for one set."""
-        return self._engine.tally(variables, cutoff=self._cutoff)
-
-    def added(self, base: tuple[str, ...], names: Sequence[str]) -> Sequence[Exposed]:
-        """Answer for the base with each name added in turn."""
-        return self._engine.tally_added(base, names, cutoff=self._cutoff)
-
-    def removed(self, base: tuple[str, ...], names: Sequence[str]) -> Sequence[Exposed]:
-        """Answer for the base with each name left out in turn."""
-        return self._engine.tally_removed(base, names, cutoff=self._cutoff)
+        return self._tally(variables)
 
 
 def evaluate_moves(
@@ -205,7 +197,7 @@ def evaluate_moves(
 ) -> list[Exposed]:
     """Evaluate where each move from the base leads, together where the evaluator can."""
     answers: dict[Move, Exposed] = {}
-    if isinstance(evaluate, _Batch):
+    if isinstance(evaluate, EngineEvaluator):
         adding = [m for m in moves if m.removed is None]
         taking = [m for m in moves if m.added is None]
         for group, ask in ((adding, evaluate.added), (taking, evaluate.removed)):
@@ -221,9 +213,8 @@ def choice_problems(question: Question) -> Iterator[Problem]:
     names = _names(question)
     yield from limit_problems(question, names)
     for name in repeated(names):
-        yield Problem(
-            "{candidates} and {keep} must name each variable once. Got {0!r} twice instead.", name
-        )
+        template = "{candidates} and {keep} must name each variable once. "
+        yield Problem(template + "Got {0!r} twice instead.", name)
     if question.candidates:
         others = [name for name in question.values["values"] or () if name not in names]
         if others:
@@ -238,13 +229,12 @@ def open_choice(
     With a scenario the data is recoded, and the columns of its key are the candidates if none
     are named.
     """
+    limited = "a limit on attribute disclosure" if limits_of(question) else ""
     opened: Any = open_for(
         question,
         data,
-        needs_values_for=needs_values_for
-        or ("a limit on attribute disclosure" if limits_of(question) else ""),
-        needs_memory_for="a scenario's recoding" if question.scenario else "",
-        every_column=bool(question.scenario) or bool(limits_of(question)),
+        needs_values_for=needs_values_for or limited,
+        every_column=bool(limited),
         offers="candidates",
     )
     limits = AttributeLimits.of(question, opened, _names(question))
@@ -257,22 +247,129 @@ def open_choice(
     (key,) = scenario_keys(question, opened)
     strange = [name for name in _names(question) if name not in key.keys]
     if strange:
-        raise OptionError(
-            Problem(
-                "{keep} and {candidates} must be in the key of scenario {0!r}. Got {1} instead: "
-                "nobody in it can match them, so leave them out here.",
-                key.name,
-                quoted(strange),
-            )
-        )
+        must = "{keep} and {candidates} must be in the key of scenario {0!r}. Got {1} instead: "
+        why = "nobody in it can match them, so leave them out here."
+        raise OptionError(Problem(must + why, key.name, quoted(strange)))
     rest = tuple((name,) for name in key.keys if name not in question.keep)
     question = question.replace(candidates=question.candidates or rest)
     if not question.candidates:
-        raise OptionError(
-            Problem("{keep} must leave a candidate. Got the whole key of the scenario instead.")
-        )
+        must = "{keep} must leave a candidate. Got the whole key of the scenario instead."
+        raise OptionError(Problem(must))
     return key.recode(opened), question, key
 
 
 def _names(question: Question) -> list[str]:
     return [*question.keep, *(name for group in question.candidates or () for name in group)]
+
+
+LIMITS = {
+    "homogeneous_limit": "homogeneous",
+    "diversity_limit": "l",
+    "closeness_limit": "t_closeness",
+    "cap_limit": "cap",
+}
+"""By option the figure that it limits; l from below, the others from above."""
+ROUNDING = 1e-12
+NAMED = "{homogeneous_limit}, {diversity_limit}, {closeness_limit} or {cap_limit}"
+
+
+def limits_of(question: Question) -> dict[str, float]:
+    """Return the limits on attribute disclosure that a question has, by option."""
+    given = {name: question.values[name] for name in LIMITS}
+    return {name: limit for name, limit in given.items() if limit is not None}
+
+
+def limit_problems(question: Question, keys: Sequence[str]) -> Iterator[Problem]:
+    """Say what is wrong with limits on attribute disclosure, whatever the data."""
+    if question.sensitive and not limits_of(question):
+        yield Problem(f"{{sensitive}} needs {NAMED}. Give a limit, or leave it out.")
+    yield from sensitive_problems(question, keys)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttributeLimits:
+    """Limits on what a key tells of sensitive columns, and the engine that counts its cells."""
+
+    engine: MemoryEngine
+    sensitive: Mapping[str, SensitiveCodes]
+    limits: Mapping[str, float]
+    _found: dict[frozenset[str], dict[str, ToldFigures]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        question: Question,
+        data: Records,
+        names: Sequence[str],
+        engine: MemoryEngine | None = None,
+    ) -> AttributeLimits | None:
+        """Return the limits of a question on keys among some variables, if it has any."""
+        limits = limits_of(question)
+        if not limits:
+            return None
+        sensitive = question.sensitive or sensitive_by_role(data, names)
+        if not sensitive:
+            names = ", ".join(f"{{{name}}}" for name in limits)
+            needs = " needs {sensitive}: no column has the role sensitive."
+            raise OptionError(Problem(names + needs))
+        codes = {name: SensitiveCodes.of(data, name) for name in sensitive}
+        return cls(engine or local_engine(data, names), codes, limits)
+
+    def require(self) -> None:
+        """Raise which limits cannot be met, whatever is released."""
+        problems = [
+            Problem(
+                f"{{{option}}} cannot be met: {LIMITS[option]} of {{0!r}} is {{1:.4g}} without any "
+                f"key. Give a limit of {'no more' if LIMITS[option] == 'l' else 'no less'} than "
+                "that, or leave the column out of {sensitive}.",
+                name,
+                getattr(found, LIMITS[option]),
+            )
+            for name, found in self.figures(()).items()
+            for option in self.beyond(name, found)
+        ]
+        if problems:
+            raise OptionError(problems)
+
+    def figures(self, variables: Sequence[str]) -> dict[str, ToldFigures]:
+        """Return what a key tells of each sensitive column."""
+        key = frozenset(variables)
+        if key not in self._found:
+            self._found[key] = told_figures(self.engine, tuple(variables), self.sensitive)
+        return self._found[key]
+
+    def beyond(self, name: str, found: ToldFigures) -> list[str]:
+        """Return the limits that what is told of a column exceeds; one value tells nothing."""
+        if self.sensitive[name].tells_nothing:
+            return []
+        exceeded = []
+        for option, limit in self.limits.items():
+            value, is_least = getattr(found, LIMITS[option]), option == "diversity_limit"
+            if value is not None and (value < limit if is_least else value > limit + ROUNDING):
+                exceeded.append(option)
+        return exceeded
+
+    def allows(self, variables: Sequence[str]) -> bool:
+        """Tell whether a key is within the limits."""
+        found = self.figures(variables)
+        return not any(self.beyond(name, one) for name, one in found.items())
+
+    def bounds(self) -> list[float]:
+        """Return the limits as `beyond_limits` takes them."""
+        most, records = self.limits, self.engine.records
+        return [
+            (most.get("homogeneous_limit", math.inf) + ROUNDING) * records,
+            most.get("diversity_limit", 1),
+            most.get("closeness_limit", math.inf) + ROUNDING,
+            (most.get("cap_limit", math.inf) + ROUNDING) * records,
+        ]
+
+
+def told_notes(found: Mapping[str, ToldFigures] | None) -> list[str]:
+    """Say what a set of variables tells of sensitive columns."""
+    return [
+        f"{name}: {100 * one.homogeneous:.1f}% of the records in homogeneous cells, l at least "
+        f"{one.l}, t at most {'unknown' if one.t_closeness is None else f'{one.t_closeness:.2f}'}, "
+        f"CAP {one.cap:.2f}."
+        for name, one in (found or {}).items()
+    ]

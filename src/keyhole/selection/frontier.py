@@ -1,10 +1,9 @@
 """The frontier: every set of variables within the limit to which nothing can be added.
 
-RP only grows as variables are added. So a set beyond the limit has no good superset, and a set
-within it has no interesting subset: what remains to be found are the maximal sets, as in the
-mining of maximal frequent itemsets (Burdick et al. 2001, Gouda & Zaki 2005). Sets are extended
-depth first, on threads and against a clock; a branch ends when everything it could still add fits
-together, or lies inside a set already found.
+RP only grows as variables are added: a set beyond the limit has no good superset, and one within it
+no interesting subset. The maximal sets are found as in the mining of maximal frequent itemsets
+(Burdick et al. 2001, Gouda & Zaki 2005): depth first, on threads and against a clock; a branch ends
+when everything it could still add fits together, or lies inside a set already found.
 """
 
 from __future__ import annotations
@@ -28,11 +27,17 @@ from keyhole.core.options import Option, bind, documented
 from keyhole.core.tables import Table
 from keyhole.engines import MemoryEngine, Tally
 from keyhole.engines.choose import engine_notes, local_engine
+from keyhole.engines.memory import POLL_SECONDS, Progress
 from keyhole.engines.resources import WORKERS
 from keyhole.exposure.attributes_cells import ToldFigures
 from keyhole.results import Result, share, tables_of
-from keyhole.selection.attribute_limits import AttributeLimits
-from keyhole.selection.criteria import EngineEvaluator, Space, choice_problems, open_choice
+from keyhole.selection.criteria import (
+    AttributeLimits,
+    EngineEvaluator,
+    Space,
+    choice_problems,
+    open_choice,
+)
 from keyhole.selection.result import why_nothing
 from keyhole.selection.search import SEARCHES
 
@@ -40,10 +45,6 @@ if TYPE_CHECKING:
     import altair
 
     from keyhole.engines.partition import OpenCells
-
-
-Progress = Callable[[int, int], None]
-POLL_SECONDS = 0.2
 
 
 class OutOfTimeError(Exception):
@@ -57,15 +58,7 @@ def hurry(deadline: float) -> None:
 
 
 class Families:
-    """Sets of numbers: by number the sets that have it, as bits, so that one look finds a superset.
-
-    Examples
-    --------
-    >>> found = Families()
-    >>> found.add({1, 2})
-    >>> found.covers({2}), found.covers({3})
-    (True, False)
-    """
+    """Sets of numbers: by number the sets that have it, as bits: one look finds a superset."""
 
     def __init__(self) -> None:
         self.sets: list[frozenset[int]] = []
@@ -110,6 +103,27 @@ class Hunt:
             tally = self.engine.tally(variables, cutoff=self.cutoff)
             self._report(frozenset(self.engine.numbers(variables)), tally.at_risk)
         self._known = len(self.found.sets)
+
+    def greedy(self, deadline: float) -> dict[str, tuple[str, ...] | None]:
+        """Return the set within the limit that each greedy search ends at, if it ends in time."""
+        evaluate = EngineEvaluator(self.engine, cutoff=self.cutoff)
+        out: dict[str, tuple[str, ...] | None] = {}
+        for method, search in SEARCHES.items():
+            try:
+                within = search(
+                    evaluate,
+                    keep=self.space.keep,
+                    candidates=self.space.groups,
+                    limit=self.limit,
+                    progress=lambda _: hurry(deadline),
+                    allows=None if self.attributes is None else self.attributes.allows,
+                ).within_limit
+            except OutOfTimeError:
+                break
+            # Even the empty set is beyond the limit where there are fewer records than the cutoff.
+            fits = within is not None and evaluate(within).rp <= self.limit
+            out[method] = within if fits else None
+        return out
 
     def run(self, progress: Progress | None) -> None:
         """Search every branch, on threads; an interrupt ends them all."""
@@ -412,8 +426,8 @@ def frontier(
         return FrontierSet(names, found.rp, found.cr, value, told)
 
     limits = AttributeLimits.of(question, opened, space.names, counter)
-    greedy = _greedy(counter, space, limit, cutoff, start + GREEDY_SHARE * time_left, limits)
     hunt = Hunt(counter, space, limit, cutoff, start + time_left, limits)
+    greedy = hunt.greedy(start + GREEDY_SHARE * time_left)
     hunt.start_from(s for s in greedy.values() if s is not None)
     hunt.run(progress)
     sets = sorted(
@@ -455,32 +469,3 @@ def _notes(
     if not sets and not hunt.out_of_time:
         notes.append(f"{why_nothing(hunt.space.keep)}: no set is within the limit")
     return notes
-
-
-def _greedy(
-    engine: MemoryEngine,
-    space: Space,
-    limit: float,
-    cutoff: int,
-    deadline: float,
-    limits: AttributeLimits | None,
-) -> dict[str, tuple[str, ...] | None]:
-    """Return the set within the limit that each greedy search ends at, if it ends in time."""
-    evaluate = EngineEvaluator(engine, cutoff=cutoff)
-    out: dict[str, tuple[str, ...] | None] = {}
-    for method, search in SEARCHES.items():
-        try:
-            within = search(
-                evaluate,
-                keep=space.keep,
-                candidates=space.groups,
-                limit=limit,
-                progress=lambda _: hurry(deadline),
-                allows=None if limits is None else limits.allows,
-            ).within_limit
-        except OutOfTimeError:
-            break
-        # Even the empty set is beyond the limit where there are fewer records than the cutoff.
-        fits = within is not None and engine.tally(within, cutoff=cutoff).rp <= limit
-        out[method] = within if fits else None
-    return out

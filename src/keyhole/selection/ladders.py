@@ -1,8 +1,8 @@
 """Ladders of detail: for each column nested rungs, from the column as it is to leaving it out.
 
-A rung is an expression of a derived column (`keyhole.core.expressions`), so that whatever is chosen
-can be carried out by a line of ``[derive]``. Ladders are made by the kind of the column, or
-declared; declared ones must be nested in the data. Missing stays missing on every rung.
+A rung is an expression of a derived column, so that what is chosen can be carried out by a line of
+``[derive]``. Ladders are made by the kind of the column, or declared; declared ones must be nested
+in the data. Missing stays missing on every rung.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,19 +26,18 @@ from keyhole.data.deriving import Derivation, derive_codes, inline_codings
 from keyhole.engines import Records
 from keyhole.engines.storage import Storage, count_codes, parts
 from keyhole.errors import ColumnError, FileError, InputError
-from keyhole.kernels.arrays import Array, Ints, Numbers
+from keyhole.exposure.regrouping import round_widths
+from keyhole.kernels.arrays import Ints, Numbers
 
+# Categories that a smaller share of the records has are pooled, one rung for each share.
 POOLED = (0.001, 0.01, 0.1)
-"""Categories that a smaller share of the records has are pooled, one rung for each share."""
-BANDS = 16
-"""About so many bands of the first width span the middle 98 % of the numbers."""
-WIDTHS = 4
+# About so many bands of the first width span the middle 98 % of the numbers.
+BANDS, WIDTHS = 16, 4
+# Numbers are top-coded where at least this share of the records is beyond.
 TAIL = 0.005
-"""Numbers are top-coded where at least this share of the records is beyond."""
+# Narrower bands than this, or wider than its inverse, are not made.
 SMALLEST = 1e-9
-"""Narrower bands than this, or wider than its inverse, are not made."""
-FEWEST_SIGNS = 3
-MOST_SIGNS = 12
+FEWEST_SIGNS, MOST_SIGNS = 3, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,7 @@ def _bands(written: str, codes: Codes) -> dict[str, str]:
     width = (high - low) / BANDS or (float(levels[-1]) - float(levels[0])) / BANDS
     if not SMALLEST < width < 1 / SMALLEST:
         return {}
-    width = _nice(width)
+    width = float(f"{next(round_widths(width * (1 - 1e-9))):.12g}")
     if codes.levels.dtype.is_integer():
         width = max(width, 2)
     # The largest multiple of the first width that enough records reach.
@@ -137,13 +135,6 @@ def _bands(written: str, codes: Codes) -> dict[str, str]:
     found = {f"top{_plain(top)}": number} if is_topped else {}
     wide = (_plain(width * 2**step) for step in range(WIDTHS))
     return {**found, **{f"band{one}": f"band({number}, {one})" for one in wide}}
-
-
-def _nice(width: float) -> float:
-    """Return the next number of 1, 2 or 5 with zeros."""
-    power = 10.0 ** math.floor(math.log10(width))
-    factor = next((n for n in (1, 2, 5) if n * power >= width * (1 - 1e-9)), 10)
-    return float(f"{factor * power:.12g}")
 
 
 def _plain(number: float) -> str:
@@ -178,8 +169,7 @@ def declared_ladders(
     ladders: dict[str, Ladder] = {}
     problems: list[str] = []
     for column, entry in given.items():
-        seen = partial(_seen_from, folder, locate)
-        rungs, wrong = _declared(column, entry, seen)
+        rungs, wrong = _declared(column, entry, lambda file: locate(os.path.join(folder, file)))
         problems += wrong
         if rungs:
             ladders[column] = Ladder(column, tuple(rungs), is_declared=True)
@@ -197,10 +187,6 @@ def ladder_table(ladders: Mapping[str, Ladder]) -> dict[str, Any]:
         column: [{"name": rung.name, "derive": rung.level} for rung in one.rungs]
         for column, one in ladders.items()
     }
-
-
-def _seen_from(folder: str, locate: Callable[[str], Path], file: str) -> Path:
-    return locate(os.path.join(folder, file))
 
 
 def _declared(
@@ -272,17 +258,14 @@ def encode_ladder(data: Records, ladder: Ladder, storage: Storage) -> LadderCode
     """Encode a ladder; raise a rung that cannot be derived, or is not nested in the one before."""
     first: Codes | None = None
     before: Codes | None = None
-    kept: list[Rung] = []
-    tables: list[Numbers] = []
-    entropies: list[float] = []
-    missing: list[int] = []
+    kept: list[tuple[Rung, Numbers, float, int]] = []
     problems: list[str] = []
+    here = f"the ladder of column {shown(ladder.column)}"
     classes = np.zeros(0, dtype=np.int64)
     for rung in ladder.rungs:
         try:
             codes = _codes_of(data, rung, storage)
         except InputError as error:
-            here = f"the ladder of column {shown(ladder.column)}"
             problems += [f"{here}: {one}" for one in error.problems]
             continue
         if before is None or first is None:
@@ -292,30 +275,30 @@ def encode_ladder(data: Records, ladder: Ladder, storage: Storage) -> LadderCode
         else:
             step = _nested(before, codes)
             if step is None:
+                finer, coarser = (without_tables(x.level) for x in (kept[-1][0], rung))
                 problems.append(
-                    f"the ladder of column {shown(ladder.column)} is not nested: records that "
-                    f"{without_tables(kept[-1].level)!r} puts together, "
-                    f"{without_tables(rung.level)!r} puts apart. Order the "
-                    f"levels from the finest to the coarsest, each made of whole classes of the "
-                    f"one before."
+                    f"{here} is not nested: records that {finer!r} puts together, {coarser!r} puts "
+                    "apart. Order the levels from the finest to the coarsest, each made of whole "
+                    "classes of the one before."
                 )
                 continue
             classes = step[classes]
         before = codes
         found = len(set(classes.tolist()))
-        if kept and (found == len(np.unique(tables[-1])) or found < 2):
+        if kept and (found == len(np.unique(kept[-1][1])) or found < 2):
             continue
         absent = codes.size - 1 if codes.has_missing else -1
         table, blank = _representatives(classes, absent, first)
-        kept.append(rung)
-        tables.append(table)
-        missing.append(blank)
-        entropies.append(_entropy(np.bincount(table, weights=counts)))
+        held = np.bincount(table, weights=counts)
+        shares = held[held > 0] / held.sum()
+        entropy = float(-(shares * np.log(shares)).sum()) if len(shares) > 1 else 0.0
+        kept.append((rung, table, entropy, blank))
     if problems and (ladder.is_declared or first is None):
         raise ColumnError(problems)
     assert first is not None
-    made = Ladder(ladder.column, tuple(kept), ladder.is_declared)
-    return LadderCodes(made, first, np.array(tables), tuple(entropies), tuple(missing))
+    rungs, tables, entropies, missing = zip(*kept, strict=True)
+    made = Ladder(ladder.column, rungs, ladder.is_declared)
+    return LadderCodes(made, first, np.array(tables), entropies, missing)
 
 
 def _codes_of(data: Records, rung: Rung, storage: Storage) -> Codes:
@@ -346,8 +329,3 @@ def _representatives(classes: Ints, absent: int, first: Codes) -> tuple[Numbers,
             blank = first.size - 1
             leads[inverse[blank]] = blank
     return leads[inverse].astype(np.int32), blank
-
-
-def _entropy(counts: Array) -> float:
-    shares = counts[counts > 0] / counts.sum()
-    return float(-(shares * np.log(shares)).sum()) if len(shares) > 1 else 0.0

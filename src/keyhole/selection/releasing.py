@@ -7,7 +7,7 @@ result are those that anybody finds in the file.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,12 +23,10 @@ from keyhole.engines import Records, Tally
 from keyhole.engines.choose import backend_of, local_engine
 from keyhole.engines.storage import parts
 from keyhole.errors import OptionError
-from keyhole.exposure.attributes_cells import ToldFigures, told_figures
 from keyhole.exposure.recoverable import Treated, find_told, group_records, say_told
 from keyhole.kernels.arrays import Flags, Ints, number_rows
 from keyhole.screening.dependence_screening import encode_all
 from keyhole.screening.screen import identifying
-from keyhole.selection.attribute_limits import AttributeLimits
 from keyhole.selection.ladders import LadderCodes, Rung
 from keyhole.selection.solution import NotCounted
 from keyhole.selection.treating import Patterns, Treatment, give_back
@@ -94,6 +92,11 @@ class Outgoing:
         )
 
     @property
+    def stays(self) -> Flags:
+        """Whether each record stays."""
+        return ~self.removed
+
+    @property
     def others(self) -> tuple[str, ...]:
         """The columns that are released and are in no key."""
         gone = {*self.question.keys, *self.identifiers, *self.finer}
@@ -105,14 +108,12 @@ class Outgoing:
         if self.question.weight is None:
             return None
         weights = self.data.weights(self.question.weight)
-        return float(weights.sum() / weights[~self.removed].sum())
+        return float(weights.sum() / weights[self.stays].sum())
 
-    def tally(self) -> Tally:
-        """Count the cells of all outgoing keys together."""
-        return self._tally(self._left(self.codes))
-
-    def _tally(self, codes: dict[str, Codes]) -> Tally:
-        left = int(np.count_nonzero(~self.removed))
+    def tally(self, codes: dict[str, Codes] | None = None) -> Tally:
+        """Count the cells of all outgoing keys together, or of codes of the records that stay."""
+        codes = self._left(self.codes) if codes is None else codes
+        left = int(np.count_nonzero(self.stays))
         if not codes:
             return Tally(left, 1, left if left < self.question.cutoff else 0)
         return local_engine(self.data, codes).tally(tuple(codes), cutoff=self.question.cutoff)
@@ -135,7 +136,7 @@ class Outgoing:
         ones = [
             Treated(names[n], "suppresses", _known(before[names[n]]), seen[names[n]], blank)
             for n, flags in self.blanked.items()
-            if (blank := flags[~self.removed]).any()
+            if (blank := flags[self.stays]).any()
         ]
         for name in gone:
             truth = _known(before[name])
@@ -147,42 +148,29 @@ class Outgoing:
             one = shown.get(name, _without(before[name], found.one.hidden))
             values = np.where(found.told, before[name].values, one.values)
             shown[name] = Codes(values, before[name].levels, has_missing=True)
-        return tuple(say_told(findings)), self._tally(shown) if findings else None
-
-    def told(self, limits: AttributeLimits | None) -> dict[str, ToldFigures] | None:
-        """Return by sensitive column what the outgoing keys tell of it."""
-        if limits is None:
-            return None
-        engine = local_engine(self.data, self.codes)
-        return told_figures(engine, tuple(self.codes), limits.sensitive)
+        return tuple(say_told(findings)), self.tally(shown) if findings else None
 
     def not_counted(self) -> tuple[NotCounted, ...]:
         """Return RP with each of the other columns known too."""
         held = [name for name in self.others if name not in self.unheld]
-        others = self._left({name: self.data.codes(name) for name in held})
-        names = {name: f"key {name}" for name in self.codes}
-        keys = self._left({names[name]: codes for name, codes in self.codes.items()})
-        if not held:
-            return tuple(NotCounted(name, None) for name in self.others)
-        engine = local_engine(self.data, {**keys, **others})
-        found = engine.tally_added(tuple(keys), held, cutoff=self.question.cutoff)
-        rps = {name: tally.rp for name, tally in zip(held, found, strict=True)}
+        rps: dict[str, float] = {}
+        if held:
+            others = self._left({name: self.data.codes(name) for name in held})
+            keys = self._left({f"key {name}": codes for name, codes in self.codes.items()})
+            engine = local_engine(self.data, {**keys, **others})
+            found = engine.tally_added(tuple(keys), held, cutoff=self.question.cutoff)
+            rps = {name: tally.rp for name, tally in zip(held, found, strict=True)}
         return tuple(NotCounted(name, rps.get(name)) for name in self.others)
-
-    def suppressed_values(self) -> int:
-        """Count the values that blanking takes away."""
-        return sum(int(np.count_nonzero(flags)) for flags in self.blanked.values())
-
-    def notes(self) -> Iterator[str]:
-        """Say what to bear in mind."""
-        if self.unheld:
-            yield "rp_if_known is null for columns with more different values than memory holds"
 
     def made(self) -> Microdata:
         """Make the outgoing file; in a new order, or neighbours would tell what was blanked."""
         data = self.data
         if not isinstance(data, Microdata):
-            data = taken_into_memory(data, [*self.others, *self._sources()])
+            made = (
+                Derivation.of(rung.name, rung.derive).columns if rung.derive else (name,)
+                for name, rung in self.rungs.items()
+            )
+            data = taken_into_memory(data, [*self.others, *(n for names in made for n in names)])
         lines = {rung.name: rung.derive for rung in self.rungs.values() if rung.derive}
         whole = load(data, derive=lines) if lines else data
         names = [
@@ -201,25 +189,18 @@ class Outgoing:
         if factor is not None and self.removed.any() and self.question.weight in names:
             weight = pl.Series(self.question.weight, data.weights(self.question.weight) * factor)
             whole = whole.replace(frame=whole.frame.with_columns(weight))
-        whole, held = whole.filter(~self.removed), hashlib.sha256()
+        whole, held = whole.filter(self.stays), hashlib.sha256()
         for codes in self.codes.values():
             held.update(codes.values.tobytes())
         generator = np.random.default_rng(int.from_bytes(held.digest()[:16], "big"))
         return whole.reordered(generator.permutation(whole.records))
 
-    def _sources(self) -> list[str]:
-        """Return the columns that the levels are made from."""
-        found = (
-            Derivation.of(rung.name, rung.derive).columns if rung.derive else (name,)
-            for name, rung in self.rungs.items()
-        )
-        return list(dict.fromkeys(name for made in found for name in made))
-
     def _left(self, codes: dict[str, Codes]) -> dict[str, Codes]:
+        """Return codes of the records that stay."""
         if not self.removed.any():
             return codes
         return {
-            name: Codes(one.values[~self.removed], one.levels, one.has_missing)
+            name: Codes(one.values[self.stays], one.levels, one.has_missing)
             for name, one in codes.items()
         }
 
@@ -275,6 +256,7 @@ def _records_of(
 
 
 def _coarse(ladder: LadderCodes, rung: int) -> Codes:
+    """Return the codes of a rung."""
     classes, places = np.unique(ladder.tables[rung], return_inverse=True)
     known = [c for c in range(len(classes)) if classes[c] != ladder.missing[rung]]
     size = len(known)
@@ -318,6 +300,7 @@ def _without(codes: Codes, blanked: Flags) -> Codes:
 
 
 def _known(codes: Codes) -> Ints:
+    """Return codes with -1 for what is missing."""
     return np.where(codes.values == len(codes.levels), -1, codes.values.astype(np.int64))
 
 

@@ -15,7 +15,7 @@ from keyhole.core.tables import Table
 from keyhole.exposure.attributes_cells import ToldFigures
 from keyhole.exposure.regrouping import unnamed_groups
 from keyhole.results import Result, share, tables_of
-from keyhole.selection.attribute_limits import told_notes
+from keyhole.selection.criteria import told_notes
 
 if TYPE_CHECKING:
     import altair
@@ -122,22 +122,19 @@ class Selection(Result):
 
     def with_notes(self, *others: str) -> Selection:
         """Return the selection with its notes, after those of others."""
-        notes = [*others, *self._nothing()]
+        notes = [*others, *([self._nothing] if self.within_limit is None else [])]
         if any(step.alpha is None for step in self.steps):
             notes.append("alpha is undefined where the ratio it divides by is 0: it is left empty")
         return dataclasses.replace(self, notes=tuple(notes))
 
-    def _nothing(self) -> list[str]:
-        within = self.within_limit
-        return [f"{why_nothing(self.keep)}: within_limit is null"] if within is None else []
+    @property
+    def _nothing(self) -> str:
+        return f"{why_nothing(self.keep)}: within_limit is null"
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a step taken."""
-        texts: dict[str, Any] = {
-            "step": pl.String,
-            "variable": pl.String,
-            "variables": pl.List(pl.String),
-        }
+        texts: dict[str, Any] = dict.fromkeys(("step", "variable"), pl.String)
+        texts["variables"] = pl.List(pl.String)
         figures = dict.fromkeys(("alpha", "rp", "cr", "ratio"), pl.Float64)
         return pl.DataFrame([dataclasses.asdict(s) for s in self.steps], {**texts, **figures})
 
@@ -188,7 +185,7 @@ class Selection(Result):
             *told_notes(self.sensitive),
             *(f"Warning: {w}" for w in self.warnings),
             *([] if self.scenario is None else [Note("exposure.scenario", name=self.scenario)]),
-            *(f"{n[0].upper()}{n[1:]}." for n in self.notes if n not in self._nothing()),
+            *(f"{n[0].upper()}{n[1:]}." for n in self.notes if n != self._nothing),
             ASSUMPTION,
         ]
 

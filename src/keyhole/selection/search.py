@@ -1,18 +1,15 @@
 """Forward, backward and stepwise selection of variables.
 
-Lin & Garin, "Methods of Selecting Variables in Data Disclosure".
-
-Each search walks from set to set by the smallest criterion and stops at a limit on RP. Where
-the paper's text and its printed runs disagree, the runs are followed; the documentation's page
-on selection lists the places.
+Lin & Garin, "Methods of Selecting Variables in Data Disclosure". Each search walks from set to set
+by the smallest criterion and stops at a limit on RP. Where the paper's text and its printed runs
+disagree, the runs are followed; the documentation's page on selection lists the places.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from keyhole.core.kinds import Amounts, Number, kind_problems
 from keyhole.errors import OptionError
@@ -47,19 +44,22 @@ Allows = Callable[[tuple[str, ...]], bool]
 class _Walk:
     """The state of one search: the set it stands at, and what it has seen."""
 
-    def __init__(
-        self,
-        evaluate: Evaluate,
-        space: Space,
-        criterion: Criterion,
-        values: Mapping[str, float],
-        progress: StepProgress | None,
-        allows: Allows | None,
-    ) -> None:
-        self.allows = (lambda _: True) if allows is None else allows
-        self.evaluate, self.space, self.criterion = evaluate, space, criterion
-        self.values, self.progress = values, progress
-        self.current = space.keep
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        """Check what a search is given, and begin at what is kept."""
+        share = Number(low=0, high=1)
+        problems = kind_problems("limit", share, given["limit"])
+        for name, kind in (("drop_limit", share), ("values", Amounts("variable"))):
+            if given.get(name) is not None:
+                problems += kind_problems(name, kind, given[name])
+        if problems:
+            raise OptionError(problems)
+        self.evaluate: Evaluate = given["evaluate"]
+        self.space = Space.parse(given["keep"], given["candidates"])
+        self.criterion: Criterion = given["criterion"] or named_criterion()
+        self.values: Mapping[str, float] = given["values"] or {}
+        self.progress: StepProgress | None = given["progress"]
+        self.allows: Allows = given["allows"] or (lambda _: True)
+        self.current = self.space.keep
         self.exposed: Exposed | None = None
         self.steps: list[Step] = []
         self.tables: list[StepTable] = []
@@ -73,8 +73,14 @@ class _Walk:
         found = evaluate_moves(self.evaluate, self.current, moves)
         rows = [self._row(letter, m, e) for m, e in zip(moves, found, strict=True)]
         self.tables.append(StepTable(name, tuple(rows)))
+        # The winner; where RP is 0 throughout, of the tied ones that which keeps most detail.
         free = [i for i, move in enumerate(moves) if move.removed != barred or barred is None]
-        best = self._winner(letter, moves, found, free)
+        figures = [self._figure(letter, moves[i], found[i]) for i in free]
+        least = min(figures)
+        tied = [i for i, f in zip(free, figures, strict=True) if f <= least + TIE]
+        best = tied[0]
+        if found[best].rp == 0:
+            best = max(tied, key=lambda i: (found[i].cr, -i))
         return _Look(name, moves[best], found[best], rows[best])
 
     def _row(self, letter: str, move: Move, exposed: Exposed) -> CandidateRow:
@@ -86,16 +92,6 @@ class _Walk:
             top, bottom = (there, here) if letter == "F" else (here, there)
             alpha = top / bottom if bottom > 0 else None
         return CandidateRow(move.variable, alpha, exposed.rp, exposed.cr, there)
-
-    def _winner(
-        self, letter: str, moves: Sequence[Move], found: Sequence[Exposed], free: Sequence[int]
-    ) -> int:
-        figures = [self._figure(letter, moves[i], found[i]) for i in free]
-        least = min(figures)
-        tied = [i for i, f in zip(free, figures, strict=True) if f <= least + TIE]
-        if found[tied[0]].rp == 0:
-            return max(tied, key=lambda i: (found[i].cr, -i))
-        return tied[0]
 
     def _figure(self, letter: str, move: Move, exposed: Exposed) -> float:
         figure = self.criterion.figure(exposed.rp, exposed.cr)
@@ -126,8 +122,9 @@ class _Walk:
         return self.exposed
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(NamedTuple):
+    """A step looked at: its name and the winner."""
+
     name: str
     move: Move
     exposed: Exposed
@@ -135,20 +132,6 @@ class _Look:
 
     def stopped(self, reason: Reason) -> Stopped:
         return Stopped(self.name, self.move.variable, reason, self.exposed.rp, self.exposed.cr)
-
-
-def _begin(given: Mapping[str, Any]) -> _Walk:
-    """Check what a search is given, and begin at what is kept."""
-    share = Number(low=0, high=1)
-    problems = kind_problems("limit", share, given["limit"])
-    for name, kind in (("drop_limit", share), ("values", Amounts("variable"))):
-        if given.get(name) is not None:
-            problems += kind_problems(name, kind, given[name])
-    if problems:
-        raise OptionError(problems)
-    space = Space.parse(given["keep"], given["candidates"])
-    criterion, values = given["criterion"] or named_criterion(), given["values"] or {}
-    return _Walk(given["evaluate"], space, criterion, values, given["progress"], given["allows"])
 
 
 def _one_way(walk: _Walk, letter: str, method: MethodName, limit: float) -> Selection:
@@ -207,7 +190,7 @@ def forward(
     >>> forward(evaluate, keep=[], candidates=["a", "b"], limit=0.3).selected
     ('a',)
     """
-    return _one_way(_begin(locals()), "F", "forward", limit)
+    return _one_way(_Walk(locals()), "F", "forward", limit)
 
 
 def backward(
@@ -226,7 +209,7 @@ def backward(
     The parameters are those of `forward`. As in the published run the set where the search
     stops lies just above the limit; `within_limit` goes on with the same rule.
     """
-    walk = _begin(locals())
+    walk = _Walk(locals())
     walk.current = walk.space.fullest
     return _one_way(walk, "B", "backward", limit)
 
@@ -248,7 +231,7 @@ def stepwise(
     The parameters are those of `forward`, and `drop_limit`: from this RP on variables are
     removed, never the one entered last; 0.65 of the limit by default.
     """
-    walk = _begin(locals())
+    walk = _Walk(locals())
     drop = DROP_SHARE * limit if drop_limit is None else drop_limit
     seen = {frozenset(walk.current)}
     entered: str | None = None
@@ -298,8 +281,17 @@ def _remove_pass(
 def _finish(
     walk: _Walk, method: MethodName, limit: float, drop_limit: float | None, stopped: Stopped
 ) -> Selection:
-    # `within_limit` goes on from here: what was seen until now is the search itself.
+    # `within_limit` goes on from here by the same rule: what was seen until now is the search. The
+    # empty set is not evaluated: `select` refuses it where even that is beyond the limit.
     steps, tables, selected = tuple(walk.steps), tuple(walk.tables), walk.current
+    within: tuple[str, ...] | None = selected
+    while walk.current and (walk.here().rp > limit or not walk.allows(walk.current)):
+        moves = walk.space.removals(walk.current)
+        if not moves:
+            within = None
+            break
+        walk.take("B", walk.look("B", moves))
+        within = walk.current
     warnings = []
     if drop_limit is not None and drop_limit >= limit:
         warnings.append(
@@ -314,26 +306,12 @@ def _finish(
         limit=limit,
         drop_limit=drop_limit,
         selected=selected,
-        within_limit=_within(walk, limit),
+        within_limit=within,
         steps=steps,
         stopped=stopped,
         step_tables=tables,
         warnings=tuple(warnings),
     ).with_notes()
-
-
-def _within(walk: _Walk, limit: float) -> tuple[str, ...] | None:
-    """Go on removing by the same rule until RP is within the limit.
-
-    The empty set is not evaluated: of an evaluator it is not asked. `select`, which knows how
-    many records there are, refuses it where even that is beyond the limit.
-    """
-    while walk.current and (walk.here().rp > limit or not walk.allows(walk.current)):
-        moves = walk.space.removals(walk.current)
-        if not moves:
-            return None
-        walk.take("B", walk.look("B", moves))
-    return walk.current
 
 
 SEARCHES = {"forward": forward, "backward": backward, "stepwise": stepwise}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import polars as pl
 
@@ -22,8 +22,8 @@ from keyhole.errors import OptionError
 from keyhole.exposure.regrouping import called_by, groups_of
 from keyhole.results import Result, share, tables_of
 from keyhole.screening.dependence import Dependence, dependences_of
-from keyhole.selection.attribute_limits import AttributeLimits
 from keyhole.selection.criteria import (
+    AttributeLimits,
     Criterion,
     CriterionName,
     EngineEvaluator,
@@ -145,7 +145,15 @@ def select(
     variables = _variables(opened, question)
     runs = _runs(question)
     if len(runs) > 1:
-        rows = [_compared(opened, run, variables, progress) for run in runs]
+        rows = []
+        for run in runs:
+            found = _selected(opened, run, variables, progress)
+            within, rp, cr = found.within_limit, None, None
+            if within:
+                tally = engine_of(opened, within).tally(within, cutoff=run.cutoff)
+                rp, cr = tally.rp, tally.cr
+            ends = (within, found.selected, found.stopped.reason, found)
+            rows.append(ComparisonRow(found.method, run.cutoff, found.limit, rp, cr, *ends))
         warnings = dict.fromkeys(w for row in rows for w in row.selection.warnings)
         return SelectionComparison(  # type: ignore[return-value]
             tuple(rows), tuple(warnings), name, mapping
@@ -177,14 +185,13 @@ def select_problems(question: Question) -> Iterator[Problem]:
     wrong = [name for name in single if name in question.given()]
     if wrong and question.limit is not None and len(_runs(question)) > 1:
         names = ", ".join(f"{{{name}}}" for name in wrong)
-        yield Problem(
-            names + " must go with a single selection. Got several instead: give one {method}, "
-            "one {limit} and one {cutoff}, or leave {0} out.",
-            "it" if len(wrong) == 1 else "them",
-        )
+        got = " must go with a single selection. Got several instead: give one {method}, one "
+        them = "it" if len(wrong) == 1 else "them"
+        yield Problem(names + got + "{limit} and one {cutoff}, or leave {0} out.", them)
 
 
 def _runs(question: Question) -> list[Question]:
+    """Return a question for each method, cutoff and limit."""
     return [
         question.replace(method=method, cutoff=cutoff, limit=limit)
         for method in (METHODS if question.compare else question.method)
@@ -193,8 +200,7 @@ def _runs(question: Question) -> list[Question]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Variables:
+class _Variables(NamedTuple):
     """The variables that a search moves between, and what is told of them."""
 
     space: Space
@@ -210,7 +216,13 @@ def _variables(data: Records, question: Question) -> _Variables:
     similar = [
         d for d in similar if not any({d.first, d.second} <= set(group) for group in space.groups)
     ]
-    left_out = _left_out(space, similar) if question.skip_dependent else {}
+    left_out: dict[str, Dependence] = {}
+    if question.skip_dependent:  # those that repeat a variable kept or declared before them
+        order = {name: place for place, name in enumerate(space.names)}
+        for pair in sorted(similar, key=lambda d: (order[d.first], order[d.second])):
+            earlier, later = sorted((pair.first, pair.second), key=order.__getitem__)
+            if later not in space.keep and earlier not in left_out:
+                left_out.setdefault(later, pair)
     rest = (tuple(name for name in group if name not in left_out) for group in space.groups)
     space = Space(space.keep, tuple(group for group in rest if group))
     constant = [
@@ -219,17 +231,6 @@ def _variables(data: Records, question: Question) -> _Variables:
         if data.codes(name).size == 1
     ]
     return _Variables(space, similar, left_out, [*uncompared, *constant])
-
-
-def _left_out(space: Space, similar: Sequence[Dependence]) -> dict[str, Dependence]:
-    """Return the candidates that duplicate a variable kept or declared before them."""
-    order = {name: place for place, name in enumerate(space.names)}
-    out: dict[str, Dependence] = {}
-    for pair in sorted(similar, key=lambda d: (order[d.first], order[d.second])):
-        earlier, later = sorted((pair.first, pair.second), key=order.__getitem__)
-        if later not in space.keep and earlier not in out:
-            out.setdefault(later, pair)
-    return out
 
 
 def _selected(
@@ -254,6 +255,7 @@ def _selected(
 def _search(
     data: Records, question: Question, space: Space, progress: StepProgress | None
 ) -> Selection:
+    """Search a file, or one of its groups."""
     engine, rule = engine_of(data, space.names), question.criterion
     if not isinstance(rule, Criterion):
         rule = named_criterion(rule, cr_weight=question.cr_weight)
@@ -284,20 +286,6 @@ def _search(
         records=data.records,
         engine=engine.name,
     ).with_notes(*notes)
-
-
-def _compared(
-    data: Records, question: Question, variables: _Variables, progress: StepProgress | None
-) -> ComparisonRow:
-    found = _selected(data, question, variables, progress)
-    within, rp, cr = found.within_limit, None, None
-    if within:
-        tally = engine_of(data, within).tally(within, cutoff=question.cutoff)
-        rp, cr = tally.rp, tally.cr
-    return ComparisonRow(
-        found.method, question.cutoff, found.limit, rp, cr, within, found.selected,
-        found.stopped.reason, found,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

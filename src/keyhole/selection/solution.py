@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +21,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.errors import RunError
 from keyhole.exposure.attributes_cells import ToldFigures
 from keyhole.results import Result, limit_shown, share
-from keyhole.selection.attribute_limits import told_notes
+from keyhole.selection.criteria import told_notes
 
 if TYPE_CHECKING:
     import altair
@@ -226,17 +226,29 @@ class Solution(Result):
                 f"With what can be read off the columns that stay, RP({self.cutoff}) is "
                 f"{share(self.read_off)}, {state} the limit."
             )
-        return [
+        tables = [
             Table(title, ["column", "level", "released as", "detail"], rows, notes),
             self._compared(),
-            self._points(),
-            *self._others(),
         ]
+        points = [
+            [share(one.rp), share(one.utility), ", ".join(c.shown for c in one.columns) or "none"]
+            for one in self.frontier[::-1][:SHOWN]
+        ]
+        more = len(self.frontier) - len(points)
+        title = "Pareto points: no release has both less risk and more utility"
+        notes = [f"and {more:,} more"] if more > 0 else []
+        tables.append(Table(title, ["RP", "utility", "columns"], points, notes))
+        others = [[one.name, share(one.rp_if_known)] for one in self.not_counted]
+        others += [[name, "identifier: not released"] for name in self.identifiers]
+        if others:
+            note = "Declare a column a key if an intruder could know it."
+            head = ["column", "RP if known too"]
+            tables.append(Table("Columns in no key", head, others, [note]))
+        return tables
 
     def _compared(self) -> Table:
-        best = Release(
-            self.columns, self.rp, self.utility, self.suppressed, self.removed, self.kept_utility
-        )
+        names = [one.name for one in fields(Release)]
+        best = Release(**{name: getattr(self, name) for name in names})
         rows = [_row("solve", best)]
         rows += [_row(PLANS[name], found) for name, found in self.greedy.items()]
         searched = f"{self.combinations:,} combinations, {self.evaluated:,} counted"
@@ -254,32 +266,10 @@ class Solution(Result):
         blanking = self.greedy.get("suppression")
         if blanking is not None and blanking.kept_utility > self.kept_utility:
             least = math.ceil(blanking.suppressed / self.records * 10_000) / 10_000
-            notes.append(
-                Problem(
-                    "Suppression alone keeps more after losses: {suppress} {0:g} allows it.", least
-                )
-            )
+            template = "Suppression alone keeps more after losses: {suppress} {0:g} allows it."
+            notes.append(Problem(template, least))
         names = ["plan", "RP", "utility", "blanked", "removed", "after losses", "columns"]
         return Table("Utility against simpler plans", names, rows, notes)
-
-    def _points(self) -> Table:
-        found = self.frontier[::-1]
-        rows = [
-            [share(one.rp), share(one.utility), ", ".join(c.shown for c in one.columns) or "none"]
-            for one in found[:SHOWN]
-        ]
-        more = len(found) - len(rows)
-        notes = [f"and {more:,} more"] if more > 0 else []
-        title = "Pareto points: no release has both less risk and more utility"
-        return Table(title, ["RP", "utility", "columns"], rows, notes)
-
-    def _others(self) -> list[Table]:
-        if not self.not_counted and not self.identifiers:
-            return []
-        rows = [[one.name, share(one.rp_if_known)] for one in self.not_counted]
-        rows += [[name, "identifier: not released"] for name in self.identifiers]
-        note = "Declare a column a key if an intruder could know it."
-        return [Table("Columns in no key", ["column", "RP if known too"], rows, [note])]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the Pareto points and the simpler plans in the plane of RP and utility."""

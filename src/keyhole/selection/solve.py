@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -20,9 +20,15 @@ from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, local_engine
 from keyhole.engines.opening import open_for
 from keyhole.errors import InputError, OptionError, RunError
-from keyhole.exposure.attributes_cells import sensitive_by_role
-from keyhole.selection.attribute_limits import NAMED, AttributeLimits, limit_problems, limits_of
-from keyhole.selection.criteria import EngineEvaluator
+from keyhole.exposure.attributes_cells import sensitive_by_role, told_figures
+from keyhole.selection.criteria import (
+    NAMED,
+    AttributeLimits,
+    EngineEvaluator,
+    limit_problems,
+    limits_of,
+)
+from keyhole.selection.frontier import Progress
 from keyhole.selection.ladders import LadderCodes, declared_ladders, encode_ladder, made_ladder
 from keyhole.selection.releasing import Outgoing
 from keyhole.selection.search import backward
@@ -30,12 +36,14 @@ from keyhole.selection.solution import FurtherKey, Release, ReleasedColumn, Solu
 from keyhole.selection.solving import NOT_BEYOND, KeyCells, LadderSearch, Point, Steps, ToldCells
 from keyhole.selection.treating import KeyLimit, Patterns, Treatment
 
-Progress = Callable[[int, int], None]
+# Gains are whole numbers of this fineness, so that equal utilities are equal.
 SCALE = 10**12
-"""Gains are whole numbers of this fineness, so that equal utilities are equal."""
 GIVEN_BACK = " Values are given back where no more records come to be at risk by them."
+# Records are sorted into classes by the keys they are at risk on: two to this power at most.
 MOST_KEYS = 8
-"""Records are sorted into classes by the keys they are at risk on: two to this power at most."""
+
+
+SHARE = Number(low=0, high=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class KeyLimits(Kind):
         """Accept tables of `keys` and `limit`, or pairs."""
         pairs = _pairs(value)
         fit = pairs is not None and not any(
-            Columns().fault(keys) or Number(low=0, high=1).fault(limit) for keys, limit in pairs
+            Columns().fault(keys) or SHARE.fault(limit) for keys, limit in pairs
         )
         what = "a list of keys with their limits, each a table of `keys` and `limit`, from 0 to 1"
         return None if fit else what
@@ -61,9 +69,9 @@ class KeyLimits(Kind):
         wrong = {
             "|".join(Columns().settle(keys)): limit
             for keys, limit in _pairs(value) or ()
-            if not Columns().fault(keys) and Number(low=0, high=1).fault(limit)
+            if not Columns().fault(keys) and SHARE.fault(limit)
         }
-        return Amounts(number=Number(low=0, high=1)).unfit(wrong) if wrong else [value]
+        return Amounts(number=SHARE).unfit(wrong) if wrong else [value]
 
     def settle(self, value: Any) -> tuple[tuple[tuple[str, ...], float], ...]:
         """Return pairs of a key and its limit."""
@@ -81,9 +89,8 @@ class KeyLimits(Kind):
 
     def write(self, value: Any) -> str:
         """Write keys as `read` reads them."""
-        names = [[Columns().write([name]) for name in keys] for keys, _ in value]
-        limits = [Number().write(limit) for _, limit in value]
-        return ",".join(f"{'|'.join(n)}={x}" for n, x in zip(names, limits, strict=True))
+        written = [("|".join(Columns().write([n]) for n in keys), limit) for keys, limit in value]
+        return ",".join(f"{names}={Number().write(limit)}" for names, limit in written)
 
     def shortest(self, value: Any) -> Any:
         """Return tables, as a review file has them."""
@@ -91,15 +98,14 @@ class KeyLimits(Kind):
 
     def schema(self) -> dict[str, Any]:
         """Describe the tables."""
-        properties = {"keys": Columns().schema(), "limit": Number(low=0, high=1).schema()}
+        properties = {"keys": Columns().schema(), "limit": SHARE.schema()}
         one = {"type": "object", "properties": properties, "required": ["keys", "limit"]}
         return {"type": "array", "items": one}
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         """Yield the columns of the keys."""
         for place, (keys, _) in enumerate(self.settle(value)):
-            for name in keys:
-                yield (place,), name
+            yield from (((place,), name) for name in keys)
 
 
 def _pairs(value: Any) -> list[tuple[Any, Any]] | None:
@@ -108,11 +114,10 @@ def _pairs(value: Any) -> list[tuple[Any, Any]] | None:
     found = []
     for item in value:
         if isinstance(item, Mapping) and set(item) == {"keys", "limit"}:
-            found.append((item["keys"], item["limit"]))
-        elif isinstance(item, Sequence) and not isinstance(item, str) and len(item) == 2:
-            found.append((item[0], item[1]))
-        else:
+            item = (item["keys"], item["limit"])
+        if isinstance(item, str | Mapping) or not isinstance(item, Sequence) or len(item) != 2:
             return None
+        found.append((item[0], item[1]))
     return found
 
 
@@ -256,11 +261,9 @@ def solve_problems(question: Question) -> Iterator[Problem]:
             yield Problem(template, quoted(others))
     yield from limit_problems(question, keys)
     if limits_of(question) and (question.suppress or question.remove):
-        yield Problem(
-            f"{NAMED} must not go with {{suppress}} or {{remove}}: a blanked or removed record "
-            "may make another cell homogeneous. Leave one of them out, and protect the release "
-            "later."
-        )
+        why = "a blanked or removed record may make another cell homogeneous. Leave one of them "
+        why += "out, and protect the release later."
+        yield Problem(f"{NAMED} must not go with {{suppress}} or {{remove}}: {why}")
     if question.weight in keys:
         yield Problem("{weight} must not be one of {keys}. Leave it out of one of the two.")
     if (count := len(question.limits)) >= MOST_KEYS:
@@ -271,7 +274,7 @@ def solve_problems(question: Question) -> Iterator[Problem]:
 def unmet_limits(question: Question, data: Records) -> Problem | None:
     """Say so where no release can meet a limit, from the required columns alone.
 
-    It is much less work than a search, so that a review says it before anything runs.
+    A review says it before anything runs.
     """
     must = question.must
     by_role = sensitive_by_role(data, question.keys) if limits_of(question) else ()
@@ -312,7 +315,8 @@ class SolveAsked:
             )
             for name, one, w in zip(names, ladders, worth, strict=True)
         ]
-        engine = local_engine(data, {n: x.codes for n, x in zip(names, ladders, strict=True)})
+        as_is = {n: x.codes for n, x in zip(names, ladders, strict=True)}
+        engine = local_engine(data, as_is)
         table = engine.patterns(names)
         codes = [table.codes(name) for name in names]
         order = np.lexsort(codes[::-1])
@@ -324,26 +328,20 @@ class SolveAsked:
         every = KeyLimit(tuple(range(len(names))), question.limit)
         shares = (math.floor(x * data.records + 1e-9) for x in (question.suppress, question.remove))
         asked = cls(question, data, ladders, patterns, (every, *further), *shares)
-        return asked._with_limits()
-
-    def _with_limits(self) -> SolveAsked:
-        """Return the question with the cells that show what is told of sensitive columns."""
-        names, data = self.question.keys, self.data
-        as_is = {n: x.codes for n, x in zip(names, self.ladders, strict=True)}
-        limits = AttributeLimits.of(self.question, data, names, local_engine(data, as_is))
+        # The cells that show what is told of sensitive columns.
+        limits = AttributeLimits.of(question, data, names, engine)
         if limits is None:
-            return self
+            return asked
         limits.require()
         told = []
         for name, one in limits.sensitive.items():
             if one.tells_nothing:
                 continue
             table = local_engine(data, {**as_is, name: data.codes(name)}).patterns([*names, name])
-            codes = {v: table.codes(key) for v, key in enumerate(names)}
-            told.append(
-                ToldCells(codes, table.codes(name), table.records, self.steps, one, limits.bounds())
-            )
-        return dataclasses.replace(self, limits=limits, told=tuple(told))
+            by_key = {v: table.codes(key) for v, key in enumerate(names)}
+            held = (table.codes(name), table.records)
+            told.append(ToldCells(by_key, *held, steps, one, limits.bounds()))
+        return dataclasses.replace(asked, limits=limits, told=tuple(told))
 
     def tells(self, rungs: Sequence[int]) -> bool:
         """Tell whether a release is beyond a limit on attribute disclosure."""
@@ -360,7 +358,7 @@ class SolveAsked:
         return self.patterns.ladders
 
     def search(self, deadline: float, progress: Progress | None) -> LadderSearch:
-        """LadderSearch all combinations, until the deadline."""
+        """Search all combinations, until the deadline."""
         # Columns with many codes make small cells soonest.
         order = sorted(range(len(self.steps)), key=lambda v: -self.steps[v].tables.shape[1])
         codes, cutoff = self.patterns.codes, self.question.cutoff
@@ -413,11 +411,9 @@ class SolveAsked:
         """Say which limit of the question the least risky release is beyond, and what to do."""
         alone = "even with only {0} released, at the coarsest levels,"
         if self.tells(self.least):
-            return Problem(
-                f"{NAMED} cannot be met: {alone} a sensitive column is told more than that. Give "
-                "another limit, or require fewer columns ({must}).",
-                quoted(question.must),
-            )
+            more = f"{alone} a sensitive column is told more than that. "
+            remedy = "Give another limit, or require fewer columns ({must})."
+            return Problem(f"{NAMED} cannot be met: {more}{remedy}", quoted(question.must))
         found = self.patterns.node(self.least, self.keys).outcome(question.cutoff)
         worst = max(range(len(self.keys)), key=lambda k: found.rps[k] - self.keys[k].limit)
         named = f" on {quoted(question.limits[worst - 1][0])}" if worst else ""
@@ -428,34 +424,24 @@ class SolveAsked:
         if not question.must:  # all records are alike then, and still too few
             alone = "even with every key left out, since the file has fewer records than {cutoff},"
             remedy = "or lower {cutoff}."
-        return Problem(
-            f"{{{'limits' if worst else 'limit'}}} cannot be met: {alone} RP{{1}} is {{2:.4g}}, "
-            f"above {{3:.4g}}. Raise the limit, {remedy}",
-            quoted(question.must),
-            named,
-            found.rps[worst],
-            self.keys[worst].limit,
-        )
-
-    def columns(self, rungs: Sequence[int]) -> tuple[ReleasedColumn, ...]:
-        """Return the columns that are released at some rungs."""
-        return tuple(
-            ReleasedColumn(name, made.level, made.name, ladder.shares()[rung])
-            for name, ladder, rung in zip(self.question.keys, self.ladders, rungs, strict=True)
-            for made in ladder.ladder.rungs[rung : rung + 1]  # none if it is left out
-        )
-
-    def utility(self, rungs: Sequence[int]) -> float:
-        """Return the utility of a release."""
-        worth = _worth(self.question)
-        parts = (w * x.shares()[r] for w, x, r in zip(worth, self.ladders, rungs, strict=True))
-        return math.fsum(parts) / math.fsum(worth)
+        rp = f"{alone} RP{{1}} is {{2:.4g}}, above {{3:.4g}}. Raise the limit, {remedy}"
+        option, limit = "limits" if worst else "limit", self.keys[worst].limit
+        names = quoted(question.must)
+        return Problem(f"{{{option}}} cannot be met: {rp}", names, named, found.rps[worst], limit)
 
     def release(self, rungs: Sequence[int], found: Treatment) -> Release:
         """Return a release with its figures."""
-        utility = self.utility(rungs)
+        worth = _worth(self.question)
+        chosen = list(zip(self.question.keys, self.ladders, rungs, strict=True))
+        shares = [ladder.shares()[rung] for _, ladder, rung in chosen]
+        utility = math.fsum(w * x for w, x in zip(worth, shares, strict=True)) / math.fsum(worth)
+        columns = tuple(
+            ReleasedColumn(name, made.level, made.name, share)
+            for (name, ladder, rung), share in zip(chosen, shares, strict=True)
+            for made in ladder.ladder.rungs[rung : rung + 1]  # none if it is left out
+        )
         return Release(
-            columns=self.columns(rungs),
+            columns=columns,
             rp=found.rps[0],
             utility=utility,
             suppressed=found.suppressed_records,
@@ -475,10 +461,16 @@ class SolveAsked:
         warnings, read_off = outgoing.read_off()
         mine = self.release(best.rungs, treatment)
         bound = max(mine.utility, (search.open_gain or 0) / SCALE)
-        further = [
-            FurtherKey(key, limit, rp)
-            for (key, limit), rp in zip(question.limits, treatment.rps[1:], strict=True)
-        ]
+        further = zip(question.limits, treatment.rps[1:], strict=True)
+        told = None
+        if self.limits is not None:
+            engine = local_engine(self.data, outgoing.codes)
+            told = told_figures(engine, tuple(outgoing.codes), self.limits.sensitive)
+        notes = [*engine_notes(self.data)]
+        if outgoing.unheld:
+            notes.append(
+                "rp_if_known is null for columns with more different values than memory holds"
+            )
         return Solution(
             keys=question.keys,
             must=question.must,
@@ -500,19 +492,19 @@ class SolveAsked:
             identifiers=outgoing.identifiers,
             not_counted=outgoing.not_counted(),
             suppressed=mine.suppressed,
-            suppressed_values=outgoing.suppressed_values(),
+            suppressed_values=sum(int(np.count_nonzero(x)) for x in outgoing.blanked.values()),
             removed=mine.removed,
             kept_utility=mine.kept_utility,
             weight_factor=outgoing.weight_factor,
-            further=tuple(further),
-            sensitive=outgoing.told(self.limits),
+            further=tuple(FurtherKey(key, limit, rp) for (key, limit), rp in further),
+            sensitive=told,
             frontier=tuple(self.release(p.rungs, self._treatment(p)) for p in points),
             greedy=self._greedy(),
             ladders={
                 name: tuple(rung.level for rung in one.ladder.rungs)
                 for name, one in zip(question.keys, self.ladders, strict=True)
             },
-            notes=(*engine_notes(self.data), *outgoing.notes()),
+            notes=tuple(notes),
             read_off=None if read_off is None else read_off.rp,
             warnings=warnings,
             engine=backend_of(self.data).name,

@@ -3,9 +3,8 @@
 Each column has a ladder of nested rungs, from the column as it is to leaving it out. Records in
 small cells only become fewer along a ladder, so a partial choice, with all else left out, bounds
 what any completion has. Columns are decided one after the other, depth first; a branch ends when
-every completion is beyond a limit, or when a release already found is at least as useful at no
-more risk. What is left at the end are all Pareto points of risk and utility, the best release
-among them.
+every completion is beyond a limit, or when a release already found is at least as useful at no more
+risk. What is left are all Pareto points of risk and utility.
 """
 
 from __future__ import annotations
@@ -22,11 +21,9 @@ import numpy as np
 
 from keyhole.engines.resources import in_threads
 from keyhole.exposure.attributes_cells import SensitiveCodes
-from keyhole.kernels.arrays import Ints, Numbers, Words
+from keyhole.kernels.arrays import Ints, Numbers
 from keyhole.kernels.packing import Layout, pack
-from keyhole.selection.frontier import OutOfTimeError
-
-Progress = Callable[[int, int], None]
+from keyhole.selection.frontier import OutOfTimeError, Progress
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +74,7 @@ class KeyCells:
     def split(self, column: int, first: int, most: int) -> Sequence[int]:
         """Return the records in small cells with each rung of a column from `first` on."""
         from keyhole.engines.partition import spans
-        from keyhole.kernels.rungs import tally_rungs
+        from keyhole.kernels.cells import tally_rungs
 
         where = self._where(column)
         tables, left = self._ladders[column].tables[first:], most - self.at_risk
@@ -91,7 +88,7 @@ class KeyCells:
 
     def at(self, column: int, rung: int, finest: Mapping[int, int]) -> KeyCells:
         """Return the cells split by a rung of one more column, the next in order."""
-        from keyhole.kernels.rungs import coarsen
+        from keyhole.kernels.cells import coarsen
 
         made = copy.copy(self)
         made._rows, made._weights = self._rows.copy(), self._weights.copy()
@@ -105,14 +102,23 @@ class KeyCells:
         return made
 
     def _where(self, column: int) -> Ints:
+        """Return word, shift and bits of a column."""
         place, plan = self._place[column], self._plan
         return np.array([plan.word[place], plan.shift[place], plan.bits[place]], dtype=np.int64)
 
     def _settle(self, decided: int) -> None:
         """Sort the rows into the cells of the fields decided, and drop what is settled."""
-        from keyhole.kernels.rungs import settle_cells
+        from keyhole.kernels.cells import settle_cells
 
-        rows, weights = _sorted(self._rows, self._weights, self._cutoff.bit_length())
+        rows, weights, bits = self._rows, self._weights, self._cutoff.bit_length()
+        if rows.shape[1] == 1 and len(rows) and int(rows.max()).bit_length() + bits <= 64:
+            words = (rows[:, 0] << np.uint64(bits)) | weights.astype(np.uint64)  # both in one
+            words.sort()
+            rows = (words >> np.uint64(bits)).reshape(-1, 1)
+            weights = (words & np.uint64((1 << bits) - 1)).astype(np.int32)
+        else:
+            order = np.lexsort(rows.T[::-1])
+            rows, weights = rows[order], weights[order]
         cell, starts = self._plan.mask(range(decided)), np.empty(len(rows) + 1, dtype=np.int64)
         left, cells, at_risk = settle_cells(rows, weights, cell, self._whole, self._cutoff, starts)
         self._rows, self._weights = rows[:left].copy(), weights[:left].copy()
@@ -123,10 +129,9 @@ class KeyCells:
 class ToldCells:
     """The cells of a key, as far as its columns are decided, and what they tell of a column.
 
-    It answers what `LadderSearch` asks of `KeyCells`: `at_risk` is 1 beyond a limit and 0 within
-    all of them. Homogeneous cells are settled and dropped: what they tell stays the same however
-    they are split. `codes` are by number of the column, `values` those of the sensitive column, of
-    each distinct pattern; `limits` are as `beyond_limits` takes them.
+    It answers as `KeyCells` does: `at_risk` is 1 beyond a limit and 0 within all of them.
+    Homogeneous cells are dropped: what they tell stays however they are split. `codes` are by
+    number of the column, `values` those of the sensitive one; `limits` as in `beyond_limits`.
     """
 
     def __init__(
@@ -192,20 +197,6 @@ class ToldCells:
 
 
 Cells = KeyCells | ToldCells
-
-
-def _sorted(rows: Words, weights: Numbers, tag_bits: int) -> tuple[Words, Numbers]:
-    """Sort rows with their weights, as plain words where both fit."""
-    if rows.shape[1] > 1:
-        order = np.lexsort(rows.T[::-1])
-        return rows[order], weights[order]
-    if len(rows) and int(rows.max()).bit_length() + tag_bits <= 64:
-        words = (rows[:, 0] << np.uint64(tag_bits)) | weights.astype(np.uint64)
-        words.sort()
-        low = np.uint64((1 << tag_bits) - 1)
-        return (words >> np.uint64(tag_bits)).reshape(-1, 1), (words & low).astype(np.int32)
-    order = np.argsort(rows[:, 0])
-    return rows[order], weights[order]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,9 +271,8 @@ class LadderSearch:
     """The search itself.
 
     Columns are decided in `order`: those with the most codes first. `treat` breaks ties of a
-    release that needs records treated (fewer is better), or gives None if treating them does
-    not help. `deadline` is on the clock of `time.monotonic`, `most` how many sets may be counted;
-    `progress` is told the combinations settled, and how many there are.
+    release that needs records treated, or gives None if treating them does not help. `deadline` is
+    on the clock of `time.monotonic`, `most` how many sets may be counted.
     """
 
     ladders: Sequence[Steps]
@@ -384,8 +374,7 @@ class LadderSearch:
     def _is_beaten(self, risk: float, gain: int, options: Options) -> bool:
         """Tell whether no choice of the options can be a new Pareto point.
 
-        At each risk the most that can be gained is the sum of the finest rungs that have no more
-        risk each; together they have more, if anything.
+        At each risk the most that can be gained is the sum of the finest rungs of no more risk.
         """
         events: list[tuple[float, int]] = []
         for found in options.values():

@@ -1,10 +1,9 @@
 """Blanking and removing records: the fewest at risk that must be treated to meet the limits.
 
 A blanked record has all its keys missing, and joins the cell of those that have; a removed record
-is gone, and no longer counts among the records. With several keys the fewest records are found
-over the classes "at risk on which keys", by a small integer programme; then cells are counted
-again, since a cell that lost records may have become small, and what is now beyond a limit is
-treated too.
+no longer counts. With several keys the fewest records are found over the classes "at risk on which
+keys", by a small integer programme; then cells are counted again, since a cell that lost records
+may have become small, and what is now beyond a limit is treated too.
 """
 
 from __future__ import annotations
@@ -57,11 +56,6 @@ class Patterns:
     ladders: Sequence[Steps]
     missing: Sequence[Sequence[int]]
 
-    @property
-    def total(self) -> int:
-        """The number of records."""
-        return int(self.records.sum())
-
     def node(self, rungs: Sequence[int], keys: Sequence[KeyLimit]) -> LadderNode:
         """Return the cells of each key at some rungs."""
         cells, blank = [], []
@@ -84,7 +78,6 @@ class Treatment:
     blanked: Ints
     removed: Ints
     at_risk: tuple[int, ...]
-    cells: tuple[int, ...]
     records: int
 
     @property
@@ -152,9 +145,8 @@ class LadderNode:
         """Return how things stand."""
         left = int((self.records - self.removed).sum())
         sizes = [self._sizes(key) for key in range(len(self.cells))]
-        at_risk = [int(s[s < cutoff].sum()) for s in sizes]
-        cells = [int(np.count_nonzero(s)) for s in sizes]
-        return Treatment(self.blanked, self.removed, tuple(at_risk), tuple(cells), left)
+        at_risk = tuple(int(s[s < cutoff].sum()) for s in sizes)
+        return Treatment(self.blanked, self.removed, at_risk, left)
 
     def _sizes(self, key: int) -> Ints:
         """Return the size of each cell of a key, the last being that of all that is missing."""
@@ -166,6 +158,7 @@ class LadderNode:
         return whole
 
     def _at_risk(self, key: int, cutoff: int) -> Flags:
+        """Tell of each pattern whether its records that are left are at risk on a key."""
         sizes = self._sizes(key)
         number = np.where(self.blank[key], len(sizes) - 1, self.cells[key])
         flags: Flags = (sizes[number] < cutoff) & (self.records > self.removed + self.blanked)
@@ -220,13 +213,7 @@ class LadderNode:
 
 
 def _cover(needs: Sequence[int], counts: Sequence[int], least: int) -> dict[int, int] | None:
-    """Choose the fewest records by class so that each key loses what it needs, `least` at least.
-
-    Examples
-    --------
-    >>> _cover([2, 1], [9, 1, 1, 1], 0)
-    {1: 1, 3: 1}
-    """
+    """Choose the fewest records by class so that each key loses what it needs, `least` at least."""
     classes = [s for s in range(1, len(counts)) if counts[s]]
     have = [sum(counts[s] for s in classes if s >> k & 1) for k in range(len(needs))]
     total = sum(counts[s] for s in classes)
@@ -260,17 +247,10 @@ def give_back(
 ) -> list[Flags]:
     """Return by column whose values stay blank: others are given back where RP does not rise.
 
-    `codes` are those of the records before blanking, one array a column, and `missing` the codes of
-    missing values. Columns come in their order; of each as many values are given back as leave no
-    more records at risk on any key. It is a greedy choice. A value by which one that stays blank
-    could be read off is not given back.
-
-    Examples
-    --------
-    >>> sex, age = np.array([0, 0, 0, 0]), np.array([1, 2, 3, 4])
-    >>> blanked = np.array([True, True, True, True])
-    >>> [kept.tolist() for kept in give_back([sex, age], [9, 9], blanked, [(0, 1)], 3)]
-    [[False, False, False, False], [True, True, True, True]]
+    `codes` are those of the records before blanking, and `missing` the codes of missing values.
+    Columns come in their order; of each as many values are given back as leave no more records at
+    risk on any key. It is a greedy choice. A value by which one that stays blank could be read off
+    is not given back.
     """
     held = [np.zeros_like(blanked) for _ in codes]
     while True:
@@ -312,6 +292,7 @@ def _give_back(
     cutoff: int,
     held: Sequence[Flags],
 ) -> list[Flags]:
+    """Give values back but for those held."""
     whole = [blanked & (c != m) for c, m in zip(codes, missing, strict=True)]
     rows = np.flatnonzero(_concerned(codes, missing, blanked, keys))
     known = [c[rows] for c in codes]

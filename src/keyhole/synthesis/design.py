@@ -219,13 +219,13 @@ class Design:
     def gram(self, rows: Places, weights: Weights, codes: CodeRows) -> Floats:
         """Return the weighted sums of products over some rows of the codes given."""
         places, weights = rows.astype(np.int32, copy=False), weights.astype(np.float32, copy=False)
-        out: Floats = additive.gram(codes, places, weights, *self._entries(), self.size)
+        out: Floats = additive.gram(codes, places, weights, self._entries(), self.size)
         return out
 
     def totals(self, rows: Places, weights: Weights) -> Floats:
         """Return the weighted sums of the columns over some rows."""
         places = rows.astype(np.int32, copy=False)
-        out: Floats = additive.totals(self.codes, places, weights, *self._entries(), self.size)
+        out: Floats = additive.totals(self.codes, places, weights, self._entries(), self.size)
         return out
 
     def _entries(self) -> tuple[Ints, Ints, npt.NDArray[np.int32], Floats]:
