@@ -73,7 +73,7 @@ def changes_chart(found: Evaluation) -> alt.TopLevelMixin:
 
 
 def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | alt.FacetChart:
-    order, means, cells = [], list[dict[str, Any]](), list[dict[str, Any]]()
+    order, means, cells = list[str](), list[dict[str, Any]](), list[dict[str, Any]]()
     for row in table.rows:
         name, part = row.level, row.share_of_risk_set
         name = name if part is None else f"{name} ({percentage(part)} of the risk set)"

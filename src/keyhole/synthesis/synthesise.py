@@ -372,7 +372,7 @@ def synthesise(
             "as it is: give fewer strata, rules that more records keep, or more records."
         )
     asked = _parameters(request, drawn)
-    names = ("crosses", "formula", "counted", "self_match", "seed")
+    evaluated = ("crosses", "formula", "counted", "self_match", "seed")
     evaluation = evaluate(
         drawn.implicates,
         drawn.designation,
@@ -380,7 +380,7 @@ def synthesise(
         rules=request.rules,
         asked=asked,
         progress=part_of(tell, 0.7, 1.0),
-        **{name: question.values[name] for name in names},
+        **{name: question.values[name] for name in evaluated},
     )
     made = Synthesis(
         designation=drawn.designation,
@@ -504,8 +504,8 @@ def find_targets_and_rules(
 
 def _all_rules(question: Question, data: Microdata, targets: Sequence[str]) -> EditRules:
     """Return the rules given, and those that the file itself shows of its targets."""
-    read = EditRules.read if isinstance(question.rules, str | os.PathLike) else EditRules.parse
-    given = read(question.rules or {})
+    is_file = isinstance(question.rules, str | os.PathLike)
+    given = EditRules.read(question.rules) if is_file else EditRules.parse(question.rules or {})
     if not question.structure:
         return given
     released = [v.name for v in data.variables if v.role not in NEVER_RELEASED]

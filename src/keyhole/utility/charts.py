@@ -89,7 +89,7 @@ def _joined(row: dict[str, Any], names: tuple[str, ...]) -> str:
 
 def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:
     """Draw each coefficient's interval on the original, and combined, in the former's errors."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for one in found.coefficients[: MOST // 2]:
         before = (one.original, one.original_low, one.original_high)
         after = (one.estimate, one.low, one.high)
