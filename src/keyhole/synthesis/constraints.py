@@ -254,19 +254,10 @@ class Acceptance:
         self._ties = [self._tied(t) for t in range(len(self.targets))]
         self._gaps = [self._gap(t) for t in range(len(self.targets))]
 
-    def leads_others(self, target: int) -> bool:
-        """Tell whether the target is part of a sum, which is drawn as a whole."""
-        return self.leaders.count(self.leaders[target]) > 1
-
     def codes(self, target: int) -> Ints:
         """Return the codes of a target in the file."""
         found: Ints = self._data.codes(self.targets[target]).values
         return found
-
-    def bars(self, target: int) -> Flags:
-        """Tell which records may not receive an equal value of a target."""
-        none = np.zeros(0, dtype=np.bool_)
-        return none if self.must_change is None else self.must_change[:, target]
 
     def concerns(self, target: str) -> bool:
         """Tell whether anything can forbid a value of the target."""
