@@ -60,12 +60,7 @@ class DrawingPlan:
 
 
 class Chain:
-    """Draws one implicate for the subgroups that share a model's pool.
-
-    `plan`: what is to be replaced, and how. `design`, `rows`: the design of the pool, and the
-    number in the file of each of its records. `random`: the generator of this implicate's
-    bootstrap.
-    """
+    """Draws one implicate for the subgroups of a pool: `rows` are its records in the file."""
 
     def __init__(
         self, plan: DrawingPlan, design: Design, rows: Ints, random: np.random.Generator
@@ -325,10 +320,7 @@ class _Fold:
         return chosen
 
     def _shifted(self, t: int, who: Ints, source: _Source, chosen: Ints) -> Ints:
-        """Where a target is ordered with another number, take how far a donor's are apart.
-
-        The value given is that of the donor nearest to the record's own number so far apart.
-        """
+        """Where a target is ordered with another number, take how far a donor's are apart."""
         rows, acceptance, width = self._chain.rows, self._plan.acceptance, len(self._plan.targets)
         givers = rows[source.places]
         own = np.repeat(givers[:, None], width, axis=1)
@@ -359,10 +351,7 @@ class _Fold:
         )
 
     def _repair(self) -> None:
-        """Give a record that breaks a rule or constraint all its targets of one donor.
-
-        Where none of a good many donors keeps them, the record keeps its own values.
-        """
+        """Give a record that breaks a rule all its targets of one donor, or else its own values."""
         rows, acceptance = self._chain.rows, self._plan.acceptance
         own = rows[self._recipients]
         broken = np.flatnonzero(~acceptance.keeps(own, rows[self._given]))

@@ -1,8 +1,4 @@
-"""Charts of an evaluation: changes by level, distributions before and after, coefficients.
-
-Only shares are drawn, never a record. This module is imported when a chart is asked for, so
-Altair may be imported at its top.
-"""
+"""Charts of an evaluation: changes by level, distributions before and after; never a record."""
 
 from __future__ import annotations
 

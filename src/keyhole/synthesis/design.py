@@ -168,10 +168,7 @@ class Coded(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignBlock:
-    """One variable's columns: for each of its codes, where its values stand and what they are.
-
-    The last column of a number with missing values tells which they are.
-    """
+    """A variable's columns: by code their values; the last may tell which numbers are missing."""
 
     columns: npt.NDArray[np.int32]
     values: Floats
@@ -254,10 +251,7 @@ def make_design(
     knots: int,
     level_scores: Mapping[str, LevelScores] | None = None,
 ) -> Design:
-    """Make the design of some records, the pool that a model is fitted on.
-
-    The `level_scores` of columns follow the columns named.
-    """
+    """Make the design of some records, the pool of a model: columns, then their level scores."""
     short = {} if level_scores is None else level_scores
     names = (*names, *short)
     columns = [data.codes(short[name].column if name in short else name) for name in names]

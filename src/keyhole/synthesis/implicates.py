@@ -92,10 +92,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """All that is to be drawn: each implicate of each pool is a piece of work by itself.
-
-    `level_scores` are those of the whole file.
-    """
+    """All that is to be drawn: each implicate of each pool is a piece of work by itself."""
 
     data: Microdata
     plan: DrawingPlan
@@ -175,10 +172,7 @@ def draw_pool(
     level_scores: Mapping[str, LevelScores],
     unit: tuple[int, int],
 ) -> Callable[[int], list[tuple[Ints, Ints]]]:
-    """Return what draws an implicate, by its number, of one pool.
-
-    Linear algebra must be limited to one thread around its calls.
-    """
+    """Return what draws an implicate of a pool, by its number, on one thread of linear algebra."""
     design = make_design(
         data, model_columns(plan), rows, knots=plan.question.knots, level_scores=level_scores
     )

@@ -470,10 +470,7 @@ def held_out_records(records: int, question: Question) -> Flags:
 def find_targets_and_rules(
     question: Question, data: Microdata
 ) -> tuple[tuple[str, ...], EditRules]:
-    """Return the rules, and the targets with all columns that make a sum with one of them.
-
-    Whoever has all of a sum but one has that one too, so they are drawn together.
-    """
+    """Return the targets, with all columns that make a sum with one of them, and the rules."""
     targets = tuple(question.targets)
     while True:
         rules = _all_rules(question, data, targets)

@@ -1,7 +1,4 @@
-"""Charts of utility: tabulations as bars with intervals, coefficients as two intervals.
-
-This module is imported when a chart is asked for, so Altair may be imported at its top.
-"""
+"""Charts of utility: tabulations as bars with intervals, coefficients as two intervals."""
 
 from __future__ import annotations
 

@@ -273,10 +273,7 @@ def _weighted(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def _matrices(
     data: Sequence[Microdata], formula: str
 ) -> tuple[Any, Any, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return response, design, file number and place of the records without missing values.
-
-    All files make one matrix, so that categories and terms are the same for each.
-    """
+    """Return response, design, file number and place of whole records, over all files together."""
     import statsmodels.formula.api as smf
 
     columns = {name: stack([one.column(name) for one in data]) for name in data[0].names}

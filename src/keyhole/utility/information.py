@@ -207,11 +207,7 @@ def _both(one: Ints, other: Ints) -> Ints:
 
 
 def paired_codes(before: Microdata, after: Microdata, name: str) -> tuple[Ints, Ints]:
-    """Return the categories of a variable before and after, each as whole numbers from 0.
-
-    Numbers that are still numbers are coded alike on both sides; what became labels has codes of
-    its own.
-    """
+    """Return the categories before and after; numbers that are still numbers are coded alike."""
     x, y = before.column(name), after.column(name)
     if not (_is_number(x) and before.variable(name).kind in ("measure", "date")):
         return _own(x), _own(y)
