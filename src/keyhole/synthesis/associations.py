@@ -65,10 +65,7 @@ class Association:
         return float(chi2.sf(self.statistic, self.df)) if self.df else 1.0
 
     def chance(self, records: int) -> float:
-        """Return by how much V may rise by chance: by two standard deviations of its χ².
-
-        χ² of n records has about the variance 2 df + 4 n V² (min(r, k) - 1), as a noncentral one.
-        """
+        """Return by how much V may rise by chance: by two standard deviations of noncentral χ²."""
         scale = records * (self.least - 1)
         if not scale:
             return 0.0
@@ -130,10 +127,7 @@ def associate(a: Ints, b: Ints) -> Association:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Cramér's V of a target and a column, in the original and in the mean of the implicates.
-
-    `chance` is by how much chance alone may change it.
-    """
+    """Cramér's V of a target and a column before and after, and what chance alone may change."""
 
     target: str
     column: str

@@ -23,14 +23,12 @@ from keyhole.synthesis.models import Fitted, centred, fit_quantiles, fit_target,
 Match = Literal["closest", "k-closest", "weighted"]
 Predictions = npt.NDArray[np.floating]
 
+# Numbers of records within a pool.
+Places = npt.NDArray[np.int32]
 # Hmisc's reach of tricube weights, as a share of the mean distance.
 REACH = 0.2
 # Proposals of the weighted draw; more than half are taken, so these practically never run out.
 PROPOSALS = 32
-
-# Numbers of records within a pool.
-Places = npt.NDArray[np.int32]
-
 # Donors offered to a record whose first choice was refused, and then to those left over.
 OFFERS = (8, 64, 512, 4096)
 # Where fewer records than this are alike, all others may give too.
@@ -62,12 +60,7 @@ class DrawingPlan:
 
 
 class Chain:
-    """Draws one implicate for the subgroups that share a model's pool.
-
-    `plan`: what is to be replaced, and how. `design`, `rows`: the design of the pool, and the
-    number in the file of each of its records. `random`: the generator of this implicate's
-    bootstrap.
-    """
+    """Draws one implicate for the subgroups of a pool: `rows` are its records in the file."""
 
     def __init__(
         self, plan: DrawingPlan, design: Design, rows: Ints, random: np.random.Generator
@@ -101,27 +94,24 @@ class Chain:
 
     def run(self, members: Places, random: np.random.Generator) -> tuple[Ints, Ints]:
         """Fill the blanked records of one subgroup, given by their places in the pool."""
-        blanked = members[self._blanked[members]]
-        folds = np.zeros(len(blanked), dtype=np.int64)
-        if self.plan.question.donors == "folds":
-            folds = random.permutation(np.arange(len(blanked)) % self.plan.question.folds)
-        given = np.repeat(self.rows[blanked][:, None], len(self.plan.targets), axis=1)
+        plan, blanked = self.plan, members[self._blanked[members]]
+        own, folds = self.rows[blanked], np.zeros(len(blanked), dtype=np.int64)
+        if plan.question.donors == "folds":
+            folds = random.permutation(np.arange(len(blanked)) % plan.question.folds)
+        given = np.repeat(own[:, None], len(plan.targets), axis=1)
         free, near = given.copy(), np.zeros(given.shape)
         for fold in range(int(folds.max(initial=-1)) + 1):
             here = np.flatnonzero(folds == fold)
-            out = blanked[here]
-            away = blanked if self.plan.question.donors == "common" else out
-            here_too = np.zeros(len(self.rows), dtype=np.bool_)
-            here_too[members] = True
-            here_too[away] = False
-            donors = np.flatnonzero(here_too).astype(np.int32)
+            giving = np.zeros(len(self.rows), dtype=np.bool_)
+            giving[members] = True
+            giving[blanked if plan.question.donors == "common" else blanked[here]] = False
+            donors = np.flatnonzero(giving).astype(np.int32)
             if len(donors):
-                filled = _Fold(self, out, donors, random)
+                filled = _Fold(self, blanked[here], donors, random)
                 given[here], free[here], near[here] = filled.fill(), filled.free, filled.near
-        if self.plan.acceptance.must_change is not None:
-            for t in range(len(self.plan.targets)):
-                self._exchange(t, self.rows[blanked], given, free[:, t], near[:, t])
-        return self.rows[blanked], given
+        for t in range(len(plan.targets)) if plan.acceptance.must_change is not None else ():
+            self._exchange(t, own, given, free[:, t], near[:, t])
+        return own, given
 
     def _exchange(self, t: int, own: Ints, given: Ints, free: Ints, near: Floats) -> None:
         """Pass values that may not return on to records that may have them.
@@ -130,26 +120,23 @@ class Chain:
         leaves, frequent values would become rarer: so it changes places with a record of the
         subgroup that is predicted to be alike.
         """
-        plan, accept = self.plan, self.plan.acceptance
-        if accept.leads_others(t):
-            return
+        accept = self.plan.acceptance
+        if accept.must_change is None or accept.leaders.count(accept.leaders[t]) > 1:
+            return  # the parts of a sum are drawn as a whole
         codes = accept.codes(t)
-        order = np.flatnonzero(plan.replace[own, t])
+        order = np.flatnonzero(self.plan.replace[own, t])
         order = order[np.argsort(near[order], kind="stable")]
-        mine, left = codes[own], codes[free]
-        bars = accept.bars(t)[own]
+        mine, left, bars = codes[own], codes[free], accept.must_change[own, t]
         waiting = bars & (left == mine) & (codes[given[:, t]] != mine)
         at = np.flatnonzero(waiting[order])
         for step in range(2, 2 * min(EXCHANGES, len(order)) + 2):
             # The neighbours on either side, nearest first; nobody is asked by two.
             there = at + step // 2 * (-1 if step % 2 else 1)
-            fits = (there >= 0) & (there < len(order))
             first = np.zeros(len(at), dtype=np.bool_)
             first[np.unique(there, return_index=True)[1]] = True
-            at_now, there = at[fits & first], there[fits & first]
-            one, other = order[at_now], order[there]
-            calm = ~waiting[other]
-            one, other = one[calm], other[calm]
+            first &= (there >= 0) & (there < len(order))
+            one, other = order[at[first]], order[there[first]]
+            one, other = one[~waiting[other]], other[~waiting[other]]
             get, give = given[one].copy(), given[other].copy()
             get[:, t], give[:, t] = given[other, t], free[one]
             fine = (codes[get[:, t]] != mine[one]) & (~bars[other] | (left[one] != mine[other]))
@@ -187,32 +174,38 @@ class _Fold:
 
     def fill(self) -> Ints:
         """Return for each recipient the donor of each target, by its number in the file."""
-        if self._plan.question.procedure == "paper":
-            return self._filled_singly()
-        gram = self._gram("drawn")
-        for t in range(len(self._plan.targets)):
-            leader = self._plan.acceptance.leaders[t]
+        plan = self._plan
+        if plan.question.procedure == "paper":
+            self._fill_singly()
+        else:
+            self._fill_in_turn()
+        self._repair()
+        rows: Ints = self._chain.rows[self._given]
+        return rows
+
+    def _fill_in_turn(self) -> None:
+        """Fill each target given those before it, then again in cycles, given all the others."""
+        plan, gram = self._plan, self._gram("drawn")
+        for t in range(len(plan.targets)):
+            leader = plan.acceptance.leaders[t]
             if leader != t:  # parts of a sum come from one donor
                 self._give(t, np.flatnonzero(self._replace[:, t]), leader)
                 continue
             for who, predictors in self._known(t):
                 for some, alike in self._kinds(t, who):
                     self._update(t, some, self._fit(t, predictors, gram, alike))
-        for _ in range(self._plan.question.cycles):
-            if self._plan.question.bootstrap == "all":
+        for _ in range(plan.question.cycles):
+            if plan.question.bootstrap == "all":
                 gram = self._gram_of_all()
                 self._fitted.clear()
-            for t, target in enumerate(self._plan.targets):
+            for t, target in enumerate(plan.targets):
                 for who, alike in self._kinds(t, np.flatnonzero(self._replace[:, t])):
                     if (t, alike) not in self._fitted:  # unless a cycle before has done it
-                        known = self._plan.predictors[target]
-                        self._fitted[t, alike] = self._fit(t, known, gram, alike)
+                        fitted = self._fit(t, plan.predictors[target], gram, alike)
+                        self._fitted[t, alike] = fitted
                     self._update(t, who, self._fitted[t, alike])
-        self._repair()
-        rows: Ints = self._chain.rows[self._given]
-        return rows
 
-    def _filled_singly(self) -> Ints:
+    def _fill_singly(self) -> None:
         """Fill each target as published: at random, then better in cycles, the others as they were.
 
         Hawala & Funk (2.3): a bootstrap of all records, the filled ones included, a model, and the
@@ -227,8 +220,6 @@ class _Fold:
                 known = self._plan.predictors[target]
                 self._update(t, who, self._fit(t, known, self._gram_of_all(), False))
             self._codes[:, at] = before
-        self._repair()
-        return self._chain.rows[self._given]
 
     def _known(self, t: int) -> Iterator[tuple[Ints, tuple[str, ...]]]:
         """Group the recipients of a target by what is known of them: all but what comes later."""
@@ -269,10 +260,8 @@ class _Fold:
 
     def _fit(self, t: int, predictors: tuple[str, ...], gram: Floats, alike: bool) -> _Source:
         question, design, target = self._plan.question, self._design, self._plan.targets[t]
-        moments = centred(gram)
-        predictors = strongest(
-            design, moments, target, predictors, question.ridge, self._plan.first
-        )
+        moments, first = centred(gram), self._plan.first
+        predictors = strongest(design, moments, target, predictors, question.ridge, first)
         if (question.models or {}).get(target) == "quantile" and predictors:
             model = donor_model = self._chain.quantiles(target, predictors, self._recipients)
         else:
@@ -331,10 +320,7 @@ class _Fold:
         return chosen
 
     def _shifted(self, t: int, who: Ints, source: _Source, chosen: Ints) -> Ints:
-        """Where a target is ordered with another number, take how far a donor's are apart.
-
-        The value given is that of the donor nearest to the record's own number so far apart.
-        """
+        """Where a target is ordered with another number, take how far a donor's are apart."""
         rows, acceptance, width = self._chain.rows, self._plan.acceptance, len(self._plan.targets)
         givers = rows[source.places]
         own = np.repeat(givers[:, None], width, axis=1)
@@ -365,10 +351,7 @@ class _Fold:
         )
 
     def _repair(self) -> None:
-        """Give a record that breaks a rule or constraint all its targets of one donor.
-
-        Where none of a good many donors keeps them, the record keeps its own values.
-        """
+        """Give a record that breaks a rule all its targets of one donor, or else its own values."""
         rows, acceptance = self._chain.rows, self._plan.acceptance
         own = rows[self._recipients]
         broken = np.flatnonzero(~acceptance.keeps(own, rows[self._given]))
@@ -448,35 +431,30 @@ class Donors:
         """Name donors for each recipient, the first choice first, -1 past the last."""
         queries = predictions.astype(np.float32, copy=False)
         wanted = max(count, self._neighbours) if self._match == "k-closest" else count
-        wanted = min(wanted, len(self))
-        places = self._nearest(queries, random.random(len(queries)), wanted)
+        wanted, draws = min(wanted, len(self)), random.random(len(queries))
+        places: Ints
+        if self._is_line:
+            line = np.ascontiguousarray(queries[:, 0])
+            places = nearest_donors.closest(self._points, line, wanted, draws)
+        else:
+            points = min(wanted, self._tree.n)
+            near = self._tree.query(queries, k=points)[1].reshape(len(queries), points)
+            if wanted == 1:
+                begin, end = self._bounds[near], self._bounds[near + 1]
+                places = begin + (draws[:, None] * (end - begin)).astype(np.int64)
+            else:
+                places = nearest_donors.members(near, self._bounds, wanted, draws)
         if self._match == "k-closest":  # the closest few are put in random order
             few = min(self._neighbours, places.shape[1])
             order = np.argsort(random.random((len(places), few)), axis=1)
             places = places.copy()
             places[:, :few] = np.take_along_axis(places[:, :few], order, axis=1)
         elif self._match == "weighted" and self._is_line:
-            draws = random.random((len(queries), 2 * PROPOSALS))
+            proposals = random.random((len(queries), 2 * PROPOSALS))
             sums = np.concatenate([[0.0], np.cumsum(self._points)])
             places[:, 0] = nearest_donors.weighted(
-                self._points, sums, queries[:, 0], REACH, places[:, 0], draws
+                self._points, sums, queries[:, 0], REACH, places[:, 0], proposals
             )
         named = places[:, :count]
         out: Ints = np.where(named >= 0, self._order[named], -1)
-        return out
-
-    def _nearest(self, queries: Predictions, draws: Predictions, count: int) -> Ints:
-        if self._is_line:
-            found: Ints = nearest_donors.closest(
-                self._points, np.ascontiguousarray(queries[:, 0]), count, draws
-            )
-            return found
-        wanted = min(count, self._tree.n)
-        _, near = self._tree.query(queries, k=wanted)
-        near = near.reshape(len(queries), wanted)
-        if count == 1:
-            begin, end = self._bounds[near[:, 0]], self._bounds[near[:, 0] + 1]
-            one: Ints = begin + (draws * (end - begin)).astype(np.int64)
-            return one[:, None]
-        out: Ints = nearest_donors.members(near, self._bounds, count, draws)
         return out

@@ -106,10 +106,7 @@ def drawn_codes(implicates: Implicates, target: str, codes: Codes) -> npt.NDArra
 
 
 def count_changes(implicates: Implicates, variables: Sequence[str]) -> Counts:
-    """Count for each implicate and record the variables whose value differs from the original.
-
-    A missing value is a value: to lose or to gain one is a change.
-    """
+    """Count by implicate and record the variables that differ; a missing value is a value."""
     out = np.zeros((len(implicates), implicates.data.records), dtype=np.uint16)
     for target in variables:
         codes = implicates.data.codes(target)

@@ -1,8 +1,4 @@
-"""Charts of an evaluation: changes by level, distributions before and after, coefficients.
-
-Only shares are drawn, never a record. This module is imported when a chart is asked for, so
-Altair may be imported at its top.
-"""
+"""Charts of an evaluation: changes by level, distributions before and after; never a record."""
 
 from __future__ import annotations
 
@@ -10,17 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from keyhole.charts import (
-    INK,
-    PALETTE,
-    house_style,
-    inline,
-    legend,
-    listed,
-    percentage,
-    plain,
-    short_percentage,
-)
+from keyhole import charts
 from keyhole.utility.charts import coefficient_chart
 
 if TYPE_CHECKING:
@@ -29,9 +15,9 @@ if TYPE_CHECKING:
 
 
 SIDES = ("original", "synthetic")
-BEFORE, AFTER = "#c3ccd4", PALETTE[0]
+BEFORE, AFTER = "#c3ccd4", charts.PALETTE[0]
 # White at none to the blue of the house at all; figures on dark cells are white.
-SHADES = ["#f4f7fa", "#b7cbdf", "#6f97bd", PALETTE[0]]
+SHADES = ["#f4f7fa", "#b7cbdf", "#6f97bd", charts.PALETTE[0]]
 DARK = 0.55
 # More panels than this make no picture.
 MOST_PANELS = 12
@@ -51,7 +37,7 @@ def changes_chart(found: Evaluation) -> alt.TopLevelMixin:
     panels = [_heat_map(first, f"In the implicates ({first.name})", True)]
     lines = [
         f"Share of the records of a level by the number of their variables with another value "
-        f"than before, of {listed(found.changed.variables)}."
+        f"than before, of {charts.listed(found.changed.variables)}."
     ]
     if found.implicates > 1:
         title = f"After an attack ({found.mean_mode.name})"
@@ -69,27 +55,29 @@ def changes_chart(found: Evaluation) -> alt.TopLevelMixin:
             f"The number of variables changed {rises} with the risk: {means[0]:.2f} in the mean at "
             f"the lowest level, {means[-1]:.2f} at the highest"
         )
-    return house_style(alt.hconcat(*panels, spacing=36), title=finding, subtitle=lines, width=92)
+    return charts.house_style(
+        alt.hconcat(*panels, spacing=36), title=finding, subtitle=lines, width=92
+    )
 
 
 def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | alt.FacetChart:
-    order, means, cells = [], list[dict[str, Any]](), list[dict[str, Any]]()
+    order, means, cells = list[str](), list[dict[str, Any]](), list[dict[str, Any]]()
     for row in table.rows:
         name, part = row.level, row.share_of_risk_set
-        name = name if part is None else f"{name} ({percentage(part)} of the risk set)"
+        name = name if part is None else f"{name} ({charts.percentage(part)} of the risk set)"
         order.insert(0, name)
         mean = "no record" if row.mean is None else f"mean {row.mean:.2f}"
         means.append({"level": name, "text": mean})
         for changed, value in enumerate(row.shares or [None] * (len(table.variables) + 1)):
-            text = "" if value is None else short_percentage(value)
-            ink = "white" if value is not None and value > DARK else INK
+            text = "" if value is None else charts.short_percentage(value)
+            ink = "white" if value is not None and value > DARK else charts.INK
             cell = {"changed": str(changed), "share": value or 0, "text": text, "ink": ink}
             cells.append({"level": name, **cell})
     axis = alt.Axis(ticks=False, domain=False, labelFontSize=12, labels=named)
     y = alt.Y("level:N", title=None, sort=order).scale(domain=order).axis(axis)
     x = alt.X("changed:N", title="Variables changed", sort=None)
     x = x.axis(labelAngle=0, ticks=False, domain=False)
-    base = alt.Chart(inline(cells)).encode(y=y, x=x)
+    base = alt.Chart(charts.inline(cells)).encode(y=y, x=x)
     tips = [
         alt.Tooltip("level:N", title="risk"),
         alt.Tooltip("changed:N", title="variables changed"),
@@ -102,12 +90,12 @@ def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | a
         base.transform_filter(alt.datum.ink == ink)
         .mark_text(fontSize=12, color=ink)
         .encode(text="text:N")
-        for ink in (INK, "white")
+        for ink in (charts.INK, "white")
     ]
     width = min(62 * (len(table.variables) + 1), 420)
-    beside = alt.Chart(inline(means)).mark_text(fontSize=12, fontWeight="bold", align="left")
+    beside = alt.Chart(charts.inline(means)).mark_text(fontSize=12, fontWeight="bold", align="left")
     beside = beside.encode(y=y, x=alt.value(width + 8), text="text:N")
-    above = alt.TitleParams(title, fontSize=12, fontWeight="normal", offset=8, color=INK)
+    above = alt.TitleParams(title, fontSize=12, fontWeight="normal", offset=8, color=charts.INK)
     chart = alt.layer(boxes, *figures, beside)
     return chart.properties(width=width, height=3 * 44, title=above)
 
@@ -133,22 +121,22 @@ def distributions_chart(found: Evaluation) -> alt.TopLevelMixin:
     if gaps[worst]:
         finding += (
             f" by more than {100 * gaps[worst]:.2g} percentage points; the largest move is in "
-            f"{plain(worst)}"
+            f"{charts.plain(worst)}"
         )
-    return house_style(chart, title=finding, subtitle=lines, width=92)
+    return charts.house_style(chart, title=finding, subtitle=lines, width=92)
 
 
 def _panel(bars: TargetBars) -> alt.LayerChart | alt.FacetChart:
     """Draw bars, ranges and points: bins of numbers upright, categories lying."""
     # Two long labels cut to the same text stay two bars, by their places.
     names = ("place", "label", "original", "synthetic", "low", "high", "before", "after")
-    cut = [plain(label, 26) for label in bars.labels]
+    cut = [charts.plain(label, 26) for label in bars.labels]
     figures = (bars.original, bars.synthetic, bars.lowest, bars.highest)
     rows = [
         dict(zip(names, (*row, *SIDES), strict=True))
         for row in zip(range(len(cut)), cut, *figures, strict=True)
     ]
-    base = alt.Chart(inline(rows))
+    base = alt.Chart(charts.inline(rows))
     positions: dict[str, Any] = {"x": alt.X, "y": alt.Y}
     along, across = ("x", "y") if bars.ordered else ("y", "x")
     upright = {"labelAngle": -45, "grid": False, "labelOverlap": False}
@@ -171,7 +159,7 @@ def _panel(bars: TargetBars) -> alt.LayerChart | alt.FacetChart:
     dots = base.mark_point(filled=True, size=34, opacity=1).encode(
         **{along: labels, across: "synthetic:Q"}, color=_colour("after"), tooltip=tips
     )
-    title = alt.TitleParams(plain(bars.variable), fontSize=13, offset=8, color=INK)
+    title = alt.TitleParams(charts.plain(bars.variable), fontSize=13, offset=8, color=charts.INK)
     height = 190 if bars.ordered else alt.Step(22)
     return alt.layer(boxes, ranges, dots).properties(width=360, height=height, title=title)
 
@@ -181,5 +169,5 @@ def _colour(field: str) -> alt.Color:
     return (
         alt.Color(f"{field}:N", title=None)
         .scale(domain=list(SIDES), range=[BEFORE, AFTER])
-        .legend(legend(SIDES, width=360, symbol="square", symbolOpacity=1))
+        .legend(charts.legend(SIDES, width=360, symbol="square", symbolOpacity=1))
     )

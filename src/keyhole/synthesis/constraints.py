@@ -46,10 +46,7 @@ MOST_CHOICES = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constraint:
-    """Which codes of a target may meet which groups of a column.
-
-    `groups` are those of the column by record; `allowed` has a row a code of the target.
-    """
+    """Which codes of a target (rows of `allowed`) may meet which groups of a column, by record."""
 
     target: str
     column: str
@@ -111,10 +108,7 @@ def _tells(data: Microdata, name: str, target: str, before: Ints, after: Ints) -
 
 
 def _neighbours(data: Microdata, name: str) -> tuple[Ints, Ints]:
-    """Return pairs of records next to each other in a column's order, equal ones in any order.
-
-    Records of different categories are no neighbours.
-    """
+    """Return pairs of records next to each other in a column's order, of one category only."""
     values = data.codes(name).values
     shuffled = np.random.default_rng(0).permutation(len(values))
     order = shuffled[np.argsort(values[shuffled], kind="stable")]
@@ -187,10 +181,7 @@ def tabulate_rules(data: Coded, rules: EditRules) -> list[RuleTable]:
 
 
 class OrderGap(NamedTuple):
-    """An order of a target and another number: by codes, their values.
-
-    What is drawn is how far they are apart, so that the order is kept without refusing anything.
-    """
+    """An order of a target and another number, by codes: how far they are apart is drawn."""
 
     column: str
     values: Floats
@@ -254,19 +245,10 @@ class Acceptance:
         self._ties = [self._tied(t) for t in range(len(self.targets))]
         self._gaps = [self._gap(t) for t in range(len(self.targets))]
 
-    def leads_others(self, target: int) -> bool:
-        """Tell whether the target is part of a sum, which is drawn as a whole."""
-        return self.leaders.count(self.leaders[target]) > 1
-
     def codes(self, target: int) -> Ints:
         """Return the codes of a target in the file."""
         found: Ints = self._data.codes(self.targets[target]).values
         return found
-
-    def bars(self, target: int) -> Flags:
-        """Tell which records may not receive an equal value of a target."""
-        none = np.zeros(0, dtype=np.bool_)
-        return none if self.must_change is None else self.must_change[:, target]
 
     def concerns(self, target: str) -> bool:
         """Tell whether anything can forbid a value of the target."""
@@ -419,10 +401,7 @@ class Acceptance:
 
 
 def lead_sums(rules: EditRules | None, targets: Sequence[str]) -> list[int]:
-    """Return for each target the first of those it makes a sum with; itself if there is none.
-
-    Sums that share a target are one.
-    """
+    """Return for each target the first of those it makes a sum with, in one or several steps."""
     leaders, at = list(range(len(targets))), {name: t for t, name in enumerate(targets)}
     for rule in () if rules is None else rules.rules:
         if is_sum(rule.tree) and rule.columns <= at.keys():

@@ -121,34 +121,31 @@ def scores_name(column: str, target: str) -> str:
 def make_level_scores(
     data: Microdata, predictors: Mapping[str, Sequence[str]], *, dimensions: int
 ) -> dict[str, LevelScores]:
-    """Make the level_scores of all categories of many levels that predict a target."""
-    return {
-        scores_name(name, target): LevelScores(name, _scores(data, name, target, dimensions))
-        for target, names in predictors.items()
-        for name in names
-        if data.variable(name).kind == "category" and data.codes(name).size > WIDE
-    }
+    """Make the level scores of all categories of many levels that predict a target.
 
-
-def _scores(data: Microdata, name: str, target: str, dimensions: int) -> Floats:
-    """Return the principal coordinates of the column's levels, drawn towards the mean."""
-    codes, goal = data.codes(name), grouped(data, target)
-    # The most frequent codes of the target are numbered from 0, and the others together.
-    counts = np.bincount(goal)
-    place = np.full(len(counts), MOST_TARGET_LEVELS, dtype=np.int64)
-    frequent = np.argsort(-counts, kind="stable")[:MOST_TARGET_LEVELS]
-    place[frequent] = np.arange(len(frequent))
-    goal = place[goal]
-    size = int(goal.max(initial=0)) + 1
-    pairs = codes.values.astype(np.int64) * size + goal
-    table = np.bincount(pairs, minlength=codes.size * size).reshape(codes.size, size)
-    margin = table.sum(axis=0) / table.sum()
-    table, margin = table[:, margin > 0], margin[margin > 0]
-    records = table.sum(axis=1, keepdims=True)
-    profiles = (table - records * margin) / (records + SHRINKAGE) / np.sqrt(margin)
-    _, _, right = np.linalg.svd(np.sqrt(records) * profiles, full_matrices=False)
-    scores: Floats = profiles @ right[:dimensions].T
-    return scores
+    They are the principal coordinates of the column's levels, drawn towards the mean.
+    """
+    found = {}
+    for target, name in ((target, n) for target, names in predictors.items() for n in names):
+        codes, goal = data.codes(name), grouped(data, target)
+        if data.variable(name).kind != "category" or codes.size <= WIDE:
+            continue
+        # The most frequent codes of the target are numbered from 0, and the others together.
+        counts = np.bincount(goal)
+        place = np.full(len(counts), MOST_TARGET_LEVELS, dtype=np.int64)
+        frequent = np.argsort(-counts, kind="stable")[:MOST_TARGET_LEVELS]
+        place[frequent] = np.arange(len(frequent))
+        goal = place[goal]
+        size = int(goal.max(initial=0)) + 1
+        pairs = codes.values.astype(np.int64) * size + goal
+        table = np.bincount(pairs, minlength=codes.size * size).reshape(codes.size, size)
+        margin = table.sum(axis=0) / table.sum()
+        table, margin = table[:, margin > 0], margin[margin > 0]
+        records = table.sum(axis=1, keepdims=True)
+        profiles = (table - records * margin) / (records + SHRINKAGE) / np.sqrt(margin)
+        _, _, right = np.linalg.svd(np.sqrt(records) * profiles, full_matrices=False)
+        found[scores_name(name, target)] = LevelScores(name, profiles @ right[:dimensions].T)
+    return found
 
 
 Places = npt.NDArray[np.integer]
@@ -161,23 +158,17 @@ class Coded(Protocol):
 
     def codes(self, name: str) -> Codes:
         """Return a column as small unsigned integers."""
-        ...
 
     def column(self, name: str) -> pl.Series:
         """Return a column's values, missing ones null."""
-        ...
 
     def variable(self, name: str) -> Variable:
         """Return what is known of a column."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignBlock:
-    """One variable's columns: for each of its codes, where its values stand and what they are.
-
-    The last column of a number with missing values tells which they are.
-    """
+    """A variable's columns: by code their values; the last may tell which numbers are missing."""
 
     columns: npt.NDArray[np.int32]
     values: Floats
@@ -260,10 +251,7 @@ def make_design(
     knots: int,
     level_scores: Mapping[str, LevelScores] | None = None,
 ) -> Design:
-    """Make the design of some records, the pool that a model is fitted on.
-
-    The `level_scores` of columns follow the columns named.
-    """
+    """Make the design of some records, the pool of a model: columns, then their level scores."""
     short = {} if level_scores is None else level_scores
     names = (*names, *short)
     columns = [data.codes(short[name].column if name in short else name) for name in names]
@@ -298,14 +286,13 @@ def is_numeric(data: Coded, name: str) -> bool:
 
 def _numeric(levels: Floats, counts: Ints, knots: int) -> DesignBlock:
     known = np.isfinite(levels)
-    weights = np.where(known, counts, 0)
     values = np.zeros((len(levels), 1))
     if known.any():
         # Centred and scaled first: splines of large numbers would lose digits.
         plain = standardise(levels[known, None], counts[known])[:, 0]
         basis = spline_basis(plain, find_knots(np.repeat(plain, counts[known]), knots))
         values = np.zeros((len(levels), basis.shape[1]))
-        values[known] = standardise(basis, weights[known])
+        values[known] = standardise(basis, counts[known])
     if not known.all():
         values = np.column_stack([values, ~known])
     return _block(values, has_missing=not known.all())

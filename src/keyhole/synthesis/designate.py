@@ -42,10 +42,7 @@ ALL_SETS_UP_TO, LARGE_KEY_SIZE = 10, 4
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """How many records at risk a key variable helps to single out, and its worst category.
-
-    The category is None where it flags too few records to be named.
-    """
+    """The records at risk that a key variable flags, and its worst category, if not too few."""
 
     variable: str
     flags: Annotated[int, COUNT]

@@ -26,19 +26,7 @@ from keyhole.exposure.regrouping import round_widths
 from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, tables_of
-from keyhole.synthesis import goals, remaining_risk
-from keyhole.synthesis.associations import (
-    NEVER_RELEASED,
-    Relations,
-    comparable_columns,
-    compare_relations,
-)
-from keyhole.synthesis.changes import (
-    ChangeTable,
-    changes_after_attack,
-    changes_by_level,
-    reconstruct,
-)
+from keyhole.synthesis import associations, changes, goals, remaining_risk
 from keyhole.synthesis.constancy import Constancy, constancy
 from keyhole.synthesis.constraints import find_constraints
 from keyhole.synthesis.designate import Designation
@@ -104,16 +92,18 @@ class Evaluation(Result):
 
     implicates: int
     changed: Annotated[
-        ChangeTable, Named("changed_by_level"), "In the first implicate, and the mean of all."
+        changes.ChangeTable,
+        Named("changed_by_level"),
+        "In the first implicate, and the mean of all.",
     ]
     mean_mode: Annotated[
-        ChangeTable, Named("mean_mode_attack"), "After means and modes over the implicates."
+        changes.ChangeTable, Named("mean_mode_attack"), "After means and modes over the implicates."
     ]
     exposure: Annotated[remaining_risk.TrueExposure, Named("true_exposure")]
     visible: Annotated[remaining_risk.VisibleChanges, Named("visibly_changed")]
     self_match: remaining_risk.SelfMatch
     homogeneity: Distributions
-    relations: Relations
+    relations: associations.Relations
     moments: Moments
     correlations: Correlations
     regressions: Regressions
@@ -133,10 +123,10 @@ class Evaluation(Result):
         return all(goal.met is not False for goal in self.goals)
 
     @property
-    def changed_average(self) -> ChangeTable:
+    def changed_average(self) -> changes.ChangeTable:
         """The changes by level in the mean of the implicates."""
         name = f"mean of {self.implicates} implicates"
-        return ChangeTable(name, self.changed.variables, self.changed.average)
+        return changes.ChangeTable(name, self.changed.variables, self.changed.average)
 
     def to_frame(self) -> pl.DataFrame:
         """Return the tables of changes by level below each other."""
@@ -187,14 +177,14 @@ def evaluate(
     """
     data, targets = implicates.data, implicates.targets
     tell = progress or (lambda _: None)
-    guessed = reconstruct(implicates, seed=seed)
+    guessed = changes.reconstruct(implicates, seed=seed)
     tell(0.15)
-    constraints = find_constraints(data, targets, comparable_columns(data))
+    constraints = find_constraints(data, targets, associations.comparable_columns(data))
     counted = tuple(counted) or targets
     against = remaining_risk.contradictions(implicates, constraints)
     found: dict[str, Any] = {
-        "changed": changes_by_level(implicates, designation, counted),
-        "mean_mode": changes_after_attack(implicates, designation, guessed, counted),
+        "changed": changes.changes_by_level(implicates, designation, counted),
+        "mean_mode": changes.changes_after_attack(implicates, designation, guessed, counted),
         "exposure": remaining_risk.true_exposure(implicates, designation, guessed),
         "visible": remaining_risk.visibly_changed(implicates, designation, against),
         "rules": remaining_risk.count_broken(implicates, rules),
@@ -375,7 +365,7 @@ def compare_with_original(
     found: dict[str, Any] = {}
     found["homogeneity"] = compare_distributions(before, after, variables=targets, crosses=crosses)
     tell(0.6)
-    found["relations"] = compare_relations(implicates)
+    found["relations"] = associations.compare_relations(implicates)
     tell(0.65)
     found["moments"] = compare_moments(data, files, variables=targets)
     found["correlations"] = _correlations(data, files, targets, keys)
@@ -404,7 +394,8 @@ def compare_with_original(
 
 def _measures(data: Microdata, first: Sequence[str]) -> list[str]:
     """Return the measures among the columns named, and a good many others."""
-    fit = [v.name for v in data.variables if v.kind == "measure" and v.role not in NEVER_RELEASED]
+    kept = [v for v in data.variables if v.role not in associations.NEVER_RELEASED]
+    fit = [v.name for v in kept if v.kind == "measure"]
     fit = [name for name in fit if data.column(name).dtype.is_numeric()]
     mine = [name for name in dict.fromkeys(first) if name in fit]
     return mine + [name for name in fit if name not in mine][:MOST_MEASURES]

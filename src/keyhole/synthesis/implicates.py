@@ -92,10 +92,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """All that is to be drawn: each implicate of each pool is a piece of work by itself.
-
-    `level_scores` are those of the whole file.
-    """
+    """All that is to be drawn: each implicate of each pool is a piece of work by itself."""
 
     data: Microdata
     plan: DrawingPlan
@@ -131,45 +128,31 @@ def draw_implicates(
     replaced = np.flatnonzero(plan.replace.any(axis=1))
     place = np.full(data.records, -1, dtype=np.int64)
     place[replaced] = np.arange(len(replaced))
-    donors = [
-        np.repeat(replaced[:, None], len(plan.targets), axis=1).astype(np.int32)
-        for _ in range(implicates)
-    ]
+    own = np.repeat(replaced[:, None], len(plan.targets), axis=1).astype(np.int32)
+    donors = [own.copy() for _ in range(implicates)]
     pools = list(_pools(data, plan, strata, at_risk))
     level_scores = make_level_scores(data, plan.predictors, dimensions=plan.question.dimensions)
     task = Task(data, plan, pools, level_scores, implicates, seed)
     for implicate, rows, given in (drawing or draw_here)(task, progress):
         donors[implicate][place[rows]] = given
-    return Implicates(
-        data,
-        plan.targets,
-        replaced,
-        tuple(donors),
-        sum(len(pool.subgroups) for pool in pools),
-        sum(len(pool.subgroups) for pool in pools if pool.borrows),
-        tuple(
-            Subgroup(
-                {n: level_label(data, n, int(data.codes(n).values[rows[0]])) for n in strata},
-                len(rows),
-                at_risk is not None and bool(at_risk[rows].all()),
-            )
-            for pool in pools
-            if pool.borrows
-            for rows in pool.subgroups
-        ),
-    )
+    borrowing = []
+    for rows in (rows for pool in pools if pool.borrows for rows in pool.subgroups):
+        values = {n: level_label(data, n, int(data.codes(n).values[rows[0]])) for n in strata}
+        risky = at_risk is not None and bool(at_risk[rows].all())
+        borrowing.append(Subgroup(values, len(rows), risky))
+    count = sum(len(pool.subgroups) for pool in pools)
+    drawn = (tuple(donors), count, len(borrowing), tuple(borrowing))
+    return Implicates(data, plan.targets, replaced, *drawn)
 
 
 def draw_here(task: Task, progress: Progress | None = None) -> Iterator[tuple[int, Ints, Ints]]:
     """Draw a task in this process: pool by pool, the implicates on as many threads as cores."""
     from threadpoolctl import threadpool_limits
 
-    work = sum(len(pool.rows) for pool in task.pools) or 1
-    done = 0
+    work, done = sum(len(pool.rows) for pool in task.pools) or 1, 0
     for number, pool in enumerate(task.pools):
-        draw = draw_pool(
-            task.data, task.plan, pool.rows, pool.members(), task.level_scores, (task.seed, number)
-        )
+        unit = (task.seed, number)
+        draw = draw_pool(task.data, task.plan, pool.rows, pool.members(), task.level_scores, unit)
         # One thread of linear algebra in each of ours, so that sums are the same every time.
         with threadpool_limits(1, user_api="blas"):
             found = in_threads(draw, range(task.implicates))
@@ -189,27 +172,21 @@ def draw_pool(
     level_scores: Mapping[str, LevelScores],
     unit: tuple[int, int],
 ) -> Callable[[int], list[tuple[Ints, Ints]]]:
-    """Return what draws an implicate, by its number, of one pool.
-
-    Linear algebra must be limited to one thread around its calls.
-    """
+    """Return what draws an implicate of a pool, by its number, on one thread of linear algebra."""
     design = make_design(
         data, model_columns(plan), rows, knots=plan.question.knots, level_scores=level_scores
     )
     seed, number = unit
 
+    def generator(implicate: int, subgroup: int) -> np.random.Generator:
+        sequence = np.random.SeedSequence(seed, spawn_key=(implicate, number, subgroup))
+        return np.random.default_rng(sequence)
+
     def draw(implicate: int) -> list[tuple[Ints, Ints]]:
-        chain = Chain(plan, design, rows, _generator(seed, implicate, number, 0))
-        return [
-            chain.run(places, _generator(seed, implicate, number, s + 1))
-            for s, places in enumerate(members)
-        ]
+        chain = Chain(plan, design, rows, generator(implicate, 0))
+        return [chain.run(places, generator(implicate, s)) for s, places in enumerate(members, 1)]
 
     return draw
-
-
-def _generator(seed: int, *unit: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=unit))
 
 
 def model_columns(plan: DrawingPlan) -> tuple[str, ...]:

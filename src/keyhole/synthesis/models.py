@@ -132,25 +132,19 @@ def strongest(
     predictors = [
         scores if (scores := scores_name(n, target)) in design.names else n for n in predictors
     ]
-    explained = {name: _explained(design, moments, target, name, ridge) for name in predictors}
+    goal, explained = design.columns([target]), dict.fromkeys(predictors, 0.0)
+    total = np.trace(moments.products[np.ix_(goal, goal)])
+    for name in predictors if total else ():
+        columns = design.columns([name])
+        between = moments.products[np.ix_(columns, goal)]
+        within = moments.products[np.ix_(columns, columns)] + ridge * np.eye(len(columns))
+        share = np.trace(between.T @ np.linalg.solve(within, between)) / total / len(columns)
+        explained[name] = float(share)
     chosen: set[str] = set()
     for name in sorted(predictors, key=lambda name: (name not in first, -explained[name])):
         if len(design.columns([*chosen, name])) <= room:
             chosen.add(name)
     return tuple(name for name in predictors if name in chosen)
-
-
-def _explained(
-    design: Design, moments: CentredGram, target: str, predictor: str, ridge: float
-) -> float:
-    """Return what a predictor explains of the target, for each of its columns."""
-    goal, columns = design.columns([target]), design.columns([predictor])
-    total = np.trace(moments.products[np.ix_(goal, goal)])
-    between = moments.products[np.ix_(columns, goal)]
-    within = moments.products[np.ix_(columns, columns)] + ridge * np.eye(len(columns))
-    if not total:
-        return 0.0
-    return float(np.trace(between.T @ np.linalg.solve(within, between)) / total / len(columns))
 
 
 def fit_target(
@@ -192,18 +186,13 @@ def fit_quantiles(
     question: Question,
     start: Floats | None = None,
 ) -> tuple[Floats, Fitted]:
-    r"""Fit conditional quantiles of a number, on which a skewed target is matched.
+    """Fit conditional quantiles of a number, on which a skewed target is matched.
 
     Returns the coefficients, the intercept first and a column a quantile, and the model of them.
-    From the coefficients of nearly the same records (`start`) it is a step.
-
-    Notes
-    -----
-    The check loss of quantile τ is smoothed to a parabola where a residual r is within a width h
-    (Chen 2007), so that a step of Newton's needs the products of the records within it alone: with
-    :math:`\psi(r) = \tau - \tfrac12 + \min(\tfrac12, \max(-\tfrac12, r / 2h))` it goes along
-    :math:`(\sum_{|r|<h} w x x' / 2h)^{-1} \sum w \psi(r) x`, as far as the loss falls. A little
-    of the products of all records keeps the step finite. The width shrinks from step to step.
+    From the coefficients of nearly the same records (`start`) it is a step. The check loss of a
+    quantile is smoothed to a parabola where a residual is within a width (Chen 2007), so that a
+    step of Newton's needs the products of the records within it alone. A little of the products of
+    all records keeps the step finite. The width shrinks from step to step.
     """
     small = design.only([target, *predictors])
     observed, own = small.blocks[0].values[small.codes[rows, 0], 0], weights[rows]
@@ -234,16 +223,14 @@ def fit_quantiles(
             curve = (near / (2 * width) + STEADY * whole)[square] + ridge
             direction = np.linalg.solve(curve, pull)
             moved = along(direction)
-            losses = [own @ _smoothed(residual - far * moved, level, width) for far in FAR]
+            losses = []
+            for far in FAR:  # the check loss, smoothed within the width
+                off = residual - far * moved
+                bowl = np.where(
+                    np.abs(off) < width, off**2 / (4 * width) + width / 4, np.abs(off) / 2
+                )
+                losses.append(own @ ((level - 0.5) * off + bowl))
             far = FAR[int(np.argmin(losses))]
             solved, residual = solved + far * direction, residual - far * moved
         found[:, at] = solved
     return found, Fitted(*design.scores(predictors, found[1:]))
-
-
-def _smoothed(residual: Floats, level: float, width: float) -> Floats:
-    """Return the check loss of residuals, smoothed within a width."""
-    size = np.abs(residual)
-    return (level - 0.5) * residual + np.where(
-        size < width, residual**2 / (4 * width) + width / 4, size / 2
-    )

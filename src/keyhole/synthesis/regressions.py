@@ -188,10 +188,7 @@ class _Term(NamedTuple):
 
 
 def compare_regressions(implicates: Implicates, keys: Sequence[str]) -> Regressions:
-    """Fit the models chosen from the data to the original and to each implicate.
-
-    With a single implicate there is no interval, and no model.
-    """
+    """Fit the models chosen from the data to the original and to each of several implicates."""
     data, targets, count = implicates.data, implicates.targets, len(implicates)
     if count < 2:
         return Regressions((), count)

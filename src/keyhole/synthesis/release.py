@@ -209,11 +209,7 @@ def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
 
 @contextmanager
 def new_release(folder: Path) -> Iterator[Path]:
-    """Make a folder with ``release/`` and ``internal/`` to be filled; it replaces an older one.
-
-    All of it or nothing. What is internal can be read by its owner alone, also if it is copied
-    out of its folder.
-    """
+    """Make ``release/`` and ``internal/`` to be filled, whole or not at all; the latter private."""
     with write_folder(folder) as temporary:
         (temporary / "release").mkdir()
         (temporary / "internal").mkdir(mode=0o700)

@@ -261,10 +261,7 @@ class MatchBaseline:
 
 @dataclass(frozen=True, slots=True)
 class MetricMatch:
-    """Protected records that link to themselves by one metric, beside two baselines.
-
-    `suspected_rate` is the share of the records with any suspected pair.
-    """
+    """Protected records that link to themselves, or to anybody, by one metric; two baselines."""
 
     metric: Metric
     records: Annotated[int, COUNT]

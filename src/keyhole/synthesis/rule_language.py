@@ -227,10 +227,7 @@ class _Value:
 
 @dataclass(slots=True)
 class RuleBinder:
-    """Binds a rule to columns; a part that makes no sense is noted and yields None.
-
-    `flags` are the numeric columns that the rule uses as conditions (0 or 1).
-    """
+    """Binds a rule to columns; `flags` are the numbers that it uses as conditions (0 or 1)."""
 
     schema: Mapping[str, pl.DataType]
     problems: list[SyntaxProblem] = field(default_factory=list)

@@ -171,10 +171,7 @@ class EditRules:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundRules:
-    """Rules tied to the columns of a table.
-
-    Of each its name, its expression, and the numeric columns it uses as conditions (0 or 1).
-    """
+    """Rules tied to columns: names, expressions, and the numbers used as conditions (0 or 1)."""
 
     bound: tuple[tuple[str, pl.Expr, list[RuleNode]], ...]
 

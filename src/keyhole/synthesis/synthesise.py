@@ -11,26 +11,9 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 
 from keyhole.charts import listed
-from keyhole.core.kinds import (
-    Candidates,
-    Columns,
-    ColumnsByColumn,
-    TableOrFile,
-    WordsByColumn,
-    path_problems,
-)
+from keyhole.core import kinds, shared
 from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import (
-    Formula,
-    Fraction,
-    Master,
-    Names,
-    RequiredKeys,
-    RequiredSeed,
-    TaskEngine,
-    Weight,
-)
 from keyhole.data.implicates import MOST_IMPLICATES
 from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
@@ -76,45 +59,48 @@ DRAWING = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules(TableOrFile):
+class _Rules(kinds.TableOrFile):
     """Rules by name, or the TOML file that holds them; in Python also a list, or `EditRules`."""
 
     def fault(self, value: Any) -> str | None:
         is_read = isinstance(value, EditRules | list | tuple)
-        return None if is_read else TableOrFile.fault(self, value)
+        return None if is_read else kinds.TableOrFile.fault(self, value)
 
 
 @documented
 def synthesise(
     data: Any,
     *,
-    keys: RequiredKeys,
+    keys: shared.RequiredKeys,
     targets: Annotated[
-        Names,
-        Option("The columns whose values are replaced in exposed records.", kind=Columns("target")),
+        shared.Names,
+        Option(
+            "The columns whose values are replaced in exposed records.",
+            kind=kinds.Columns("target"),
+        ),
     ],
-    seed: RequiredSeed,
+    seed: shared.RequiredSeed,
     strata: Annotated[
-        Names,
+        shared.Names,
         Option(
             "Columns whose combinations are subgroups: donors are of the record's own subgroup. "
             "A band made for it, which is not to be released, is named in `drop` too.",
-            kind=Columns("stratum", least=0),
+            kind=kinds.Columns("stratum", least=0),
         ),
     ] = (),
     drop: Annotated[
-        Names,
+        shared.Names,
         Option(
             "Columns that are left out, such as record numbers: in no model and in no release. "
             "Identifiers and households are left out in any case.",
-            kind=Columns("column to drop", least=0),
+            kind=kinds.Columns("column to drop", least=0),
         ),
     ] = (),
     allow: Annotated[
-        Names,
+        shared.Names,
         Option(
             "Columns that are released although nearly every record has a value of its own.",
-            kind=Columns("column to allow", least=0),
+            kind=kinds.Columns("column to allow", least=0),
         ),
     ] = (),
     rules: Annotated[
@@ -158,8 +144,8 @@ def synthesise(
         ),
     ] = 0.0,
     cutoff: Annotated[int, Option("Records in cells smaller than this are at risk.", low=2)] = 2,
-    weight: Weight = None,
-    fraction: Fraction = None,
+    weight: shared.Weight = None,
+    fraction: shared.Fraction = None,
     least_probability: Annotated[
         float | None,
         Option(
@@ -244,7 +230,7 @@ def synthesise(
         Option(
             "Models of single targets: `canonical` (the default), `linear`, or `quantile` for "
             "skewed numbers.",
-            kind=WordsByColumn(get_args(Model), "target"),
+            kind=kinds.WordsByColumn(get_args(Model), "target"),
             metavar="A=MODEL,…",
         ),
     ] = None,
@@ -262,7 +248,7 @@ def synthesise(
         Option(
             "What predicts single targets. By default all columns; for a target in the key, keys, "
             "targets, strata and all columns related to it.",
-            kind=ColumnsByColumn(),
+            kind=kinds.ColumnsByColumn(),
         ),
     ] = None,
     related: Annotated[
@@ -289,16 +275,16 @@ def synthesise(
         Iterable[str | Sequence[str]],
         Option(
             "Sets of columns whose cross-tabulations are tested for homogeneity.",
-            kind=Candidates("cross-tabulated variable", "lists of column names"),
+            kind=kinds.Candidates("cross-tabulated variable", "lists of column names"),
             metavar="A|B,…",
         ),
     ] = (),
-    formula: Formula = None,
+    formula: shared.Formula = None,
     counted: Annotated[
-        Names,
+        shared.Names,
         Option(
             "The targets counted in the table of changes by risk level; all if left out.",
-            kind=Columns("counted target", least=0),
+            kind=kinds.Columns("counted target", least=0),
         ),
     ] = (),
     self_match: Annotated[
@@ -320,8 +306,8 @@ def synthesise(
             "file tell of it. The original in that order is written to internal, to compare with."
         ),
     ] = False,
-    engine: TaskEngine = "auto",
-    master: Master = None,
+    engine: shared.TaskEngine = "auto",
+    master: shared.Master = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -346,7 +332,7 @@ def synthesise(
     if question.procedure == "paper":
         settled = {**question.values, **AS_PUBLISHED, "cycles": question.cycles or 5}
         question = replace(question, values=settled)
-    problems = [*question.problems, *path_problems("out", out)]
+    problems = [*question.problems, *kinds.path_problems("out", out)]
     problems += [] if out is None or problems else require_free(Path(out), force)
     opened, drawing = _opened(question, data, problems)
     problems += [text for _, text in data_problems(question, opened)]
@@ -372,7 +358,7 @@ def synthesise(
             "as it is: give fewer strata, rules that more records keep, or more records."
         )
     asked = _parameters(request, drawn)
-    names = ("crosses", "formula", "counted", "self_match", "seed")
+    evaluated = ("crosses", "formula", "counted", "self_match", "seed")
     evaluation = evaluate(
         drawn.implicates,
         drawn.designation,
@@ -380,7 +366,7 @@ def synthesise(
         rules=request.rules,
         asked=asked,
         progress=part_of(tell, 0.7, 1.0),
-        **{name: question.values[name] for name in names},
+        **{name: question.values[name] for name in evaluated},
     )
     made = Synthesis(
         designation=drawn.designation,
@@ -484,10 +470,7 @@ def held_out_records(records: int, question: Question) -> Flags:
 def find_targets_and_rules(
     question: Question, data: Microdata
 ) -> tuple[tuple[str, ...], EditRules]:
-    """Return the rules, and the targets with all columns that make a sum with one of them.
-
-    Whoever has all of a sum but one has that one too, so they are drawn together.
-    """
+    """Return the targets, with all columns that make a sum with one of them, and the rules."""
     targets = tuple(question.targets)
     while True:
         rules = _all_rules(question, data, targets)
@@ -504,8 +487,8 @@ def find_targets_and_rules(
 
 def _all_rules(question: Question, data: Microdata, targets: Sequence[str]) -> EditRules:
     """Return the rules given, and those that the file itself shows of its targets."""
-    read = EditRules.read if isinstance(question.rules, str | os.PathLike) else EditRules.parse
-    given = read(question.rules or {})
+    is_file = isinstance(question.rules, str | os.PathLike)
+    given = EditRules.read(question.rules) if is_file else EditRules.parse(question.rules or {})
     if not question.structure:
         return given
     released = [v.name for v in data.variables if v.role not in NEVER_RELEASED]

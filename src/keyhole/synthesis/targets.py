@@ -74,9 +74,10 @@ def choose_targets(
         notes.append(Note("synthesis.unbroken", uniques=len(lost), records=records))
     spared = [name for name in names if name not in designation.keys]
     if targeted and spared:
-        are, them, they = ("is", "it", "it is") if len(spared) == 1 else ("are", "them", "they are")
-        said = f"in no key: targeted replacement leaves {them} as {they}"
-        notes.append(f"{quoted(spared)} {are} {said}")
+        said = "are in no key: targeted replacement leaves them as they are"
+        if len(spared) == 1:
+            said = "is in no key: targeted replacement leaves it as it is"
+        notes.append(f"{quoted(spared)} {said}")
     return TargetChoice(names, targeted, replace, len(lost), records, tuple(notes))
 
 
@@ -119,8 +120,7 @@ def _targeted(
     by_size = subsets[np.argsort(np.bitwise_count(subsets), kind="stable")]
     chosen = break_all(starts, mask[order], noise, by_size)
     bits = (chosen[:, None] >> np.arange(len(names), dtype=np.uint64)) & np.uint64(1)
-    replace = np.zeros((designation.records, len(names)), dtype=np.bool_)
-    chosen_flags = bits.astype(np.bool_)
+    replace, chosen_flags = np.zeros((designation.records, len(names)), bool), bits.astype(bool)
     # To a single target another one of the key is added, the one least likely to come back.
     free = [place for place, name in enumerate(names) if name in designation.keys]
     for place in sorted(free, key=lambda place: coincidence[place]):
@@ -138,14 +138,12 @@ def order_targets(data: Microdata, targets: Iterable[str]) -> tuple[str, ...]:
     What is filled early predicts what is filled later, so it should rest on the most data; a
     variable of few levels is filled with fewer errors. The declared order settles ties.
     """
-    names = data.require(targets, purpose="target")
-
-    def rank(place: int) -> tuple[int, int, int]:
-        codes = data.codes(names[place])
+    ranked = []
+    for place, name in enumerate(data.require(targets, purpose="target")):
+        codes = data.codes(name)
         gone = int((codes.values == len(codes.levels)).sum())
-        return gone, len(codes.levels), place
-
-    return tuple(names[place] for place in sorted(range(len(names)), key=rank))
+        ranked.append((gone, len(codes.levels), place, name))
+    return tuple(name for *_, name in sorted(ranked))
 
 
 def default_predictors(

@@ -39,10 +39,7 @@ def cell_counts(cells: Ints, size: int) -> Estimates:
 
 
 def cell_totals(cells: Ints, size: int, weights: Floats) -> Estimates:
-    """Add up the weights of each cell.
-
-    With z = w in the cell and 0 elsewhere the variance is n/(n - 1) Σ (z - mean of z)².
-    """
+    """Add up the weights z of each cell, with the variance n/(n - 1) Σ (z - mean of z)²."""
     n = len(cells)
     totals: Floats = np.bincount(cells, weights, size).astype(np.float64)
     squares = np.bincount(cells, weights**2, size) - totals**2 / n

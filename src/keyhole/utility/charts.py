@@ -1,7 +1,4 @@
-"""Charts of utility: tabulations as bars with intervals, coefficients as two intervals.
-
-This module is imported when a chart is asked for, so Altair may be imported at its top.
-"""
+"""Charts of utility: tabulations as bars with intervals, coefficients as two intervals."""
 
 from __future__ import annotations
 
@@ -9,17 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from keyhole.charts import (
-    INK,
-    PALETTE,
-    QUIET,
-    house_style,
-    inline,
-    legend,
-    listed,
-    percentage,
-    plain,
-)
+from keyhole import charts
 from keyhole.utility.figures import amount, cell_label
 
 if TYPE_CHECKING:
@@ -42,9 +29,9 @@ def tabulation_chart(found: Tabulation) -> alt.TopLevelMixin:
     ]  # fmt: skip
     names = list(dict.fromkeys(row["side"] for row in rows))
     heads = list(dict.fromkeys(row["head"] for row in rows))
-    colours = [PALETTE[i % len(PALETTE)] for i in range(len(heads))]
-    down, across = plain(", ".join(found.rows)), plain(", ".join(found.cols))
-    base = alt.Chart(inline(rows)).encode(
+    colours = [charts.PALETTE[i % len(charts.PALETTE)] for i in range(len(heads))]
+    down, across = charts.plain(", ".join(found.rows)), charts.plain(", ".join(found.cols))
+    base = alt.Chart(charts.inline(rows)).encode(
         y=alt.Y("side:N", title=down, sort=names).axis(ticks=False)
     )
     figures = (("estimate", "estimate"), ("se", "se"), ("low", "from"), ("high", "to"))
@@ -52,21 +39,21 @@ def tabulation_chart(found: Tabulation) -> alt.TopLevelMixin:
     squares = None
     if found.cols:
         base = base.encode(yOffset=alt.YOffset("head:N", sort=heads))
-        squares = legend(heads, width=460, symbol="square", title=across)
+        squares = charts.legend(heads, width=460, symbol="square", title=across)
         tips.append(alt.Tooltip("head:N", title=across))
     tips += [alt.Tooltip(f"{name}:Q", title=words, format=",.4~f") for name, words in figures]
     colour = alt.Color("head:N", sort=heads).scale(domain=heads, range=colours)
-    measured = "Records" if found.weight is None else f"Sum of {plain(found.weight)}"
+    measured = "Records" if found.weight is None else f"Sum of {charts.plain(found.weight)}"
     if found.share is not None:
         measured = "Share"
     elif found.mean is not None:
-        measured = f"Mean of {plain(found.mean)}"
+        measured = f"Mean of {charts.plain(found.mean)}"
     x = alt.X("estimate:Q", title=measured).axis(
         format="~s" if found.share is None else "~%", tickCount=6
     )
     bars = base.mark_bar(opacity=0.75).encode(x=x, color=colour.legend(squares), tooltip=tips)
     sure = base.transform_filter(alt.datum.low != None)  # noqa: E711
-    whiskers = sure.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
+    whiskers = sure.mark_rule(color=charts.INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
     chart = alt.layer(bars, whiskers).properties(
         width=460, height=alt.Step(16 if found.cols else 22)
     )
@@ -80,16 +67,16 @@ def tabulation_chart(found: Tabulation) -> alt.TopLevelMixin:
     ]
     dropped = found.cells.height - len(rows)
     lines += [f"{dropped:,} further cells are not drawn."] if dropped else []
-    return house_style(chart, title=found.title(), subtitle=lines, width=72)
+    return charts.house_style(chart, title=found.title(), subtitle=lines, width=72)
 
 
 def _joined(row: dict[str, Any], names: tuple[str, ...]) -> str:
-    return ", ".join(plain(cell_label(row[name]), 28) for name in names)
+    return ", ".join(charts.plain(cell_label(row[name]), 28) for name in names)
 
 
 def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:
     """Draw each coefficient's interval on the original, and combined, in the former's errors."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for one in found.coefficients[: MOST // 2]:
         before = (one.original, one.original_low, one.original_high)
         after = (one.estimate, one.low, one.high)
@@ -97,15 +84,15 @@ def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:
             places = [None if x is None else (x - one.original) / one.original_se for x in figures]
             drawn = dict(zip(("value", "low", "high"), places, strict=True))
             text = amount(figures[0])
-            rows.append({"name": plain(one.name), "side": side, "text": text, **drawn})
+            rows.append({"name": charts.plain(one.name), "side": side, "text": text, **drawn})
     names = list(dict.fromkeys(row["name"] for row in rows))
     colour = alt.Color("side:N", title=None, sort=SIDES).scale(
-        domain=list(SIDES), range=[QUIET, PALETTE[0]]
+        domain=list(SIDES), range=[charts.QUIET, charts.PALETTE[0]]
     )
-    base = alt.Chart(inline(rows)).encode(
+    base = alt.Chart(charts.inline(rows)).encode(
         y=alt.Y("name:N", title=None, sort=names).axis(ticks=False),
         yOffset=alt.YOffset("side:N", sort=SIDES),
-        color=colour.legend(legend(SIDES, width=460, symbol="circle")),
+        color=colour.legend(charts.legend(SIDES, width=460, symbol="circle")),
     )
     title = "Distance from the original's estimate, in its standard errors"
     x = alt.X("value:Q", title=title).axis(tickCount=7)
@@ -118,9 +105,9 @@ def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:
     if found.mean_overlap is not None:
         least = min(found.coefficients, key=lambda one: 2.0 if one.overlap is None else one.overlap)
         finding = (
-            f"The intervals overlap by {percentage(found.mean_overlap)} in the mean, least for "
-            f"{listed([least.name])}"
+            f"The intervals overlap by {charts.percentage(found.mean_overlap)} in the mean, least "
+            f"for {charts.listed([least.name])}"
         )
-    below = f"{found.family}: {plain(found.formula, 200)}"
+    below = f"{found.family}: {charts.plain(found.formula, 200)}"
     chart = chart.properties(width=460, height=alt.Step(14))
-    return house_style(chart, title=finding, subtitle=below, width=72)
+    return charts.house_style(chart, title=finding, subtitle=below, width=72)

@@ -19,17 +19,11 @@ from keyhole.data import Microdata, load
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.kernels.arrays import Floats
 from keyhole.results import Result
+from keyhole.utility import survey_design
 from keyhole.utility.combining import combine_fits, level_problems
 from keyhole.utility.figures import amount, sentences
 from keyhole.utility.formulas import FUNCTIONS, formula_columns
 from keyhole.utility.implicates import load_sides, numbers, stack
-from keyhole.utility.survey_design import (
-    Linearised,
-    ReplicateWeights,
-    SurveyDesign,
-    design_problems,
-    read_design,
-)
 
 if TYPE_CHECKING:
     import altair
@@ -120,7 +114,7 @@ def compare_coefficients(
     formula: str,
     family: str = "ols",
     level: float = 0.95,
-    design: SurveyDesign | None = None,
+    design: survey_design.SurveyDesign | None = None,
 ) -> Coefficients:
     """Fit a model to the original and to each implicate, and set the coefficients side by side.
 
@@ -151,7 +145,7 @@ def compare_coefficients(
         problems.append(f"family must be one of {', '.join(FAMILIES)}. Got {family!r} instead.")
     before = load(original)
     if design is not None:
-        problems += design_problems(design)
+        problems += survey_design.design_problems(design)
         if family != "ols":
             problems.append("design must go with family 'ols'. Got another one: leave it out.")
     try:
@@ -242,22 +236,22 @@ def _design_fits(
     matrix: Any,
     part: npt.NDArray[np.int64],
     kept: npt.NDArray[np.int64],
-    design: SurveyDesign,
+    design: survey_design.SurveyDesign,
 ) -> Iterator[_DesignFit]:
     """Fit each file with its weights; records without a value of the model count for nothing."""
-    found = read_design(data, design)
+    found = survey_design.read_design(data, design)
     starts = np.cumsum([0, *(one.records for one in data)])
     for i, one in enumerate(data):
         rows = kept[part == i] - starts[i]
         x, y = matrix[part == i].to_numpy(float), response[part == i].to_numpy(float).ravel()
         weights = one.weights(design.weight)[rows]
         solved, inverse = _weighted(x, y, weights)
-        if isinstance(found, ReplicateWeights):
+        if isinstance(found, survey_design.ReplicateWeights):
             again = [_weighted(x, y, numbers(one, name)[rows])[0] for name in found.names]
             variance, df = found.variance(solved, np.stack(again)), found.df
         else:
             # Without a design each record is a cluster of its own.
-            clusters = Linearised.of(one, None, None) if found is None else found[i]
+            clusters = survey_design.Linearised.of(one, None, None) if found is None else found[i]
             added = np.zeros((one.records, x.shape[1]))
             added[rows] = (x * (weights * (y - x @ solved))[:, None]) @ inverse
             whole = np.zeros(1, dtype=np.int64)
@@ -279,10 +273,7 @@ def _weighted(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def _matrices(
     data: Sequence[Microdata], formula: str
 ) -> tuple[Any, Any, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return response, design, file number and place of the records without missing values.
-
-    All files make one matrix, so that categories and terms are the same for each.
-    """
+    """Return response, design, file number and place of whole records, over all files together."""
     import statsmodels.formula.api as smf
 
     columns = {name: stack([one.column(name) for one in data]) for name in data[0].names}

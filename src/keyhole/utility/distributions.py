@@ -372,4 +372,5 @@ def _test(columns: dict[str, Column], names: tuple[str, ...], place: int) -> Hom
             # Numbered anew after each variable: a product of all sizes may not fit into 64 bits.
             found, both = np.unique(both, return_inverse=True)
             size = len(found)
-    return homogeneity_test(*np.split(both, 2), size)
+    before, after = np.split(both, 2)
+    return homogeneity_test(before, after, size)

@@ -28,10 +28,7 @@ _LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER)
 
 
 def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
-    """Return the columns that a formula names, or say everything that is wrong with it.
-
-    A name that is no word goes in ``Q("…")``.
-    """
+    """Return the columns a formula names, also in ``Q("…")``, or say all that is wrong with it."""
     if not isinstance(formula, str) or not formula.strip():
         raise OptionError("formula must be a text like 'y ~ a + b'. Got something else instead.")
     try:

@@ -20,8 +20,6 @@ from keyhole.data.microdata import values_in_words
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
 from keyhole.kernels.arrays import Floats
 
-Shape = tuple[str, tuple[str, ...], int]  # name, columns, records
-
 
 def load_implicates(
     source: Any,
@@ -38,17 +36,24 @@ def load_implicates(
     read files, as for `keyhole.load`.
     """
     wanted = None if columns is None else tuple(dict.fromkeys(columns))
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        sources = [path] if path.is_file() else list(find_implicates(path))
+    else:
+        sources = list(source) if isinstance(source, list | tuple) else [source]
+    if not sources:
+        raise FileError("implicates must be at least one frame or file. Got none instead.")
     kept: list[Microdata] = []
-    shapes: list[Shape] = []
     problems: dict[str, None] = {}
     kind: type[InputError] = ColumnError
-    for place, one in enumerate(_sources(source), 1):
+    first: Microdata | None = None
+    for place, one in enumerate(sources, 1):
         name = None if isinstance(one, str | os.PathLike | Microdata) else f"implicate-{place}"
         try:
             data = load(one, name=name, **reading)
-            shapes.append((data.name, data.names, data.records))
-            held = wanted or data.names
-            if len(shapes) == 1:  # a column that none has is told of once
+            held, first = wanted or data.names, first or data
+            problems.update(dict.fromkeys(_differences(first, data)))
+            if data is first:  # a column that none has is told of once
                 data.require(held, purpose=purpose)
             more = [n for n in data.names if any(fnmatchcase(n, one) for one in matching)]
             every = dict.fromkeys([*held, *more])
@@ -56,43 +61,26 @@ def load_implicates(
         except InputError as error:
             kind = type(error)
             problems.update(dict.fromkeys(error.problems))
-    problems.update(dict.fromkeys(_differences(shapes)))
     if problems:
         raise kind(problems)
     return tuple(kept)
 
 
-def _sources(source: Any) -> list[Any]:
-    if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        return [path] if path.is_file() else list(find_implicates(path))
-    listed = list(source) if isinstance(source, list | tuple) else [source]
-    if not listed:
-        raise FileError("implicates must be at least one frame or file. Got none instead.")
-    return listed
-
-
-def _differences(shapes: Sequence[Shape]) -> list[str]:
-    if not shapes:
-        return []
-    first, names, records = shapes[0]
-    problems = []
-    if records == 0:
-        problems.append(f"{first!r} has a header but no records. Give implicates with records.")
-    for other, others, count in shapes[1:]:
-        both = f"{first!r} and {other!r}"
-        if count != records:
-            problems.append(
-                f"implicates must have the same number of records. Got {records:,} and {count:,} "
-                f"in {both} instead: take all from one release."
-            )
-        differing = set(names) ^ set(others)
-        if differing:
-            some = sorted(differing)
-            problems.append(
-                f"implicates must have the same columns. {both} differ in {quoted(some, most=5)}: "
-                f"take all from one release."
-            )
+def _differences(first: Microdata, other: Microdata) -> list[str]:
+    """Say why files are not implicates of one release."""
+    if first is other and not first.records:
+        return [f"{first.name!r} has a header but no records. Give implicates with records."]
+    problems, both = [], f"{first.name!r} and {other.name!r}"
+    if first.records != other.records:
+        problems.append(
+            f"implicates must have the same number of records. Got {first.records:,} and "
+            f"{other.records:,} in {both} instead: take all from one release."
+        )
+    if differing := sorted(set(first.names) ^ set(other.names)):
+        problems.append(
+            f"implicates must have the same columns. {both} differ in {quoted(differing, most=5)}: "
+            f"take all from one release."
+        )
     return problems
 
 
@@ -153,16 +141,14 @@ def load_sides(
     The columns are `variables`, all the original's if left out, and `more`. What is wrong with
     other options (`problems`) is told together with what is found here.
     """
-    found = list(problems)
+    found, data, wanted = list(problems), list[Microdata](), chosen(variables)
     kind: type[InputError] = OptionError
-    data: list[Microdata] = []
-    wanted: tuple[str, ...] = chosen(variables)
     try:
         before = load(original)
         before.require_records()
-        wanted = before.names if variables is None else wanted
-        wanted = tuple(dict.fromkeys([*wanted, *more]))
-        data = [before.select(before.require(wanted, purpose="variable"))]
+        named = before.names if variables is None else wanted
+        wanted = tuple(dict.fromkeys([*named, *more]))
+        data.append(before.select(before.require(wanted, purpose="variable")))
     except InputError as error:
         kind, found = type(error), [*found, *error.problems]
     try:

@@ -207,11 +207,7 @@ def _both(one: Ints, other: Ints) -> Ints:
 
 
 def paired_codes(before: Microdata, after: Microdata, name: str) -> tuple[Ints, Ints]:
-    """Return the categories of a variable before and after, each as whole numbers from 0.
-
-    Numbers that are still numbers are coded alike on both sides; what became labels has codes of
-    its own.
-    """
+    """Return the categories before and after; numbers that are still numbers are coded alike."""
     x, y = before.column(name), after.column(name)
     if not (_is_number(x) and before.variable(name).kind in ("measure", "date")):
         return _own(x), _own(y)
@@ -261,37 +257,22 @@ def at_detail_of(original: Microdata, protected: Microdata, names: Sequence[str]
     """
     columns, variables = [], []
     for name in names:
-        same = _is_same(original, protected, name)
         before, after = original.column(name), protected.column(name)
-        columns.append(before if same else _recoded(before, after))
+        pairs = pl.DataFrame({"before": before, "after": after})
+        counts = pairs.drop_nulls().group_by("before", "after").len()
+        both = before.dtype.is_numeric() and after.dtype.is_numeric()
+        # What is still of the original's kind and detail; not where each value became one value.
+        same = (both and original.variable(name).kind == "measure") or (
+            before.dtype == after.dtype
+            and counts["before"].n_unique() < counts.height
+            and set(after.drop_nulls().unique()) <= set(before.drop_nulls().unique())
+        )
+        if not same:
+            usual = counts.sort("len", "after", descending=[True, False])
+            usual = usual.unique("before", keep="first", maintain_order=True)
+            joined = pairs.join(usual, on="before", how="left", maintain_order="left")
+            before = joined["after_right"].alias(name)
+        columns.append(before)
         variables.append((original if same else protected).variable(name))
     shown = original.select(names)
     return shown.replace(frame=pl.DataFrame(columns)).with_variables(variables)
-
-
-def _recoded(before: pl.Series, after: pl.Series) -> pl.Series:
-    """Return what most records of each value became."""
-    pairs = pl.DataFrame({"before": before, "after": after})
-    usual = (
-        pairs.drop_nulls()
-        .group_by("before", "after")
-        .len()
-        .sort("len", "after", descending=[True, False])
-        .unique("before", keep="first", maintain_order=True)
-        .rename({"after": "usual"})
-    )
-    joined = pairs.join(usual, on="before", how="left", maintain_order="left")
-    return joined["usual"].alias(before.name)
-
-
-def _is_same(original: Microdata, protected: Microdata, name: str) -> bool:
-    """Tell whether the values are still of the original's kind and detail."""
-    before, after = original.column(name), protected.column(name)
-    numbers = before.dtype.is_numeric() and after.dtype.is_numeric()
-    if numbers and original.variable(name).kind == "measure":
-        return True
-    pairs = pl.DataFrame({"before": before, "after": after}).drop_nulls().unique()
-    # Each value became one value, whatever went missing.
-    if before.dtype != after.dtype or pairs["before"].n_unique() == pairs.height:
-        return False
-    return set(after.drop_nulls().unique()) <= set(before.drop_nulls().unique())

@@ -193,7 +193,7 @@ def _moments(data: Sequence[Microdata], name: str, weights: Sequence[Floats]) ->
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             mean = w @ kept / np.float64(held)
             variance = w @ (kept - mean) ** 2 / held * n / (n - 1) if n > 1 else np.nan
-        found.append((mean, variance, 1 - held / float(every.sum())))
+        found.append([float(mean), float(variance), 1 - held / float(every.sum())])
     pairs = zip(found[0], np.mean(found[1:], axis=0), strict=True)
     figures = [float(value) if np.isfinite(value) else None for pair in pairs for value in pair]
     return MeasureMoments(name, *figures)  # type: ignore[arg-type]

@@ -74,8 +74,7 @@ class Propensity(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row an implicate."""
-        places = range(1, len(self.pmse) + 1)
-        rows = {"implicate": list(places), "pmse": list(self.pmse)}
+        rows = {"implicate": range(1, len(self.pmse) + 1), "pmse": self.pmse}
         frame = pl.DataFrame(rows).with_columns(expected=pl.lit(self.expected))
         return frame.with_columns(ratio=pl.col("pmse") / pl.col("expected")).fill_nan(None)
 
@@ -146,15 +145,12 @@ def propensity_score(
     ends = np.cumsum([0, *(one.records for one in data)])
     blocks = [design[low:high] for low, high in itertools.pairwise(ends)]
     after = range(1, len(data))
-    scores = [_pmse(blocks[0], blocks[i]) for i in after]
-    both = [
-        _pmse(blocks[i], blocks[j])[0] for i, j in itertools.combinations(after if pairs else (), 2)
-    ]
-    expected = float(np.mean([found[1] for found in scores]))
-    return Propensity(
-        tuple(found[0] for found in scores), expected, max(found[2] for found in scores),
-        float(np.mean(both)) if both else None, data[0].names, tuple(notes),
-    )  # fmt: skip
+    pmse, expected, parameters = zip(*(_pmse(blocks[0], blocks[i]) for i in after), strict=True)
+    two = itertools.combinations(after if pairs else (), 2)
+    both = [_pmse(blocks[i], blocks[j])[0] for i, j in two]
+    between = float(np.mean(both)) if both else None
+    figures = (pmse, float(np.mean(expected)), max(parameters), between)
+    return Propensity(*figures, data[0].names, tuple(notes))
 
 
 def _design(data: Sequence[Microdata]) -> tuple[Any, list[str]]:
@@ -167,9 +163,15 @@ def _design(data: Sequence[Microdata]) -> tuple[Any, list[str]]:
         if variable.kind in ("measure", "date"):
             terms += [csr_array(term[:, None]) for term in _number_terms(data, variable.name)]
             continue
-        found, pooled = _category_terms(data, variable.name)
-        terms.append(found)
-        if pooled:
+        codes = shared_codes(data, variable.name)
+        ranked = np.argsort(-np.bincount(codes.values, minlength=codes.size), kind="stable")
+        places = np.empty(codes.size, dtype=np.int64)
+        # The most frequent category has no term: the others are compared with it.
+        places[ranked] = np.minimum(np.arange(codes.size), MOST_LEVELS) - 1
+        there = places[codes.values]
+        rows, size = np.flatnonzero(there >= 0), min(codes.size - 1, MOST_LEVELS)
+        terms.append(csr_array((np.ones(len(rows)), (rows, there[rows])), shape=(total, size)))
+        if (pooled := codes.size - MOST_LEVELS) > 0:
             notes.append(f"{pooled:,} rare categories of {variable.name!r} are taken as one")
     return hstack(terms, format="csr"), notes
 
@@ -191,45 +193,26 @@ def _number_terms(data: Sequence[Microdata], name: str) -> list[Floats]:
     return terms
 
 
-def _category_terms(data: Sequence[Microdata], name: str) -> tuple[Any, int]:
-    from scipy.sparse import csr_array
-
-    codes = shared_codes(data, name)
-    ranked = np.argsort(-np.bincount(codes.values, minlength=codes.size), kind="stable")
-    places = np.empty(codes.size, dtype=np.int64)
-    places[ranked] = np.minimum(np.arange(codes.size), MOST_LEVELS)
-    # The most frequent category has no term: the others are compared with it.
-    terms = places[codes.values] - 1
-    rows = np.flatnonzero(terms >= 0)
-    size = min(codes.size - 1, MOST_LEVELS)
-    held = (np.ones(len(rows)), (rows, terms[rows]))
-    return csr_array(held, shape=(len(terms), size)), max(0, codes.size - MOST_LEVELS)
-
-
 def _pmse(one: Any, other: Any) -> tuple[float, float, int]:
     """Return pMSE, its expectation if nothing differs, and the parameters of the model."""
+    from scipy.linalg import qr
     from scipy.sparse import vstack
 
     flags = np.repeat([0.0, 1.0], [one.shape[0], other.shape[0]])
-    design = _independent(vstack([one, other], format="csr"))
+    design = vstack([one, other], format="csr")
+    # Columns that others determine are left out; each would count as a parameter. The columns of
+    # X'X depend on each other as those of X do, and are much shorter.
+    products = (design.T @ design).toarray()
+    scale = np.sqrt(np.diag(products))
+    there = np.flatnonzero(scale > 0)
+    scaled = products[np.ix_(there, there)] / np.outer(scale[there], scale[there])
+    triangle, order = qr(scaled, mode="r", pivoting=True)
+    sizes = np.abs(np.diag(triangle))
+    design = design[:, np.sort(there[order[: int((sizes > 1e-10 * sizes[0]).sum())]])]
     share, k = float(flags.mean()), design.shape[1]
     expected = (k - 1) * (1 - share) ** 2 * share / len(flags)
     score = float(np.mean((_probabilities(design, flags) - share) ** 2))
     return (score if score > ROUNDING else 0.0), expected, k
-
-
-def _independent(design: Any) -> Any:
-    """Leave out columns that others determine; each would count as a parameter."""
-    from scipy.linalg import qr
-
-    products = (design.T @ design).toarray()
-    scale = np.sqrt(np.diag(products))
-    there = np.flatnonzero(scale > 0)
-    # The columns of X'X depend on each other as those of X do, and are much shorter.
-    scaled = products[np.ix_(there, there)] / np.outer(scale[there], scale[there])
-    triangle, order = qr(scaled, mode="r", pivoting=True)
-    sizes = np.abs(np.diag(triangle))
-    return design[:, np.sort(there[order[: int((sizes > 1e-10 * sizes[0]).sum())]])]
 
 
 def _probabilities(design: Any, flags: Floats) -> Floats:

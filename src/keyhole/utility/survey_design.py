@@ -85,12 +85,12 @@ class SurveyDesign:
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns of the design among those of a file."""
         given = (self.weight, *self.replicates, self.design_strata, self.clusters)
-        found = [_fitting(one, names) if "*" in one else [one] for one in given if one is not None]
-        return list(dict.fromkeys(name for some in found for name in some))
+        return list(dict.fromkeys(n for one in given if one for n in _fitting(one, names)))
 
 
 def _fitting(pattern: str, names: Sequence[str]) -> list[str]:
-    return [name for name in names if fnmatchcase(name, pattern)]
+    """Return the columns that a name means, in which `*` stands for anything."""
+    return [n for n in names if fnmatchcase(n, pattern)] if "*" in pattern else [pattern]
 
 
 Design = Question | SurveyDesign
@@ -134,19 +134,16 @@ class ReplicateWeights:
 
     @property
     def scale(self) -> float:
-        r"""What the sum of squared deviations is multiplied by.
+        """What the sum of squared deviations is multiplied by.
 
-        Notes
-        -----
-        With R replicates: SDR 4 / R, JK1 (R - 1) / R, BRR 1 / R, Fay 1 / (R (1 - k)²),
-        bootstrap 1 / R, or 1 / (R - 1) about the mean of the replicates.
+        With R replicates: SDR 4 / R, JK1 (R - 1) / R, BRR 1 / R, Fay 1 / (R (1 - k)²), bootstrap
+        1 / R, or 1 / (R - 1) about the mean of the replicates.
         """
         count = len(self.names)
-        if self.kind == "fay":
-            return 1 / (count * (1 - (self.fay or 0.0)) ** 2)
-        if self.kind == "bootstrap":
-            return 1 / (count - (self.centre == "mean"))
-        return {"sdr": 4 / count, "jk1": (count - 1) / count, "brr": 1 / count}[self.kind]
+        fay = 1 / (count * (1 - (self.fay or 0.0)) ** 2)
+        bootstrap = 1 / (count - (self.centre == "mean"))
+        plain = {"sdr": 4 / count, "jk1": (count - 1) / count, "brr": 1 / count}
+        return {**plain, "fay": fay, "bootstrap": bootstrap}[self.kind]
 
     def variance(self, full: Floats, replicates: Floats) -> Floats:
         """Return the variance of estimates, from those with each replicate weight."""
@@ -199,15 +196,11 @@ class Linearised:
         return f"{self.stratum[-1] + 1:,} strata and {len(self.stratum):,} clusters, linearised"
 
     def variance(self, cells: Ints, amounts: Floats, shares: Floats, groups: Ints) -> Floats:
-        r"""Return the variance of a sum over each cell, less a share of that over its group.
+        """Return the variance of a sum over each cell, less a share of that over its group.
 
-        `cells` and `amounts` are those of each record, `shares` and `groups` of each cell.
-
-        Notes
-        -----
-        With :math:`e_{hc}` the amounts of cluster c of stratum h in a cell, less the share of
-        those in the cell's group,
-        :math:`\sum_h \frac{n_h}{n_h - 1} \sum_c (e_{hc} - \bar e_h)^2`.
+        `cells` and `amounts` are those of each record, `shares` and `groups` of each cell. With
+        e the amounts of cluster c of stratum h in a cell, less the share of those in the cell's
+        group, it is the sum over h of n_h / (n_h - 1) Σ_c (e - mean of h)².
         """
         count, found = len(self.stratum), np.zeros(len(shares))
         held = np.bincount(self.stratum)
@@ -230,49 +223,32 @@ class Linearised:
         return found
 
 
-def patterns(question: Question) -> tuple[str, ...]:
-    """Return the names of replicate weights in which `*` stands for anything."""
-    return tuple(name for name in question.replicates or () if "*" in name)
-
-
 def read_design(
     data: Sequence[Microdata], question: Design
 ) -> ReplicateWeights | list[Linearised] | None:
     """Read the design that was asked for, or say all that is wrong with its columns."""
-    if question.replicates:
-        return _read_replicates(data, question)
-    if question.design_strata is None and question.clusters is None:
-        return None
-    return [Linearised.of(one, question.design_strata, question.clusters) for one in data]
-
-
-def _read_replicates(data: Sequence[Microdata], question: Design) -> ReplicateWeights:
+    if not question.replicates:
+        if question.design_strata is None and question.clusters is None:
+            return None
+        return [Linearised.of(one, question.design_strata, question.clusters) for one in data]
     found: dict[str, None] = {}
     problems: list[str] = []
     for given in question.replicates:
-        held = [name for name in _fitting(given, data[0].names) if name != question.weight]
-        held = held if "*" in given else [given]
+        held = [n for n in _fitting(given, data[0].names) if n != question.weight or n == given]
         if not held:
-            problems.append(
-                Problem("{replicates} must fit columns of the file. {0!r} fits none.", given)
-            )
+            text = "{replicates} must fit columns of the file. {0!r} fits none."
+            problems.append(Problem(text, given))
         found |= dict.fromkeys(held)
-    for name in found:
-        for one in data:
-            values = numbers(one, name)
-            if not np.isfinite(values).all():
-                problems.append(
-                    f"column {name!r} of {one.name!r} must have a finite number for each record, "
-                    f"because it is a replicate weight. Got others instead."
-                )
+    problems += [
+        f"column {name!r} of {one.name!r} must have a finite number for each record, because it "
+        f"is a replicate weight. Got others instead."
+        for name in found
+        for one in data
+        if not np.isfinite(numbers(one, name)).all()
+    ]
     if len(found) == 1:
         problems.append(Problem("{replicates} must be at least two columns. Got one instead."))
     if problems:
         raise ColumnError(problems)
     kind: ReplicateType = question.replicate_type or "sdr"  # without it the question is refused
     return ReplicateWeights(tuple(found), kind, question.fay, question.centre)
-
-
-def in_words(design: ReplicateWeights | Sequence[Linearised]) -> str:
-    """Say what the design is."""
-    return str(design if isinstance(design, ReplicateWeights) else design[0])

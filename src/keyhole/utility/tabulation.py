@@ -144,13 +144,11 @@ class Tabulation(Result):
 
     def _brackets(self, frame: pl.DataFrame, names: tuple[str, ...]) -> dict[Any, str]:
         """Write estimates with errors in brackets, by the values of some variables."""
-        places = self._decimals()
-        return {
-            tuple(row[name] for name in names): NONE
-            if row["estimate"] is None
-            else f"{fixed(row['estimate'], places)} ({fixed(row['se'], places)})"
-            for row in frame.iter_rows(named=True)
-        }
+        places, found = self._decimals(), {}
+        for row in frame.iter_rows(named=True):
+            text = f"{fixed(row['estimate'], places)} ({fixed(row['se'], places)})"
+            found[tuple(row[n] for n in names)] = NONE if row["estimate"] is None else text
+        return found
 
     def _notes(self, length: int, rows: list[list[str]]) -> list[str]:
         count = f"{self.implicates} implicate{'s' if self.implicates > 1 else ''}"
@@ -251,7 +249,7 @@ def tabulate(
         implicates = load_implicates(
             data,
             (*question.columns(), *(() if totals is None else totals.variables)),
-            matching=survey_design.patterns(question),
+            matching=[name for name in question.replicates or () if "*" in name],
             **reading,
         )
         weights, values = figures_of(implicates, question.weight, question.mean)
@@ -280,7 +278,8 @@ def tabulate(
         rows=down, cols=across, weight=weight, mean=mean, share=share, implicates=len(implicates),
         records=implicates[0].records, level=question.level, cells=cells,
         margins=estimator.margins(down, across), notes=tuple(notes),
-        design=None if design is None else survey_design.in_words(design), agreement=agreement,
+        design=None if design is None else str(design[0] if isinstance(design, list) else design),
+        agreement=agreement,
     )  # fmt: skip
 
 
@@ -319,13 +318,9 @@ def crossing_problems(question: Question, reserved: Sequence[str]) -> Iterator[P
     both = [*(question.rows or ()), *(question.cols or ())]
     for name in repeated(both):
         yield Problem("variable {0!r} is in {rows} and {cols}. List it once.", name)
-    taken = [name for name in both if name in reserved]
-    if taken:
-        yield Problem(
-            "{rows} and {cols} must not have the names of a cell's figures. Got {0} instead: "
-            "rename them.",
-            quoted(taken),
-        )
+    if taken := [name for name in both if name in reserved]:
+        text = "{rows} and {cols} must not have the names of a cell's figures. Got {0} instead: "
+        yield Problem(text + "rename them.", quoted(taken))
 
 
 def tabulate_problems(question: Question) -> Iterator[Problem]:
@@ -336,10 +331,8 @@ def tabulate_problems(question: Question) -> Iterator[Problem]:
     if question.share is not None and question.mean is not None:
         yield Problem("{share} and {mean} cannot both be asked for. Leave out one of them.")
     if question.share in ("rows", "cols") and not question.cols:
-        yield Problem(
-            "{share} of {0} needs {cols} too. Name them, or ask for the share of the table.",
-            question.share,
-        )
+        text = "{share} of {0} needs {cols} too. Name them, or ask for the share of the table."
+        yield Problem(text, question.share)
 
 
 def figures_of(
@@ -352,18 +345,16 @@ def figures_of(
     for one in data:
         said: list[str] = []
         try:
-            if weight is not None:
-                weights.append(one.weights(weight))
+            weights += [] if weight is None else [one.weights(weight)]
         except InputError as error:
             said += [f"{one.name!r}: {text}" for text in error.problems]
         try:
-            if mean is not None:
-                values.append(numbers(one, mean))
-                if np.isinf(values[-1]).any():
-                    raise ColumnError(
-                        f"column {mean!r} of {one.name!r} must hold finite numbers. Got infinite "
-                        f"ones instead: declare them as missing codes."
-                    )
+            values += [] if mean is None else [numbers(one, mean)]
+            if mean is not None and np.isinf(values[-1]).any():
+                said.append(
+                    f"column {mean!r} of {one.name!r} must hold finite numbers. Got infinite ones "
+                    f"instead: declare them as missing codes."
+                )
         except InputError as error:
             said += error.problems
         for text in said:  # what is wrong with all implicates alike is told once, of the first

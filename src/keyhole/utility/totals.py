@@ -118,14 +118,12 @@ def load_totals(source: Any) -> PublishedTotals:
     # How the release is read says nothing of this file, which may lack its columns.
     data = load(source.path if isinstance(source, DataFile) else source)
     variables = tuple(name for name in data.names if name != TOTAL)
-    problems = []
     if TOTAL not in data.names or not variables:
-        problems.append(
+        raise ColumnError(
             f"totals must have a column {TOTAL!r} and at least one variable. Got "
             f"{quoted(data.names)} instead."
         )
-        raise ColumnError(problems)
-    values = numbers(data, TOTAL)
+    values, problems = numbers(data, TOTAL), []
     if not (np.isfinite(values).all() and (values >= 0).all()):
         problems.append(f"column {TOTAL!r} of totals must hold numbers of 0 or more, none missing.")
     if data.frame.select(variables).is_duplicated().any():
