@@ -30,15 +30,12 @@ MISSING = "(missing)"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
-    """The stratum of each record of both files, and what the strata are called.
-
-    `without` tells of each stratum whether a value is missing in it.
-    """
+    """The stratum of each record of both files, and what the strata are called."""
 
     puf: Ints
     eif: Ints
     labels: tuple[str, ...]
-    without: Flags
+    without: Flags  # whether a value is missing in each stratum
 
     def as_category(self) -> LinkCodes:
         """Return the strata as a variable, of which no value is missing."""
@@ -62,12 +59,7 @@ class Strata:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Records of a file with a missing stratum, and those whose stratum the other has not.
-
-    `missing`: records with a missing value on a variable of the strata, which is a category of its
-    own. `missing_alone`: those of them in a stratum that the other file does not have. `alone`: the
-    other records in such strata.
-    """
+    """Records of a file with a missing stratum, and those whose stratum the other has not."""
 
     missing: Annotated[int, COUNT, Named("missing_stratum")]
     missing_alone: Annotated[int, COUNT, Named("missing_stratum_unlinked")]
@@ -276,10 +268,7 @@ P = TypeVar("P", RatesByAgreement, RatesByRank, RatesBySubset)
 
 @dataclass(frozen=True, slots=True)
 class VariableUse:
-    """How many suspected pairs, and true ones among them, agree on a variable.
-
-    `in_smallest_subset` counts the pairs whose smallest subset holds it (unicity only).
-    """
+    """How many suspected pairs, and true ones among them, agree on a variable."""
 
     variable: str
     pairs_agreeing: Annotated[int, COUNT]
@@ -287,7 +276,7 @@ class VariableUse:
     true_pairs_agreeing: Annotated[int, COUNT]
     share_of_true_pairs: Annotated[float | None, Share("true_pairs")]
     share_in_smallest_subset: Annotated[float | None, Share("pairs"), WHEN_SET] = None
-    in_smallest_subset: Annotated[int, HIDDEN] = 0
+    in_smallest_subset: Annotated[int, HIDDEN] = 0  # pairs whose smallest holds it, for unicity
 
     @classmethod
     def counted(

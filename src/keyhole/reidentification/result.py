@@ -87,15 +87,10 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """The rates with the values as they were, beside what was changed.
+    """The rates with the values as they were, beside what was changed."""
 
-    `records`: PUF records whose values the internal file carries. `changed`: by linking variable,
-    how many of their values were perturbed. `without`: the rates without the perturbation.
-    `bought`: how much lower the rates are with it.
-    """
-
-    records: Annotated[int, COUNT]
-    changed: Annotated[Mapping[str, int], COUNT]
+    records: Annotated[int, COUNT]  # PUF records whose values the internal file carries
+    changed: Annotated[Mapping[str, int], COUNT]  # of these, perturbed, by linking variable
     without: Rates
     bought: Bought
 

@@ -85,7 +85,8 @@ def common_numbers(
         least = pl.lit(min(ends), dtype=pl.Int128)
         moved = pl.col("x").cast(pl.Int128) - least
         both = tuple(one.to_frame("x").select(moved).to_series() for one in both)
-    return LinkValues(name, *map(as_floats, both), counts)
+    first, second = map(as_floats, both)
+    return LinkValues(name, first, second, counts)
 
 
 def linking_variable(
