@@ -212,10 +212,7 @@ class Predicates:
 
 
 def single_out(people: People, _: Question, rng: np.random.Generator) -> Attack:
-    """Single people out with predicates that fit one record of the release.
-
-    The people and the control are as many: in a larger file fewer predicates fit one person.
-    """
+    """Single out with predicates that fit one record of the release, on as many people each."""
     original, control, notes = people.original, people.control, people.notes
     if control is not None:
         size = min(len(original), len(control))
@@ -354,10 +351,7 @@ class ReleasePatterns:
 
 
 def closest_patterns(release: Floats, rows: Floats) -> tuple[Ints, Floats]:
-    """Return for each row the closest of the release's distinct rows, and its distance.
-
-    Of several equally near, the one whose first record comes first.
-    """
+    """Return the closest of the release's distinct rows, of several the first, and distances."""
     asked = ReleasePatterns.of(rows)
     boxes = kernel.box(release)
     pieces = np.array_split(asked.rows, max(1, -(-len(asked.rows) // SPAN)))

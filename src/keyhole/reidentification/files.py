@@ -198,10 +198,7 @@ def with_blanks(
 
 
 def linking_keys(scenario: ScenarioKey, eif: Microdata, question: Question) -> tuple[str, ...]:
-    """Return the linking variables: those asked for, or the key as far as the EIF has it.
-
-    A stratum is none of them: within it records are linked already.
-    """
+    """Return what is linked on: as asked, or the key as far as the EIF has it, but for strata."""
     require_key(scenario)
     problems: list[str] = []
     strange = [name for name in question.link if name not in scenario.keys]

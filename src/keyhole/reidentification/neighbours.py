@@ -125,10 +125,7 @@ def pack_counted(costs: Costs, codes: Numbers) -> Words:
 
 
 def cut_into_bins(values: Floats, most: int) -> tuple[Numbers, int]:
-    """Cut values into bins of about as many patterns each; return the bins and their number.
-
-    What is missing gets the next number.
-    """
+    """Cut values into bins of about as many patterns each, missing in the next; count the bins."""
     known = values[~np.isnan(values)]
     edges = np.unique(known)[1:]
     if len(edges) >= most:
@@ -381,10 +378,7 @@ def _ask(costs: Costs, puf: FilePatterns, filled: Flags) -> Asked:
 def in_turn(
     work: Callable[[A], T], pieces: Sequence[A], stop: Callable[[], None] | None = None
 ) -> Iterator[tuple[A, T]]:
-    """Work on the pieces on all cores and yield them in turn.
-
-    If it is interrupted, pieces not yet begun are dropped, and `stop` is called for the others.
-    """
+    """Work on the pieces on all cores and yield them in turn; `stop` is called on an interrupt."""
     pool = ThreadPoolExecutor(workers())
     try:
         yield from zip(pieces, pool.map(work, pieces), strict=True)

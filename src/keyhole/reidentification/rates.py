@@ -308,10 +308,7 @@ def measure_rates(puf: Ints, confirmed: Flags, puf_records: int) -> Rates:
 def rates_by_pair(
     kind: type[P], puf: Ints, confirmed: Flags, groups: Ints, puf_records: int
 ) -> tuple[P, ...]:
-    """Count the rates of pairs by a number that each has, like its rank, in their order.
-
-    A PUF record with pairs of several numbers counts in each.
-    """
+    """Count the rates of pairs by a number that each has, like its rank, in their order."""
     chosen = [(int(group), groups == group) for group in np.unique(groups)]
     return tuple(
         kind(group, measure_rates(puf[at], confirmed[at], puf_records)) for group, at in chosen

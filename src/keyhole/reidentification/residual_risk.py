@@ -146,10 +146,7 @@ class Attack:
 
 
 def worst_attack(attacks: Iterable[Attack]) -> Attack:
-    """Return the attack with the largest risk, or success if no risk is known.
-
-    One that was hardly tried comes last: a handful of attempts says next to nothing.
-    """
+    """Return the attack of the largest risk, or else success; those hardly tried come last."""
 
     def size(one: Attack) -> tuple[bool, bool, float]:
         figure = one.success if one.risk is None else one.risk

@@ -107,10 +107,7 @@ def linking_category(
 
 
 def quintiles(number: LinkValues, cuts: Cuts = "puf") -> LinkCodes:
-    """Cut a numeric variable at the 20, 40, 60 and 80% quantiles into codes 0 to 4.
-
-    A value equal to a cut point falls below it.
-    """
+    """Cut a numeric variable at its quintiles into codes 0 to 4; a cut point falls below."""
     sides = (number.puf, number.eif)
     whose = (0, 0) if cuts == "puf" else (0, 1)
     counts = number.counts or (None, None)

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 class Cluster:
     """Where Spark runs; it starts when it is first needed, since that takes long.
 
-    `master`, `session`: see `keyhole.spark.session.open_session`. `problems`: what is wrong with
-    what is asked, to be raised with what else is.
+    `problems` of what is asked are raised with what else is wrong.
     """
 
     def __init__(
@@ -56,10 +55,7 @@ class Cluster:
         return self._started
 
     def open_records(self, source: Any, **options: Any) -> SparkData:
-        """Open data to be counted: a path, an address, a frame of Spark's own or of another.
-
-        Files that lie here are looked at before Spark starts: what is wrong is raised at once.
-        """
+        """Open data to be counted; files that lie here are looked at before Spark starts."""
         is_path = isinstance(source, str | os.PathLike)
         if not is_path and not is_of_pyspark(source, "DataFrame"):
             data = load(source, **options)

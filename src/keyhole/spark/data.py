@@ -380,10 +380,7 @@ class SparkData(AskedColumns):
     def pair_tables(
         self, pairs: Sequence[tuple[str, str]]
     ) -> Iterator[tuple[tuple[str, str], tuple[Ints, Ints, Ints]]]:
-        """Yield for each pair the counts of its occupied cells, and the row and column of each.
-
-        The pairs are `KnownColumns.comparable`; they are counted by tasks.
-        """
+        """Yield for each pair of comparable columns its occupied cells: counts, rows, columns."""
         if not pairs:
             return
         held = self.encoded(dict.fromkeys(itertools.chain.from_iterable(pairs)))

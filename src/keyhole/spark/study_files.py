@@ -243,21 +243,16 @@ def open_file(source: Any, session: SparkSession, *, name: str, **options: Any) 
     """Open a file or a frame of Spark's own where Spark runs; other frames are handed to it."""
     if isinstance(source, SparkFile):
         return source
-    given = dict(options)
-    how = {option: given.pop(option, None) for option in ("encoding", "delimiter")}
-    given.pop("sheet", None)
     opened: SparkSource
     if isinstance(source, LocalFiles):
         name, opened = source.name, read_by(source, session)
     elif isinstance(source, str | os.PathLike):
-        name, opened = called(os.fspath(source)), open_source(os.fspath(source), session, **how)
+        name, opened = called(os.fspath(source)), open_source(os.fspath(source), session)
     elif is_of_pyspark(source, "DataFrame"):
         opened = FrameSource(source)
     else:
         return _of_microdata(load(source, **options), session, name)
-    file = SparkFile(name, opened, request_of(**given))
-    file.request.choose(file.names, repr(file.name))
-    return file
+    return SparkFile(name, opened, request_of(**options))
 
 
 def _of_microdata(data: Microdata, session: SparkSession, name: str) -> SparkFile:

@@ -41,10 +41,7 @@ NOBODY = -1
 
 
 def load_here(source: Any, session: SparkSession) -> Microdata:
-    """Load data into this process: a frame of Spark's own, a folder of Parquet, or as `load` does.
-
-    The records come in the order in which Spark has them.
-    """
+    """Load a frame of Spark's own, a folder of Parquet, or what `load` reads, in Spark's order."""
     from keyhole.spark.session import collect
 
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():

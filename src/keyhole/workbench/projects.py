@@ -43,11 +43,7 @@ def _version_of(text: str) -> str:
 
 
 class OutdatedPageError(ConflictError):
-    """A page asks for a change of a version that is no longer the one of now.
-
-    `before` is the review that the page showed, `yours` what the change makes of it, `now` what
-    the review is instead.
-    """
+    """A page asks for a change of the review as it was `before`, which would make it `yours`."""
 
     def __init__(self, now: str, before: str | None = None, yours: str | None = None) -> None:
         super().__init__(
@@ -134,8 +130,7 @@ class Project:
     def change(self, label: str, edit: Edit, version: str) -> None:
         """Change the review file if it is as the page showed it, and can be run afterwards.
 
-        Otherwise nothing is changed: it is an `OutdatedPageError`, or an `InputError` with all
-        that would be wrong with it. Of two changes of one version the first to be written stands.
+        Of two changes of one version the first to be written stands.
         """
         text = self.text()
         if _version_of(text) != version:
@@ -265,26 +260,24 @@ class Projects:
             name,
             time.time(),
         )
-        ((number,),) = self.state.rows("SELECT id FROM projects WHERE path = ?", name)
-        return self._project(number, name)
+        return self._inside("SELECT id, path FROM projects WHERE path = ?", name)[0]
 
     def find(self, number: int) -> Project | None:
         """Return a review that was opened, by its number."""
         if not 0 < number < _MOST:
             return None
-        paths = self.state.rows("SELECT path FROM projects WHERE id = ?", number)
-        found = [self._project(number, path) for (path,) in paths]
-        return found[0] if found and self._is_inside(found[0]) else None
-
-    def _is_inside(self, project: Project) -> bool:
-        return project.path.resolve().is_relative_to(self.folder.resolve())
+        found = self._inside("SELECT id, path FROM projects WHERE id = ?", number)
+        return found[0] if found else None
 
     def recent(self) -> list[Project]:
         """Return the reviews that are still there, the last opened first."""
-        rows = self.state.rows("SELECT id, path FROM projects ORDER BY opened DESC")
-        found = [self._project(number, path) for number, path in rows]
-        return [one for one in found if self._is_inside(one) and one.path.is_file()]
+        found = self._inside("SELECT id, path FROM projects ORDER BY opened DESC")
+        return [one for one in found if one.path.is_file()]
 
-    def _project(self, number: int, name: str) -> Project:
-        memory = self._memories.setdefault(number, {})
-        return Project(number, self.folder / name, self.state, memory)
+    def _inside(self, query: str, *values: Any) -> list[Project]:
+        """Return the reviews of a query that lie in the start folder itself."""
+        found = [
+            Project(number, self.folder / name, self.state, self._memories.setdefault(number, {}))
+            for number, name in self.state.rows(query, *values)
+        ]
+        return [o for o in found if o.path.resolve().is_relative_to(self.folder.resolve())]

@@ -43,14 +43,17 @@ def _context(view: View) -> dict[str, Any]:
     work = [{"title": t, "state": s, "words": _STATES[s]} for t, s in states if s != "unasked"]
     said = view.said.get(SECTION, {})
     to_do = [one for one in work if one["state"] != "current"]
-    written, verified, unread = _written(view.project.results)
+    results = view.project.results
+    written, verified, unread = _written(results)
+    made = [name for name in PRODUCTS if name == "file" or getattr(view.review, name) is not None]
+    products = [(name, _PRODUCTS[name]) for name in made]
     return {
         "unread": unread,
         "limits": stored_limits(view),
         "work": work,
         "to_do": to_do,
-        "report": (view.project.results / REPORT).is_file(),
-        "note": (view.project.results / NOTE).is_file(),
+        "report": (results / REPORT).is_file(),
+        "note": (results / NOTE).is_file(),
         # The dossier is of another review file, or of results that do not all answer any more.
         "outdated": written is not None
         and (bool(to_do) or written["review"]["sha256"] != view.review.sha256),
@@ -58,23 +61,13 @@ def _context(view: View) -> dict[str, Any]:
         "hashes": _hashes(written),
         "verified": verified,
         "release": view.review.release,
-        "products": [
-            ("", "what the last of the work makes"),
-            *(
-                (name, _PRODUCTS[name])
-                for name in PRODUCTS
-                if name == "file" or getattr(view.review, name) is not None
-            ),
-        ],
+        "products": [("", "what the last of the work makes"), *products],
         "product": said.get("product", ""),
         # One product by itself may be named where no setting of a release by steps is.
         "made_by": _made_by(view) if {"steps", "take", "drop"} & set(said) else None,
         "lines": masked(view.look.text).splitlines(),
         "history": view.project.history(),
-        "equivalents": [
-            view.review_lines(),
-            equivalent("verify", {"folder": view.project.results.name}),
-        ],
+        "equivalents": [view.review_lines(), equivalent("verify", {"folder": results.name})],
     }
 
 

@@ -122,10 +122,10 @@ def _attack_people(view: View, form: SentForm) -> ReviewChange:
     if control:
         allowed_file(view, control, "the control")
 
-    def edit(document: TOMLDocument) -> None:
-        take_fields(document, ATTACKS, known, form, PREFIX, now)
-
-    return ReviewChange("attacks with a control", edit)
+    return ReviewChange(
+        "attacks with a control",
+        lambda document: take_fields(document, ATTACKS, known, form, PREFIX, now),
+    )
 
 
 def _written_scores(given: Question | None) -> str:
@@ -209,14 +209,10 @@ Columns = tuple[Variable, ...]
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the form of a study offers.
-
-    `eif` and `iuf` are the files chosen so far. Without both, or where one cannot be read (which
-    `problems` tells), there are no columns to choose from.
-    """
+    """What the form of a study offers; no columns unless both files can be read."""
 
     files: tuple[str, ...]
-    eif: str | None
+    eif: str | None  # those chosen so far
     iuf: str | None
     puf_id: Columns = ()
     eif_id: Columns = ()
