@@ -300,8 +300,8 @@ def attacks_chart(attacks: Mapping[str, Attack]) -> alt.TopLevelMixin:
     for place, (_, one) in enumerate(listing):
         for key, (people, _) in BARS.items():
             row = {"place": place, "kind": people, "value": getattr(one, key)}
-            low, high = one.intervals[key] or (None, None)
-            shown += [{**row, "low": low, "high": high}] if row["value"] is not None else []
+            ends = one.intervals[key] or (None, None)
+            shown += [{**row, "low": ends[0], "high": ends[1]}] if row["value"] is not None else []
     kinds = [words for words, _ in BARS.values()]
     y, offset = row_axis(), alt.YOffset("kind:N").sort(kinds).scale(domain=kinds)
     base = alt.Chart(inline(shown)).encode(y=y, yOffset=offset)

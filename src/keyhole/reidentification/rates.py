@@ -289,6 +289,11 @@ class VariableUse:
         return cls(variable, *shares, smallest.value, smallest.count)
 
 
+def interval_words(interval: Interval | None) -> str:
+    """Write an interval for a table."""
+    return "" if interval is None else f"{share(interval[0])} to {share(interval[1])}"
+
+
 def confirm(puf: Ints, eif: Ints, truth_puf: Ints, truth_eif: Ints, eif_records: int) -> Flags:
     """Tell for each pair whether it is among the true ones."""
     return np.isin(puf * eif_records + eif, truth_puf * eif_records + truth_eif)

@@ -18,7 +18,7 @@ from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline
-from keyhole.reidentification.rates import Interval, Rates
+from keyhole.reidentification.rates import Interval, Rates, interval_words
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
@@ -256,8 +256,7 @@ def attack_table(attacks: Mapping[str, Attack], warnings: tuple[str, ...] = ()) 
     """Lay attacks out, one row each, with the reason wherever a figure is absent."""
     rows = []
     for name, one in listed_attacks(attacks):
-        low, high = one.intervals["risk"] or (None, None)
-        interval = "" if low is None else f"{share(low)} to {share(high)}"
+        interval = interval_words(one.intervals["risk"])
         rates = (one.success, one.control, one.baseline, one.risk)
         rows.append([name, f"{one.attempts:,}", f"{one.controls:,}", *map(share, rates), interval])
     columns = ["attack", "attempts", "controls", "success", "control", "baseline", "residual risk"]
@@ -268,8 +267,8 @@ def attack_table(attacks: Mapping[str, Attack], warnings: tuple[str, ...] = ()) 
     ]
     area = [one for one in attacks.values() if one.roc_area is not None]
     for one in area:
-        low, high = one.intervals["roc_area"] or (None, None)
-        notes.append(f"present: ROC area {share(one.roc_area)} ({share(low)} to {share(high)}).")
+        ends = interval_words(one.intervals["roc_area"])
+        notes.append(f"present: ROC area {share(one.roc_area)} ({ends}).")
     notes += [f"{text}." for text in attack_notes(attacks)]
     notes += [f"Warning: {text}" for text in warnings]
     return Table("Attacks with a control", [*columns, "95% interval"], rows, notes)

@@ -132,7 +132,7 @@ class Cluster:
         """Draw implicates; see `keyhole.synthesis.implicates.Drawing`."""
         from keyhole.spark.synthesis import draw_on
 
-        return draw_on(self.start())(task, progress)
+        return draw_on(self.start(), task, progress)
 
 
 def _looked_at(source: Any, options: dict[str, Any]) -> tuple[LocalFiles | None, str, Request]:

@@ -438,26 +438,22 @@ class SourceData(SparkData):
 
     def coded(self, names: Sequence[str], beside: Sequence[str] = ()) -> Any:
         """Return a frame of codes, beside the values of all the columns if any are to be kept."""
-        from pyspark.sql.types import StructField, StructType
+        from pyspark.sql.types import ByteType, IntegerType, ShortType, StructField, StructType
 
+        small = {1: ByteType, 2: ShortType, 4: IntegerType}
         codings = [self._columns[name].coding for name in names]
         rest = [name for name in beside if name not in names]
         frame = self.source.frame([*names, *rest])
         types = [
-            frame.schema[place].dataType if one.values is None else _small(one.size)
+            frame.schema[place].dataType
+            if one.values is None
+            else small[code_type(one.size).itemsize]()
             for place, one in enumerate(codings)
         ]
         codes = [StructField(f"c{place}", kind) for place, kind in enumerate(types)]
         kept = list(frame.schema.fields) if beside else []
         task = coder(codings, keep=bool(beside), small=True)
         return frame.mapInArrow(task, StructType([*kept, *codes]))
-
-
-def _small(size: int) -> Any:
-    """Return what Spark calls the type of so many codes."""
-    from pyspark.sql.types import ByteType, IntegerType, ShortType
-
-    return {1: ByteType, 2: ShortType, 4: IntegerType}[code_type(size).itemsize]()
 
 
 class MemoryData(SparkData):

@@ -307,7 +307,13 @@ class _Sides:
         for side, data in enumerate(self.levels):
             here = table.filter(np.asarray(table["side"]) == side)
             codes = [here[key].to_numpy() for key in keys]
-            files.append(_strata_file(data, commons, codes))
+            # The strata of the file, a row each, as the values of their variables.
+            values = [
+                common.levels.extend_constant(None, 1).gather(own).alias(common.name)
+                for common, own in zip(commons, codes, strict=True)
+            ]
+            variables = tuple(data.variable(name) for name in names)
+            files.append(Microdata(pl.DataFrame(values), variables, data.name))
             counts.append(here["count"].to_numpy())
             found.append([tuple(map(int, row)) for row in zip(*codes, strict=True)])
         strata = number_strata(files[0], files[1], names)
@@ -325,19 +331,6 @@ def _levels(file: SparkFile, columns: dict[str, SparkColumn]) -> Microdata:
         for column in columns.values()
     )
     return Microdata(frame, variables, file.name)
-
-
-def _strata_file(
-    levels: Microdata, commons: Sequence[LinkCodes], codes: Sequence[npt.NDArray[Any]]
-) -> Microdata:
-    """Return the strata of a file, a row each, as the values of their variables."""
-    columns = [
-        common.levels.extend_constant(None, 1).gather(own).alias(common.name)
-        for common, own in zip(commons, codes, strict=True)
-    ]
-    return Microdata(
-        pl.DataFrame(columns), tuple(levels.variable(c.name) for c in commons), levels.name
-    )
 
 
 def _require_blocks(question: Question, eif_records: int) -> None:

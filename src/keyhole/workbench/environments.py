@@ -15,8 +15,7 @@ from keyhole.environment.model import Environment
 from keyhole.errors import FileError, InputError
 from keyhole.reviews.files import Memory, read_again, remembered, remembering
 from keyhole.workbench.page import View
-from keyhole.workbench.projects import Project
-from keyhole.workbench.start_folder import inside, path_below, walk
+from keyhole.workbench.projects import Project, inside, path_below, walk
 
 if TYPE_CHECKING:
     from keyhole.environment.store import Change, Snapshot, Store

@@ -19,7 +19,6 @@ from keyhole.kernels.arrays import Ints
 from keyhole.reviews.schema import DERIVE, SECTIONS, question_of
 from keyhole.screening.screen import Screening
 from keyhole.workbench import editing
-from keyhole.workbench.editing import add_step, in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
@@ -143,7 +142,7 @@ def _remedy(view: View, form: SentForm) -> ReviewChange:
         raise OptionError("this remedy is not one of the page. Look at the page again.")
     step = _step(line)
     if step is not None:
-        return ReviewChange("leave a column out", lambda document: add_step(document, step))
+        return ReviewChange("leave a column out", lambda document: editing.add_step(document, step))
     made = {**view.review.data.derive, **dict(read_definitions(line))}
     return ReviewChange("derive a column", lambda document: _put_derived(view, document, made))
 
@@ -179,7 +178,7 @@ def _describe(view: View, form: SentForm) -> ReviewChange:
         role = form.text(f"role-{place}")
         if listed and "key" in (role, _role(view, variable)):
             others = [key for key in keys if key != name]
-            keys = in_former_order([*others, name], keys) if role == "key" else others
+            keys = editing.in_former_order([*others, name], keys) if role == "key" else others
             role = None if role == "key" else role
         _say(roles, name, role, variable.role)
         _say(kinds, name, form.text(f"kind-{place}"), variable.kind)

@@ -18,7 +18,6 @@ from keyhole.reviews.source import SECRETS
 from keyhole.reviews.stages import STAGES
 from keyhole.reviews.store import NOTE, REPORT, RESULTS
 from keyhole.workbench import editing
-from keyhole.workbench.editing import numbered_lines, put_changed
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.projects import require_version
 from keyhole.workbench.stored_results import last_verification, stored_limits
@@ -109,12 +108,14 @@ def _release(view: View, form: SentForm) -> ReviewChange:
     given = view.review.release
     # A field named version would be taken for the version of the review file.
     sent: dict[str, Any] = {name: form.text(f"release-{name}") for name in _TEXTS}
-    sent |= {name: tuple(line for _, line in numbered_lines(form.text(name))) for name in _LINES}
+    sent |= {
+        name: tuple(line for _, line in editing.numbered_lines(form.text(name))) for name in _LINES
+    }
     now = {name: getattr(given, name) for name in (*_TEXTS, *_LINES)}
     product, said = form.text("product"), view.said.get(SECTION, {}).get("product", "")
 
     def edit(document: TOMLDocument) -> None:
-        put_changed(document, SECTION, sent, now)
+        editing.put_changed(document, SECTION, sent, now)
         if (product or "") != said:
             editing.put_setting(document, SECTION, "product", product)
 

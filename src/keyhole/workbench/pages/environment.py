@@ -39,8 +39,8 @@ from keyhole.workbench.form_adding import (
     undecided,
 )
 from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
+from keyhole.workbench.projects import path_below
 from keyhole.workbench.scenario_editing import fit_environment
-from keyhole.workbench.start_folder import path_below
 
 MOST_ROWS, MOST_CONSTRUCTS, MOST_CHANGES = 150, 60, 40
 LISTED = ("forms", "sources", "targets", "constructs")

@@ -18,7 +18,6 @@ from keyhole.protection.results import meaning
 from keyhole.reviews.digits import limit_percentage
 from keyhole.reviews.stages.protection import PROTECTION, dropped_by
 from keyhole.workbench import editing
-from keyhole.workbench.editing import bring_in, in_former_order, move_step
 from keyhole.workbench.fields import FormField, form_fields, is_percentage, read_fields, take_fields
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pricing import (
@@ -172,7 +171,7 @@ def _see_price(view: View, form: SentForm) -> Run:
     keep_figures(step_file(view.project, "draft"), typed)
     step = read_step(method, form)
     if isinstance(step.get("keys"), list):
-        step["keys"] = in_former_order(step["keys"], protection_of(view.review).keys)
+        step["keys"] = editing.in_former_order(step["keys"], protection_of(view.review).keys)
     require_fit(view, step)
     return _run(view, {"step": toml_of([step])})
 
@@ -213,7 +212,7 @@ def _accept(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     steps = planned_steps(view.review)
 
     def edit(document: TOMLDocument) -> None:
-        bring_in(document, steps)
+        editing.bring_in(document, steps)
         editing.add_step(document, price.step)
         editing.join_release(document, PROTECTION)
         if price.seed is not None and protection_of(view.review).seed is None:
@@ -250,11 +249,11 @@ def _arrange(view: View, form: SentForm) -> ReviewChange:
         raise OptionError("that step cannot be moved there. Choose one of those shown now.")
 
     def edit(document: TOMLDocument) -> None:
-        bring_in(document, steps)
+        editing.bring_in(document, steps)
         if what == "remove":
             editing.remove_step(document, number - 1)
         else:
-            move_step(document, number - 1, number - 1 + to)
+            editing.move_step(document, number - 1, number - 1 + to)
 
     words = "remove" if what == "remove" else f"move {what}"
     return ReviewChange(f"{words} step {number}: {steps[number - 1]['method']}", edit)

@@ -20,7 +20,6 @@ from keyhole.selection.frontier import Frontier
 from keyhole.selection.result import ASSUMPTION, Selection
 from keyhole.selection.search import METHODS
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View, leaving
 
@@ -82,7 +81,9 @@ def _search(view: View, form: SentForm) -> ReviewChange:
     groups = _groups(form, chosen.candidates)
     # The method that proposes leads.
     methods = tuple(dict.fromkeys([*form.texts("first"), *form.texts("methods")]))
-    keep = in_former_order(form.texts("keep"), view.review.keys if now is None else now.keep)
+    keep = editing.in_former_order(
+        form.texts("keep"), view.review.keys if now is None else now.keep
+    )
     known = {name: p for name, p in SECTIONS["selection"].items() if name not in APART}
 
     def edit(document: TOMLDocument) -> None:
