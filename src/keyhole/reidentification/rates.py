@@ -43,10 +43,7 @@ class Strata:
         return LinkCodes("strata", self.puf.astype(np.int32), self.eif.astype(np.int32), levels)
 
     def gaps(self, counts: tuple[Ints, Ints] | None = None) -> Gaps:
-        """Return what cannot be linked of the PUF, and of the EIF.
-
-        Where a place stands for several records, `counts` tells for how many.
-        """
+        """Return what cannot be linked of both files; `counts` are the records of each place."""
         puf, eif = counts or (np.ones_like(self.puf), np.ones_like(self.eif))
         return Gaps(self._gap(self.puf, self.eif, puf), self._gap(self.eif, self.puf, eif))
 

@@ -53,13 +53,7 @@ class Trials:
 
     @property
     def interval(self) -> Interval:
-        """Wilson's 95% interval.
-
-        Examples
-        --------
-        >>> [round(bound, 4) for bound in Trials(0, 10).interval]
-        [0.0, 0.2775]
-        """
+        """Wilson's 95% interval."""
         p, n = self.rate, self.total
         middle = (p + Z * Z / (2 * n)) / (1 + Z * Z / n)
         half = Z / (1 + Z * Z / n) * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
@@ -165,16 +159,14 @@ def found_attack(rates: Rates, chance: Baseline | None) -> Attack:
     elif success.rate <= baseline:
         notes.append(NO_BETTER)
     is_known = baseline is not None and success.rate > baseline
+    found = Attack.measured(success, None, None)
     intervals = {
-        "success": success.interval,
-        "control": None,
+        **found.intervals,
         "baseline": None if chance is None else chance.interval,
         "risk": success.interval if is_known else None,
     }
     risk = success.rate if is_known else None
-    return Attack(
-        success.rate, None, baseline, risk, intervals, success.total, 0, notes=tuple(notes)
-    )
+    return replace(found, baseline=baseline, risk=risk, intervals=intervals, notes=tuple(notes))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

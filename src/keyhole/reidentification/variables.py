@@ -116,10 +116,7 @@ def quintiles(number: LinkValues, cuts: Cuts = "puf") -> LinkCodes:
 
 
 def z_scores(number: LinkValues) -> LinkValues | LinkCodes:
-    """Scale by the public file's mean and n - 1 standard deviation.
-
-    A variable that is constant in the public file has no such scale: it becomes a category.
-    """
+    """Scale by the public file's mean and n - 1 deviation; if constant there, take categories."""
     filled = ~np.isnan(number.puf)
     known = number.puf[filled]
     if len(known) == 0 or known.min() == known.max():

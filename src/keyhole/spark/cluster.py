@@ -82,10 +82,7 @@ class Cluster:
         return None if seen is None else (seen.names, name)
 
     def look_at_study(self, question: Question) -> list[Any]:
-        """Return what was seen of the files of a study, or raise all that is wrong.
-
-        Files that lie here are looked at before Spark starts.
-        """
+        """Look at files of a study that lie here, before Spark starts; raise all that is wrong."""
         from keyhole.reidentification.files import declaration_problems
 
         sources = [*(question.puf or {}).values(), question.eif, question.iuf]

@@ -423,10 +423,7 @@ class SourceData(SparkData):
         return {name: self._columns[name] for name in names}
 
     def look_at_columns(self, names: Sequence[str]) -> KnownColumns:
-        """Return what is known of columns before any is encoded.
-
-        Those of a text with too many values for Spark to tell their type are left out.
-        """
+        """Return what is known of columns before any is encoded; texts too fine are left out."""
         try:
             columns = self.described(names)
         except FineColumnsError as error:

@@ -22,14 +22,11 @@ WORD = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class ViewField:
-    """A column of the view: its name there, how many codes it has (None: values), which is missing.
-
-    `missing` is None too where no code stands for a missing value; a missing value is null.
-    """
+    """A column of the view by its name there."""
 
     name: str
-    size: int | None
-    missing: int | None = None
+    size: int | None  # how many codes it has; None where it has values, null if missing
+    missing: int | None = None  # the code of a missing value, if there is one
 
 
 def word_layout(fields: Iterable[ViewField]) -> list[dict[str, int]]:
@@ -80,14 +77,7 @@ def _complete(key: Sequence[ViewField], drop: bool) -> list[str]:
 
 
 def to_sql(query: exp.Expr) -> str:
-    """Write a query as Spark reads it.
-
-    Examples
-    --------
-    >>> print(to_sql(spectrum("people", [ViewField("c0", 3), ViewField("c1", 4)])))
-    SELECT `n`, COUNT(*) AS `cells` FROM (SELECT COUNT(*) AS `n` FROM (SELECT CAST(`c0` AS BIGINT)
-    + CAST(`c1` AS BIGINT) * 3 AS `w0` FROM `people`) AS `r` GROUP BY `w0`) AS `q` GROUP BY `n`
-    """
+    """Write a query as Spark reads it."""
     return query.sql(dialect="spark", identify=True)
 
 

@@ -132,10 +132,7 @@ class Project:
             yield
 
     def change(self, label: str, edit: Edit, version: str) -> None:
-        """Change the review file if it is as the page showed it, and can be run afterwards.
-
-        Of two changes of one version the first to be written stands.
-        """
+        """Change the review file if it is as the page showed it, and can be run afterwards."""
         text = self.text()
         if _version_of(text) != version:
             raise self._outdated(text, edit, version)

@@ -237,17 +237,14 @@ _PAGES = {"solve": "solve", "selection": "select", PROTECTION: "protect", SYNTHE
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One figure against its limit; `state` is how its result stands.
-
-    `open` is whether columns that nobody counted would break the limit: it is not met then.
-    """
+    """One figure against its limit."""
 
     title: str
     detail: str
     value: float | None
     limit: float | None
-    state: str
-    open: bool = False
+    state: str  # how its result stands
+    open: bool = False  # whether columns that nobody counted would break the limit
 
     @property
     def over(self) -> bool:

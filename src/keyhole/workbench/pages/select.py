@@ -192,15 +192,17 @@ def frontier_sets(view: View) -> list[FoundSet]:
     return sorted(found, key=lambda one: (not one.tags, -(one.cr or 0.0)))[:MOST_SETS]
 
 
+def _every_set(view: View, methods: Sequence[str]) -> list[tuple[str, FoundSet]]:
+    found = [(method, one) for method in methods for one in path_of(view, method)]
+    return found + [("frontier", one) for one in frontier_sets(view)]
+
+
 def _plane(view: View, chosen: Question) -> list[dict[str, Any]]:
     """Return every set with its risk and detail, for the plane that is drawn of them."""
-    searches = {method: path_of(view, method) for method in chosen.methods}
-    found = [(name, one) for name, path in searches.items() for one in path]
-    found += [("frontier", one) for one in frontier_sets(view)]
     return [
         {"of": name, "place": one.place, "token": one.token, "rp": one.rp, "cr": one.cr,
          "variables": ", ".join(one.variables), "taken": "taken" in one.tags}
-        for name, one in found
+        for name, one in _every_set(view, chosen.methods)
         if one.rp is not None and one.cr is not None
     ]  # fmt: skip
 
@@ -234,8 +236,7 @@ def take(view: View, form: SentForm) -> ReviewChange:
 def _found(view: View, token: str | None, place: str | None) -> FoundSet:
     chosen = view.review.selection
     methods = () if chosen is None else chosen.methods
-    known = [one for method in methods for one in path_of(view, method)] + frontier_sets(view)
-    fit = [one for one in known if one.token == token]
+    fit = [one for _, one in _every_set(view, methods) if one.token == token]
     if not fit:
         raise OptionError(
             "that step is not among the results any more. Take one of those shown now."
