@@ -31,7 +31,7 @@ _CONTEXT.set_forkserver_preload(
         "altair", "fastexcel", "jinja2", "keyhole.cli.main", "keyhole.data.guarding",
         "keyhole.data.statistical", "keyhole.reviews.drafting", "keyhole.reviews.report",
         "keyhole.reviews.runner", "keyhole.synthesis.synthesise", "keyhole.workbench.server",
-        "keyhole.workbench.worker", "numba", "pyarrow.feather", "pyarrow.parquet", "pyreadstat",
+        "keyhole.workbench.jobs", "numba", "pyarrow.feather", "pyarrow.parquet", "pyreadstat",
         "scipy.stats", "statsmodels.api", "tests.forking", "uvicorn", "vl_convert",
     ]
 )  # fmt: skip
@@ -97,8 +97,8 @@ class _ForkedJob:
 
 
 def _work(state: str, number: str, review: str, tell: Connection) -> None:
+    from keyhole.workbench.jobs import work
     from keyhole.workbench.state import WorkbenchState
-    from keyhole.workbench.worker import work
 
     _fork_here()
     os.setsid()

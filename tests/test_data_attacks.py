@@ -22,7 +22,7 @@ from keyhole.core.apart import BrokenOffError, ask_apart, everything_apart
 from keyhole.data import frames, guarding, load
 from keyhole.engines.choose import open_records
 from keyhole.errors import FileError, OptionError
-from keyhole.workbench import start_folder
+from keyhole.workbench import projects as start_folder
 
 ROWS = 200
 # What each file is loaded in: it tells how it ended, and what it and its own processes took.

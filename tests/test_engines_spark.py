@@ -23,7 +23,7 @@ from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.engines.choose import engine_of, open_records
 from keyhole.errors import ColumnError, FileError, InputError, OptionError, RunError
 from keyhole.screening.dependence import dependences, dependences_of
-from keyhole.spark import columns, data, session, sql
+from keyhole.spark import data, session, sql
 from keyhole.spark.data import attach_sizes
 from keyhole.spark.session import open_session
 
@@ -129,7 +129,7 @@ def test_texts_that_are_packed_or_in_another_encoding(tmp_path, packed):
 
 
 def test_a_column_with_many_levels_stays_as_it_is(spark, monkeypatch):
-    monkeypatch.setattr(columns, "MOST_LEVELS", 3)
+    monkeypatch.setattr(data, "MOST_LEVELS", 3)
     random = np.random.default_rng(5)
     table = pl.DataFrame(
         {
@@ -168,7 +168,7 @@ def test_zero_has_one_name_on_every_engine(tmp_path):
 
 
 def test_a_text_with_many_levels_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(columns, "MOST_LEVELS", 3)
+    monkeypatch.setattr(data, "MOST_LEVELS", 3)
     path = tmp_path / "people.csv"
     path.write_text("id,sex\n" + "\n".join(f"{n},f" for n in range(9)))
     with pytest.raises(InputError, match=r"'id' has more than 3 different values.*Parquet"):

@@ -15,7 +15,7 @@ from keyhole.data.examples import KEYS, veterans_sample
 from keyhole.engines.choose import engine_of, open_records
 from keyhole.engines.protocol import Tally
 from keyhole.errors import RunError
-from keyhole.spark import columns
+from keyhole.spark import data
 from keyhole.spark.sql import ViewField, word_layout
 
 PEOPLE = veterans_sample(600).select(KEYS[:8])
@@ -99,7 +99,7 @@ def test_a_key_that_grows_and_then_shrinks():
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("method", ["forward", "backward"])
 def test_columns_of_values_among_columns_of_codes(spark, monkeypatch, method):
-    monkeypatch.setattr(columns, "MOST_LEVELS", 4)
+    monkeypatch.setattr(data, "MOST_LEVELS", 4)
     random = np.random.default_rng(8)
     table = pl.DataFrame(
         {
@@ -135,7 +135,7 @@ def test_a_frame_that_is_other_records_every_time(spark, ask):
 
 @pytest.mark.usefixtures("spark")
 def test_more_columns_than_are_looked_at_in_one_pass(tmp_path, monkeypatch):
-    monkeypatch.setattr(columns, "AT_ONCE", 3)
+    monkeypatch.setattr(data, "AT_ONCE", 3)
     path = PEOPLE.save(tmp_path / "people.csv")
     here, other = keyhole.load(path), open_records(path, engine="spark")
     other.require(KEYS[:8])

@@ -21,7 +21,7 @@ from keyhole.core.codec import plain_values
 from keyhole.data.examples import veterans_sample
 from keyhole.engines.choose import open_records
 from keyhole.errors import FileError, OptionError
-from keyhole.spark import columns, data
+from keyhole.spark import data
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "schemas" / "screen.json"
 NOT_LOOKED_AT = ("identifiers", "safe_harbor", "record_numbers", "constants", "near_unique")
@@ -159,7 +159,7 @@ def test_a_column_with_more_values_than_spark_can_tell_is_left_out(tmp_path, spa
     path = tmp_path / "people.csv"
     lines = [f"{i},{i % 5},{i % 5 + 1}" for i in range(60)]
     path.write_text("\n".join(["id,a,b", *lines]))
-    monkeypatch.setattr(columns, "MOST_LEVELS", 20)
+    monkeypatch.setattr(data, "MOST_LEVELS", 20)
     found = alone(path, engine=spark, keys=["id", "a"])
     assert exact_pairs(found) == {("a", "b"), ("b", "a")}
     assert [one.column for one in found.not_compared] == ["id"]

@@ -17,7 +17,7 @@ from keyhole.reidentification.linkage import text_ids
 from keyhole.reidentification.study import study
 from keyhole.reidentification.variables import LinkValues, quintiles, z_scores
 from keyhole.spark import study as spark_study
-from keyhole.spark.study_tasks import count_by_stratum
+from keyhole.spark.study import count_by_stratum
 
 IDS = {"puf_id": "puf_id", "eif_id": "eif_id"}
 SCORES = {

@@ -9,7 +9,7 @@ from keyhole.data import load
 from keyhole.errors import InputError
 from keyhole.reidentification.study import study
 from keyhole.spark import sources, study_files
-from keyhole.spark.study_tasks import count_by_broadcast, count_by_stratum
+from keyhole.spark.study import count_by_broadcast, count_by_stratum
 from keyhole.spark.tasks import (
     ChangedError,
     ValueCoding,

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -77,7 +78,7 @@ def test_the_number_of_tasks_changes_no_value(people, drawn, spark, partitions):
     try:
         spark.conf.set(settings[0], "false")
         spark.conf.set(settings[1], str(partitions))
-        there = draw_implicates(people, plan, **asked_of(plan), drawing=draw_on(spark))
+        there = draw_implicates(people, plan, **asked_of(plan), drawing=partial(draw_on, spark))
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
@@ -106,7 +107,7 @@ def test_a_task_that_fails_once_changes_no_value(people, spark, tmp_path, monkey
     plan = plan_of(people, match="k-closest", donor_model="refit", folds=2)
     asked = {**asked_of(plan), "strata": ["sex"], "implicates": 1}
     here = draw_implicates(people, plan, **asked)
-    assert_same(here, draw_implicates(people, plan, **asked, drawing=draw_on(spark)))
+    assert_same(here, draw_implicates(people, plan, **asked, drawing=partial(draw_on, spark)))
     assert (tmp_path / "failed").exists()
 
 

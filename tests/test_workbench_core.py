@@ -28,8 +28,7 @@ from keyhole.workbench.app import Bench
 from keyhole.workbench.editing import put_setting
 from keyhole.workbench.jobs import Jobs
 from keyhole.workbench.pages.data import _bars
-from keyhole.workbench.projects import OutdatedPageError
-from keyhole.workbench.start_folder import inside
+from keyhole.workbench.projects import OutdatedPageError, inside
 
 
 @pytest.fixture

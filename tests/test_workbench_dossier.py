@@ -23,9 +23,9 @@ from tests.workbench_pages import (
 )
 
 from keyhole.reviews.runner import review
+from keyhole.workbench.jobs import JOB_KINDS
 from keyhole.workbench.pages.dossier import masked
 from keyhole.workbench.stored_results import VERIFICATION, last_verification
-from keyhole.workbench.worker import JOB_KINDS
 
 RELEASE = {
     "product": "",

@@ -2,8 +2,13 @@
 
 import tomlkit
 
-from keyhole.workbench import comments, editing, environments, form_adding, projects, safety
+from keyhole.workbench import editing, environments, form_adding, projects, safety
+from keyhole.workbench.page import SentForm
 from keyhole.workbench.pages import environment, protect
+
+
+def test_page_share():
+    assert SentForm({"limit": ["7.5"]}).share("limit") == 0.075
 
 
 def test_editing_in_former_order():
@@ -124,7 +129,7 @@ def test_editing_move_step():
 
 def test_comments_tie_leads():
     review = tomlkit.parse("[exposure]\ncutoff = 3\n\n# What is singled out.\n[uniques]\n")
-    comments.tie_leads(review)
+    editing.tie_leads(review)
     review["exposure"]["limit"] = 0.1
     assert review.as_string().strip().splitlines() == [
         "[exposure]",
@@ -138,8 +143,8 @@ def test_comments_tie_leads():
 
 def test_comments_leave_lead():
     review = tomlkit.parse("[a]\nx = 1\n\n# a sketch\n\n# of b\n[b]\ny = 2\n\n# of c\n[c]\n")
-    comments.tie_leads(review)
-    comments.leave_lead(review, "b")
+    editing.tie_leads(review)
+    editing.leave_lead(review, "b")
     del review["b"]
     assert review.as_string().strip().splitlines() == [
         "[a]",
@@ -155,7 +160,7 @@ def test_comments_leave_lead():
 def test_comments_place_sections():
     before = '[data]\n\n# [release]\n# to = "all"\n\n# [study]\n'
     assert str(
-        comments.place_sections(before, before + '\n[release]\nto = "us"\n').strip()
+        editing.place_sections(before, before + '\n[release]\nto = "us"\n').strip()
     ).splitlines() == [
         "[data]",
         "",

@@ -19,10 +19,10 @@ import keyhole
 from keyhole.environment import write_environment
 from keyhole.errors import FileError
 from keyhole.reviews.store import digest, to_json
+from keyhole.workbench.jobs import work
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.state import WorkbenchState
 from keyhole.workbench.stored_results import VERIFICATION, verify_and_keep
-from keyhole.workbench.worker import work
 
 # A script, markup, a Vega expression, a template, a formula: each would leave a mark if it ran.
 TAG = "</script></title></textarea><img src=x onerror=window.ran=1>"

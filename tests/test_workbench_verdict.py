@@ -18,7 +18,7 @@ from keyhole.reviews.verdict import find_verdict
 from keyhole.reviews.verifying import verify
 from keyhole.workbench.page import View
 from keyhole.workbench.pages import PAGES
-from keyhole.workbench.release_now import release_results
+from keyhole.workbench.stored_results import release_results
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 KEYS = ["sex", "age", "state"]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from keyhole.workbench import jobs
+from keyhole.workbench.jobs import work
 from keyhole.workbench.state import WorkbenchState
-from keyhole.workbench.worker import work
 
 
 class _Done:

@@ -41,19 +41,16 @@ OF_ATTACKS = frozenset(
 class People:
     """The release, the people of the file and the control in one code.
 
-    `release`, `original`, `control`: one row per record, one column for each of `names`. Categories
-    are whole numbers, missing ones too; numbers are scaled to the range of the release. `numbers`
-    tells which columns are numbers. `secrets`: by name the secret of all three as it is guessed.
-    `why`: why there is no control, if there is none.
+    Categories are whole numbers, missing ones too; numbers are scaled to the release's range.
     """
 
     names: tuple[str, ...]
-    release: Floats
+    release: Floats  # one row per record, one column for each of the names
     original: Floats
     control: Floats | None
-    numbers: Flags
-    secrets: Mapping[str, tuple[Floats, Floats, Floats]]
-    why: str
+    numbers: Flags  # which columns are numbers
+    secrets: Mapping[str, tuple[Floats, Floats, Floats]]  # of all three, as they are guessed
+    why: str  # why there is no control, if there is none
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -88,11 +85,11 @@ def attack_problems(question: Question) -> Iterator[Problem]:
                 )
         return
     if question.original is None and question.ids_from is None:
-        yield Problem(
+        template = (
             "{attacks} {0} need {original}, the file that the release was made from. Got none "
-            "instead.",
-            quoted(name for name in question.attacks if name in others),
+            "instead."
         )
+        yield Problem(template, quoted(name for name in question.attacks if name in others))
     if question.scenario:
         yield Problem("{attacks} other than found take {link}, and no {scenario}.")
     if len(question.puf or ()) > 1 or len(question.metric) > 1:
@@ -165,8 +162,12 @@ def encode_people(
             raw = _codes(values) if numbers is None else numbers
             first, second, third = np.split(raw, np.cumsum(sizes)[:2])
             secrets[name] = first[order], second, third
-        columns.append(_codes(values, missing=True) if numbers is None
-                       else _scaled(numbers, puf.records))  # fmt: skip
+        if numbers is None:
+            columns.append(_codes(values, missing=True))
+            continue
+        low, high = np.nanmin(numbers[: puf.records]), np.nanmax(numbers[: puf.records])
+        scaled = np.clip((numbers - low) / ((high - low) or 1.0), -BEYOND, 1 + BEYOND)
+        columns.append(np.where(np.isnan(numbers), MISSING, scaled))
     whole = np.column_stack(columns)
     release, people, others = np.split(whole, np.cumsum(sizes)[:2])
     is_number = np.array([name in numeric for name in names])
@@ -178,19 +179,10 @@ def encode_people(
 
 def _codes(values: pl.Series, *, missing: bool = False) -> Floats:
     """Number the categories; missing is one more of them, or not a number."""
-    codes = encode(values)
-    found = codes.values.astype(np.float64)
+    found = encode(values).values.astype(np.float64)
     if not missing:
         found[values.is_null().to_numpy()] = np.nan
     return found
-
-
-def _scaled(numbers: Floats, records: int) -> Floats:
-    """Scale numbers to the range that they have in the first records, which are the release's."""
-    own = numbers[:records]
-    low, high = np.nanmin(own), np.nanmax(own)
-    scaled = np.clip((numbers - low) / ((high - low) or 1.0), -BEYOND, 1 + BEYOND)
-    return np.where(np.isnan(numbers), MISSING, scaled)
 
 
 # Predicates that are tried, columns in one of several, and times as many are drawn.
@@ -220,10 +212,7 @@ class Predicates:
 
 
 def single_out(people: People, _: Question, rng: np.random.Generator) -> Attack:
-    """Single people out with predicates that fit one record of the release.
-
-    The people and the control are as many: in a larger file fewer predicates fit one person.
-    """
+    """Single out with predicates that fit one record of the release, on as many people each."""
     original, control, notes = people.original, people.control, people.notes
     if control is not None:
         size = min(len(original), len(control))
@@ -362,10 +351,7 @@ class ReleasePatterns:
 
 
 def closest_patterns(release: Floats, rows: Floats) -> tuple[Ints, Floats]:
-    """Return for each row the closest of the release's distinct rows, and its distance.
-
-    Of several equally near, the one whose first record comes first.
-    """
+    """Return the closest of the release's distinct rows, of several the first, and distances."""
     asked = ReleasePatterns.of(rows)
     boxes = kernel.box(release)
     pieces = np.array_split(asked.rows, max(1, -(-len(asked.rows) // SPAN)))

@@ -88,11 +88,7 @@ class Chances:
 def deal_stratum(
     stratum: int, chances: Chances, records: int, permutations: int, seed: int
 ) -> Ints:
-    """Deal out the ids of one stratum many times; return how many each deal confirms.
-
-    The generator is made of the stratum's number, so that strata may be dealt anywhere; EIF records
-    are numbered within it, in order of their ids.
-    """
+    """Deal out ids in one stratum many times, by a seed of its own; count who is confirmed."""
     random, every = np.random.default_rng([seed, stratum]), np.arange(records, dtype=np.int32)
     deals = (random.permutation(every) for _ in range(permutations))
     return np.array([chances.confirmed(dealt) for dealt in deals], dtype=np.int64)

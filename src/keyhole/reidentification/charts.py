@@ -114,15 +114,18 @@ def _share(field: str) -> alt.X:
     return share_axis(field, "Share")
 
 
+def _share_tips() -> list[alt.Tooltip]:
+    words = {"value": "share", "low": "from", "high": "to"}
+    return [alt.Tooltip(f"{n}:Q", title=title, format=".2%") for n, title in words.items()]
+
+
 def _dots(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
     """Draw whiskers, and dots on them."""
+    counts = {"count": "records", "total": "of"}
     tips = [
         alt.Tooltip("name:N", title="rate"),
-        alt.Tooltip("count:Q", title="records", format=","),
-        alt.Tooltip("total:Q", title="of", format=","),
-        alt.Tooltip("value:Q", title="share", format=".2%"),
-        alt.Tooltip("low:Q", title="from", format=".2%"),
-        alt.Tooltip("high:Q", title="to", format=".2%"),
+        *(alt.Tooltip(f"{name}:Q", title=title, format=",") for name, title in counts.items()),
+        *_share_tips(),
     ]
     there = alt.datum.shown == 1
     whiskers = base.transform_filter(there).mark_rule(strokeWidth=3, opacity=0.55)
@@ -288,25 +291,21 @@ BARS = {
 
 
 def attacks_chart(attacks: Mapping[str, Attack]) -> alt.TopLevelMixin:
-    """Draw each attack as bars for success, control and baseline, with intervals and risk.
-
-    Parts of an attack that were hardly tried are not drawn.
-    """
+    """Draw success, control and baseline of each attack; parts hardly tried are left out."""
     from keyhole.reidentification.residual_risk import LEAST_CONTROLS, listed_attacks
 
     every = listed_attacks(attacks)
     listing = [row for row in every if row[1].attempts >= LEAST_CONTROLS] or every
-    rows = [_bar(place, key, one) for place, (_, one) in enumerate(listing) for key in BARS]
-    shown = [row for row in rows if row["value"] is not None]
+    shown = []
+    for place, (_, one) in enumerate(listing):
+        for key, (people, _) in BARS.items():
+            row = {"place": place, "kind": people, "value": getattr(one, key)}
+            ends = one.intervals[key] or (None, None)
+            shown += [{**row, "low": ends[0], "high": ends[1]}] if row["value"] is not None else []
     kinds = [words for words, _ in BARS.values()]
     y, offset = row_axis(), alt.YOffset("kind:N").sort(kinds).scale(domain=kinds)
     base = alt.Chart(inline(shown)).encode(y=y, yOffset=offset)
-    tips = [
-        alt.Tooltip("kind:N", title="succeeds on"),
-        alt.Tooltip("value:Q", title="share", format=".2%"),
-        alt.Tooltip("low:Q", title="from", format=".2%"),
-        alt.Tooltip("high:Q", title="to", format=".2%"),
-    ]
+    tips = [alt.Tooltip("kind:N", title="succeeds on"), *_share_tips()]
     colours = alt.Scale(domain=kinds, range=[colour for _, colour in BARS.values()])
     colour = alt.Color("kind:N", scale=colours, legend=legend(kinds, width=620, symbol="square"))
     value, least = (share_axis(name, "share of the attempts") for name in ("value", "low"))
@@ -342,12 +341,6 @@ def attacks_chart(attacks: Mapping[str, Attack]) -> alt.TopLevelMixin:
         "(1\N{NO-BREAK SPACE}-\N{NO-BREAK SPACE}control).",
     ]
     return house_style(chart, title=title, subtitle=words, width=80)
-
-
-def _bar(place: int, key: str, one: Attack) -> dict[str, Any]:
-    low, high = one.intervals[key] or (None, None)
-    return {"place": place, "kind": BARS[key][0], "value": getattr(one, key),
-            "low": low, "high": high}  # fmt: skip
 
 
 def _risk_in_words(one: Attack) -> str:

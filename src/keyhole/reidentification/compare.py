@@ -18,7 +18,7 @@ from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.files import StudyFiles, blank_variables
 from keyhole.reidentification.linkage import Progress, attack_release
 from keyhole.reidentification.question import Linkage, Metric
-from keyhole.reidentification.rates import Rates, measure_rates
+from keyhole.reidentification.rates import Rates, interval_words, measure_rates
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.study import study
 from keyhole.results import Result, share
@@ -78,10 +78,9 @@ class StudyComparison(Result):
         """Return one row a study; the rates that hang on few records show by their intervals."""
         rows = []
         for row in self.rows:
-            low, high = row.rates.intervals["conditional_rate"] or (None, None)
+            interval = interval_words(row.rates.intervals["conditional_rate"])
             chance = row.baseline_conditional_rate
             dealt = chance is not None or (row.study and row.study.baseline)
-            interval = "" if low is None else f"{share(low)} to {share(high)}"
             rates = [rate.value for rate in row.rates.named().values()][:3]
             by_chance = share(chance) if dealt else ""
             rows.append([row.release, row.metric, *map(share, rates), interval, by_chance])

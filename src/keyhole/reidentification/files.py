@@ -31,29 +31,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StudyFiles:
-    """The files of a study.
-
-    `pufs`, `iufs`: by name of the release the file that is attacked, and the internal file. `eif`:
-    the intruder's file. `ids`: the file with the ids of releases that have none. `key`: the key of
-    a scenario, to whose detail all are recoded. `people`, `control`: for attacks with a control,
-    the file that the release was made from, and people who were not in it. `prepared`: what was
-    done to the EIF.
-    """
+    """The files of a study; those attacked and the internal ones by the name of the release."""
 
     pufs: Mapping[str, Microdata]
     iufs: Mapping[str, Microdata]
     eif: Microdata
-    ids: Microdata | None = None
-    people: Any = None
-    control: Microdata | None = None
-    key: ScenarioKey | None = None
-    prepared: tuple[str, ...] = ()
+    ids: Microdata | None = None  # the file with the ids of releases that have none
+    people: Any = None  # for attacks with a control, the file that the release was made from
+    control: Microdata | None = None  # and people who were not in it
+    key: ScenarioKey | None = None  # that of a scenario, to whose detail all are recoded
+    prepared: tuple[str, ...] = ()  # what was done to the EIF
 
 
 def read_files(question: Question, problems: Iterable[str] = ()) -> StudyFiles:
     """Read the columns that are needed of each file; what is wrong with any is told at once.
-
-    `problems` of the question are told with that.
 
     Releases are read whole where they may lack some of them. A table of internal files with the
     names of the releases gives each its own.
@@ -164,11 +155,7 @@ def declaration_problems(sources: Iterable[Any], known: Iterable[str]) -> list[s
 
 
 def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microdata:
-    """Give a release the ids of the file it was made from, row by row.
-
-    A release has no ids that tell who is who. Where it kept the order of its records, as the
-    implicates of a synthesis do, the original has them in the same rows.
-    """
+    """Give a release that kept the order of its records the ids of the file it was made from."""
     source.require(ids, purpose="PUF id")
     if source.records != puf.records:
         raise ColumnError(
@@ -211,10 +198,7 @@ def with_blanks(
 
 
 def linking_keys(scenario: ScenarioKey, eif: Microdata, question: Question) -> tuple[str, ...]:
-    """Return the linking variables: those asked for, or the key as far as the EIF has it.
-
-    A stratum is none of them: within it records are linked already.
-    """
+    """Return what is linked on: as asked, or the key as far as the EIF has it, but for strata."""
     require_key(scenario)
     problems: list[str] = []
     strange = [name for name in question.link if name not in scenario.keys]
@@ -224,12 +208,6 @@ def linking_keys(scenario: ScenarioKey, eif: Microdata, question: Question) -> t
             "them."
         )
         problems.append(Problem(template, scenario.name, quoted(strange)))
-    if question.numeric:
-        template = (
-            "{numeric} and a scenario exclude each other: the key holds groups. Got {0} instead: "
-            "leave it out."
-        )
-        problems.append(Problem(template, quoted(question.numeric)))
     held = [name for name in scenario.keys if name in eif.names]
     shared = question.link or tuple(name for name in held if name not in question.strata)
     if not shared:

@@ -227,16 +227,12 @@ UNKNOWN = -2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """The pairs that are one person, by record number.
-
-    `puf`, `eif`: the distinct true pairs. `rows`: for each row of the IUF its PUF record, -1 where
-    it names none. `incomplete`: rows of the IUF without one of the two ids, which name no pair.
-    """
+    """The distinct pairs that are one person, by record number."""
 
     puf: Ints
     eif: Ints
-    rows: Ints
-    incomplete: int
+    rows: Ints  # for each row of the IUF its PUF record, -1 where it names none
+    incomplete: int  # rows of the IUF without one of the two ids, which name no pair
 
     @property
     def overlap(self) -> int:
@@ -254,10 +250,7 @@ def find_truth(
 ) -> Truth:
     """Find the records of each pair that the internal file names.
 
-    Notes
-    -----
-    Ids are compared as values: 7 is 7.0 and, where one file holds text, ``"7"``; but ``"07"``
-    is another. A row of the IUF with only one of the ids names no pair; it is counted.
+    Ids are compared as values: 7 is 7.0 and, where one file holds text, ``"7"``; but not ``"07"``.
     """
     sides = {"PUF": (puf, Columns().settle(puf_id)), "EIF": (eif, Columns().settle(eif_id))}
     problems = iuf_name_problems(sides["PUF"], sides["EIF"], iuf)
@@ -429,16 +422,12 @@ def _text(series: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restored:
-    """The PUF with the values of the internal file in place of its own.
-
-    `changed` counts by variable the values that differ; `skipped` says why a variable that the
-    internal file carries could not be used.
-    """
+    """The PUF with the values of the internal file in place of its own."""
 
     puf: Microdata
     records: int
-    changed: Mapping[str, int]
-    skipped: tuple[str, ...]
+    changed: Mapping[str, int]  # by variable, how many values differ
+    skipped: tuple[str, ...]  # why a variable that the internal file carries could not be used
 
 
 def restore(puf: Microdata, iuf: Microdata, truth: Truth, link: Sequence[str]) -> Restored | None:

@@ -199,10 +199,7 @@ def prepare(
     question: Question,
     counts: Mapping[str, tuple[Ints, Ints]] | None = None,
 ) -> LinkAttack:
-    """Make the linking variables ready for a search.
-
-    By variable `counts` tells how many records each row stands for in both files, if not for one.
-    """
+    """Make the variables ready to search; `counts` tells for how many records rows stand."""
     held = counts or {}
     if question.metric == "unicity":
         cut = (linking_category(puf, eif, n, question, held.get(n)) for n in question.link)
@@ -221,10 +218,7 @@ def find_pairs(
     progress: Progress | None = None,
     truth: tuple[Ints, Ints] | None = None,
 ) -> Pairs:
-    """Check the files, and search both for the suspected pairs; the scores have been read.
-
-    With the true pairs it is counted how many of them the rank rule leaves out.
-    """
+    """Check the files and search for pairs; of true ones, count those the rank rule leaves out."""
     if puf.name == eif.name:
         puf, eif = puf.replace(name=f"PUF {puf.name}"), eif.replace(name=f"EIF {eif.name}")
     absent_names = linked_column_problems(question, {puf.name: puf.names, eif.name: eif.names})

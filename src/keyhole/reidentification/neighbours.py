@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -125,10 +125,7 @@ def pack_counted(costs: Costs, codes: Numbers) -> Words:
 
 
 def cut_into_bins(values: Floats, most: int) -> tuple[Numbers, int]:
-    """Cut values into bins of about as many patterns each; return the bins and their number.
-
-    What is missing gets the next number.
-    """
+    """Cut values into bins of about as many patterns each, missing in the next; count the bins."""
     known = values[~np.isnan(values)]
     edges = np.unique(known)[1:]
     if len(edges) >= most:
@@ -140,21 +137,13 @@ def cut_into_bins(values: Floats, most: int) -> tuple[Numbers, int]:
     return bins, len(edges) + 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Arrangement:
-    """The patterns in cells, their prices, and by query its group and where its mates are."""
-
-    cells: CellIndex
-    side: Side
-    prices: Prices
-    groups: Ints
-    posts: Ints
-
-
 def arrange(
     costs: Costs, rules: Rules, puf: FilePatterns, eif: FilePatterns, asked: Asked, values: Floats
-) -> Arrangement:
-    """Arrange the patterns of the external file for those of the public one, the queries."""
+) -> tuple[CellIndex, Side, Prices, Ints, Ints]:
+    """Arrange the patterns of the external file for those of the public one, the queries.
+
+    Returns them in cells, their prices, and by query its group and where its mates are.
+    """
     prices, codes = _coarsen(costs, rules, asked, eif, values)
     # The counted variable that the fewest share, if few do.
     anchor, least = -1, SHARED
@@ -169,7 +158,7 @@ def arrange(
     weights = np.minimum(eif.counts[places], np.iinfo(np.int32).max).astype(np.int32)
     side = Side(rows[places], values[places], weights, places.astype(np.int32))
     cells, posts = _lay_out(costs, puf, eif, front, by_pattern[places], codes, anchor, places)
-    return Arrangement(cells, side, prices, groups, posts)
+    return cells, side, prices, groups, posts
 
 
 def _coarsen(
@@ -298,8 +287,7 @@ T = TypeVar("T")
 SPAN = 2048
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
+class Ranked(NamedTuple):
     """Pairs of records that the rank rule keeps: keys are a billion times the ranked score."""
 
     puf: Ints
@@ -317,19 +305,18 @@ def find_nearest(
     last = max(int(puf.codes[:, -1].max()), int(eif.codes[:, -1].max()))
     asked = _ask(costs, puf, np.bincount(eif.codes[:, -1], minlength=last + 1) > 0)
     rules = make_rules(costs)
-    given = arrange(costs, rules, puf, eif, asked, values)
+    cells, side, prices, groups, posts = arrange(costs, rules, puf, eif, asked, values)
     limits = scanning.Limits(costs.bound, cap)
 
     def scan(queries: Ints) -> Ints:
         rows: Ints = scanning.scan(
-            given.cells, given.side, asked, rules, given.prices, limits, queries,
-            given.groups, given.posts,
-        )  # fmt: skip
+            cells, side, asked, rules, prices, limits, queries, groups, posts
+        )
         return rows
 
     # Queries of the same group are asked together.
     queries = np.flatnonzero(asked.root >= 0)
-    queries = queries[np.argsort(given.groups[queries], kind="stable")]
+    queries = queries[np.argsort(groups[queries], kind="stable")]
     found, done = [], 0
     pieces = np.array_split(queries, max(1, -(-len(queries) // SPAN)))
     for piece, rows in in_turn(scan, pieces):
@@ -381,10 +368,7 @@ def _ask(costs: Costs, puf: FilePatterns, filled: Flags) -> Asked:
 def in_turn(
     work: Callable[[A], T], pieces: Sequence[A], stop: Callable[[], None] | None = None
 ) -> Iterator[tuple[A, T]]:
-    """Work on the pieces on all cores and yield them in turn.
-
-    If it is interrupted, pieces not yet begun are dropped, and `stop` is called for the others.
-    """
+    """Work on the pieces on all cores and yield them in turn; `stop` is called on an interrupt."""
     pool = ThreadPoolExecutor(workers())
     try:
         yield from zip(pieces, pool.map(work, pieces), strict=True)

@@ -30,15 +30,12 @@ MISSING = "(missing)"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
-    """The stratum of each record of both files, and what the strata are called.
-
-    `without` tells of each stratum whether a value is missing in it.
-    """
+    """The stratum of each record of both files, and what the strata are called."""
 
     puf: Ints
     eif: Ints
     labels: tuple[str, ...]
-    without: Flags
+    without: Flags  # whether a value is missing in each stratum
 
     def as_category(self) -> LinkCodes:
         """Return the strata as a variable, of which no value is missing."""
@@ -46,10 +43,7 @@ class Strata:
         return LinkCodes("strata", self.puf.astype(np.int32), self.eif.astype(np.int32), levels)
 
     def gaps(self, counts: tuple[Ints, Ints] | None = None) -> Gaps:
-        """Return what cannot be linked of the PUF, and of the EIF.
-
-        Where a place stands for several records, `counts` tells for how many.
-        """
+        """Return what cannot be linked of both files; `counts` are the records of each place."""
         puf, eif = counts or (np.ones_like(self.puf), np.ones_like(self.eif))
         return Gaps(self._gap(self.puf, self.eif, puf), self._gap(self.eif, self.puf, eif))
 
@@ -62,12 +56,7 @@ class Strata:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Records of a file with a missing stratum, and those whose stratum the other has not.
-
-    `missing`: records with a missing value on a variable of the strata, which is a category of its
-    own. `missing_alone`: those of them in a stratum that the other file does not have. `alone`: the
-    other records in such strata.
-    """
+    """Records of a file with a missing stratum, and those whose stratum the other has not."""
 
     missing: Annotated[int, COUNT, Named("missing_stratum")]
     missing_alone: Annotated[int, COUNT, Named("missing_stratum_unlinked")]
@@ -276,10 +265,7 @@ P = TypeVar("P", RatesByAgreement, RatesByRank, RatesBySubset)
 
 @dataclass(frozen=True, slots=True)
 class VariableUse:
-    """How many suspected pairs, and true ones among them, agree on a variable.
-
-    `in_smallest_subset` counts the pairs whose smallest subset holds it (unicity only).
-    """
+    """How many suspected pairs, and true ones among them, agree on a variable."""
 
     variable: str
     pairs_agreeing: Annotated[int, COUNT]
@@ -287,7 +273,7 @@ class VariableUse:
     true_pairs_agreeing: Annotated[int, COUNT]
     share_of_true_pairs: Annotated[float | None, Share("true_pairs")]
     share_in_smallest_subset: Annotated[float | None, Share("pairs"), WHEN_SET] = None
-    in_smallest_subset: Annotated[int, HIDDEN] = 0
+    in_smallest_subset: Annotated[int, HIDDEN] = 0  # pairs whose smallest holds it, for unicity
 
     @classmethod
     def counted(
@@ -298,6 +284,11 @@ class VariableUse:
         if smallest is None:
             return cls(variable, *shares)
         return cls(variable, *shares, smallest.value, smallest.count)
+
+
+def interval_words(interval: Interval | None) -> str:
+    """Write an interval for a table."""
+    return "" if interval is None else f"{share(interval[0])} to {share(interval[1])}"
 
 
 def confirm(puf: Ints, eif: Ints, truth_puf: Ints, truth_eif: Ints, eif_records: int) -> Flags:
@@ -319,10 +310,7 @@ def measure_rates(puf: Ints, confirmed: Flags, puf_records: int) -> Rates:
 def rates_by_pair(
     kind: type[P], puf: Ints, confirmed: Flags, groups: Ints, puf_records: int
 ) -> tuple[P, ...]:
-    """Count the rates of pairs by a number that each has, like its rank, in their order.
-
-    A PUF record with pairs of several numbers counts in each.
-    """
+    """Count the rates of pairs by a number that each has, like its rank, in their order."""
     chosen = [(int(group), groups == group) for group in np.unique(groups)]
     return tuple(
         kind(group, measure_rates(puf[at], confirmed[at], puf_records)) for group, at in chosen

@@ -18,7 +18,7 @@ from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline
-from keyhole.reidentification.rates import Interval, Rates
+from keyhole.reidentification.rates import Interval, Rates, interval_words
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
@@ -53,13 +53,7 @@ class Trials:
 
     @property
     def interval(self) -> Interval:
-        """Wilson's 95% interval.
-
-        Examples
-        --------
-        >>> [round(bound, 4) for bound in Trials(0, 10).interval]
-        [0.0, 0.2775]
-        """
+        """Wilson's 95% interval."""
         p, n = self.rate, self.total
         middle = (p + Z * Z / (2 * n)) / (1 + Z * Z / n)
         half = Z / (1 + Z * Z / n) * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
@@ -146,10 +140,7 @@ class Attack:
 
 
 def worst_attack(attacks: Iterable[Attack]) -> Attack:
-    """Return the attack with the largest risk, or success if no risk is known.
-
-    One that was hardly tried comes last: a handful of attempts says next to nothing.
-    """
+    """Return the attack of the largest risk, or else success; those hardly tried come last."""
 
     def size(one: Attack) -> tuple[bool, bool, float]:
         figure = one.success if one.risk is None else one.risk
@@ -168,16 +159,14 @@ def found_attack(rates: Rates, chance: Baseline | None) -> Attack:
     elif success.rate <= baseline:
         notes.append(NO_BETTER)
     is_known = baseline is not None and success.rate > baseline
+    found = Attack.measured(success, None, None)
     intervals = {
-        "success": success.interval,
-        "control": None,
+        **found.intervals,
         "baseline": None if chance is None else chance.interval,
         "risk": success.interval if is_known else None,
     }
     risk = success.rate if is_known else None
-    return Attack(
-        success.rate, None, baseline, risk, intervals, success.total, 0, notes=tuple(notes)
-    )
+    return replace(found, baseline=baseline, risk=risk, intervals=intervals, notes=tuple(notes))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -259,8 +248,7 @@ def attack_table(attacks: Mapping[str, Attack], warnings: tuple[str, ...] = ()) 
     """Lay attacks out, one row each, with the reason wherever a figure is absent."""
     rows = []
     for name, one in listed_attacks(attacks):
-        low, high = one.intervals["risk"] or (None, None)
-        interval = "" if low is None else f"{share(low)} to {share(high)}"
+        interval = interval_words(one.intervals["risk"])
         rates = (one.success, one.control, one.baseline, one.risk)
         rows.append([name, f"{one.attempts:,}", f"{one.controls:,}", *map(share, rates), interval])
     columns = ["attack", "attempts", "controls", "success", "control", "baseline", "residual risk"]
@@ -271,8 +259,8 @@ def attack_table(attacks: Mapping[str, Attack], warnings: tuple[str, ...] = ()) 
     ]
     area = [one for one in attacks.values() if one.roc_area is not None]
     for one in area:
-        low, high = one.intervals["roc_area"] or (None, None)
-        notes.append(f"present: ROC area {share(one.roc_area)} ({share(low)} to {share(high)}).")
+        ends = interval_words(one.intervals["roc_area"])
+        notes.append(f"present: ROC area {share(one.roc_area)} ({ends}).")
     notes += [f"{text}." for text in attack_notes(attacks)]
     notes += [f"Warning: {text}" for text in warnings]
     return Table("Attacks with a control", [*columns, "95% interval"], rows, notes)

@@ -37,6 +37,7 @@ from keyhole.reidentification.rates import (
     RatesByStratum,
     RatesBySubset,
     VariableUse,
+    interval_words,
     part_table,
     stratum_table,
     use_table,
@@ -87,15 +88,10 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """The rates with the values as they were, beside what was changed.
+    """The rates with the values as they were, beside what was changed."""
 
-    `records`: PUF records whose values the internal file carries. `changed`: by linking variable,
-    how many of their values were perturbed. `without`: the rates without the perturbation.
-    `bought`: how much lower the rates are with it.
-    """
-
-    records: Annotated[int, COUNT]
-    changed: Annotated[Mapping[str, int], COUNT]
+    records: Annotated[int, COUNT]  # PUF records whose values the internal file carries
+    changed: Annotated[Mapping[str, int], COUNT]  # of these, perturbed, by linking variable
     without: Rates
     bought: Bought
 
@@ -376,11 +372,9 @@ class Study(Result):
         by_chance = self.by_chance
         rows = []
         for name, rate in self.rates.named().items():
-            low, high = rate.interval or (None, None)
-            interval = "" if low is None else f"{share(low)} to {share(high)}"
             chance = share(by_chance[name]) if name in by_chance else ""
-            counts = [f"{rate.count:,}", f"{rate.total:,}"]
-            rows.append([_WORDS[name], *counts, share(rate.value), interval, chance])
+            figures = [f"{rate.count:,}", f"{rate.total:,}", share(rate.value)]
+            rows.append([_WORDS[name], *figures, interval_words(rate.interval), chance])
         title = f"Re-identification study by {self.metric} on {', '.join(self.linkage.link)}"
         columns = ["rate", "count", "of", "value", "95% interval", "by chance"]
         asked = self.linkage

@@ -139,10 +139,7 @@ class Costs:
 
 
 def taxicab(variables: Sequence[LinkCodes | LinkValues], question: Question) -> Costs:
-    """Price for taxicab: 0 same, 1 different, alpha missing; suspected below alpha / 2.
-
-    The mean over v variables is ranked as the sum, which is exact.
-    """
+    """Price for taxicab, ranked by the sum, which is exact; suspected below alpha / 2."""
     counted = [v if isinstance(v, LinkCodes) else quintiles(v, question.cuts) for v in variables]
     alpha = question.alpha
     most = Fraction(str(alpha)) * len(variables) / 2 * DECIMALS
@@ -266,10 +263,7 @@ def _band_problems(kind: str, score: Mapping[str, Any]) -> list[str]:
 
 
 def adhoc(puf: Microdata, eif: Microdata, question: Question) -> Costs:
-    """Price for adhoc: what a pair lacks of the highest score; suspected above 5 v / 2.
-
-    Warnings tell of scores that can never apply.
-    """
+    """Price for adhoc: what a pair lacks of the highest score; suspected above 5 v / 2."""
     warnings: list[str] = []
     priced: list[LinkCodes | Graded] = []
     problems: list[str] = []
@@ -283,7 +277,7 @@ def adhoc(puf: Microdata, eif: Microdata, question: Question) -> Costs:
     counted = tuple(v for v in priced if isinstance(v, LinkCodes))
     graded = tuple(v for v in priced if isinstance(v, Graded))
     # What is missing lacks all of the highest score that is declared.
-    lacking = sum(BEST_SCORE - v.absent for v in graded)
+    lacking = sum((BEST_SCORE - v.absent for v in graded), 0.0)
     threshold = BEST_SCORE * len(priced) / 2
     bound = round(threshold * DECIMALS)
     return Costs(

@@ -385,10 +385,7 @@ def pairs_problems(question: Question) -> Iterator[Problem]:
 
 
 def study_files(question: Question) -> Any:
-    """Read the files of a study, or return the Spark cluster that will.
-
-    All that is wrong with them and with the question is told at once.
-    """
+    """Read the files, or return the Spark cluster that will; all that is wrong is told at once."""
     problems: list[str] = list(question.problems)
     pufs = question.puf or {}
     sources = [*pufs.values(), question.eif, question.iuf]

@@ -85,7 +85,8 @@ def common_numbers(
         least = pl.lit(min(ends), dtype=pl.Int128)
         moved = pl.col("x").cast(pl.Int128) - least
         both = tuple(one.to_frame("x").select(moved).to_series() for one in both)
-    return LinkValues(name, *map(as_floats, both), counts)
+    first, second = map(as_floats, both)
+    return LinkValues(name, first, second, counts)
 
 
 def linking_variable(
@@ -106,10 +107,7 @@ def linking_category(
 
 
 def quintiles(number: LinkValues, cuts: Cuts = "puf") -> LinkCodes:
-    """Cut a numeric variable at the 20, 40, 60 and 80% quantiles into codes 0 to 4.
-
-    A value equal to a cut point falls below it.
-    """
+    """Cut a numeric variable at its quintiles into codes 0 to 4; a cut point falls below."""
     sides = (number.puf, number.eif)
     whose = (0, 0) if cuts == "puf" else (0, 1)
     counts = number.counts or (None, None)
@@ -118,10 +116,7 @@ def quintiles(number: LinkValues, cuts: Cuts = "puf") -> LinkCodes:
 
 
 def z_scores(number: LinkValues) -> LinkValues | LinkCodes:
-    """Scale by the public file's mean and n - 1 standard deviation.
-
-    A variable that is constant in the public file has no such scale: it becomes a category.
-    """
+    """Scale by the public file's mean and n - 1 deviation; if constant there, take categories."""
     filled = ~np.isnan(number.puf)
     known = number.puf[filled]
     if len(known) == 0 or known.min() == known.max():

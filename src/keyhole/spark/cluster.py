@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 class Cluster:
     """Where Spark runs; it starts when it is first needed, since that takes long.
 
-    `master`, `session`: see `keyhole.spark.session.open_session`. `problems`: what is wrong with
-    what is asked, to be raised with what else is.
+    `problems` of what is asked are raised with what else is wrong.
     """
 
     def __init__(
@@ -56,10 +55,7 @@ class Cluster:
         return self._started
 
     def open_records(self, source: Any, **options: Any) -> SparkData:
-        """Open data to be counted: a path, an address, a frame of Spark's own or of another.
-
-        Files that lie here are looked at before Spark starts: what is wrong is raised at once.
-        """
+        """Open data to be counted; files that lie here are looked at before Spark starts."""
         is_path = isinstance(source, str | os.PathLike)
         if not is_path and not is_of_pyspark(source, "DataFrame"):
             data = load(source, **options)
@@ -86,10 +82,7 @@ class Cluster:
         return None if seen is None else (seen.names, name)
 
     def look_at_study(self, question: Question) -> list[Any]:
-        """Return what was seen of the files of a study, or raise all that is wrong.
-
-        Files that lie here are looked at before Spark starts.
-        """
+        """Look at files of a study that lie here, before Spark starts; raise all that is wrong."""
         from keyhole.reidentification.files import declaration_problems
 
         sources = [*(question.puf or {}).values(), question.eif, question.iuf]
@@ -136,7 +129,7 @@ class Cluster:
         """Draw implicates; see `keyhole.synthesis.implicates.Drawing`."""
         from keyhole.spark.synthesis import draw_on
 
-        return draw_on(self.start())(task, progress)
+        return draw_on(self.start(), task, progress)
 
 
 def _looked_at(source: Any, options: dict[str, Any]) -> tuple[LocalFiles | None, str, Request]:

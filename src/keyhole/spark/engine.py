@@ -43,18 +43,16 @@ class RemainingRows:
     """Rows that stand for all the records, for keys between a least and a most.
 
     Records that are alone by the `least` key are left out, because they are alone by every key that
-    holds it; so many are `settled`. Records that are the same in all of the `most` key are one row.
-    `words` are the columns that tell the cell of the least key, by which the rows were gathered;
-    `weighted` rows say for how many records they stand.
+    holds it. Records that are the same in all of the `most` key are one row.
     """
 
     view: TemporaryView
     number: int
     least: frozenset[str]
     most: frozenset[str]
-    words: tuple[str, ...] = ()
-    settled: int = 0
-    weighted: bool = False
+    words: tuple[str, ...] = ()  # columns that tell the least key's cell, where gathered by it
+    settled: int = 0  # records that are left out
+    weighted: bool = False  # whether rows say for how many records they stand
 
     def serve(self, keys: Iterable[frozenset[str]]) -> bool:
         """Tell whether keys can be counted by these rows."""
@@ -213,7 +211,7 @@ class SparkEngine:
             )
             raise OptionError(Problem(template, cells, MOST_PATTERNS))
         view = self._held.view
-        table = collect(view.ask(sql.patterns(view.name, [f.name for f in fields])))
+        table = collect(view.ask(sql.merged(view.name, [f.name for f in fields])))
         plan = layout([field.size or 0 for field in fields])
         codes = [np.asarray(table.column(f.name)).astype(np.uint32) for f in fields]
         weights = np.asarray(table.column("n")).astype(np.int32)

@@ -64,7 +64,13 @@ def open_session(master: str | None = None, session: Any = None) -> SparkSession
     ``local[*]``.
     """
     warnings.filterwarnings("ignore", PANDAS, FutureWarning)
-    problems = [*_missing_software(), *master_problems(master)]
+    problems = extra_problems("spark")
+    if not _submitted() and _java() is None:
+        problems.append(
+            "The spark engine needs Java 17 or newer. Install a Java runtime, and put it on PATH "
+            "or name its folder in JAVA_HOME."
+        )
+    problems += master_problems(master)
     if session is not None and master is not None:
         problems.append("master must be left out where a Spark session is passed in.")
     if problems:
@@ -87,16 +93,6 @@ def master_problems(master: Any) -> list[str]:
         "master must be local[*], local[N], spark://host:port, yarn or k8s://... "
         f"Got {master!r} instead."
     ]
-
-
-def _missing_software() -> list[str]:
-    problems = extra_problems("spark")
-    if not _submitted() and _java() is None:
-        problems.append(
-            "The spark engine needs Java 17 or newer. Install a Java runtime, and put it on PATH "
-            "or name its folder in JAVA_HOME."
-        )
-    return problems
 
 
 def _submitted() -> bool:

@@ -6,7 +6,7 @@ pairs stay on the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,16 @@ from keyhole.core.options import Problem, Question
 from keyhole.data.microdata import Microdata, require_records
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
-from keyhole.reidentification.baseline import Baseline, summarise
+from keyhole.reidentification.baseline import (
+    Baseline,
+    Chances,
+    deal_all,
+    deal_stratum,
+    find_chances,
+    summarise,
+)
 from keyhole.reidentification.linkage import incomplete_warnings
-from keyhole.reidentification.linking import LinkAttack, check_variables, prepare
+from keyhole.reidentification.linking import LinkAttack, check_variables, only, prepare
 from keyhole.reidentification.question import Linkage, taken_as_categories, with_scores
 from keyhole.reidentification.rates import (
     P,
@@ -34,13 +41,18 @@ from keyhole.reidentification.rates import (
     RatesBySubset,
     Strata,
     VariableUse,
+    agree,
+    confirm,
+    count_use,
+    measure_rates,
     number_strata,
+    rates_by_pair,
 )
 from keyhole.reidentification.result import Study, StudyOverlap
 from keyhole.reidentification.scores import Graded
 from keyhole.reidentification.variables import LinkCodes, common_codes, linking_category
 from keyhole.spark.cluster import Header, Ids, check_names, stratum_problems
-from keyhole.spark.columns import SparkColumn
+from keyhole.spark.data import SparkColumn
 from keyhole.spark.session import collect, failures
 from keyhole.spark.study_files import (
     SparkFile,
@@ -49,18 +61,141 @@ from keyhole.spark.study_files import (
     attach_mates,
     beside,
     find_truth_on_spark,
-    named_pairs,
 )
-from keyhole.spark.study_tasks import (
-    COUNTS,
-    KINDS,
-    StudyBlock,
-    count_by_broadcast,
-    count_by_stratum,
-)
+from keyhole.spark.tasks import without_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+COUNTS = (
+    "stratum int, kind int, key long, pairs long, suspected long, confirmed long, true_pairs long"
+)
+"""What a block counts: of the kinds below, by a key of each."""
+KINDS = ("all", "place", "agreeing", "variable", "chance", "lost")
+ALONE = -1
+"""The stratum where there are none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudyBlock:
+    """What is done with the records of a block.
+
+    A block is a stratum of both files, or a part of the PUF with the whole EIF. A PUF record is in
+    one block alone, so that all that is counted can be summed up.
+    """
+
+    attack: LinkAttack  # the linking variables by the codes of their values, to search
+    agreeing: tuple[LinkCodes | Graded, ...]  # and to tell on which of them a pair agrees
+    strata: Mapping[tuple[int, ...], int]  # the number of a stratum by its variables' codes
+    order: Sequence[pl.DataType]  # types by which ids of the EIF are put in order, one a column
+
+    def count(self, puf: Any, eif: Any, stratum: int) -> Any:
+        """LinkAttack the records of two tables of Arrow; return a table of counts."""
+        tally = _Tally(stratum)
+        if puf.num_rows and eif.num_rows:
+            self._count(pl.DataFrame(puf), self._sorted(pl.DataFrame(eif)), tally)
+        return tally.table()
+
+    def _count(self, puf: pl.DataFrame, eif: pl.DataFrame, tally: _Tally) -> None:
+        places = self._places(puf), self._places(eif)
+        attack, truth = self.attack.only(*places), _mates(puf, eif)
+        found = attack.find()
+        lost = attack.lost(found, truth)
+        if lost is not None:
+            tally.row("lost", 0, 0, 0, 0, lost)
+        pairs, records = (found["puf"], found["eif"]), puf.height
+        confirmed = confirm(*pairs, *truth, eif.height)
+        tally.add("all", 0, measure_rates(pairs[0], confirmed, records))
+        subset = found.get("subset")
+        place = found["rank"] if subset is None else found["score"].astype(np.int64)
+        same = [agree(only(v, *places), pairs) for v in self.agreeing]
+        agreeing, used = count_use([v.name for v in self.agreeing], same, confirmed, subset)
+        for kind, groups in (("place", place), ("agreeing", agreeing)):
+            for part in rates_by_pair(RatesByRank, pairs[0], confirmed, groups, records):
+                tally.add(kind, part.label, part.rates)
+        for i, use in enumerate(used):
+            counts = use.pairs_agreeing, use.in_smallest_subset, 0, use.true_pairs_agreeing
+            tally.row("variable", i, *counts)
+        self._deal(find_chances(*pairs, *truth, records), eif.height, tally)
+
+    def _deal(self, chances: Chances, records: int, tally: _Tally) -> None:
+        if not len(chances.who):
+            return
+        question = self.attack.question
+        dealt = (chances, records, question.permutations, question.seed)
+        alone = tally.stratum == ALONE
+        counts = deal_all(*dealt) if alone else deal_stratum(tally.stratum, *dealt)
+        for i, count in enumerate(counts.tolist()):
+            tally.row("chance", i, 0, 0, count, 0)
+
+    def _places(self, frame: pl.DataFrame) -> dict[str, npt.NDArray[np.int32]]:
+        return {name: frame[f"v{i}"].to_numpy() for i, name in enumerate(self.attack.question.link)}
+
+    def _sorted(self, eif: pl.DataFrame) -> pl.DataFrame:
+        """Put the EIF in order of its ids: numbers by size, all else as text."""
+        parts = [(pl.col(f"part{i}"), kind) for i, kind in enumerate(self.order)]
+        return eif.sort(
+            column
+            for part, kind in parts
+            for column in ((part,) if kind == pl.String else (part.cast(kind, strict=False), part))
+        )
+
+
+class _Tally:
+    """The counts of one block, row by row."""
+
+    def __init__(self, stratum: int) -> None:
+        self.stratum = stratum
+        self._rows: list[tuple[int, ...]] = []
+
+    def add(self, kind: str, key: int, rates: Rates) -> None:
+        self.row(kind, key, rates.pairs, rates.suspected, rates.confirmed, rates.true_pairs)
+
+    def row(self, kind: str, key: int, *counts: int) -> None:
+        self._rows.append((self.stratum, KINDS.index(kind), key, *counts))
+
+    def table(self) -> Any:
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        names = [field.split()[0] for field in COUNTS.split(", ")]
+        kinds = [pa.int32() if name in names[:2] else pa.int64() for name in names]
+        columns = zip(*self._rows, strict=True) if self._rows else [()] * len(names)
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
+        return pa.table(arrays, names=names)
+
+
+def _mates(puf: pl.DataFrame, eif: pl.DataFrame) -> tuple[Ints, Ints]:
+    """Return the true pairs of a block, by the places of their records in it."""
+    named = puf.select(pl.int_range(pl.len()).alias("puf"), pl.col("mates").alias("id"))
+    named = named.explode("id", empty_as_null=True).drop_nulls()
+    found = named.join(eif.select(pl.int_range(pl.len()).alias("eif"), "id"), on="id")
+    return found["puf"].to_numpy().astype(np.int64), found["eif"].to_numpy().astype(np.int64)
+
+
+def count_by_stratum(block: StudyBlock) -> Callable[[Any, Any, Any], Any]:
+    """Return what counts a stratum, given the codes of its variables and its records."""
+
+    def count(key: Any, puf: Any, eif: Any) -> Any:
+        with without_words():
+            stratum = block.strata[tuple(int(code.as_py()) for code in key)]
+            return block.count(puf, eif, stratum)
+
+    return count
+
+
+def count_by_broadcast(block: StudyBlock, eif: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return what counts a part of the PUF against the whole EIF."""
+
+    def count(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        with without_words():
+            held = list(batches)
+            if held:
+                yield from block.count(pa.Table.from_batches(held), eif, ALONE).to_batches()
+
+    return count
 
 
 BROADCAST = 1 << 28
@@ -84,7 +219,9 @@ def study_on_spark(files: tuple[SparkFile, SparkFile, SparkFile], question: Ques
     _require_blocks(question, sides.records[1])
     attack = prepare(*sides.levels, question, sides.counts())
     order = [column.order for column in eif.id_columns(ids[1]).values()]
-    with _kept(*sides.encoded(ids), named_pairs(iuf, ids)) as (one, other, named):
+    # The ids that each row of the IUF names, as text.
+    pairs = StudyEncoding({}, {"puf": ids[0], "eif": ids[1]}).apply(iuf)
+    with _kept(*sides.encoded(ids), pairs) as (one, other, named):
         truth = find_truth_on_spark(iuf.name, named, (one, other), ids)
         groups = sides.groups(one, other) if question.strata else None
         block = StudyBlock(
@@ -101,15 +238,12 @@ def study_on_spark(files: tuple[SparkFile, SparkFile, SparkFile], question: Ques
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sides:
-    """The two files with the different values of their columns.
-
-    `levels` are these values as small files: a row for each code, the last of them missing.
-    """
+    """The two files with the different values of their columns."""
 
     question: Question
     files: tuple[SparkFile, SparkFile]
     columns: tuple[dict[str, SparkColumn], dict[str, SparkColumn]]
-    levels: tuple[Microdata, Microdata]
+    levels: tuple[Microdata, Microdata]  # small files: a row for each code, the last missing
 
     @classmethod
     def look(cls, puf: SparkFile, eif: SparkFile, question: Question) -> _Sides:
@@ -173,7 +307,13 @@ class _Sides:
         for side, data in enumerate(self.levels):
             here = table.filter(np.asarray(table["side"]) == side)
             codes = [here[key].to_numpy() for key in keys]
-            files.append(_strata_file(data, commons, codes))
+            # The strata of the file, a row each, as the values of their variables.
+            values = [
+                common.levels.extend_constant(None, 1).gather(own).alias(common.name)
+                for common, own in zip(commons, codes, strict=True)
+            ]
+            variables = tuple(data.variable(name) for name in names)
+            files.append(Microdata(pl.DataFrame(values), variables, data.name))
             counts.append(here["count"].to_numpy())
             found.append([tuple(map(int, row)) for row in zip(*codes, strict=True)])
         strata = number_strata(files[0], files[1], names)
@@ -191,19 +331,6 @@ def _levels(file: SparkFile, columns: dict[str, SparkColumn]) -> Microdata:
         for column in columns.values()
     )
     return Microdata(frame, variables, file.name)
-
-
-def _strata_file(
-    levels: Microdata, commons: Sequence[LinkCodes], codes: Sequence[npt.NDArray[Any]]
-) -> Microdata:
-    """Return the strata of a file, a row each, as the values of their variables."""
-    columns = [
-        common.levels.extend_constant(None, 1).gather(own).alias(common.name)
-        for common, own in zip(commons, codes, strict=True)
-    ]
-    return Microdata(
-        pl.DataFrame(columns), tuple(levels.variable(c.name) for c in commons), levels.name
-    )
 
 
 def _require_blocks(question: Question, eif_records: int) -> None:
@@ -287,17 +414,14 @@ class StratumGroups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudyCounts:
-    """What came back: the counts of all blocks, and what they are about.
-
-    `unused` are the linking variables of the IUF.
-    """
+    """What came back: the counts of all blocks, and what they are about."""
 
     attack: LinkAttack
     records: tuple[int, int]
     truth: SparkTruth
     groups: StratumGroups | None
     counts: pl.DataFrame
-    unused: Sequence[str]
+    unused: Sequence[str]  # the linking variables of the IUF
 
     def of(self, kind: str) -> pl.DataFrame:
         """Return the counts of one kind."""

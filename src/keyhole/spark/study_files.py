@@ -31,7 +31,7 @@ from keyhole.reidentification.linkage import (
 )
 from keyhole.reidentification.variables import WIDE
 from keyhole.spark.cluster import Ids
-from keyhole.spark.columns import SparkColumn, describe_on_spark
+from keyhole.spark.data import SparkColumn, describe_on_spark
 from keyhole.spark.session import collect
 from keyhole.spark.sources import (
     FrameSource,
@@ -50,23 +50,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IdColumn:
-    """A column of an id: what is known of it, and the type that `load` gives it.
-
-    `held` is the type that the values have where they come from.
-    """
+    """A column of an id: what is known of it, and the type that `load` gives it."""
 
     variable: Variable
     dtype: pl.DataType
-    held: pl.DataType
+    held: pl.DataType  # the type that the values have where they come from
 
     @property
     def is_read(self) -> bool:
         """Whether the values are texts that stand for something else."""
         return self.held == pl.String and self.dtype != pl.String
-
-    def as_text(self) -> IdColumn:
-        """Return the column where some values are no more than texts."""
-        return replace(self, variable=replace(self.variable, parsed=None), dtype=pl.String())
 
     def unread(self, values: pl.Series, *, exact: bool) -> int:
         """Count the texts for which `load` would take the column as text."""
@@ -105,17 +98,13 @@ class IdColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparkFile:
-    """A file whose records stay on the cluster.
-
-    `known` has what is known of columns besides the `request`; `settled` the columns of ids whose
-    types are known by now.
-    """
+    """A file whose records stay on the cluster."""
 
     name: str
     source: SparkSource
     request: Request = field(default_factory=Request)
-    known: Mapping[str, Variable] = field(default_factory=dict)
-    settled: dict[str, IdColumn] = field(default_factory=dict)
+    known: Mapping[str, Variable] = field(default_factory=dict)  # besides the request
+    settled: dict[str, IdColumn] = field(default_factory=dict)  # of ids, whose types are known
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -162,7 +151,9 @@ class SparkFile:
         read = [name for name in names if out[name].is_read]
         if read and not (head and len(head[names[0]]) < GLANCE):
             counts = self._count_unread({name: out[name] for name in read})
-            out |= {name: out[name].as_text() for name, n in counts.items() if n}
+            for name in (name for name, n in counts.items() if n):  # some are no more than texts
+                plain = replace(out[name].variable, parsed=None)
+                out[name] = replace(out[name], variable=plain, dtype=pl.String())
         return out
 
     def _filled(self, name: str, first: Any) -> Any:
@@ -170,9 +161,8 @@ class SparkFile:
         if first.null_count < len(first) or len(first) < GLANCE:
             return first
         column = self.source.frame([name])
-        return (
-            collect(column.where(column["v0"].isNotNull()).limit(FILLED)).column(0).combine_chunks()
-        )
+        near = collect(column.where(column["v0"].isNotNull()).limit(FILLED))
+        return near.column(0).combine_chunks()
 
     def _count_unread(self, columns: Mapping[str, IdColumn]) -> dict[str, int]:
         """Count on the cluster the texts of each column that are not of its type."""
@@ -206,16 +196,11 @@ def _unread(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudyEncoding:
-    """How records become codes and ids on the cluster.
+    """How records become codes and ids on the cluster, by the names that these have there."""
 
-    `codes`: by the name of a column of codes the column that it is made of, and how. `ids`: by the
-    name of a column of ids the columns that it is made of. `parts`: columns of ids that are kept
-    one by one as well, as ``part0`` and so on.
-    """
-
-    codes: Mapping[str, tuple[str, ValueCoding]]
-    ids: Mapping[str, Sequence[str]]
-    parts: Sequence[str] = ()
+    codes: Mapping[str, tuple[str, ValueCoding]]  # the column that each is made of, and how
+    ids: Mapping[str, Sequence[str]]  # the columns that each is made of
+    parts: Sequence[str] = ()  # columns of ids that are kept as ``part0`` and so on as well
 
     def apply(self, file: SparkFile) -> DataFrame:
         """Encode the records of a file, on the cluster."""
@@ -255,28 +240,19 @@ class StudyEncoding:
 
 
 def open_file(source: Any, session: SparkSession, *, name: str, **options: Any) -> SparkFile:
-    """Open a file where Spark runs.
-
-    Spark reads Parquet and text, a file or a folder of them, and frames of its own; other frames
-    are handed to it.
-    """
+    """Open a file or a frame of Spark's own where Spark runs; other frames are handed to it."""
     if isinstance(source, SparkFile):
         return source
-    given = dict(options)
-    how = {option: given.pop(option, None) for option in ("encoding", "delimiter")}
-    given.pop("sheet", None)
     opened: SparkSource
     if isinstance(source, LocalFiles):
         name, opened = source.name, read_by(source, session)
     elif isinstance(source, str | os.PathLike):
-        name, opened = called(os.fspath(source)), open_source(os.fspath(source), session, **how)
+        name, opened = called(os.fspath(source)), open_source(os.fspath(source), session)
     elif is_of_pyspark(source, "DataFrame"):
         opened = FrameSource(source)
     else:
         return _of_microdata(load(source, **options), session, name)
-    file = SparkFile(name, opened, request_of(**given))
-    file.request.choose(file.names, repr(file.name))
-    return file
+    return SparkFile(name, opened, request_of(**options))
 
 
 def _of_microdata(data: Microdata, session: SparkSession, name: str) -> SparkFile:
@@ -296,22 +272,12 @@ def _of_microdata(data: Microdata, session: SparkSession, name: str) -> SparkFil
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparkTruth:
-    """The pairs that are one person, on the cluster, and what is counted of them.
+    """The pairs that are one person, on the cluster, and what is counted of them."""
 
-    `pairs`: the ids of the distinct true pairs, as text, in columns ``puf`` and ``eif``. `overlap`:
-    PUF records that are in the EIF too. `rows`, `incomplete`: the rows of the IUF, and those of
-    them without one of the two ids.
-    """
-
-    pairs: DataFrame
-    overlap: int
-    rows: int
-    incomplete: int
-
-
-def named_pairs(iuf: SparkFile, ids: Ids) -> DataFrame:
-    """Return the ids that each row of the IUF names, as text in columns ``puf`` and ``eif``."""
-    return StudyEncoding({}, {"puf": ids[0], "eif": ids[1]}).apply(iuf)
+    pairs: DataFrame  # the ids of the distinct true pairs, as text, in columns ``puf`` and ``eif``
+    overlap: int  # PUF records that are in the EIF too
+    rows: int  # of the IUF
+    incomplete: int  # those of them without one of the two ids
 
 
 def find_truth_on_spark(

@@ -41,10 +41,7 @@ NOBODY = -1
 
 
 def load_here(source: Any, session: SparkSession) -> Microdata:
-    """Load data into this process: a frame of Spark's own, a folder of Parquet, or as `load` does.
-
-    The records come in the order in which Spark has them.
-    """
+    """Load a frame of Spark's own, a folder of Parquet, or what `load` reads, in Spark's order."""
     from keyhole.spark.session import collect
 
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
@@ -63,31 +60,29 @@ def load_here(source: Any, session: SparkSession) -> Microdata:
     return load(source)
 
 
-def draw_on(session: SparkSession) -> Callable[..., Iterator[tuple[int, Ints, Ints]]]:
-    """Return what draws a task on a Spark session; see `keyhole.synthesis.implicates.Drawing`."""
+def draw_on(
+    session: SparkSession, task: Task, progress: Progress | None = None
+) -> Iterator[tuple[int, Ints, Ints]]:
+    """Draw a task on a Spark session; see `keyhole.synthesis.implicates.Drawing`."""
+    from pyspark.sql import functions as F  # noqa: N812
 
-    def draw(task: Task, progress: Progress | None = None) -> Iterator[tuple[int, Ints, Ints]]:
-        from pyspark.sql import functions as F  # noqa: N812
+    from keyhole.spark.session import collect
 
-        from keyhole.spark.session import collect
-
-        if not task.pools:
-            return
-        every = F.sequence(F.lit(0), F.lit(task.implicates - 1))
-        records = session.createDataFrame(_table(task)).withColumn("implicate", F.explode(every))
-        targets = len(task.plan.targets)
-        columns = ["implicate int", "row long", *(f"donor{t} long" for t in range(targets))]
-        drawn = records.groupBy("pool", "implicate").applyInArrow(
-            _drawing(_recipe(task), task.seed), ", ".join(columns)
-        )
-        found = [column.to_numpy() for column in collect(drawn).columns]
-        for implicate in range(task.implicates):
-            here = found[0] == implicate
-            yield implicate, found[1][here], np.column_stack([one[here] for one in found[2:]])
-        if progress is not None:
-            progress(1.0)
-
-    return draw
+    if not task.pools:
+        return
+    every = F.sequence(F.lit(0), F.lit(task.implicates - 1))
+    records = session.createDataFrame(_table(task)).withColumn("implicate", F.explode(every))
+    targets = len(task.plan.targets)
+    columns = ["implicate int", "row long", *(f"donor{t} long" for t in range(targets))]
+    drawn = records.groupBy("pool", "implicate").applyInArrow(
+        _drawing(_recipe(task), task.seed), ", ".join(columns)
+    )
+    found = [column.to_numpy() for column in collect(drawn).columns]
+    for implicate in range(task.implicates):
+        here = found[0] == implicate
+        yield implicate, found[1][here], np.column_stack([one[here] for one in found[2:]])
+    if progress is not None:
+        progress(1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -47,18 +47,12 @@ def without_words() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueCoding:
-    """How the values of a column become codes.
+    """How the values of a column become codes; too many stay as they are, but for missing ones."""
 
-    `values` are the different ones, an array of Arrow without null; `codes` has that of a
-    missing value first and then theirs. Where there are too many `values` is None, and the
-    values stay as they are but for those that `blank` says are missing. Unless `has_missing`
-    there is no code for a missing value, and none may come.
-    """
-
-    values: Any
-    codes: npt.NDArray[np.int32]
-    blank: Callable[[Any], npt.NDArray[np.bool_]] | None = None
-    has_missing: bool = True
+    values: Any  # the different ones, an array of Arrow without null; None if there are too many
+    codes: npt.NDArray[np.int32]  # of a missing value, and then theirs
+    blank: Callable[[Any], npt.NDArray[np.bool_]] | None = None  # which values are missing
+    has_missing: bool = True  # else none may come
 
     @property
     def size(self) -> int:

@@ -20,12 +20,20 @@ from keyhole.workbench.live import LiveExposure
 from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.pages.dossier import masked
-from keyhole.workbench.projects import OutdatedPageError, Project, Projects, plain_problem
-from keyhole.workbench.release_now import gauges, pipeline, release_results, verdict_bar
+from keyhole.workbench.projects import (
+    OutdatedPageError,
+    Project,
+    Projects,
+    files_below,
+    open_example,
+    open_named,
+    path_below,
+    plain_problem,
+)
 from keyhole.workbench.responses import STATIC, render
 from keyhole.workbench.safety import UPLOAD_LIMIT, Guard, TooLargeError, own_hosts, too_large
-from keyhole.workbench.start_folder import files_below, open_example, open_named, path_below
 from keyhole.workbench.state import WorkbenchState
+from keyhole.workbench.stored_results import gauges, pipeline, release_results, verdict_bar
 
 _BY_NAME = {page.name: page for page in PAGES}
 _OURS = re.compile(r"(/[\w-]+)*/?")

@@ -24,8 +24,7 @@ from keyhole.reviews.files import Memory, read_again, remembered, remembering
 from keyhole.reviews.settings import Review
 from keyhole.workbench import editing
 from keyhole.workbench.page import View
-from keyhole.workbench.projects import Project
-from keyhole.workbench.start_folder import inside, path_below, walk
+from keyhole.workbench.projects import Project, inside, path_below, walk
 
 if TYPE_CHECKING:
     from keyhole.environment.store import Change, Snapshot, Store

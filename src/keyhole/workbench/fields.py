@@ -11,7 +11,6 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.core.kinds import Choice, Flag, Number, Several
 from keyhole.core.options import Parameter, Question
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_former_order
 from keyhole.workbench.page import SentForm
 
 ASKED = "asked"
@@ -118,7 +117,9 @@ def take_fields(
     for name, value in read_fields(known, form, prefix).items():
         before = stated.get(name) if now is None else now[name]
         if isinstance(value, list) and known[name].kind.widget == "columns":
-            value = in_former_order(value, before or ())  # boxes come in the order of the columns
+            value = editing.in_former_order(
+                value, before or ()
+            )  # boxes come in the order of the columns
         fit = not known[name].fault(value)
         if (known[name].settle(value) if fit else value) == before:
             continue

@@ -39,8 +39,7 @@ from keyhole.errors import ConflictError, FileError, InputError
 from keyhole.workbench import editing
 from keyhole.workbench.environments import EnvironmentPlace, environment_place, review_environment
 from keyhole.workbench.page import Go, ReviewChange, Run, SentForm, View
-from keyhole.workbench.projects import Project, require_version
-from keyhole.workbench.start_folder import inside
+from keyhole.workbench.projects import Project, inside, require_version
 from keyhole.workbench.state import keep_figures, kept_figures
 
 What = Literal["form", "source", "target"]

@@ -26,10 +26,7 @@ _LARGEST = 1e18
 
 @dataclass(frozen=True, slots=True)
 class SentForm:
-    """What a page's form sent, read as what is asked for.
-
-    A field that is empty or absent is None, or an empty list.
-    """
+    """What a page's form sent; a field that is empty or absent is None, or an empty list."""
 
     values: Mapping[str, list[str]]
     files: Mapping[str, tuple[str, bytes]] = field(default_factory=dict)
@@ -60,23 +57,14 @@ class SentForm:
         return text
 
     def share(self, name: str) -> Any:
-        """Return a share that was given in percent.
-
-        Examples
-        --------
-        >>> SentForm({"limit": ["7.5"]}).share("limit")
-        0.075
-        """
+        """Return a share that was given in percent."""
         found = self.number(name)
         return round(found / 100, 12) if isinstance(found, int | float) else found
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A review as a page sees it.
-
-    `shows_values` is whether the user switched on, for this page, that values are shown.
-    """
+    """A review as a page sees it."""
 
     project: Project
     look: Look
@@ -140,16 +128,12 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class ReviewChange:
-    """A change of the review file, in a few words, and the stages to compute afterwards.
-
-    Without stages those of the page are computed. `to` is where to go then, seen from the review;
-    the page itself if left out.
-    """
+    """A change of the review file, in a few words, and the stages to compute afterwards."""
 
     label: str
     edit: Callable[[TOMLDocument], None]
-    stages: tuple[str, ...] | None = None
-    to: str | None = None
+    stages: tuple[str, ...] | None = None  # those of the page if left out
+    to: str | None = None  # where to go then, seen from the review; the page itself if left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +176,10 @@ def leaving(label: str, *sections: str) -> Action:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page.
-
-    `stages` are those whose results it shows, and which are computed after a change on it.
-    `context` gives what its template, `NAME.html`, needs besides the view, and `actions` are by
-    name what its forms ask for: `POST …/PAGE/ACTION`.
-    """
+    """One page: its template is `NAME.html`, and its forms ask by `POST …/NAME/ACTION`."""
 
     name: str
     title: str
-    stages: tuple[str, ...] = ()
-    context: Callable[[View], dict[str, Any]] = field(default=lambda _: {})
+    stages: tuple[str, ...] = ()  # whose results it shows, computed after a change on it
+    context: Callable[[View], dict[str, Any]] = field(default=lambda _: {})  # besides the view
     actions: Mapping[str, Action] = field(default_factory=dict)

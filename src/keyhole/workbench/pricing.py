@@ -56,27 +56,21 @@ class StepDraft(Figures):
 
 @dataclass(frozen=True, slots=True)
 class StepPrice(Figures):
-    """What a step would do, and what it would cost.
+    """What a step would do, and what it would cost."""
 
-    `version` is that of the review it was computed for, `toml` the step as a plan has it. `lines`
-    are those of the ledger: the file as it is, after the plan, and with the step. `read_off` is
-    RP after the plan and with the step, with what columns that stay tell of others. `targets` are
-    the columns over which the loss is taken. `seed` is one that was drawn for the step, if the
-    review has none.
-    """
-
-    version: str
-    toml: str
+    version: str  # of the review that it was computed for
+    toml: str  # the step as a plan has it
     words: str
-    lines: tuple[LedgerLine, ...]
+    lines: tuple[LedgerLine, ...]  # the file as it is, after the plan, and with the step
     changed: int
     left_out: int
     limit: float | None
     cutoff: int
+    # RP after the plan and with the step, with what columns that stay tell of others.
     read_off: tuple[float | None, float | None] = (None, None)
     notes: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
-    seed: int | None = field(default=None, repr=False)
+    targets: tuple[str, ...] = ()  # the columns over which the loss is taken
+    seed: int | None = field(default=None, repr=False)  # drawn for it, if the review has none
 
     @property
     def step(self) -> dict[str, Any]:
@@ -85,34 +79,20 @@ class StepPrice(Figures):
         return found
 
 
-def _path(project: Project, what: str) -> Path:
+def step_file(project: Project, what: str) -> Path:
+    """Return where the draft, which is what was typed last, or the price of a step is kept."""
     return project.state.path.parent / f"{what}-{project.number}.json"
-
-
-def price_path(project: Project) -> Path:
-    """Return where the price is kept."""
-    return _path(project, "price")
-
-
-def keep_draft(project: Project, draft: StepDraft) -> None:
-    """Keep what was typed, so that nothing is lost if it is refused."""
-    keep_figures(_path(project, "draft"), draft)
-
-
-def draft_of(project: Project) -> StepDraft | None:
-    """Return what was typed last."""
-    return kept_figures(_path(project, "draft"), StepDraft)
 
 
 def price_of(project: Project) -> StepPrice | None:
     """Return the price that was computed last."""
-    return kept_figures(price_path(project), StepPrice)
+    return kept_figures(step_file(project, "price"), StepPrice)
 
 
 def discard_step(project: Project) -> None:
     """Forget the step and its price."""
     for what in ("draft", "price"):
-        _path(project, what).unlink(missing_ok=True)
+        step_file(project, what).unlink(missing_ok=True)
 
 
 def protection_of(review: Review) -> Question:
@@ -242,9 +222,13 @@ def _next_step(
 
 def price_table(price: StepPrice) -> Table:
     """Set the file as it is, the plan and the plan with the step side by side."""
+    by_rp = [line.rp for line in price.lines]
+    told = [by_rp[0], *price.read_off]
+    # Only where what can be read off is more than RP itself.
+    more = any(one is not None and one != rp for one, rp in zip(told, by_rp, strict=True))
     rows = [
-        [f"RP({price.cutoff})", *_rates([line.rp for line in price.lines], price.limit)],
-        *_read_off(price),
+        [f"RP({price.cutoff})", *_rates(by_rp, price.limit)],
+        *[["with what can be read off", *_rates(told, price.limit)]] * more,
         ["CR", *_rates([line.cr for line in price.lines])],
         ["uniques", *("" if x.uniques is None else f"{x.uniques:,}" for x in price.lines)],
     ]
@@ -265,15 +249,6 @@ def price_table(price: StepPrice) -> Table:
         columns.pop(2)
         rows = [[*row[:2], row[3]] for row in rows]
     return Table(f"The price of {price.words}", columns, rows, notes)
-
-
-def _read_off(price: StepPrice) -> list[list[str]]:
-    """Return the line of RP with what can be read off, where that is more than RP itself."""
-    plain = [line.rp for line in price.lines[1:]]
-    if all(told is None or told == rp for told, rp in zip(price.read_off, plain, strict=True)):
-        return []
-    told = [price.lines[0].rp, *price.read_off]
-    return [["with what can be read off", *_rates(told, price.limit)]]
 
 
 def _rates(values: Sequence[float | None], limit: float | None = None) -> list[str]:

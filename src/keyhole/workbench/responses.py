@@ -90,10 +90,7 @@ def chart(project: Project, name: str) -> Response | None:
 
 
 def _is_harmless(spec: Any) -> bool:
-    """Return whether a spec loads no address and links to none, as ours do unless edited.
-
-    The page's policy does not govern where a link leads.
-    """
+    """Return whether a spec has no address: no page's policy governs where a link leads."""
     return isinstance(spec, dict) and not any(_ADDRESSES & set(part) for part in _parts(spec))
 
 

@@ -49,15 +49,6 @@ _TABLES = (
 )
 
 
-def _make_own(place: Path) -> None:
-    """Make a folder that only its owner can enter; a link to another is refused."""
-    place.mkdir(mode=0o700, exist_ok=True)
-    if place.is_symlink() or not place.is_dir():
-        raise NotADirectoryError
-    if place.stat().st_mode & 0o077:
-        place.chmod(0o700)
-
-
 def _lay_out(database: sqlite3.Connection, path: Path) -> None:
     """Make the tables that are not there; refuse those of a newer keyhole."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
@@ -99,7 +90,11 @@ class WorkbenchState:
         place = folder / FOLDER
         state = cls(place / "workbench.db")
         try:
-            _make_own(place)
+            place.mkdir(mode=0o700, exist_ok=True)
+            if place.is_symlink() or not place.is_dir():
+                raise NotADirectoryError
+            if place.stat().st_mode & 0o077:
+                place.chmod(0o700)
             if not state.path.exists() or state.path.is_symlink():  # a link exists, and is refused
                 os.close(os.open(state.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with state.changing() as database:

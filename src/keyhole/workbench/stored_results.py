@@ -9,16 +9,30 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.names import plural
 from keyhole.core.tables import Table
 from keyhole.errors import FileError
+from keyhole.protection.results import Ledger
 from keyhole.reviews.count_sheets import CountSheet, smallest_shown
+from keyhole.reviews.digits import rate
 from keyhole.reviews.files import hash_file, hash_or_none
 from keyhole.reviews.limits import Limit, find_limits
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import restored, selection_stage, study_stage
+from keyhole.reviews.stages.attacks import ATTACKS
+from keyhole.reviews.stages.attributes import RELEASED_ATTRIBUTES
+from keyhole.reviews.stages.outgoing import (
+    OUTGOING,
+    OUTGOING_STAGE,
+    OnKey,
+    ReleasedFiles,
+    scenario_words,
+)
+from keyhole.reviews.stages.protection import PROTECTION, SYNTHESIS
 from keyhole.reviews.stages.releases import RELEASES
 from keyhole.reviews.store import (
     RESULTS,
@@ -32,6 +46,7 @@ from keyhole.reviews.store import (
 )
 from keyhole.reviews.study_chapters import AttackChapter, attacks
 from keyhole.reviews.synthesis_chapters import SynthesisChapter, synthesis_chapter
+from keyhole.reviews.verdict import ANSWERS, Reason, find_verdict, open_columns, released_rates
 from keyhole.workbench.page import View
 
 Record = Mapping[str, Any]
@@ -95,10 +110,7 @@ def _with_metrics(review: Review, records: Mapping[str, Record]) -> Review:
 
 
 def verify_and_keep(folder: Path, tell: Callable[[str], None]) -> None:
-    """Verify a dossier, and keep what was found with the hash of the results it was found of.
-
-    The review file is the one beside the folder, wherever the folder says that it is.
-    """
+    """Verify a dossier by the review file beside it; keep what was found with the results' hash."""
     from keyhole.reviews.verifying import verify
 
     require_no_link(folder)
@@ -125,3 +137,190 @@ def last_verification(folder: Path) -> dict[str, Any] | None:
     if content["of"] != hash_or_none(folder / RESULTS):
         return None
     return content | {"tables": [Table.from_plain(table) for table in content["tables"]]}
+
+
+Results = Mapping[str, Any]
+MOST_REASONS = 3
+NOT_YET = "run the whole review to see whether what goes out is safe."
+UNDER_WAY = "the work is under way."
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictBar:
+    """The answer about what goes out: a word, its sentence, its reasons, and what was given up."""
+
+    state: str
+    word: str
+    sentence: str
+    reasons: tuple[Reason, ...] = ()
+    given_up: str | None = None
+    stale: bool = False
+
+    @property
+    def because(self) -> list[str]:
+        """The first of the reasons why the release should not go out, or cannot be judged."""
+        against = [one for one in self.reasons if one.state == self.state != "met"]
+        return [f"{one.what}: {one.said}." for one in against[:MOST_REASONS]]
+
+
+def release_results(view: View) -> dict[str, Any]:
+    """Return the stored results that the answer rests on, as far as there are any."""
+    standings = {name: view.standing(name) for name in _rests_on(view)}
+    found = {n: s.record for n, s in standings.items() if s.record and s.state != "unasked"}
+    return restored(found)
+
+
+def _rests_on(view: View) -> list[str]:
+    study = view.review.study
+    attacks = [study_stage(metric) for metric in (study.metrics if study else ())]
+    return [OUTGOING, *OUTGOING_STAGE.inputs, "scenarios", RELEASES, RELEASED_ATTRIBUTES, ATTACKS,
+            *attacks]  # fmt: skip
+
+
+def verdict_bar(view: View, results: Results) -> VerdictBar:
+    """Judge what goes out by what is stored; nothing is judged by halves."""
+    # What goes out may be of before a plan or a synthesis; the others say what it is made of.
+    needed = {OUTGOING, *OUTGOING_STAGE.inputs} - {PROTECTION, SYNTHESIS}
+    if any(view.standing(name).state == "absent" for name in needed):
+        running = view.job is not None and view.job.running
+        return VerdictBar("unjudged", "Not judged yet", UNDER_WAY if running else NOT_YET)
+    found = find_verdict(view.review, results)
+    return VerdictBar(
+        state=found.state,
+        word=ANSWERS[found.answer][1],
+        sentence=found.sentence,
+        reasons=found.reasons,
+        given_up=found.given_up,
+        stale=_state(view, *_rests_on(view)) == "stale",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStep:
+    """A step from the file to what goes out, with the risk and the utility that it leaves."""
+
+    title: str
+    page: str
+    leaves: tuple[str, ...] = ()
+
+
+def pipeline(view: View, results: Results) -> list[PipelineStep]:
+    """Return the steps that make the release, in their order."""
+    review, limit = view.review, view.review.exposure.limit
+    exposure, steps = view.result("exposure"), review.release.steps
+    made = steps if steps is not None else (review.release.product,)
+
+    def risk(rp: float | None) -> list[str]:
+        return [] if rp is None else [f"RP {rate(rp, limit)}"]
+
+    first = tuple(risk(None if exposure is None else exposure.rp))
+    found = [PipelineStep("File", "data", first if not review.data.derive else ())]
+    if review.data.derive:
+        many = plural(len(review.data.derive), "column")
+        found.append(PipelineStep("Derive", "data", (f"{many} more", *first)))
+    for name in (one for one in made if one in _PAGES):
+        result, told = view.result(name), []
+        if name == "solve" and result is not None:
+            told = [*risk(result.rp), f"utility {rate(result.utility)}"]
+        elif name == "selection" and review.release.take is not None:
+            told = [f"{plural(len(review.release.take), 'variable')} released"]
+        elif isinstance(result, Ledger):
+            lost = result.last.price.lost
+            told = [*risk(result.rp), *([] if lost is None else [f"{rate(lost)} lost"])]
+        found.append(PipelineStep(name.capitalize(), _PAGES[name], tuple(told)))
+    out = _outgoing(view, results.get(OUTGOING), limit)
+    return [*found, PipelineStep("Out", "dossier", tuple(risk(out.value)))]
+
+
+_PAGES = {"solve": "solve", "selection": "select", PROTECTION: "protect", SYNTHESIS: "synthesise"}
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """One figure against its limit."""
+
+    title: str
+    detail: str
+    value: float | None
+    limit: float | None
+    state: str  # how its result stands
+    open: bool = False  # whether columns that nobody counted would break the limit
+
+    @property
+    def over(self) -> bool:
+        """Whether it is above its limit."""
+        return self.value is not None and self.limit is not None and self.value > self.limit
+
+    @property
+    def answer(self) -> str:
+        """Whether the limit is met, in a word or two."""
+        return "could not be judged" if self.open else "not met" if self.over else "met"
+
+
+def gauges(view: View, results: Results) -> list[Gauge]:
+    """Return the figures of the sidebar: the original, and what goes out."""
+    review = view.review
+    exposure, limit = view.result("exposure"), review.exposure.limit
+    on_keys = f"RP({review.exposure.cutoff}) on {len(review.keys)} keys"
+    value = None if exposure is None else exposure.rp
+    found = [
+        Gauge("Original", on_keys, value, limit, _state(view, "exposure")),
+        _outgoing(view, results.get(OUTGOING), limit),
+    ]
+    if review.scenarios is not None:
+        found.append(_worst_scenario(view, results.get(OUTGOING), limit))
+    if review.study is not None:
+        found += [_attack(view, results, metric) for metric in review.study.metrics[:1]]
+    return found
+
+
+def _outgoing(view: View, found: ReleasedFiles | None, limit: float | None) -> Gauge:
+    """Show RP on what is counted, or on a column besides that would break the limit if known."""
+    title, state = "What goes out", _state(view, OUTGOING)
+    if found is None:
+        return Gauge(title, "RP on all that is released", None, limit, state)
+    stories = _scenarios(view)
+    worst = _worst([one for one in found.keys if one.knows not in stories])
+    counted = 0.0 if worst is None else worst.judged or 0.0
+    many = 0 if worst is None else len(worst.columns)
+    words = f"RP({found.cutoff}) on {plural(many, 'variable')}"
+    uncounted = open_columns(found, 1.0 if limit is None else limit)
+    if not uncounted or (limit is not None and counted > limit):
+        return Gauge(title, words, counted, limit, state)
+    name, known = uncounted[0].name, uncounted[0].rp_if_known
+    others = f"it and {len(uncounted) - 1} more are" if len(uncounted) > 1 else "it is"
+    detail = f"{words} and {name} ({others} in no key); without it {rate(counted, limit)}"
+    return Gauge(title, detail, known, limit, state, open=True)
+
+
+def _worst_scenario(view: View, found: ReleasedFiles | None, limit: float | None) -> Gauge:
+    stories = _scenarios(view)
+    worst = _worst([one for one in (found.keys if found else ()) if one.knows in stories])
+    detail = "RP on its key" if worst is None else f"{stories[worst.knows]}, on what goes out"
+    value = None if worst is None else worst.judged or 0.0
+    return Gauge("Worst scenario", detail, value, limit, _state(view, OUTGOING))
+
+
+def _attack(view: View, results: Results, metric: str) -> Gauge:
+    study, state = view.review.study, _state(view, OUTGOING, RELEASES, study_stage(metric))
+    assert study is not None
+    rates = released_rates(view.review, results, metric)
+    if isinstance(rates, str):
+        return Gauge("Attack", rates, None, study.limit, state)
+    detail = f"matches that are correct, {metric}, on what goes out"
+    return Gauge("Attack", detail, rates.conditional_rate or 0.0, study.limit, state)
+
+
+def _scenarios(view: View) -> dict[str, str]:
+    stories = view.review.scenarios
+    return {scenario_words(name): name for name in (stories.names if stories else ())}
+
+
+def _worst(keys: list[OnKey]) -> OnKey | None:
+    return max(keys, key=lambda one: one.judged or 0.0, default=None)
+
+
+def _state(view: View, *stages: str) -> str:
+    """Return how the stages stand together: the worst of them."""
+    states = {view.standing(name).state for name in stages}
+    return next((one for one in ("stale", "absent", "current") if one in states), "unasked")

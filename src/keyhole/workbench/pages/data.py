@@ -19,7 +19,6 @@ from keyhole.kernels.arrays import Ints
 from keyhole.reviews.schema import DERIVE, SECTIONS, question_of
 from keyhole.screening.screen import Screening
 from keyhole.workbench import editing
-from keyhole.workbench.editing import add_step, in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
@@ -67,6 +66,7 @@ def _column(view: View, variable: Variable) -> _Column:
     codes = data.codes(name)
     counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
     missing = int((codes.values == len(codes.levels)).sum()) if codes.has_missing else 0
+    least = max(view.review.exposure.cutoff, 3)
     return _Column(
         name,
         variable.label,
@@ -74,8 +74,13 @@ def _column(view: View, variable: Variable) -> _Column:
         _role(view, variable) or "",
         len(codes.levels),
         missing / max(data.records, 1),
-        _common_values(view, variable) if view.shows_values else (),
-        _bars(counts, max(view.review.exposure.cutoff, 3)),
+        # The commonest values and how many records have each; rare ones are never shown.
+        tuple(
+            (str(codes.levels[int(i)]), int(counts[i]))
+            for i in np.argsort(-counts, kind="stable")[:MOST_VALUES]
+            if view.shows_values and counts[i] >= least
+        ),
+        _bars(counts, least),
     )
 
 
@@ -95,15 +100,6 @@ def _role(view: View, variable: Variable) -> str | None:
 def _names_keys(view: View) -> bool:
     """Tell whether the review lists its keys: they may be given by roles or by a scenario."""
     return isinstance(view.said.get("keys"), list | dict)
-
-
-def _common_values(view: View, variable: Variable) -> tuple[tuple[str, int], ...]:
-    """Return the commonest values and how many records have each; rare ones are never shown."""
-    codes = view.data.codes(variable.name)
-    counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
-    least = max(view.review.exposure.cutoff, 3)
-    order = np.argsort(-counts, kind="stable")[:MOST_VALUES]
-    return tuple((str(codes.levels[int(i)]), int(counts[i])) for i in order if counts[i] >= least)
 
 
 def _findings(view: View) -> Mapping[str, list[str]]:
@@ -146,7 +142,7 @@ def _remedy(view: View, form: SentForm) -> ReviewChange:
         raise OptionError("this remedy is not one of the page. Look at the page again.")
     step = _step(line)
     if step is not None:
-        return ReviewChange("leave a column out", lambda document: add_step(document, step))
+        return ReviewChange("leave a column out", lambda document: editing.add_step(document, step))
     made = {**view.review.data.derive, **dict(read_definitions(line))}
     return ReviewChange("derive a column", lambda document: _put_derived(view, document, made))
 
@@ -182,7 +178,7 @@ def _describe(view: View, form: SentForm) -> ReviewChange:
         role = form.text(f"role-{place}")
         if listed and "key" in (role, _role(view, variable)):
             others = [key for key in keys if key != name]
-            keys = in_former_order([*others, name], keys) if role == "key" else others
+            keys = editing.in_former_order([*others, name], keys) if role == "key" else others
             role = None if role == "key" else role
         _say(roles, name, role, variable.role)
         _say(kinds, name, form.text(f"kind-{place}"), variable.kind)
@@ -218,11 +214,9 @@ def _codes(text: str | None) -> list[Any]:
     return [int(w) if whole.fullmatch(w) and len(w) < _LONGEST else w for w in words]
 
 
-def _screen(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
-    def edit(document: TOMLDocument) -> None:
-        take_fields(document, "screen", SECTIONS["screen"], form)
-
-    return ReviewChange("screen the file", edit)
+def _screen(_: View, form: SentForm) -> ReviewChange:
+    known = SECTIONS["screen"]
+    return ReviewChange("screen the file", lambda one: take_fields(one, "screen", known, form))
 
 
 DATA = Page("data", "Data", ("data", "screen"), _context,

@@ -18,7 +18,6 @@ from keyhole.reviews.source import SECRETS
 from keyhole.reviews.stages import STAGES
 from keyhole.reviews.store import NOTE, REPORT, RESULTS
 from keyhole.workbench import editing
-from keyhole.workbench.editing import numbered_lines, put_changed
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.projects import require_version
 from keyhole.workbench.stored_results import last_verification, stored_limits
@@ -43,14 +42,17 @@ def _context(view: View) -> dict[str, Any]:
     work = [{"title": t, "state": s, "words": _STATES[s]} for t, s in states if s != "unasked"]
     said = view.said.get(SECTION, {})
     to_do = [one for one in work if one["state"] != "current"]
-    written, verified, unread = _written(view.project.results)
+    results = view.project.results
+    written, verified, unread = _written(results)
+    made = [name for name in PRODUCTS if name == "file" or getattr(view.review, name) is not None]
+    products = [(name, _PRODUCTS[name]) for name in made]
     return {
         "unread": unread,
         "limits": stored_limits(view),
         "work": work,
         "to_do": to_do,
-        "report": (view.project.results / REPORT).is_file(),
-        "note": (view.project.results / NOTE).is_file(),
+        "report": (results / REPORT).is_file(),
+        "note": (results / NOTE).is_file(),
         # The dossier is of another review file, or of results that do not all answer any more.
         "outdated": written is not None
         and (bool(to_do) or written["review"]["sha256"] != view.review.sha256),
@@ -58,23 +60,13 @@ def _context(view: View) -> dict[str, Any]:
         "hashes": _hashes(written),
         "verified": verified,
         "release": view.review.release,
-        "products": [
-            ("", "what the last of the work makes"),
-            *(
-                (name, _PRODUCTS[name])
-                for name in PRODUCTS
-                if name == "file" or getattr(view.review, name) is not None
-            ),
-        ],
+        "products": [("", "what the last of the work makes"), *products],
         "product": said.get("product", ""),
         # One product by itself may be named where no setting of a release by steps is.
         "made_by": _made_by(view) if {"steps", "take", "drop"} & set(said) else None,
         "lines": masked(view.look.text).splitlines(),
         "history": view.project.history(),
-        "equivalents": [
-            view.review_lines(),
-            equivalent("verify", {"folder": view.project.results.name}),
-        ],
+        "equivalents": [view.review_lines(), equivalent("verify", {"folder": results.name})],
     }
 
 
@@ -116,12 +108,14 @@ def _release(view: View, form: SentForm) -> ReviewChange:
     given = view.review.release
     # A field named version would be taken for the version of the review file.
     sent: dict[str, Any] = {name: form.text(f"release-{name}") for name in _TEXTS}
-    sent |= {name: tuple(line for _, line in numbered_lines(form.text(name))) for name in _LINES}
+    sent |= {
+        name: tuple(line for _, line in editing.numbered_lines(form.text(name))) for name in _LINES
+    }
     now = {name: getattr(given, name) for name in (*_TEXTS, *_LINES)}
     product, said = form.text("product"), view.said.get(SECTION, {}).get("product", "")
 
     def edit(document: TOMLDocument) -> None:
-        put_changed(document, SECTION, sent, now)
+        editing.put_changed(document, SECTION, sent, now)
         if (product or "") != said:
             editing.put_setting(document, SECTION, "product", product)
 

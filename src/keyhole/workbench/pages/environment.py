@@ -27,7 +27,7 @@ from keyhole.workbench.environments import (
     review_environment,
 )
 from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
-from keyhole.workbench.start_folder import path_below
+from keyhole.workbench.projects import path_below
 
 MOST_ROWS, MOST_CONSTRUCTS, MOST_CHANGES = 150, 60, 40
 LISTED = ("forms", "sources", "targets", "constructs")

@@ -10,7 +10,6 @@ from keyhole.exposure.uniques import FACTORS
 from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.stages.exposure import ask_drivers, ask_exposure, ask_uniques
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
@@ -53,7 +52,9 @@ def _measure(view: View, form: SentForm) -> ReviewChange:
     def edit(document: TOMLDocument) -> None:
         # Keys that are as they were stay as they are said: by roles, or as those of a scenario.
         if set(form.texts("keys")) != shown:
-            editing.set_keys(document, in_former_order(form.texts("keys"), view.review.keys))
+            editing.set_keys(
+                document, editing.in_former_order(form.texts("keys"), view.review.keys)
+            )
         take_fields(document, "exposure", SECTIONS["exposure"], form)
         for section in ("uniques", "drivers"):
             if form.flag(section):

@@ -18,22 +18,20 @@ from keyhole.protection.results import meaning
 from keyhole.reviews.digits import limit_percentage
 from keyhole.reviews.stages.protection import PROTECTION, dropped_by
 from keyhole.workbench import editing
-from keyhole.workbench.editing import bring_in, in_former_order, move_step
 from keyhole.workbench.fields import FormField, form_fields, is_percentage, read_fields, take_fields
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pricing import (
     StepDraft,
     discard_step,
-    draft_of,
-    keep_draft,
     planned_steps,
     price_of,
-    price_path,
     price_table,
     protection_of,
     require_fit,
+    step_file,
     steps_before,
 )
+from keyhole.workbench.state import keep_figures, kept_figures
 
 # An option that is longer than this is told in a few words.
 MOST_LETTERS = 60
@@ -44,11 +42,14 @@ MEASURED = ("limit", "missing", "formula", "targets")
 
 
 def _context(view: View) -> dict[str, Any]:
-    draft, price = draft_of(view.project), price_of(view.project)
+    draft = kept_figures(step_file(view.project, "draft"), StepDraft)
+    price = price_of(view.project)
     method = view.query.get("method") or (draft.method if draft else "")
     method = method if method in METHODS else next(iter(METHODS))
     typed = draft.form if draft is not None and draft.method == method else None
-    given, dropped, result = protection_of(view.review), _dropped(view), view.result("protection")
+    given, result = protection_of(view.review), view.result("protection")
+    # The columns that are left out so far: no step after it can name them.
+    dropped = set(dropped_by([*steps_before(view), *planned_steps(view.review)]))
     keys = [key for key in given.keys if key not in dropped]
     home = view.project.path.parent
     made = (view.project.results / "protection" / "release").glob("protected.*")
@@ -125,10 +126,7 @@ def _has_table(value: Any) -> bool:
 def step_fields(
     method: str, typed: SentForm | None = None, keys: Sequence[str] = ()
 ) -> list[FormField]:
-    """Return the fields of a method's options, with what was typed last.
-
-    In a form that is new, the method's suggestions stand, and the keys that are released.
-    """
+    """Return the fields of a method's options: as typed last, or as suggested, with the keys."""
     declared = METHODS[method]
     known = {n: p for n, p in declared.parameters.items() if n not in declared.not_typed}
     new = {"keys": list(keys), **declared.suggested}
@@ -137,10 +135,7 @@ def step_fields(
 
 
 def read_step(method: str | None, form: SentForm) -> dict[str, Any]:
-    """Read a step from its form, and refuse what its method does not accept, all of it.
-
-    Shares are typed in percent, as everywhere on the pages; the plan has them as fractions.
-    """
+    """Read a step from its form, and refuse what its method does not accept, all of it."""
     if method not in METHODS:
         raise OptionError("method must be one of those offered. Choose one of them.")
     options = {field.name: field.value for field in step_fields(method, form)}
@@ -149,11 +144,6 @@ def read_step(method: str | None, form: SentForm) -> dict[str, Any]:
     if problems:
         raise OptionError(problems)
     return {"method": method, **given}
-
-
-def _dropped(view: View) -> set[str]:
-    """Return the columns that are left out so far: no step after it can name them."""
-    return set(dropped_by([*steps_before(view), *planned_steps(view.review)]))
 
 
 def _next_steps(view: View) -> Sequence[NextStep]:
@@ -176,10 +166,12 @@ def _equivalents(view: View) -> list[Equivalent]:
 def _see_price(view: View, form: SentForm) -> Run:
     """Compute the price of the step that was typed; the review stays as it is."""
     method = form.text("method")
-    keep_draft(view.project, StepDraft(method or "", dict(form.values)))
+    # So that nothing is lost if it is refused.
+    typed = StepDraft(method or "", dict(form.values))
+    keep_figures(step_file(view.project, "draft"), typed)
     step = read_step(method, form)
     if isinstance(step.get("keys"), list):
-        step["keys"] = in_former_order(step["keys"], protection_of(view.review).keys)
+        step["keys"] = editing.in_former_order(step["keys"], protection_of(view.review).keys)
     require_fit(view, step)
     return _run(view, {"step": toml_of([step])})
 
@@ -207,9 +199,9 @@ def _see_again(view: View, form: SentForm) -> Run:  # noqa: ARG001
 
 
 def _run(view: View, what: Mapping[str, str]) -> Run:
-    price_path(view.project).unlink(missing_ok=True)
-    into = str(price_path(view.project))
-    return Run(kind="price", asked={**what, "version": view.look.version, "into": into})
+    into = step_file(view.project, "price")
+    into.unlink(missing_ok=True)
+    return Run(kind="price", asked={**what, "version": view.look.version, "into": str(into)})
 
 
 def _accept(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
@@ -220,7 +212,7 @@ def _accept(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     steps = planned_steps(view.review)
 
     def edit(document: TOMLDocument) -> None:
-        bring_in(document, steps)
+        editing.bring_in(document, steps)
         editing.add_step(document, price.step)
         editing.join_release(document, PROTECTION)
         if price.seed is not None and protection_of(view.review).seed is None:
@@ -237,10 +229,10 @@ def _measure(view: View, form: SentForm) -> ReviewChange:
         raise OptionError("the review has no plan yet. Add a first step.")
     known = {name: given.parameters[name] for name in MEASURED}
 
-    def edit(document: TOMLDocument) -> None:
-        take_fields(document, "protection", known, form, now=given.values)
-
-    return ReviewChange("how the ledger is kept", edit)
+    return ReviewChange(
+        "how the ledger is kept",
+        lambda document: take_fields(document, "protection", known, form, now=given.values),
+    )
 
 
 def _discard(view: View, form: SentForm) -> Go:  # noqa: ARG001
@@ -257,11 +249,11 @@ def _arrange(view: View, form: SentForm) -> ReviewChange:
         raise OptionError("that step cannot be moved there. Choose one of those shown now.")
 
     def edit(document: TOMLDocument) -> None:
-        bring_in(document, steps)
+        editing.bring_in(document, steps)
         if what == "remove":
             editing.remove_step(document, number - 1)
         else:
-            move_step(document, number - 1, number - 1 + to)
+            editing.move_step(document, number - 1, number - 1 + to)
 
     words = "remove" if what == "remove" else f"move {what}"
     return ReviewChange(f"{words} step {number}: {steps[number - 1]['method']}", edit)

@@ -20,7 +20,6 @@ from keyhole.selection.frontier import Frontier
 from keyhole.selection.result import ASSUMPTION, Selection
 from keyhole.selection.search import METHODS
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_former_order
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View, leaving
 
@@ -82,7 +81,9 @@ def _search(view: View, form: SentForm) -> ReviewChange:
     groups = _groups(form, chosen.candidates)
     # The method that proposes leads.
     methods = tuple(dict.fromkeys([*form.texts("first"), *form.texts("methods")]))
-    keep = in_former_order(form.texts("keep"), view.review.keys if now is None else now.keep)
+    keep = editing.in_former_order(
+        form.texts("keep"), view.review.keys if now is None else now.keep
+    )
     known = {name: p for name, p in SECTIONS["selection"].items() if name not in APART}
 
     def edit(document: TOMLDocument) -> None:
@@ -191,15 +192,17 @@ def frontier_sets(view: View) -> list[FoundSet]:
     return sorted(found, key=lambda one: (not one.tags, -(one.cr or 0.0)))[:MOST_SETS]
 
 
+def _every_set(view: View, methods: Sequence[str]) -> list[tuple[str, FoundSet]]:
+    found = [(method, one) for method in methods for one in path_of(view, method)]
+    return found + [("frontier", one) for one in frontier_sets(view)]
+
+
 def _plane(view: View, chosen: Question) -> list[dict[str, Any]]:
     """Return every set with its risk and detail, for the plane that is drawn of them."""
-    searches = {method: path_of(view, method) for method in chosen.methods}
-    found = [(name, one) for name, path in searches.items() for one in path]
-    found += [("frontier", one) for one in frontier_sets(view)]
     return [
         {"of": name, "place": one.place, "token": one.token, "rp": one.rp, "cr": one.cr,
          "variables": ", ".join(one.variables), "taken": "taken" in one.tags}
-        for name, one in found
+        for name, one in _every_set(view, chosen.methods)
         if one.rp is not None and one.cr is not None
     ]  # fmt: skip
 
@@ -233,8 +236,7 @@ def take(view: View, form: SentForm) -> ReviewChange:
 def _found(view: View, token: str | None, place: str | None) -> FoundSet:
     chosen = view.review.selection
     methods = () if chosen is None else chosen.methods
-    known = [one for method in methods for one in path_of(view, method)] + frontier_sets(view)
-    fit = [one for one in known if one.token == token]
+    fit = [one for _, one in _every_set(view, methods) if one.token == token]
     if not fit:
         raise OptionError(
             "that step is not among the results any more. Take one of those shown now."

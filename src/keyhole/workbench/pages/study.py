@@ -26,10 +26,9 @@ from keyhole.reviews.stages.attacks import ATTACKS
 from keyhole.reviews.stages.releases import RELEASES, study_stage
 from keyhole.reviews.study_chapters import controlled_chapter, metrics_table, releases_chapter
 from keyhole.workbench import editing
-from keyhole.workbench.editing import in_former_order, put_changed
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View, leaving
-from keyhole.workbench.start_folder import files_below, inside
+from keyhole.workbench.projects import files_below, inside
 from keyhole.workbench.stored_results import stored_attacks, stored_limits, stored_records
 
 SECTION = "study"
@@ -122,10 +121,10 @@ def _attack_people(view: View, form: SentForm) -> ReviewChange:
     if control:
         allowed_file(view, control, "the control")
 
-    def edit(document: TOMLDocument) -> None:
-        take_fields(document, ATTACKS, known, form, PREFIX, now)
-
-    return ReviewChange("attacks with a control", edit)
+    return ReviewChange(
+        "attacks with a control",
+        lambda document: take_fields(document, ATTACKS, known, form, PREFIX, now),
+    )
 
 
 def _written_scores(given: Question | None) -> str:
@@ -147,14 +146,14 @@ def _attack(view: View, form: SentForm) -> ReviewChange:
 
     def edit(document: TOMLDocument) -> None:
         sent = {**files, **{name: form.texts(name) for name in _LISTS}}
-        put_changed(document, SECTION, sent, {} if given is None else given.values)
+        editing.put_changed(document, SECTION, sent, {} if given is None else given.values)
         known = {name: SECTIONS[SECTION][name] for name in (*MAIN, *OTHERS)}
         take_fields(document, SECTION, known, form)
         _put_link(document, form, given)
         metrics, now = form.texts("metrics"), () if given is None else given.metrics
         if set(metrics) != set(now):
             editing.remove_setting(document, SECTION, "metric")
-            editing.put_setting(document, SECTION, "metrics", in_former_order(metrics, now))
+            editing.put_setting(document, SECTION, "metrics", editing.in_former_order(metrics, now))
         if "adhoc" not in metrics:
             editing.remove_setting(document, SECTION, "scores")
         elif "scores" in form.values and scores != dict((given and given.scores) or {}):
@@ -172,7 +171,7 @@ def _put_link(document: TOMLDocument, form: SentForm, given: Question | None) ->
     if scenario is not None and scenario != before:
         editing.put_setting(document, SECTION, "link", f"scenario:{scenario}")
     elif scenario is None and (given is None or before is not None or set(link) != set(now)):
-        editing.put_setting(document, SECTION, "link", in_former_order(link, now))
+        editing.put_setting(document, SECTION, "link", editing.in_former_order(link, now))
 
 
 def _read_scores(text: str | None) -> dict[str, Any]:
@@ -209,14 +208,10 @@ Columns = tuple[Variable, ...]
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the form of a study offers.
-
-    `eif` and `iuf` are the files chosen so far. Without both, or where one cannot be read (which
-    `problems` tells), there are no columns to choose from.
-    """
+    """What the form of a study offers; no columns unless both files can be read."""
 
     files: tuple[str, ...]
-    eif: str | None
+    eif: str | None  # those chosen so far
     iuf: str | None
     puf_id: Columns = ()
     eif_id: Columns = ()

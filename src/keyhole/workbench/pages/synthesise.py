@@ -13,7 +13,6 @@ from keyhole.errors import OptionError
 from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.stages.protection import SYNTHESIS
 from keyhole.workbench import editing
-from keyhole.workbench.editing import numbered_lines
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View, leaving, secret_seed
 from keyhole.workbench.stored_results import stored_synthesis
@@ -74,14 +73,14 @@ def _synthesise(view: View, form: SentForm) -> ReviewChange:
 
 
 def _lines(text: str | None) -> list[str]:
-    return [line for _, line in numbered_lines(text)]
+    return [line for _, line in editing.numbered_lines(text)]
 
 
 def _read_rules(text: str | None) -> dict[str, str]:
     """Read rules, one a line with its name before it."""
     rules: dict[str, str] = {}
     problems = []
-    for number, line in numbered_lines(text):
+    for number, line in editing.numbered_lines(text):
         name, colon, rule = (part.strip() for part in line.partition(":"))
         if not (name and colon and rule):
             problems.append(
