@@ -59,11 +59,8 @@ def test_cells_margins_and_largest_contributions(records, amounts):
     parts = frame["x"].cast(pl.Float64).to_numpy() if amounts else None
     made = cross(data, rows=("one",), cols=("two",), contributions=parts, deepest=3)
     slow = slow_cells(frame, ["one", "two"], "x" if amounts else None)
-    for cell, place in enumerate(made.places):
-        key = tuple(
-            "Total" if at == len(levels) else levels[at]
-            for at, levels in zip(place, made.levels, strict=True)
-        )
+    for cell, named in enumerate(made.cells):
+        key = tuple(named.get(name, "Total") for name in ("one", "two"))
         found = sorted(slow.get(key, []), reverse=True)
         assert made.values[cell] == sum(found)
         assert made.counts[cell] == len(found)
@@ -196,8 +193,8 @@ def test_rounded_tables_add_up_and_stay_near(inner, base, how):
         return
     found = table(counts(cells), rows="area", cols="trade", protect="round", base=base,
                   rounding=how, seed=4)  # fmt: skip
-    true = found.internal.table.values.reshape(found.shape)
-    shown = found.shown.reshape(found.shape)
+    audit = found.internal
+    true, shown = (one.reshape(audit.table.shape) for one in (audit.table.values, audit.shown))
     assert (shown % base == 0).all()
     assert (np.abs(shown - true) < base).all()
     assert (shown[true % base == 0] == true[true % base == 0]).all()

@@ -204,9 +204,22 @@ LABELLED = 400
 
 def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
     """Draw a heat map: rows down, columns across, suppressed cells marked, totals left out."""
-    inner = [not cell["total_over"] for cell in table.cells]
-    down, heads = (_side_labels(side) for side in table.sides())
-    rows = _squares(table, down, heads, inner)
+    inner = np.array([not cell["total_over"] for cell in table.cells])
+    *sides, places = table.layout()
+    labels = [_side_labels(side) for side in sides]
+    digits, values = digits_of(table.shown), table.shown[inner]
+    largest = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
+    rows: list[dict[str, Any]] = [
+        {
+            "down": labels[0][row],
+            "across": labels[1][col],
+            "value": None if np.isnan(value) else float(value),
+            "suppressed": bool(np.isnan(value)),
+            "dark": bool(value > 0.35 * largest),
+            "text": cell_figure(value, digits),
+        }
+        for (row, col), value in zip(np.array(places)[inner].tolist(), values, strict=True)
+    ]
     down, heads = ([*dict.fromkeys(row[side] for row in rows)] for side in ("down", "across"))
     across = ", ".join(plain(name) for name in table.cols) or " "
     base = alt.Chart(inline(rows)).encode(
@@ -243,26 +256,6 @@ def table_chart(table: ProtectedTable) -> alt.TopLevelMixin:
     }
     below = [notes[table.protect]]
     return house_style(chart, title=table.title(), subtitle=below, width=70)
-
-
-def _squares(
-    table: ProtectedTable, down: list[str], heads: list[str], inner: list[bool]
-) -> list[dict[str, Any]]:
-    digits = digits_of(table.shown)
-    values = table.shown[inner]
-    largest = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
-    return [
-        {
-            "down": down[row],
-            "across": heads[col],
-            "value": None if np.isnan(value) else float(value),
-            "suppressed": bool(np.isnan(value)),
-            "dark": bool(value > 0.35 * largest),
-            "text": cell_figure(value, digits),
-        }
-        for (row, col), value, kept in zip(table.at(), table.shown, inner, strict=True)
-        if kept
-    ]
 
 
 def _side_labels(side: Iterable[tuple[str, ...]]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import permutations
 from math import prod
 from typing import Annotated, Any, ClassVar
@@ -37,14 +38,19 @@ OF_AMOUNTS = ("noise_percent", "singletons")
 OF_COUNTS = ("noise", "noise_variance", "smallest_published")
 
 
+@dataclass(frozen=True, slots=True)
 class _Pair(Kind):
-    """Two numbers, typed with a comma between them."""
+    """Two numbers, typed with a comma between them; if `ascending`, the smaller one first."""
 
-    parts: ClassVar[tuple[Number, Number]]
+    what: str
+    parts: tuple[Number, Number]
+    metavar: str = "X,Y"  # type: ignore[misc]
+    ascending: bool = False
 
     def fits(self, value: Any) -> bool:
         two = isinstance(value, tuple | list) and len(value) == 2
-        return two and not any(n.fault(x) for n, x in zip(self.parts, value, strict=True))
+        fit = two and not any(n.fault(x) for n, x in zip(self.parts, value, strict=True))
+        return fit and (not self.ascending or value[0] <= value[1] > 0)
 
     def unfit(self, value: Any) -> list[Any]:
         short = isinstance(value, tuple | list) and 0 < len(value) <= MOST_SHOWN
@@ -65,26 +71,18 @@ class _Pair(Kind):
         return {"type": "array", "prefixItems": [number.schema() for number in self.parts]}
 
 
-class _Dominance(_Pair):
-    """The two numbers of a dominance rule."""
-
-    metavar = "n,k"
-    parts = Whole(low=1), Number(above=0, below=100)
-    what = (
-        "n,k: a whole number of contributors and the percent of a cell they may have, above 0 and "
-        "below 100"
-    )
-
-
-class _Range(_Pair):
-    """The least and the largest of a percentage."""
-
-    metavar = "LEAST,LARGEST"
-    parts = Number(low=0, high=100), Number(low=0, high=100)
-    what = "two percentages from 0 to 100, the smaller one first, like 5,15"
-
-    def fits(self, value: Any) -> bool:
-        return super().fits(value) and value[0] <= value[1] > 0
+_DOMINANCE = _Pair(
+    "n,k: a whole number of contributors and the percent of a cell they may have, above 0 and "
+    "below 100",
+    (Whole(low=1), Number(above=0, below=100)),
+    "n,k",
+)
+_RANGE = _Pair(
+    "two percentages from 0 to 100, the smaller one first, like 5,15",
+    (Number(low=0, high=100), Number(low=0, high=100)),
+    "LEAST,LARGEST",
+    ascending=True,
+)
 
 
 class _Crossings(Kind):
@@ -126,10 +124,9 @@ class _Crossings(Kind):
         return {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "array"}]}}
 
     def columns(self, value: Any) -> Iterator[tuple[Any, str]]:
-        for i, one in enumerate(self.settle(value)):
-            for j, side in enumerate(one):
-                for k, name in enumerate(side):
-                    yield (i, j, k), name
+        for i, table in enumerate(self.settle(value)):
+            for j, side in enumerate(table):
+                yield from (((i, j, k), name) for k, name in enumerate(side))
 
 
 Tables = Annotated[
@@ -147,7 +144,7 @@ DominanceOption = Annotated[
     tuple[int, float] | None,
     Option(
         "Cells in which the n largest contributors have more than k percent are unsafe.",
-        kind=_Dominance(),
+        kind=_DOMINANCE,
     ),
 ]
 NoisePercent = Annotated[
@@ -155,7 +152,7 @@ NoisePercent = Annotated[
     Option(
         "Cell keys: the least and the largest noise of an amount, in percent of the largest "
         "contribution to its cell.",
-        kind=_Range(),
+        kind=_RANGE,
     ),
 ]
 
@@ -191,7 +188,8 @@ def table_problems(question: Question) -> Iterator[Problem]:
     if question.base is not None and question.protect != "round":
         yield Problem("{base} needs {protect} to be 'round'. Leave it out, or ask for rounding.")
     yield from _unused_problems(question)
-    yield from _cell_key_problems(question)
+    if question.protect == "cell-key":
+        yield from _cell_key_problems(question)
     if question.rounding != "random":
         return
     if question.protect != "round":
@@ -208,26 +206,23 @@ def table_problems(question: Question) -> Iterator[Problem]:
 
 def _unused_problems(question: Question) -> Iterator[Problem]:
     """Say which options have no effect beside others."""
-    given = question.given()
+    adds_up, unused = question.magnitude is not None, dict[str, str]()
     for how, names in OF_METHOD.items():
-        for name in names if question.protect != how else ():
-            if name in given:
-                yield Problem(f"{{{name}}} needs {{protect}} to be {how!r}. Leave it out.")
-    if question.magnitude is None:
-        for name in OF_AMOUNTS:
-            if name in given:
-                yield Problem(f"{{{name}}} needs {{magnitude}}, not counts. Leave it out.")
-        if "range_percent" in given and question.weight is None:
-            yield Problem("{range_percent} needs {magnitude} or {weight}. Leave it out.")
-        return
-    for name in OF_COUNTS:
+        if question.protect != how:
+            unused |= dict.fromkeys(names, f"needs {{protect}} to be {how!r}. Leave it out.")
+    if not adds_up and question.weight is None:
+        unused["range_percent"] = "needs {magnitude} or {weight}. Leave it out."
+    if adds_up:
+        alone = dict.fromkeys(OF_COUNTS, "is about counts, and {magnitude} adds up. Leave one out.")
+    else:
+        alone = dict.fromkeys(OF_AMOUNTS, "needs {magnitude}, not counts. Leave it out.")
+    given = question.given()
+    for name, text in (*unused.items(), *alone.items()):
         if name in given:
-            yield Problem(f"{{{name}}} is about counts, and {{magnitude}} adds up. Leave one out.")
+            yield Problem(f"{{{name}}} {text}")
 
 
 def _cell_key_problems(question: Question) -> Iterator[Problem]:
-    if question.protect != "cell-key":
-        return
     if question.seed is None:
         yield Problem(
             "{protect} 'cell-key' needs {seed}, which makes the record keys. Give one, keep it "

@@ -13,7 +13,6 @@ import numpy as np
 
 from keyhole.data import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.utility.figures import cell_label
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,14 +23,6 @@ class Axis:
     is empty. Children come before their parent and the root, the total, is last; `parents` are
     the places of the parents. With a code list (`listed`) one variable has categories at every
     depth, and the last part of a path is the category.
-
-    Examples
-    --------
-    >>> axis = Axis.of(("state", "county"), [("a", 1), ("a", 2), ("b", 1)])
-    >>> axis.paths
-    (('a', 1), ('a', 2), ('a',), ('b', 1), ('b',), ())
-    >>> axis.parents.tolist()
-    [2, 2, 5, 4, 5, 5]
     """
 
     names: tuple[str, ...]
@@ -71,23 +62,12 @@ class Axis:
         found[self.parents] = False
         return found
 
-    @property
-    def levels(self) -> tuple[Any, ...]:
-        """The last part of each leaf."""
-        return tuple(path[-1] for path, leaf in zip(self.paths, self.is_leaf, strict=True) if leaf)
-
     def ancestors(self, leaves: Ints) -> Iterator[Ints]:
         """Give the nodes above leaves, one depth after the other; -1 beyond the root."""
         root, at = len(self.paths) - 1, leaves
         while (at >= 0).any():
             yield at
             at = np.where((at < 0) | (at == root), -1, self.parents[at])
-
-    def sums(self, grid: Floats, axis: int) -> None:
-        """Fill the parents of a grid along one of its axes by adding up their children."""
-        parts = np.moveaxis(grid, axis, 0)
-        for *children, parent in self.families:
-            parts[parent] = parts[children].sum(axis=0)
 
     def named(self, place: int) -> dict[str, Any]:
         """Return the category of each variable that a node has one of."""
@@ -100,26 +80,21 @@ class Axis:
             return () if self.is_leaf[place] else self.names
         return self.names[len(self.paths[place]) :]
 
-    @cached_property
-    def texts(self) -> list[tuple[str, ...]]:
-        """Every node as text, one for each variable; a total is called so."""
-        found = []
-        for place in range(len(self.paths)):
-            had = self.named(place)
-            found.append(tuple(self._text(name, had) for name in self.names))
-        return found
 
-    def _text(self, name: str, had: Mapping[str, Any]) -> str:
-        levels = self._words[name]
-        if name not in had:
-            return "(Total)" if "Total" in levels else "Total"
-        text = cell_label(had[name])
-        return f"({text})" if had[name] is None and text in levels else text
-
-    @cached_property
-    def _words(self) -> dict[str, set[Any]]:
-        pairs = [pair for place in range(len(self.paths)) for pair in self.named(place).items()]
-        return {name: {value for key, value in pairs if key == name} for name in self.names}
+def label_cells(
+    names: Sequence[str], cells: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, ...]]:
+    """Write cells as text, one for each variable; what a cell has none of is its total."""
+    texts = []
+    for name in names:
+        levels = {cell[name] for cell in cells if name in cell}
+        total, missing = (f"({x})" if x in levels else x for x in ("Total", "missing"))
+        texts.append((name, total, missing))
+    for cell in cells:
+        yield tuple(
+            total if name not in cell else missing if cell[name] is None else str(cell[name])
+            for name, total, missing in texts
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,23 +120,22 @@ class CrossTable:
     weight: str | None = None
     least: float = 0.0
     keys: Ints | None = None
-    marks: Ints | None = None
+    marks: Any = None
     leaves: tuple[Ints, ...] = ()
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The variables of rows and columns."""
-        return self.rows + self.cols
 
     @property
     def named(self) -> tuple[str, ...]:
         """The variables in the order of the axes."""
         return tuple(name for axis in self.axes for name in axis.names)
 
-    @property
-    def levels(self) -> tuple[tuple[Any, ...], ...]:
-        """The categories of each axis."""
-        return tuple(axis.levels for axis in self.axes)
+    @cached_property
+    def cells(self) -> list[dict[str, Any]]:
+        """The categories that each cell has; a total has none of the variables it adds up."""
+        nodes = [[axis.named(at) for at in range(len(axis.paths))] for axis in self.axes]
+        return [
+            {name: level for one in parts for name, level in one.items()}
+            for parts in itertools.product(*nodes)
+        ]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -194,21 +168,13 @@ class CrossTable:
         """The cells of each sum, its total last."""
         return addends(self.shape, [axis.families for axis in self.axes])
 
-    @cached_property
-    def leasts(self) -> Floats:
-        """The least that each cell can hold, as whoever sees which cells are empty knows."""
-        return self.add_up(np.where(self.counts > 0, self.least, 0.0))
-
-    def labels(self, cell: int) -> list[str]:
-        """Write the categories of a cell, one for each variable."""
-        places = zip(self.axes, self.places[cell], strict=True)
-        return [text for axis, place in places for text in axis.texts[place]]
-
     def add_up(self, values: Floats) -> Floats:
         """Return values with each margin the sum of its inner cells."""
         grid = np.where(self.margin, 0.0, values).reshape(self.shape)
         for place, axis in enumerate(self.axes):
-            axis.sums(grid, place)
+            parts = np.moveaxis(grid, place, 0)
+            for *children, parent in axis.families:
+                parts[parent] = parts[children].sum(axis=0)
         return np.asarray(grid.ravel())
 
 
@@ -248,18 +214,29 @@ def cross(
     parts = amounts if weights is None else amounts * weights
     counted = ~np.isnan(parts) & (True if weights is None else weights > 0)
     marks = np.random.default_rng(1).integers(0, 1 << 62, data.records, dtype=np.int64)
-    filled = _filled(
-        [list(axis.ancestors(leaves[counted])) for axis, leaves in axes],
-        tuple(len(axis.paths) for axis, _ in axes),
-        parts[counted],
-        deepest,
-        [marks[counted], *([] if keys is None else [keys[counted]])],
-    )
-    values, counts, largest, (told, *own) = filled
-    least = float(parts[counted].min()) if contributions is None and counted.any() else 0.0
+    parts, added = parts[counted], [one[counted] for one in (marks, keys) if one is not None]
+    shape = tuple(len(axis.paths) for axis, _ in axes)
+    size = prod(shape)
+    values, counts, largest = np.zeros(size), np.zeros(size, np.int64), np.zeros((size, deepest))
+    sums = [np.zeros(size, dtype=np.int64) for _ in added]
+    by_size = np.argsort(-parts, kind="stable")
+    for where in itertools.product(*(axis.ancestors(leaves[counted]) for axis, leaves in axes)):
+        there = np.logical_and.reduce([place >= 0 for place in where])
+        held = by_size[there[by_size]]
+        cells = np.ravel_multi_index([place[held] for place in where], shape)
+        values += np.bincount(cells, parts[held], size)
+        counts += np.bincount(cells, minlength=size)
+        for total, key in zip(sums, added, strict=True):
+            np.add.at(total, cells, key[held])
+        # By cell, in each from the largest on.
+        order = np.argsort(cells, kind="stable")
+        rank = np.arange(len(cells)) - np.searchsorted(cells[order], cells[order])
+        first = rank < deepest
+        largest[cells[order][first], rank[first]] = parts[held[order]][first]
+    least = float(parts.min()) if contributions is None and len(parts) else 0.0
     return CrossTable(
         rows, cols, tuple(axis for axis, _ in axes), values, counts, largest, magnitude, weight,
-        least, own[0] if own else None, told, tuple(leaves for _, leaves in axes),
+        least, None if keys is None else sums[1], sums[0], tuple(leaves for _, leaves in axes),
     )  # fmt: skip
 
 
@@ -271,35 +248,6 @@ def plain_axis(data: Microdata, name: str) -> tuple[Axis, Ints]:
     paths = (*((level,) for level in levels), ())
     root = np.full(len(paths), len(levels), dtype=np.int64)
     return Axis((name,), paths, root), codes.values.astype(np.int64)
-
-
-def _filled(
-    above: list[list[Ints]],
-    shape: tuple[int, ...],
-    parts: Floats,
-    deepest: int,
-    keys: list[Ints],
-) -> tuple[Floats, Ints, Floats, list[Ints]]:
-    """Count, add up and rank contributions in every cell of every margin; and add up keys."""
-    size = prod(shape)
-    values, counts = np.zeros(size), np.zeros(size, dtype=np.int64)
-    sums = [np.zeros(size, dtype=np.int64) for _ in keys]
-    largest = np.zeros((size, deepest))
-    by_size = np.argsort(-parts, kind="stable")
-    for where in itertools.product(*above):
-        there = np.logical_and.reduce([place >= 0 for place in where])
-        held = by_size[there[by_size]]
-        cells = np.ravel_multi_index([place[held] for place in where], shape)
-        values += np.bincount(cells, parts[held], size)
-        counts += np.bincount(cells, minlength=size)
-        for total, key in zip(sums, keys, strict=True):
-            np.add.at(total, cells, key[held])
-        # By cell, in each from the largest on.
-        order = np.argsort(cells, kind="stable")
-        rank = np.arange(len(cells)) - np.searchsorted(cells[order], cells[order])
-        first = rank < deepest
-        largest[cells[order][first], rank[first]] = parts[held[order]][first]
-    return values, counts, largest, sums
 
 
 # Programs over blocks of so many cells are solved fast.
@@ -339,8 +287,9 @@ class Linked:
             found = np.arange(size, size + len(table.values), dtype=np.int64)
             if len(tables) > 1:
                 taken: set[int] = set()
-                names = [*_descriptions(table)]
-                records = [(table.magnitude, table.weight, mark) for mark in _marks(table)]
+                measure = table.magnitude, table.weight
+                names = [(measure, frozenset(cell.items())) for cell in table.cells]
+                records = [(measure, mark) for mark in table.marks]
                 for cell, (name, mark) in enumerate(zip(names, records, strict=True)):
                     same = by_name.get(name, by_records.get(mark) if table.counts[cell] else None)
                     if number and same is not None and same not in taken:
@@ -376,7 +325,7 @@ class Linked:
     @cached_property
     def marks(self) -> Ints:
         """What the same records have the same of."""
-        return np.asarray(self.joined(_marks(table) for table in self.tables))
+        return np.asarray(self.joined(table.marks for table in self.tables))
 
     @cached_property
     def sums(self) -> list[Ints]:
@@ -414,21 +363,6 @@ class Linked:
             ]
             found.append(np.unique(np.concatenate(cells)))
         return found
-
-
-def _marks(table: CrossTable) -> Ints:
-    return np.zeros(len(table.values), dtype=np.int64) if table.marks is None else table.marks
-
-
-def _descriptions(table: CrossTable) -> Iterable[Any]:
-    named = [
-        [frozenset(axis.named(place).items()) for place in range(len(axis.paths))]
-        for axis in table.axes
-    ]
-    measure = table.magnitude, table.weight
-    for places in table.places:
-        parts = [nodes[place] for nodes, place in zip(named, places, strict=True)]
-        yield measure, frozenset().union(*parts)
 
 
 def _runs(axis: Axis, most: int) -> list[list[tuple[Any, ...]]]:
@@ -531,8 +465,17 @@ def find_unsafe(
     >>> unsafe.cells.tolist(), unsafe.upper.tolist()
     ([True, False, False], [5.0, 0.0, 0.0])
     """
-    few, lower, upper = _few(table, rules)
-    by_rule, values = {"threshold": few}, table.values
+    values = table.values
+    few: Flags = (table.counts > 0) & (table.counts < rules.threshold)
+    if table.is_count:
+        lower, upper = np.where(few, values, 0.0), np.where(few, rules.threshold - values, 0.0)
+    else:
+        positive = values[values > 0]
+        # That a contributor has nothing is to be hidden too: it needs the room of the smallest.
+        smallest = positive.min() if len(positive) else 1.0
+        needed = np.maximum(values, smallest) * rules.range_percent / 100
+        lower = upper = np.where(few, needed, 0.0)
+    by_rule = {"threshold": few}
     shares = dict.fromkeys(("dominance", "p percent"), np.zeros(len(values)))
     if rules.dominance is not None:
         n, k = rules.dominance
@@ -547,18 +490,6 @@ def find_unsafe(
         upper, lower = np.maximum(upper, needed), np.maximum(lower, needed)
     unsafe = np.logical_or.reduce(list(by_rule.values()))
     width = np.where(unsafe, table.values * rules.sliding_percent / 100, 0.0)
-    least = 0.0 if hidden_zeros else table.leasts
+    # The least that each cell can hold, as whoever sees which cells are empty knows.
+    least = 0.0 if hidden_zeros else table.add_up(np.where(table.counts > 0, table.least, 0.0))
     return Unsafe(by_rule, np.clip(table.values - least, 0.0, lower), upper, width)
-
-
-def _few(table: CrossTable, rules: SensitivityRules) -> tuple[Flags, Floats, Floats]:
-    """Return the cells of too few contributors and the levels they need."""
-    few: Flags = (table.counts > 0) & (table.counts < rules.threshold)
-    if table.is_count:
-        below, above = table.values, rules.threshold - table.values
-        return few, np.where(few, below, 0.0), np.where(few, above, 0)
-    positive = table.values[table.values > 0]
-    # That a contributor has nothing is to be hidden too: it needs the room of the smallest cell.
-    least = positive.min() if len(positive) else 1.0
-    needed = np.where(few, np.maximum(table.values, least) * rules.range_percent / 100, 0.0)
-    return few, needed, needed

@@ -41,10 +41,10 @@ def tree_of(pairs: Sequence[tuple[str | None, str | None]]) -> dict[str, str]:
     if any(None in pair for pair in pairs):
         problems.append("the code list must name a parent and a child in every row.")
     parents: dict[str, str] = {}
-    twice = {}
+    twice: dict[str, None] = {}
     for parent, child in pairs:
         if parent is not None and child is not None and parents.setdefault(child, parent) != parent:
-            twice[child] = True
+            twice[child] = None
     if twice:
         problems.append(
             f"the code list must give each child one parent. Got several for {_few(twice)} "
@@ -102,37 +102,29 @@ def code_list_problems(data: Microdata, name: str, parents: Mapping[str, str]) -
     return problems
 
 
-def listed_axis(data: Microdata, name: str, parents: Mapping[str, str]) -> tuple[Axis, Ints]:
-    """Return the tree of a variable by its code list, and the leaf of each record."""
-    codes = data.codes(name)
-    levels = [cell_label(level) for level in codes.levels.to_list()]
-    paths: list[tuple[Any, ...]] = [_path(code, parents) or () for code in levels]
-    paths += [(None,)] if codes.has_missing else []
-    return _axis((name,), paths, codes.values.astype(np.int64), listed=True)
-
-
-def _axis(
-    names: tuple[str, ...], paths: list[tuple[Any, ...]], values: Ints, listed: bool = False
+def tree_axis(
+    data: Microdata, names: tuple[str, ...], parents: Mapping[str, str] | None
 ) -> tuple[Axis, Ints]:
-    """Make a tree of paths; `values` are the places of records among them."""
+    """Return the tree of nested variables, or of one by its code list; the leaf of each record."""
+    columns = [data.codes(name) for name in names]
+    paths: list[tuple[Any, ...]]
+    if parents is not None:
+        levels = [cell_label(level) for level in columns[0].levels.to_list()]
+        paths = [*(_path(code, parents) or () for code in levels), (None,)]
+        paths, values = paths[: columns[0].size], columns[0].values.astype(np.int64)
+    else:
+        codes = np.stack([one.values.astype(np.int64) for one in columns], axis=1)
+        distinct, values = np.unique(codes, axis=0, return_inverse=True)
+        held = [[*one.levels.to_list(), None] for one in columns]
+        paths = [tuple(level[at] for level, at in zip(held, row, strict=True)) for row in distinct]
     rank: dict[tuple[Any, ...], int] = {}
     for path in paths:  # by the first mention of each node, so that siblings are together
         for depth in range(1, len(path) + 1):
             rank.setdefault(path[:depth], len(rank))
     order = sorted(paths, key=lambda path: [rank[path[:d]] for d in range(1, len(path) + 1)])
-    axis = Axis.of(names, order, listed)
+    axis = Axis.of(names, order, parents is not None)
     place = {path: i for i, path in enumerate(axis.paths)}
-    return axis, np.array([place[path] for path in paths], dtype=np.int64)[values]
-
-
-def nested_axis(data: Microdata, names: tuple[str, ...]) -> tuple[Axis, Ints]:
-    """Return the tree of nested variables, the coarsest first, and the leaf of each record."""
-    columns = [data.codes(name) for name in names]
-    values = np.stack([one.values.astype(np.int64) for one in columns], axis=1)
-    distinct, places = np.unique(values, axis=0, return_inverse=True)
-    levels = [[*one.levels.to_list(), None] for one in columns]
-    paths = [tuple(level[at] for level, at in zip(levels, row, strict=True)) for row in distinct]
-    return _axis(names, paths, places.ravel())
+    return axis, np.array([place[path] for path in paths], dtype=np.int64)[values.ravel()]
 
 
 def find_chains(
@@ -170,8 +162,8 @@ def axes_of(
 ) -> list[tuple[Axis, Ints]]:
     """Return the axis of each chain of variables, with the leaf of each record."""
     return [
-        nested_axis(data, chain) if len(chain) > 1
-        else listed_axis(data, chain[0], listed[chain[0]]) if chain[0] in listed
+        tree_axis(data, chain, listed.get(chain[0]) if len(chain) == 1 else None)
+        if len(chain) > 1 or chain[0] in listed
         else plain_axis(data, chain[0])
         for chain in chains
-    ]  # fmt: skip
+    ]

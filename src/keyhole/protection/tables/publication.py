@@ -90,88 +90,53 @@ class _Tables:
         """The joint cells that are unsafe and not published yet."""
         return np.asarray(self.linked.joined(one.cells for one in self.unsafe)) & ~self.fixed
 
-
-def _require_totals(tables: _Tables, question: Question) -> None:
-    """Refuse tables that are unsafe as a whole."""
-    pairs = zip(tables.linked.tables, tables.unsafe, strict=True)
-    for made, unsafe in list(pairs)[: tables.new]:
-        if int(made.counts[-1]) < question.threshold:
-            raise OptionError(
-                Problem(
-                    "{threshold} must be at most the number of records that contribute to the "
-                    "table: there is nothing in it that could be shown."
-                )
-            )
-        if question.total_known and unsafe.cells[-1]:
-            raise OptionError(
-                Problem(
-                    "{total_known} must be false, because the grand total is itself unsafe by the "
-                    "rules. If outsiders do not know it, say so, and it is suppressed too; or "
-                    "group what is tabulated."
-                )
-            )
+    def levels(self, name: str) -> Floats:
+        """The levels of protection of one kind that these cells need."""
+        joint = self.linked.joined(getattr(one, name) for one in self.unsafe)
+        return np.where(self.unsafe_cells, joint, 0.0)
 
 
 # What is shown, the room of an outsider, the pattern, and what is to be said of it.
 _Made = tuple[Floats, Floats, Floats, Pattern | None, tuple[str, ...]]
 
 
-def suppressed(tables: _Tables, question: Question) -> _Made:
-    """Return what is shown, the room of an outsider, and the pattern; or all as it is."""
-    linked = tables.linked
-    nothing = np.zeros(linked.size)
-    if question.protect == "none":
-        return linked.values, nothing, nothing, None, ()
-    problem = _problem(tables, question)
-    pattern = find_pattern(problem, seconds=question.seconds, linked=linked)
-    if pattern.impossible:
-        raise ImpossibleError(
-            "no pattern of suppressed cells keeps every unsafe cell as uncertain as asked."
-        )
-    shown = np.where(pattern.suppressed, np.nan, linked.values)
-    up, down = (np.where(pattern.suppressed, room, 0.0) for room in (problem.up, problem.down))
-    return shown, up, down, pattern, ()
-
-
 class ImpossibleError(OptionError):
     """Nothing protects a table as asked."""
 
 
-def _problem(tables: _Tables, question: Question) -> SuppressionProblem:
+def suppressed(tables: _Tables, question: Question) -> _Made:
+    """Return what is shown, the room of an outsider, and the pattern."""
     linked, unsafe = tables.linked, tables.unsafe_cells
     allowed = np.ones(linked.size, dtype=bool) if question.hidden_zeros else linked.counts > 0
     if question.total_known:
         allowed[[place[-1] for place in linked.places]] = False
     # Where empty cells are shown, one that is not shown has a record in it.
     least = 0.0 if question.hidden_zeros else max(made.least for made in linked.tables)
-    lower, upper, sliding = [
-        np.where(unsafe, linked.joined(getattr(one, name) for one in tables.unsafe), 0.0)
-        for name in ("lower", "upper", "sliding")
-    ]
+    up, down = np.full(linked.size, np.inf), np.maximum(linked.values - least, 0.0)
+    costs = {"value": linked.values, "records": linked.counts, "cells": np.ones(linked.size)}
+    cost = costs[question.cost].astype(np.float64)
+    # What is empty is not free: then it would be suppressed for nothing.
+    cost = np.where(cost > 0, cost, cost[cost > 0].min() if cost.any() else 1.0)
+    # By record that is alone in an unsafe cell, all the cells it is alone in.
+    owned: dict[int, list[int]] = {}
+    if question.singletons and tables.made.magnitude:
+        for cell in np.flatnonzero(unsafe & (linked.counts == 1)).tolist():
+            owned.setdefault(int(linked.marks[cell]), []).append(cell)
     must = unsafe | tables.forced
-    return SuppressionProblem(
-        linked.sums, np.full(linked.size, np.inf), np.maximum(linked.values - least, 0.0),
-        _costs(linked, question.cost), must, (allowed | must) & ~tables.fixed, lower, upper,
-        sliding,
-        _alone(linked, unsafe) if question.singletons and tables.made.magnitude else (),
+    problem = SuppressionProblem(
+        linked.sums, up, down, cost, must, (allowed | must) & ~tables.fixed,
+        tables.levels("lower"), tables.levels("upper"), tables.levels("sliding"),
+        tuple(frozenset(cells) for cells in owned.values()),
         question.whole, linked.network,
     )  # fmt: skip
-
-
-def _costs(linked: Linked, cost: str) -> Floats:
-    costs = {"value": linked.values, "records": linked.counts, "cells": np.ones(linked.size)}
-    found = costs[cost].astype(np.float64)
-    # What is empty is not free: then it would be suppressed for nothing.
-    positive = found[found > 0]
-    return np.where(found > 0, found, positive.min() if len(positive) else 1.0)
-
-
-def _alone(linked: Linked, unsafe: Flags) -> tuple[frozenset[int], ...]:
-    """Return for each record that is alone in an unsafe cell all the cells it is alone in."""
-    owned: dict[int, list[int]] = {}
-    for cell in np.flatnonzero(unsafe & (linked.counts == 1)).tolist():
-        owned.setdefault(int(linked.marks[cell]), []).append(cell)
-    return tuple(frozenset(cells) for cells in owned.values())
+    pattern = find_pattern(problem, seconds=question.seconds, linked=linked)
+    if pattern.impossible:
+        raise ImpossibleError(
+            "no pattern of suppressed cells keeps every unsafe cell as uncertain as asked."
+        )
+    shown = np.where(pattern.suppressed, np.nan, linked.values)
+    up, down = (np.where(pattern.suppressed, room, 0.0) for room in (up, down))
+    return shown, up, down, pattern, ()
 
 
 def rounded(tables: _Tables, question: Question) -> _Made:
@@ -424,7 +389,8 @@ def table(
             "rows": list(down), "cols": list(across), "magnitude": magnitude, "weight": weight,
             "chains": [*find_chains(opened, down, question.nested or ()),
                        *find_chains(opened, across, question.nested or ())],
-            "codes": {n: listed[n] for n in down if n in listed}, "rules": rules_of(question),
+            "codes": {n: listed[n] for n in down if n in listed},
+            "rules": {one.name: question.values[one.name] for one in fields(SensitivityRules)},
         }
         for down, across in asked
     ]  # fmt: skip
@@ -445,11 +411,6 @@ def table(
         for one, entry in zip(made, entries, strict=True)
     ]
     return replace(made[0], others=tuple(made[1:]), earlier=earlier)
-
-
-def rules_of(question: Question) -> dict[str, Any]:
-    """Return the sensitivity rules as they are kept in a register."""
-    return {one.name: question.values[one.name] for one in fields(SensitivityRules)}
 
 
 def _gathered(
@@ -484,10 +445,24 @@ def _gathered(
         shown = published_values(entry, made, number + 1)
         fixed[place[~np.isnan(shown)]] = True
         forced[place[np.isnan(shown)]] = True
-    found = _Tables(linked, tuple(unsafe), tuple(rules), len(entries), fixed, forced & ~fixed)
-    if question.protect == "suppress":
-        _require_totals(found, question)
-    return found
+    totals = zip(tables[: len(entries)], unsafe, strict=False)
+    for made, found in totals if question.protect == "suppress" else ():
+        if int(made.counts[-1]) < question.threshold:
+            raise OptionError(
+                Problem(
+                    "{threshold} must be at most the number of records that contribute to the "
+                    "table: there is nothing in it that could be shown."
+                )
+            )
+        if question.total_known and found.cells[-1]:
+            raise OptionError(
+                Problem(
+                    "{total_known} must be false, because the grand total is itself unsafe by the "
+                    "rules. If outsiders do not know it, say so, and it is suppressed too; or "
+                    "group what is tabulated."
+                )
+            )
+    return _Tables(linked, tuple(unsafe), tuple(rules), len(entries), fixed, forced & ~fixed)
 
 
 def _remedies(
@@ -497,47 +472,39 @@ def _remedies(
     earlier: Sequence[Mapping[str, Any]],
 ) -> str:
     """Return the changes that were tried and make a table possible, in words."""
-    hasty = question.replace(seconds=5.0)
-    tries: list[tuple[str, Question, Microdata]] = []
+    tries: list[tuple[str, dict[str, Any], Microdata]] = []
     for name in (*(question.rows or ()), *(question.cols or ())):
         sizes = np.bincount(data.codes(name).values)
         for least in (3, 5, 10, 20, 50):
             if 1 < (sizes < least).sum() < len(sizes) - 1:
-                pooled = data.replace(frame=data.frame.with_columns(_pooled(data, name, least)))
-                tries.append((f"pool categories of {name!r} with fewer than {least} records "
-                              f"(--derive NAME=pool({name},{least}))", hasty, pooled))  # fmt: skip
+                text = data.column(name).cast(pl.String).to_frame(name)
+                few = pl.col(name).is_not_null() & (pl.len().over(name) < least)
+                column = text.select(
+                    pl.when(few).then(pl.lit("pooled")).otherwise(name).alias(name)
+                )
+                pooled = data.replace(frame=data.frame.with_columns(column[name]))
+                words = f"pool categories of {name!r} with fewer than {least} records "
+                tries.append((f"{words}(--derive NAME=pool({name},{least}))", {}, pooled))
                 break
-    if question.total_known:
-        tries.append(("set {total_known} to false, if outsiders do not know the grand total",
-                      hasty.replace(total_known=False), data))  # fmt: skip
-    if not question.hidden_zeros:
-        tries.append(("set {hidden_zeros}, if nobody knows which cells are empty",
-                      hasty.replace(hidden_zeros=True), data))  # fmt: skip
-    if not earlier:
-        tries.append((f"round to {BASE} ({{protect}} 'round')",
-                      hasty.replace(protect="round", rounding="nearest"), data))  # fmt: skip
+    for words, change, is_open in (
+        ("set {total_known} to false, if outsiders do not know the grand total",
+         {"total_known": False}, question.total_known),
+        ("set {hidden_zeros}, if nobody knows which cells are empty",
+         {"hidden_zeros": True}, not question.hidden_zeros),
+        (f"round to {BASE} ({{protect}} 'round')",
+         {"protect": "round", "rounding": "nearest"}, not earlier),
+    ):  # fmt: skip
+        tries += [(words, change, data)] if is_open else []
     helped = []
-    for words, changed, file in tries:
+    for words, change, file in tries:
+        changed = question.replace(seconds=5.0, **change)
         try:
             tables = _gathered(file, changed, entries, earlier)
             _published(tables, changed.replace(whole=changed.whole and tables.made.is_count), ())
             helped.append(words)
         except (OptionError, RunError):
             continue
-    if not helped:
-        return ""
-    return f"Tried, and each of these helps: {'; '.join(helped)}."
-
-
-def _pooled(data: Microdata, name: str, least: int) -> pl.Series:
-    column = data.column(name).cast(pl.String)
-    few = column.to_frame(name).group_by(name).len().filter(pl.col("len") < least)[name]
-    return column.to_frame(name).select(
-        pl.when(pl.col(name).is_in(few.implode()))
-        .then(pl.lit("pooled"))
-        .otherwise(name)
-        .alias(name)
-    )[name]
+    return f"Tried, and each of these helps: {'; '.join(helped)}." if helped else ""
 
 
 def _published(tables: _Tables, question: Question, notes: tuple[str, ...]) -> list[ProtectedTable]:
@@ -547,12 +514,13 @@ def _published(tables: _Tables, question: Question, notes: tuple[str, ...]) -> l
         each = [perturbed(made, question) for made in linked.tables]
         shown, up, down = (np.asarray(linked.joined(one[i] for one in each)) for i in range(3))
         pattern, more = None, each[0][4]
-    elif question.protect == "round":
-        shown, up, down, pattern, more = rounded(tables, question)
+    elif question.protect == "none":
+        shown, pattern, more = linked.values, None, ()
+        up = down = np.zeros(linked.size)
     else:
-        shown, up, down, pattern, more = suppressed(tables, question)
-    unsafe = tables.unsafe_cells
-    audited = unsafe | np.isnan(shown)
+        protect = rounded if question.protect == "round" else suppressed
+        shown, up, down, pattern, more = protect(tables, question)
+    audited = tables.unsafe_cells | np.isnan(shown)
     large = audited.sum() * linked.size > MOST_AUDITED
     if question.protect == "cell-key":
         *more_published, inside = more
@@ -561,7 +529,18 @@ def _published(tables: _Tables, question: Question, notes: tuple[str, ...]) -> l
             audited[:] = False
             more += ("What can be derived from sums was not worked out: the table is too large",)
     if large and question.protect == "suppress" and linked.network is None:
-        low, high = _proven(tables, unsafe, up, down)
+        wanted = []
+        for name, side in (("upper", 1.0), ("lower", -1.0), ("sliding", 1.0)):
+            levels = tables.levels(name)
+            cells = np.flatnonzero(levels)
+            wanted.append((cells, np.full(len(cells), side), levels[cells]))
+        all_wanted = Wanted(*map(np.concatenate, zip(*wanted, strict=True)))
+        # Attacked by programs over blocks, over several of these, and over the whole.
+        blocks = linked.blocks()
+        wider = [np.unique(np.concatenate(blocks[i : i + 6])) for i in range(0, len(blocks), 6)]
+        scopes = [blocks, wider, [np.arange(linked.size)]]
+        below, above = prove(Programs(linked.matrix), all_wanted, up, down, scopes)
+        low, high = linked.values - below, linked.values + above
         more += ("Intervals of this large table reach at least as far as told, perhaps further",)
     else:
         # In plain one-way and two-way tables of counts the bounds are whole by themselves.
@@ -584,23 +563,6 @@ def _published(tables: _Tables, question: Question, notes: tuple[str, ...]) -> l
         _require_safe(audit, question)
         found.append(ProtectedTable.of(audit, question.protect, base, notes))
     return found
-
-
-def _proven(tables: _Tables, unsafe: Flags, up: Floats, down: Floats) -> tuple[Floats, Floats]:
-    """Attack a large table by programs over blocks of it, and over the whole for what is left."""
-    linked = tables.linked
-    wanted = []
-    for name, side in (("upper", 1.0), ("lower", -1.0), ("sliding", 1.0)):
-        levels = linked.joined(getattr(one, name) for one in tables.unsafe)
-        cells = np.flatnonzero(unsafe & (levels > 0))
-        wanted.append((cells, np.full(len(cells), side), levels[cells]))
-    blocks = linked.blocks()
-    wider = [np.unique(np.concatenate(blocks[i : i + 6])) for i in range(0, len(blocks), 6)]
-    below, above = prove(
-        Programs(linked.matrix), Wanted(*map(np.concatenate, zip(*wanted, strict=True))), up, down,
-        [blocks, wider, [np.arange(linked.size)]],
-    )  # fmt: skip
-    return linked.values - below, linked.values + above
 
 
 def _require_safe(audit: TableAudit, question: Question) -> None:

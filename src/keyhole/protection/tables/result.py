@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
@@ -22,7 +23,7 @@ from keyhole.data.writing import save
 from keyhole.errors import FileError, OptionError
 from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.attackers import TOLERANCE
-from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe
+from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe, label_cells
 from keyhole.protection.tables.suppression import Pattern
 from keyhole.results import Result
 from keyhole.utility.figures import amount, sentences
@@ -37,11 +38,7 @@ AUDITED = 40
 
 @dataclass(frozen=True, slots=True)
 class AuditFigures(Figures):
-    """What an audit found: unsafe cells by rule, and what protecting them took.
-
-    `cost` and `bound` are those of the pattern of suppressed cells, `proven` says whether it is
-    the cheapest. `narrow` counts unsafe cells whose interval is narrower than asked.
-    """
+    """What an audit found: unsafe cells, those `narrow`er than asked, and the pattern's cost."""
 
     cells: int
     unsafe: Mapping[str, int]
@@ -147,33 +144,23 @@ class TableAudit(Result):
     def to_frame(self) -> pl.DataFrame:
         """Return one row a cell: true value, records, what is unsafe, shown, and the interval."""
         table = self.table
-        labels = zip(*map(table.labels, range(len(table.values))), strict=True)
+        labels = zip(*label_cells(table.named, table.cells), strict=True)
         columns: dict[str, Any] = dict(zip(table.named, labels, strict=True))
-        columns |= {
-            "value": table.values,
-            "count": table.counts,
-            "unsafe": self.unsafe.cells,
-            "suppressed": self.suppressed,
-            "shown": pl.Series(self.shown).fill_nan(None),
-            "low": self.low,
-            "high": self.high,
-        }
-        return pl.DataFrame(columns)
+        columns |= {"value": table.values, "count": table.counts, "unsafe": self.unsafe.cells}
+        columns |= {"suppressed": self.suppressed, "shown": pl.Series(self.shown).fill_nan(None)}
+        return pl.DataFrame({**columns, "low": self.low, "high": self.high})
 
     def tables(self) -> list[Table]:
         """Return the figures, the cells that needed care, and the margins."""
         found = self.figures
-        figures = {
-            "cells, totals included": found.cells,
-            **{
-                f"unsafe by {name}": count
-                for name, count in found.unsafe.items()
-                if count or name == "threshold"
-            },
-            "suppressed": found.suppressed,
-            "unsafe with an interval narrower than asked": found.narrow,
-        }
-        rows = [[name, f"{count:,}"] for name, count in figures.items()]
+        rules = found.unsafe.items()
+        figures = [
+            ("cells, totals included", found.cells),
+            *((f"unsafe by {name}", n) for name, n in rules if n or name == "threshold"),
+            ("suppressed", found.suppressed),
+            ("unsafe with an interval narrower than asked", found.narrow),
+        ]
+        rows = [[name, f"{count:,}"] for name, count in figures]
         title = "Audit: internal, not to be published"
         tables = [Table(title, ["figure", "value"], rows, self.said()), self._cells()]
         if self.protect != "none":
@@ -219,17 +206,18 @@ class TableAudit(Result):
 
     def _margins(self) -> Table:
         off = self.discrepancy
-        cells = np.flatnonzero(self.table.margin & (np.abs(off) > 1e-9 * self.table.values))
+        differs = self.table.margin & (np.abs(off) > 1e-9 * self.table.values)
+        labels = label_cells(self.table.named, self.table.cells)
         rows = [
-            [*self.table.labels(cell), *map(amount, (true, true + beside, beside))]
-            for cell, true, beside in zip(
-                cells.tolist(), self.table.values[cells], off[cells], strict=True
+            [*texts, *map(amount, (true, true + beside, beside))]
+            for texts, true, beside in compress(
+                zip(labels, self.table.values, off, strict=True), differs
             )
-        ][:AUDITED]
+        ]
         named = {"round": "rounded", "cell-key": "with noise"}
         name = named.get(self.protect, "cells shown add up to")
         columns = [*self.table.named, "true", name, "discrepancy"]
-        return Table("Margins that differ", columns, rows, _more(len(cells)))
+        return Table("Margins that differ", columns, rows[:AUDITED], _more(len(rows)))
 
 
 def _more(length: int) -> list[str]:
@@ -309,17 +297,12 @@ class ProtectedTable(Result):
                 kept &= there[nodes]
         whole = table.is_count and (base is None or float(base).is_integer())
         cells: list[Any] = []
-        for places, found in zip(table.places[kept].tolist(), shown[kept], strict=True):
+        for cell in np.flatnonzero(kept).tolist():
+            found, places = shown[cell], zip(table.axes, table.places[cell].tolist(), strict=True)
             value = None if np.isnan(found) else round(found) if whole else float(found)
-            pairs = list(zip(table.axes, places, strict=True))
-            cells.append(
-                {
-                    **{n: level for axis, at in pairs for n, level in axis.named(at).items()},
-                    "total_over": [name for axis, at in pairs for name in axis.added_up(at)],
-                    "value": value,
-                    "suppressed": value is None,
-                }
-            )
+            totals = [name for axis, at in places for name in axis.added_up(at)]
+            own = {"total_over": totals, "value": value, "suppressed": value is None}
+            cells.append({**table.cells[cell], **own})
         return cls(
             table.rows, table.cols, table.magnitude, table.weight, protect, base, tuple(cells),
             notes, (), audit, shown[kept],
@@ -424,11 +407,10 @@ class ProtectedTable(Result):
 
     def tables(self) -> list[Table]:
         """Return a cross-table, or a list if there are no columns or too many."""
-        together = self.is_list
-        down, across = self.sides(together=together)
-        digits, named = digits_of(self.shown), len(next(iter(down)))
+        down, across, places = self.layout(WIDEST)
+        digits, named = digits_of(self.shown), len(down[0])
         rows: list[list[str]] = [[*labels, *[""] * len(across)] for labels in down]
-        for (row, col), value in zip(self.at(together=together), self.shown, strict=True):
+        for (row, col), value in zip(places, self.shown, strict=True):
             rows[row][named + col] = cell_figure(value, digits)
         notes = [f"{MARK} not shown, to protect contributors."] if self.suppressed.any() else []
         notes += sentences(self.notes)
@@ -443,37 +425,27 @@ class ProtectedTable(Result):
         mine = Table(self.title(), heads, rows[:SHOWN], notes)
         return [mine, *(table for other in self.others for table in other.tables())]
 
-    @property
-    def is_list(self) -> bool:
-        """Whether it is laid out as a list: there are no columns, or too many."""
-        return not self.cols or len(self.sides()[1]) > WIDEST
+    def layout(
+        self, widest: float = np.inf
+    ) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], list[tuple[int, int]]]:
+        """Return the labels of rows and of columns, and the row and the column of each cell.
 
-    def sides(self, *, together: bool = False) -> tuple[dict[tuple[str, ...], int], ...]:
-        """Return the labels of rows and of columns, each with its place; or all as rows."""
-        split = len(self.variables) if together else len(self.rows)
-        down: dict[tuple[str, ...], int] = {}
-        across: dict[tuple[str, ...], int] = {}
-        for labels in self._labels():
-            down.setdefault(labels[:split], len(down))
-            across.setdefault(labels[split:], len(across))
-        return down, across
+        All labels are of rows if there are no columns, or more than `widest`.
+        """
+        for split in (len(self.rows), len(self.variables)):
+            down: dict[tuple[str, ...], int] = {}
+            across: dict[tuple[str, ...], int] = {}
+            places = []
+            for labels in self._labels():
+                row = down.setdefault(labels[:split], len(down))
+                places.append((row, across.setdefault(labels[split:], len(across))))
+            if len(across) <= widest:
+                break
+        return list(down), list(across), places
 
     def _labels(self) -> Iterator[tuple[str, ...]]:
         cells: Any = self.cells
-        totals = ["(Total)" if "Total" in levels else "Total" for levels in self.levels]
-        missing = ["(missing)" if "missing" in levels else "missing" for levels in self.levels]
-        for cell in cells:
-            yield tuple(
-                total if name not in cell else none if cell[name] is None else str(cell[name])
-                for name, total, none in zip(self.variables, totals, missing, strict=True)
-            )
-
-    def at(self, *, together: bool = False) -> Iterator[tuple[int, int]]:
-        """Give the row and the column of each cell."""
-        down, across = self.sides(together=together)
-        split = len(next(iter(down)))
-        for labels in self._labels():
-            yield down[labels[:split]], across[labels[split:]]
+        return label_cells(self.variables, cells)
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the table as a heat map with suppressed cells marked."""
@@ -522,8 +494,7 @@ def save_register(
     force: bool = False,
 ) -> Path:
     """Write a register of published tables: those before, and these."""
-    unfit = [table for table in tables if table.protect not in ("suppress", "none")]
-    if unfit:
+    if any(table.protect not in ("suppress", "none") for table in tables):
         raise OptionError(
             "a register holds tables with suppressed cells. Tables with noise by cell keys need "
             "none, and rounded ones cannot be held against others."
@@ -543,13 +514,8 @@ def published_values(entry: Mapping[str, Any], made: CrossTable, number: int) ->
     for cell in entry["cells"]:
         key = tuple(str(cell[name]) if name in cell else None for name in names)
         shown[key] = np.nan if cell["value"] is None else float(cell["value"])
-    found = np.full(len(made.values), np.inf)
-    for cell, places in enumerate(made.places.tolist()):
-        had: dict[str, Any] = {}
-        for axis, at in zip(made.axes, places, strict=True):
-            had |= axis.named(at)
-        key = tuple(str(had[name]) if name in had else None for name in names)
-        found[cell] = shown.get(key, np.inf)
+    keys = (tuple(str(c[name]) if name in c else None for name in names) for c in made.cells)
+    found = np.array([shown.get(key, np.inf) for key in keys])
     off = ~np.isnan(found) & ~np.isclose(found, made.values, rtol=1e-9, atol=1e-9)
     if off.any() or len(shown) != len(found):
         raise OptionError(
@@ -565,10 +531,9 @@ def json_stat(table: ProtectedTable) -> dict[str, Any]:
     frame = table.to_frame()
     labels = {name: list(dict.fromkeys(frame[name].to_list())) for name in table.variables}
     sizes = [len(one) for one in labels.values()]
-    places = []
-    for name, one in labels.items():
-        rank = {text: i for i, text in enumerate(one)}
-        places.append(np.array([rank[text] for text in frame[name]]))
+    places = [
+        frame[name].replace_strict(one, range(len(one))).to_numpy() for name, one in labels.items()
+    ]
     index = [str(i) for i in np.ravel_multi_index(places, sizes)]
     values = zip(index, frame["value"].to_list(), strict=True)
     hidden = zip(index, frame["suppressed"].to_list(), strict=True)
@@ -591,17 +556,14 @@ def write_excel(table: ProtectedTable, path: Path) -> None:
 
     with Workbook(path, {"strings_to_formulas": False, "strings_to_urls": False}) as book:
         sheet, head = book.add_worksheet("Table"), book.add_format({"bold": True})
-        layout, together, frame = table.tables()[0], table.is_list, table.to_frame()
-        down, _ = table.sides(together=together)
-        named = len(next(iter(down)))
-        sheet.write(0, 0, layout.title, head)
-        sheet.write_row(2, 0, list(layout.columns), head)
-        for labels, place in down.items():
+        laid, frame, (down, _, places) = table.tables()[0], table.to_frame(), table.layout(WIDEST)
+        sheet.write(0, 0, laid.title, head)
+        sheet.write_row(2, 0, list(laid.columns), head)
+        for place, labels in enumerate(down):
             sheet.write_row(3 + place, 0, list(labels))
-        pairs = zip(table.at(together=together), frame["value"].to_list(), strict=True)
-        for (row, col), value in pairs:
-            sheet.write(3 + row, named + col, "×" if value is None else value)
-        for i, note in enumerate(layout.notes):
+        for (row, col), value in zip(places, frame["value"].to_list(), strict=True):
+            sheet.write(3 + row, len(down[0]) + col, MARK if value is None else value)
+        for i, note in enumerate(laid.notes):
             sheet.write(4 + len(down) + i, 0, str(note))
         cells = book.add_worksheet("Cells")
         cells.write_row(0, 0, [*frame.columns[:-1], "flag"], head)

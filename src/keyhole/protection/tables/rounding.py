@@ -21,6 +21,7 @@ import numpy as np
 from keyhole.data import Microdata
 from keyhole.errors import RunError
 from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.protection.tables.attackers import solve
 from keyhole.protection.tables.cells import addends, relations
 
 # What is nearer to a multiple than this part of the base is that multiple.
@@ -74,7 +75,6 @@ def round_nearest(
 
 
 def _solved(scaled: Floats, matrix: Any, beyond: int, seconds: float) -> Floats | None:
-    from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import hstack
 
     below, part = _split(scaled)
@@ -82,13 +82,8 @@ def _solved(scaled: Floats, matrix: Any, beyond: int, seconds: float) -> Floats 
     # A cell is its lower multiple, perhaps one more, and where needed some beyond either.
     high = np.concatenate([part > 0, np.full(n, beyond), np.minimum(beyond, below)])
     cost = np.concatenate([1 - 2 * part, np.ones(n), np.ones(n)])
-    done = milp(
-        cost,
-        constraints=LinearConstraint(hstack([matrix, matrix, -matrix]), *[-(matrix @ below)] * 2),
-        bounds=Bounds(np.zeros(3 * n), high),
-        integrality=np.ones(3 * n),
-        options={"time_limit": seconds},
-    )
+    rows, sums = hstack([matrix, matrix, -matrix]), (-(matrix @ below),) * 2
+    done = solve(cost, rows, sums, np.zeros(3 * n), high, True, time_limit=seconds)
     if done.x is None:
         return None
     up, more, less = np.round(done.x).reshape(3, n)
@@ -126,17 +121,15 @@ def round_at_random(
         # A table of one variable, beside which a variable of one category stands.
         doubled = round_at_random(np.repeat(values, 2), (shape[0], 2), base, generator)
         return Rounded(doubled.values[::2])
-    below, part = (_with_margins(one.reshape(shape)[:-1, :-1]) for one in _split(values / base))
-    # Only what is above the lower multiples is walked on: it is small, and so are its errors.
+    # Margins are added up anew. Only what is above the lower multiples is walked on: it is small.
+    below, part = (np.pad(one.reshape(shape)[:-1, :-1], (0, 1)) for one in _split(values / base))
+    for one in (below, part):
+        one[-1] = one.sum(axis=0)
+        one[:, -1] = one.sum(axis=1)
     signs = np.outer(np.append(np.ones(shape[0] - 1), -1), np.append(np.ones(shape[1] - 1), -1))
     entries = part * signs
     _walk_until_whole(entries, generator)
     return Rounded((below + np.round(entries * signs)).ravel() * base)
-
-
-def _with_margins(inner: Floats) -> Floats:
-    down = np.vstack([inner, inner.sum(axis=0)])
-    return np.hstack([down, down.sum(axis=1, keepdims=True)])
 
 
 def _walk_until_whole(entries: Floats, generator: np.random.Generator) -> None:
@@ -192,16 +185,6 @@ class PerturbationTable:
     the variance asked for, the one with the largest entropy is taken:
     :math:`p_v \propto \exp(a v + b v^2)` (Giessing 2016). Where no probabilities have
     that variance (next to zero), the nearest that some have is taken; the mean is 0 always.
-
-    Examples
-    --------
-    >>> made = PerturbationTable(largest=2, variance=1.0, never=1)
-    >>> made.noise.tolist()
-    [-2, -1, 0, 1, 2]
-    >>> made.probabilities[2].round(3).tolist()  # a cell of two people is never published as 1
-    [0.155, 0.0, 0.572, 0.238, 0.036]
-    >>> made.probabilities[-1].round(3).tolist()
-    [0.064, 0.245, 0.383, 0.245, 0.064]
     """
 
     largest: int
