@@ -64,21 +64,18 @@ class ColumnLabels:
         found = {}
         for level in seen.head(MOST_LEVELS).to_list():
             text = next((by_form[form] for form in _forms(level) if form in by_form), "")
-            if text or (not many and (text := self._in_range(str(level)))):
+            for low, high, meant in () if text or many else self.ranges:
+                # Never the bare code, but with what the range says that it lies in.
+                code = str(level).zfill(len(low)) if str(level).isdigit() else str(level)
+                if len(code) == len(low) and low <= code <= high:
+                    text = text or f"{code} ({meant})"
+            if text:
                 found[level] = text
         kind = variable.kind
         if kind == "measure" and 0 < len(found) == len(seen) and not series.dtype.is_float():
             kind = "category"
         known = {**found, **variable.value_labels}
         return replace(variable, label=label, kind=kind, value_labels=known)
-
-    def _in_range(self, level: str) -> str:
-        """Return a code with what the range says that it lies in, never the bare code."""
-        for low, high, text in self.ranges:
-            code = level.zfill(len(low)) if level.isdigit() else level
-            if len(code) == len(low) and low <= code <= high:
-                return f"{code} ({text})"
-        return ""
 
 
 def _forms(code: Any) -> set[str]:
@@ -236,8 +233,9 @@ _WORD = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[^\s'"/=,()]+|[/.\n]""")
 _COMMENT = re.compile(r"/\*.*?\*/|///[^\n]*\n|^\s*\*[^\n]*$", re.DOTALL | re.MULTILINE)
 
 
-def _words(text: str) -> list[str]:
-    return [word.rstrip(".") or word for word in _WORD.findall(text)]
+def _words(text: str, *left_out: str) -> list[str]:
+    words = (word.rstrip(".") or word for word in _WORD.findall(text))
+    return [word for word in words if word not in left_out]
 
 
 def _unquoted(word: str) -> str:
@@ -250,29 +248,20 @@ def _spss(text: str, _: str) -> Iterator[Entry]:
         head = re.match(r"(?i)\s*(?:add\s+)?(variable|value)\s+labels\b", command)
         if head is None:
             continue
-        words = [word for word in _words(command[head.end() :]) if word != "\n"]
+        words = _words(command[head.end() :], "\n")
         if head[1].lower() == "variable":
             pairs = [word for word in words if word != "/"]
             for name, label in itertools.pairwise(pairs):
                 if label[:1] in "'\"" and name[:1] not in "'\"":
                     yield name, _unquoted(label), "", ""
             continue
-        for part in " ".join(words).split(" / "):
-            yield from _value_labels(_words(part))
-
-
-def _value_labels(words: list[str]) -> Iterator[Entry]:
-    """Read names, then codes each with its label; texts may be codes."""
-    first = next((i for i, word in enumerate(words) if word[:1] in "'\""), 0)
-    names = words[: max(first - 1, 0)] if _is_code(words[first - 1 : first]) else words[:first]
-    rest = words[len(names) :]
-    for code, label in zip(rest[::2], rest[1::2], strict=False):
-        for name in names:
-            yield name, "", _unquoted(code), _unquoted(label)
-
-
-def _is_code(words: list[str]) -> bool:
-    return bool(words) and re.fullmatch(r"-?[\d.]+", words[0]) is not None
+        for part in map(_words, " ".join(words).split(" / ")):
+            # Names, then codes each with its label; texts may be codes.
+            first = next((i for i, word in enumerate(part) if word[:1] in "'\""), 0)
+            coded = re.fullmatch(r"-?[\d.]+", part[first - 1]) if first else None
+            names, rest = part[: first - bool(coded)], part[first - bool(coded) :]
+            for code, label in zip(rest[::2], rest[1::2], strict=False):
+                yield from ((name, "", _unquoted(code), _unquoted(label)) for name in names)
 
 
 def _stata(text: str, _: str) -> Iterator[Entry]:
@@ -282,7 +271,7 @@ def _stata(text: str, _: str) -> Iterator[Entry]:
     defined: dict[str, list[tuple[str, str]]] = {}
     used: list[tuple[str, str]] = []
     for line in plain.split(ended):
-        words = [word for word in _words(line) if word not in ("/", "\n")]
+        words = _words(line, "/", "\n")
         while words and words[0] in ("capture", "cap", "quietly", "qui", "noisily"):
             words = words[1:]
         if len(words) < 4 or not "label".startswith(words[0]) or len(words[0]) < 2:

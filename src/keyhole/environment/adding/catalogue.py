@@ -124,9 +124,11 @@ def concept_scores(
         least = _HINTED if other != "GI" else 0.01  # one answer beyond male and female is enough
         if letters in said and hints.get(other, 0.0) >= least:
             said[other] = max(said.pop(letters), said.get(other, 0.0))
-    single = _option_concept(questions[0]) if answers.sort == "yes or no" else ""
-    if single:
-        return {single: (0.9, "asks for one of its answers")}
+    asked = {word for word, _ in questions[0].weights}
+    if answers.sort == "yes or no" and asked - {"other", "#HO"} and not questions[0].concept:
+        for letters in _BOXED:  # "isWhite" asks for the race
+            if asked - {"other"} <= CONCEPT_OF[letters].answers | {"#HO"}:
+                return {letters: (0.9, "asks for one of its answers")}
     found = {}
     for letters, words_ in said.items():
         concept = CONCEPT_OF[letters]
@@ -163,15 +165,6 @@ def _hints(answers: Answers) -> dict[str, float]:
 
 _MOST_HINTING = 60
 _BOXED = ("RA", "HO")  # concepts that forms ask by a box for each answer
-
-
-def _option_concept(question: AskedQuestion) -> str:
-    """Return the concept of which a box is one answer: "isWhite" asks for the race."""
-    told = {word for word, _ in question.weights}
-    if not told or question.concept:
-        return ""
-    fits = (one for one in _BOXED if told - {"other"} <= CONCEPT_OF[one].answers | {"#HO"})
-    return next(fits, "") if told - {"other", "#HO"} else ""
 
 
 class Apart(NamedTuple):

@@ -73,7 +73,9 @@ def answers_of(categories: tuple[Category, ...], intervals: Intervals | None = N
     if not categories:
         return Answers("text", (), (), ("text",))
     plain = [_spelling(category) for category in told]
-    meant = _abbreviations(plain)
+    meant = next((t for t in ABBREVIATIONS if len({*plain}) > 1 and {*plain} <= t.keys()), {})
+    if not meant and len({*plain} & STATES.keys()) >= max(10, 0.3 * len({*plain})):
+        meant = STATES
     keys = tuple(meant.get(key, key) for key in plain)
     bare = bool(told) and all(key.replace(" ", "").isdigit() or not key for key in keys)
     pairs: list[Hashable] = list(zip(keys, (c.kind for c in told), strict=True))
@@ -96,16 +98,6 @@ def _normal(text: str) -> str:
         found += hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     # Without a letter or digit ("<", "+", "-") the signs are all there is.
     return f"{found} +" if found and cut.rstrip().endswith("+") else found or cut.strip().lower()
-
-
-def _abbreviations(keys: Sequence[str]) -> dict[str, str]:
-    """Return what the abbreviations of a list mean, if it is a list of such."""
-    found = set(keys)
-    for table in ABBREVIATIONS:
-        if len(found) > 1 and found <= set(table):
-            return dict(table)
-    known = found & set(STATES)
-    return dict(STATES) if len(known) >= max(10, 0.3 * len(found)) else {}
 
 
 def _spellings(category: Category, key: str) -> tuple[str, ...]:
@@ -268,10 +260,7 @@ def _short(new: Answers, old: Answers, left: list[int], right: list[int]) -> boo
     return listed and 0 < len(left) <= _SMALL and 0 < len(right) <= _SMALL
 
 
-_Telling = tuple[frozenset[str], frozenset[str]]
-
-
-def _telling(key: str) -> _Telling:
+def _telling(key: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return what must agree however alike two spellings are: numbers and contraries."""
     parts = key.split(" ")
     return frozenset(p for p in parts if p.isdigit()), frozenset(p for p in parts if p in NEGATIVE)
@@ -317,24 +306,16 @@ def _contained(narrow: Answers, lone: list[int], wide: Answers) -> Rule:
 
 
 def _relation(pairs: Rule, new: Answers, old: Answers) -> tuple[Relation, Rule]:
-    """Tell which list refines the other, sending the rest to "other" where that is sound."""
-    for turned, fine, rough in ((False, new, old), (True, old, new)):
-        known = {(j, i) for i, j in pairs} if turned else pairs
-        full = _into_other(known, fine, rough)
-        if len(full) == len({i for i, _ in full}) == fine.size:
-            relation: Relation = "coarser" if turned else "finer"
-            return relation, {(j, i) for i, j in full} if turned else full
-    return "overlap", pairs
-
-
-def _into_other(pairs: Rule, fine: Answers, rough: Answers) -> Rule:
-    """Let answers without a counterpart fall into "other", if they cannot be anything else.
+    """Tell which list refines the other, sending the rest to "other" where that is sound.
 
     While the rough list has answers without a counterpart, a lone answer may be one of them in
     other words ("CAN" and "Canada").
     """
-    other = [j for j, c in enumerate(rough.categories) if c.kind == "other"]
-    rest = set(_lone(pairs, 1, rough.size)) - set(other)
-    if len(other) != 1 or rest:
-        return pairs
-    return pairs | {(i, other[0]) for i in _lone(pairs, 0, fine.size)}
+    for turned, fine, rough in ((False, new, old), (True, old, new)):
+        full = {(j, i) for i, j in pairs} if turned else pairs
+        other = [j for j, c in enumerate(rough.categories) if c.kind == "other"]
+        if len(other) == 1 and set(_lone(full, 1, rough.size)) <= set(other):
+            full = full | {(i, other[0]) for i in _lone(full, 0, fine.size)}
+        if len(full) == len({i for i, _ in full}) == fine.size:
+            return ("coarser", {(j, i) for i, j in full}) if turned else ("finer", full)
+    return "overlap", pairs

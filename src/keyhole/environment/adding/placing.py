@@ -152,13 +152,13 @@ class Placer:
         if decision.action == "assimilate":
             coding = self.catalogue.names[decision.coding]
             return Placement(field.name, "assimilate", coding.construct, coding.name)
-        if decision.action == "accommodate" and decision.ties:
+        known = decision.action == "accommodate"
+        if known and decision.ties:
             return self.accommodate(field, decision, strict=strict)
-        if decision.action == "accommodate" or decision.construct in self.catalogue.constructs:
+        if known or decision.construct in self.catalogue.constructs:
             # Nobody said how the answers fall, or another field just made the construct.
             answers = answers_of(field.categories, field.intervals)
             same = self.catalogue.same_answers(decision.construct, answers)
-            known = decision.action == "accommodate"
             if same and not answers.bare and not (known and field.coding):
                 return Placement(field.name, "assimilate", decision.construct, same[0].name)
             ties = ties_of(self.catalogue, decision.construct, answers, known=known)
@@ -200,8 +200,8 @@ class Placer:
         kept, notes = self._tie(decision.construct, edges, strict=strict)
         ties = tuple(decision.ties[i] for i in kept)
         minted = self._mint(decision.construct, ties, coding) if kept else ()
-        made = Placement(field.name, "accommodate", decision.construct, coding.name)
-        return replace(made, minted=minted, notes=tuple(notes), ties=ties)
+        told = decision.construct, coding.name, "", minted, tuple(notes), ties
+        return Placement(field.name, "accommodate", *told)
 
     def _tie(self, letters: str, edges: list[Edge], *, strict: bool) -> tuple[list[int], list[str]]:
         """Keep the edges that agree with all others; return their numbers, and what does not."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -43,11 +43,6 @@ class AskedQuestion:
     time: str = ""
 
 
-def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
-    """Read what a field asks: from its path, and from its label where that says something else."""
-    return _questions(path[:_LONGEST], label[:_LONGEST])
-
-
 # "Highest grade completed, father": who is asked about stands behind.
 _BEHIND = re.compile(
     rf"^(.*\w)\s*[,(–-]\s*({'|'.join(filter(str.isalpha, vocabulary.SUBJECTS))})\)?$", re.IGNORECASE
@@ -55,7 +50,9 @@ _BEHIND = re.compile(
 
 
 @lru_cache(maxsize=1 << 15)
-def _questions(path: str, label: str) -> tuple[AskedQuestion, ...]:
+def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
+    """Read what a field asks: from its path, and from its label where that says something else."""
+    path, label = path[:_LONGEST], label[:_LONGEST]
     by_path = _read([*filter(None, map(words, re.split(r"[/.:]", path)))], natural=False)
     letters = vocabulary.COLUMNS.get(re.split(r"[/.]", path)[-1].lower(), "")
     if letters:  # an abbreviation that is the whole name of a column
@@ -175,7 +172,7 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     found = None
     for at, size in _found(singular, _SUBJECTS):
         named = size and any(_SUBJECTS[singular[at : at + size]]) and at not in concepts
-        if named and (not leaf or _tells(step, at, size, natural)):
+        if named and (not leaf or _tells(step, at, at + size, natural)):
             found = at, at + size
     if found is None:
         return "", "", singular
@@ -200,15 +197,14 @@ def _found(step: _Words, table: Mapping[_Words, object]) -> Iterable[tuple[int, 
         at += size or 1
 
 
-def _tells(step: _Words, start: int, size: int, natural: bool) -> bool:
+def _tells(step: _Words, start: int, end: int, natural: bool) -> bool:
+    """Tell whether a phrase of the field's own words says who is asked about."""
     if all(word in STOP or word in QUALIFIERS for word in step[:start]):
         return True
-    before = [w for w in step[:start] if w not in ("your", "the", "my", "a")]
-    role = _SUBJECTS[tuple(map(_singular, step[start : start + size]))][1]
-    last = role and start + size == len(step) and before[-1] != "to"  # "age of respondent"
-    return natural and bool(
-        last or step[start + size - 1].endswith("'s") or before[-1] in ("of", "for")
-    )
+    before = [w for w in step[:start] if w not in ("your", "the", "my", "a")][-1]
+    role = _SUBJECTS[tuple(map(_singular, step[start:end]))][1]
+    last = role and end == len(step) and before != "to"  # "age of respondent"
+    return natural and bool(last or step[end - 1].endswith("'s") or before in ("of", "for"))
 
 
 def _once(step: _Words, phrases: Mapping[_Words, _Words] = _PHRASES) -> _Words:
@@ -247,23 +243,24 @@ def _absorbed(step: _Words) -> set[str]:
     return {w for word in step if word.startswith("#") for w in CONCEPT_OF[word[1:]].absorbs}
 
 
+def _without(steps: list[_Words], words_: Collection[str]) -> list[_Words]:
+    kept = (tuple(word for word in step if word not in words_) for step in steps)
+    return [step for step in kept if step]
+
+
 def _weighed(subject: str, role: str, leaf: _Words, containers: list[_Words]) -> AskedQuestion:
     leaf, containers = _joined(leaf, containers)
     alone = bool(subject)
     if any(word[1:] in vocabulary.PLACES for word in leaf):
         lived = bool(vocabulary.ADDRESS & {w for step in (leaf, *containers) for w in step})
-        leaf, *containers = (
-            tuple(w for w in step if w not in vocabulary.ADDRESS) for step in (leaf, *containers)
-        )
-        containers = [step for step in containers if step]
+        leaf = tuple(word for word in leaf if word not in vocabulary.ADDRESS)
+        containers = _without(containers, vocabulary.ADDRESS)
         alone = bool(subject) and (lived or not containers)
     leaf = leaf[:_MOST_WORDS]
     known = any(word.startswith("#") for word in leaf)
     if known:  # the last branch of service is a branch of service
         leaf = tuple(w for w in leaf if w not in QUALIFIERS and w not in vocabulary.CODED)
-        absorbed = _absorbed(leaf)
-        kept = [tuple(w for w in step if w not in absorbed) for step in containers]
-        containers = [step for step in kept if step]
+        containers = _without(containers, _absorbed(leaf))
 
     def weight(word: str) -> float:
         return _TURNED if known and word in vocabulary.TURNING else _weight(word)
@@ -295,8 +292,7 @@ def _joined(leaf: _Words, containers: list[_Words]) -> tuple[_Words, list[_Words
     whole = (*containers[-1], *leaf) if containers else ()
     outer = {word for step in containers for word in step}
     if leaf in _WITHIN and outer & _WITHIN[leaf][0]:  # the income of a household
-        kept = [tuple(w for w in step if w not in _WITHIN[leaf][0]) for step in containers]
-        return (_WITHIN[leaf][1],), [step for step in kept if step]
+        return (_WITHIN[leaf][1],), _without(containers, _WITHIN[leaf][0])
     if _PHRASES.get(whole, ("",))[0].startswith("#"):  # "household/size"
         return _PHRASES[whole], containers[:-1]
     rewritten = _once(whole, _BRIDGES)
@@ -327,11 +323,8 @@ def settle_roles(asked: Iterable[tuple[AskedQuestion, ...]]) -> list[tuple[Asked
     topics: dict[tuple[tuple[str, float], ...], set[str]] = {}
     for question in (q for questions in listed for q in questions if not q.subject):
         topics.setdefault(question.weights, set()).add(question.role)
-    rivals = {
-        role
-        for roles in topics.values()
-        for role in sorted(roles - {""}, key=ROLES.index)[1:]
-    }  # fmt: skip
+    ranked = (sorted(roles - {""}, key=ROLES.index) for roles in topics.values())
+    rivals = {role for roles in ranked for role in roles[1:]}
     return [
         tuple(replace(q, subject=q.role) if q.role in rivals and not q.subject else q for q in qs)
         for qs in listed
@@ -387,16 +380,16 @@ def questions_alike(one: AskedQuestion, other: AskedQuestion) -> float:
     if not total or not pairs:
         return 0.0
     score = 2 * sum(min(left[a], right[b]) for a, b in pairs) / total
-    ours, theirs = dict(left), dict(right)  # the words that only one side has
-    for a, b in pairs:
-        del ours[a], theirs[b]
+    ours = left.keys() - {a for a, _ in pairs}  # the words that only one side has
+    theirs = right.keys() - {b for _, b in pairs}
+    alone = [left[w] for w in ours], [right[w] for w in theirs]
     # "Start date" and "end date" are two questions, "active duty" and "active duty kicker" perhaps.
-    more = any(is_specific(w) and x >= 0.6 for side in (ours, theirs) for w, x in side.items())
-    if any(pair & ours.keys() and pair & theirs.keys() for pair in vocabulary.OPPOSITES):
+    weights = {**{w: left[w] for w in ours}, **{w: right[w] for w in theirs}}
+    if any(pair & ours and pair & theirs for pair in vocabulary.OPPOSITES):
         score *= _OPPOSITE
-    elif all(any(weight >= _TOLD for weight in side.values()) for side in (ours, theirs)):
+    elif all(any(weight >= _TOLD for weight in side) for side in alone):
         score *= _CONTRAST
-    elif more:
+    elif any(is_specific(word) and weight >= 0.6 for word, weight in weights.items()):
         score *= _MORE
     if not one.subject and not any(is_specific(a) for a, _ in pairs):
         score *= _VAGUE

@@ -63,6 +63,9 @@ _COLUMNS = {
 }
 _CHOSEN = ("radio", "dropdown", "select", "checkbox")
 _WRITTEN = ("text", "notes", "textarea", "calc", "file", "slider", "sql", "")
+# What a text is checked for, or a file is of, may say that it is a direct identifier.
+_REDCAP_TELLING = {one: one for one in ("phone", "ssn", "email", "signature")}
+_REDCAP_TELLING["mrn"] = "medical record number"
 _FLAGGED = "Flagged dates and numbers stay fields to match on; flagged text is apart."
 
 
@@ -99,7 +102,7 @@ def _redcap_fields(row: SheetRow, form: FormReading) -> Asked:
         yield from ask(path, label, kind="yes or no", **asked)
     elif kind in _WRITTEN:
         intervals = _redcap_intervals(row, kind, label)
-        telling = _redcap_identifier(kind, row["validation"].lower())
+        telling = _REDCAP_TELLING.get(row["validation"].lower().partition("_")[0])
         found = capture(path, label, intervals=intervals, identifier=telling, **asked)
         if found.identifier is None and row["identifier"].lower() in ("y", "yes", "1", "true"):
             if intervals is None:
@@ -109,15 +112,6 @@ def _redcap_fields(row: SheetRow, form: FormReading) -> Asked:
         yield found
     else:
         form.broken.append(f"row {row.number}: field_type {shown(kind)} is not one of REDCap's")
-
-
-def _redcap_identifier(kind: str, validation: str) -> str | None:
-    """Return what a type by itself says."""
-    if kind == "file":
-        return "signature" if validation == "signature" else None
-    if validation.startswith(("phone", "ssn", "email")):
-        return validation.partition("_")[0]
-    return "medical record number" if validation.startswith("mrn") else None
 
 
 def _redcap_intervals(row: SheetRow, kind: str, label: str) -> Intervals | None:

@@ -188,7 +188,12 @@ def _field(
     intervals: Intervals | None = None
     categories = _missing(data, variable, column, labels)
     if variable.kind == "date":
-        intervals = _dates(column.drop_nulls())
+        days = column.cast(pl.Date) if column.dtype in (pl.Date, pl.Datetime) else column.clear()
+        ends: Any = days.min(), days.max()
+        if None not in ends:  # rounded outward to decades
+            first, last = (day.year // 10 * 10 for day in ends)
+            start = datetime.date(max(first, 1), 1, 1)
+            intervals = dates("day", start, datetime.date(min(last + 10, 9999), 1, 1))
     elif variable.kind == "measure":
         intervals = _numbers(column.drop_nulls(), variable, notes)
     elif variable.kind == "category":
@@ -288,21 +293,12 @@ def _missing(
     )
 
 
-def _dates(values: pl.Series) -> Intervals | None:
-    days = values.cast(pl.Date) if values.dtype in (pl.Date, pl.Datetime) else values.clear()
-    first, last = days.min(), days.max()
-    if not isinstance(first, datetime.date) or not isinstance(last, datetime.date):
-        return None
-    start = datetime.date(max(first.year // 10 * 10, 1), 1, 1)
-    return dates("day", start, datetime.date(min(last.year // 10 * 10 + 10, 9999), 1, 1))
-
-
 def _numbers(values: pl.Series, variable: Variable, notes: dict[str, None]) -> Intervals | None:
     numbers = (values if values.dtype.is_numeric() else values.clear()).cast(pl.Float64)
     finite = numbers.filter(numbers.is_finite())
-    low, high = finite.min(), finite.max()
-    if not isinstance(low, float) or not isinstance(high, float):
+    if not len(finite):
         return None
+    low, high = float(finite.min()), float(finite.max())  # type: ignore[arg-type]
     step = _step(finite)
     # Both ends are rounded outward to a power of ten, beyond them also where they are round.
     span = max(10.0 ** math.floor(math.log10(max(high - low, step))), 10 * step)
