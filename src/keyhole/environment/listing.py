@@ -178,12 +178,6 @@ def _counts(fields: Sequence[Field]) -> tuple[int, int, int]:
     return len(fields), coded, sum(field.identifier is not None for field in fields)
 
 
-def _forms(environment: Environment) -> Iterable[_Row]:
-    for one in environment.forms:
-        own = one.name, one.organisation, one.sector, one.purpose, in_words(one.collected)
-        yield *own, *_counts(one.fields)
-
-
 def _sources(environment: Environment) -> Iterable[_Row]:
     for one in environment.sources:
         index = resource_index(one)
@@ -202,7 +196,13 @@ _LISTINGS: dict[str, tuple[str, Callable[[Environment], Iterable[_Row]]]] = {
             for one in world.organisations
         ),
     ),
-    "forms": (f"form|organisation|sector|purpose|collected|{_HELD}", _forms),
+    "forms": (
+        f"form|organisation|sector|purpose|collected|{_HELD}",
+        lambda world: (
+            (f.name, f.organisation, f.sector, f.purpose, in_words(f.collected), *_counts(f.fields))
+            for f in world.forms
+        ),
+    ),
     "sources": ("source|type|coverage|resource index|resources needed|fields", _sources),
     "targets": (
         f"target|as of|{_HELD}",

@@ -33,7 +33,8 @@ _INFINITIES: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf}
 def encode_thing(value: Any, problems: list[str]) -> Any:
     """Give a thing of the model as plain values, and add to the problems what cannot be kept."""
     found: list[str] = []
-    plain = _convert(type(value), value, found, True)
+    kind: Any = type(value)
+    plain = _convert(kind, value, found, True)
     problems += [problem.lstrip(".") for problem in found]
     return plain
 

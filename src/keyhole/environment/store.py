@@ -143,7 +143,7 @@ class Store:
     def read(self) -> Snapshot:
         """Read the whole environment as it is at one moment."""
         with self.reading() as connection:
-            self._require_known(connection)
+            stored_version(connection, self._place)
             return self._snapshot(connection)
 
     def write(
@@ -186,7 +186,7 @@ class Store:
         texts = _texts(wanted)
         require_none(use_problems(environment))
         with self.alone() as connection:
-            self._require_known(connection)
+            stored_version(connection, self._place)
             here = snapshot
             if _last_number(connection) != snapshot.number:
                 here = self._snapshot(connection)
@@ -210,7 +210,7 @@ class Store:
         if name is not None and not _is_clean(name):
             return []
         with self.reading() as connection:
-            self._require_known(connection)
+            stored_version(connection, self._place)
             try:
                 return _read_history(connection, kind, name)
             except (ValueError, RecursionError):
@@ -236,12 +236,6 @@ class Store:
             connection = connection.execution_options(**options)
             with connection.begin():
                 yield connection
-
-    def _require_known(self, connection: sa.Connection) -> None:
-        """Refuse a store that has been brought to a newer version since it was opened."""
-        version = connection.execute(sa.select(version_table)).scalar()
-        if version not in VERSIONS:
-            raise _newer(self._place, version)
 
     def _snapshot(self, connection: sa.Connection) -> Snapshot:
         listed, problems = history.c, list[str]()
@@ -278,7 +272,7 @@ class Store:
 
     def _bring_up(self, connection: sa.Connection, *, create: bool) -> None:
         """Make a store, or bring an older one up, in a transaction that no other is in."""
-        version = stored_version(connection, self._place, create=create)
+        version = stored_version(connection, self._place, create)
         if version is None:
             if connection.dialect.name == "sqlite":
                 connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
@@ -347,7 +341,7 @@ def open_store(
     engine = found.engine(create=create, writing=writing, timeout=timeout)
     store = Store(found, engine, writing=writing, timeout=timeout)
     with store.reading() as connection:
-        current = stored_version(connection, found, create=create) == VERSIONS[-1]
+        current = stored_version(connection, found, create) == VERSIONS[-1]
     if writing and not current:
         with store.alone() as connection:
             store._bring_up(connection, create=create)
@@ -356,13 +350,17 @@ def open_store(
     return store
 
 
-def stored_version(connection: sa.Connection, place: Place, *, create: bool) -> str | None:
+def stored_version(connection: sa.Connection, place: Place, create: bool = False) -> str | None:
     """Give the version of the store, None where one can be made, or refuse what is there."""
     there = sa.inspect(connection)
     if there.has_table(version_table.name):
         version: str | None = connection.execute(sa.select(version_table)).scalar()
         if version not in VERSIONS:
-            raise _newer(place, version)
+            raise FileError(
+                f"{place} is a store of version {version!r}, which a newer keyhole made; this one "
+                f"knows versions up to {VERSIONS[-1]}. It was left as it is. Install the newer "
+                f"keyhole."
+            )
         return version
     if there.get_table_names():
         raise FileError(
@@ -374,13 +372,6 @@ def stored_version(connection: sa.Connection, place: Place, *, create: bool) -> 
             f"{place} is empty. Check its name, or make a store with `keyhole environment init`."
         )
     return None
-
-
-def _newer(place: Place, version: str | None) -> FileError:
-    return FileError(
-        f"{place} is a store of version {version!r}, which a newer keyhole made; this one knows "
-        f"versions up to {VERSIONS[-1]}. It was left as it is. Install the newer keyhole."
-    )
 
 
 def _is_clean(text: str) -> bool:

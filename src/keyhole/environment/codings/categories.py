@@ -77,14 +77,14 @@ def size_of(coding: Coding) -> int:
 
 def codes_of(coding: Coding) -> tuple[str, ...]:
     """Return the code of each category."""
-    listed = tuple(category.code for category in coding.categories)
-    return listed if coding.intervals is None else interval_codes(coding.intervals) + listed
+    cut = () if coding.intervals is None else interval_codes(coding.intervals)
+    return (*cut, *(category.code for category in coding.categories))
 
 
 def labels_of(coding: Coding) -> tuple[str, ...]:
     """Return the label of each category, or its code where it has none."""
-    listed = tuple(category.label or category.code for category in coding.categories)
-    return listed if coding.intervals is None else interval_codes(coding.intervals) + listed
+    cut = () if coding.intervals is None else interval_codes(coding.intervals)
+    return (*cut, *(category.label or category.code for category in coding.categories))
 
 
 class Node:

@@ -250,11 +250,6 @@ class Held:
     exact: bool
     words: tuple[str, ...]
 
-    @property
-    def reason(self) -> str:
-        """Why there is no partition."""
-        return "; ".join(self.words)
-
 
 def columns_of(
     graph: CodingGraph, target: Target, weights: ColumnWeights | None
@@ -331,8 +326,13 @@ def _held_together(
 def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
     other = graph.node(coding)
     relation = graph.overlap(node.name, coding, as_of=as_of)
-    # What nobody has compared is at most as the file has it: the upper answer.
-    at_most = Held(np.arange(node.size), False, ()) if graph.possible else Held(None, False, ())
+
+    def unknown(words: str) -> Held:
+        """Take what nobody has compared as the file has it, at most: the upper answer."""
+        if graph.possible:
+            return Held(np.arange(node.size), False, (words,))
+        return Held(None, False, (relation.reason,))
+
     if other.tells(node):
         words = f"{other.name} is a number as exact as it is written"
         return Held(np.arange(node.size), True, (words,))
@@ -344,11 +344,9 @@ def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
             told = reduce(partitions.meet, known.values())
             words = f"{other.name} is free text, taken as coded into {', '.join(known)}"
             return Held(told, partitions.is_discrete(told), (words,))
-        words = f"{other.name} is free text, taken at the detail of the file"
-        return Held(at_most.groups, False, (words if graph.possible else relation.reason,))
+        return unknown(f"{other.name} is free text, taken at the detail of the file")
     if not relation.resolved:
-        words = f"{relation.reason}; taken at the detail of the file until decided"
-        return Held(at_most.groups, False, (words if graph.possible else relation.reason,))
+        return unknown(f"{relation.reason}; taken at the detail of the file until decided")
     pairs = relation.left, relation.right
     groups, _ = partitions.overlap_groups(node, other, pairs, apart=graph.possible)
     exact = relation.exact and partitions.all_matched(node, other, relation)
@@ -378,7 +376,7 @@ class VariableMaker:
         """Make the variable of a column held in some codings; None if they join to one category."""
         held = held_by(self.graph, column, codings)
         if held.groups is None:
-            return column.absent(f"unresolved: {held.reason}")
+            return column.absent(f"unresolved: {'; '.join(held.words)}")
         if not tells(column, held):
             return None
         more |= {"because": because(held), "codings": codings}
@@ -405,7 +403,14 @@ class VariableMaker:
         name, stored = self.name(column, groups, (*codings, *near))
         labels, told = partitions.group_labels(node, groups), [*because]
         if stored and name != node.name:
-            labels = self._stored_labels(column, groups, name, labels)
+            function = self.graph.mapping(node.name, name, as_of=column.as_of)
+            firsts = np.unique(groups, return_index=True)[1]
+            if function is None:  # known by their overlap, not by a map
+                join = self.graph.join(node.name, name, as_of=column.as_of)
+                labels = tuple(join.labels[k] for k in join.groups_left[firsts].tolist())
+            else:
+                names, own = self.graph.node(name).labels, enumerate(function[firsts].tolist())
+                labels = tuple(names[c] if c >= 0 else labels[k] for k, c in own)
             told.append(f"the target goes up {climb(self.graph, node.name, name, column.as_of)}")
         kept = partitions.partition_entropy(groups, column.weights)
         whole = partitions.partition_entropy(np.arange(node.size), column.weights)
@@ -455,19 +460,6 @@ class VariableMaker:
             taken.add(name)
             self.minted[node.name, key] = name
         return self.minted[node.name, key], False
-
-    def _stored_labels(
-        self, column: TargetColumn, groups: Ints, stored: str, labels: tuple[str, ...]
-    ) -> tuple[str, ...]:
-        function = self.graph.mapping(column.node.name, stored, as_of=column.as_of)
-        firsts = np.unique(groups, return_index=True)[1]
-        if function is None:  # known by their overlap, not by a map
-            join = self.graph.join(column.node.name, stored, as_of=column.as_of)
-            return tuple(join.labels[k] for k in join.groups_left[firsts].tolist())
-        names = self.graph.node(stored).labels
-        return tuple(
-            names[c] if c >= 0 else labels[k] for k, c in enumerate(function[firsts].tolist())
-        )
 
 
 def _stored_join(

@@ -323,7 +323,7 @@ def _missing(column: TargetColumn, holdings: Sequence[Holding], needed: int) -> 
     unresolved = [holding for holding in holdings if holding.held.groups is None]
     telling = [holding for holding in holdings if tells(column, holding.held)]
     if unresolved and not telling:
-        return f"unresolved: {unresolved[0].held.reason}"
+        return f"unresolved: {'; '.join(unresolved[0].held.words)}"
     some = sum(len(holding.forms) for holding in telling)
     verb = "asks" if asking == 1 else "ask"
     return (

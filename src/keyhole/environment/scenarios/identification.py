@@ -58,11 +58,8 @@ class Identification(Result):
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def _figures(self) -> list[tuple[str, Interval | None]]:
-        return [
-            ("p(identification | attempt)", self.conditional),
-            ("p(attempt)", self.attempt),
-            ("p(identification)", self.probability),
-        ]
+        names = ("p(identification | attempt)", "p(attempt)", "p(identification)")
+        return list(zip(names, (self.conditional, self.attempt, self.probability), strict=True))
 
     def tables(self) -> list[Table]:
         """Return both factors and the product, with what they rest on."""
@@ -114,11 +111,9 @@ def p_identification(
     """
     interval, basis = _conditional(conditional, figure)
     coverage, divergence = (1.0, 1.0), (0.0, 0.0)
-    if hasattr(conditional, "cr") and (scenario.coverage, scenario.divergence) != (
-        coverage,
-        divergence,
-    ):
-        coverage, divergence = scenario.coverage, scenario.divergence
+    given = scenario.coverage, scenario.divergence
+    if hasattr(conditional, "cr") and given != (coverage, divergence):
+        coverage, divergence = given
         if interval is not None:
             low = interval[0] * coverage[0] * (1 - divergence[1])
             interval = low, interval[1] * coverage[1] * (1 - divergence[0])
@@ -137,15 +132,14 @@ def p_identification(
 def _conditional(given: Any, figure: str | None) -> Found:
     """Read the conditional part, from whatever it is given as."""
     # An exposure is told from a study by what it has; neither package is known here.
-    kinds = (r for marks, r in FIGURES.items() if all(hasattr(given, mark) for mark in marks))
-    readers = next(kinds, None)
-    if readers is not None:
-        known = "population" in readers and given.population is not None
-        chosen = figure or ("population" if known else next(iter(readers)))
-        if chosen not in readers:
-            words = ", ".join(map(repr, readers))
+    for marks, (names, read) in FIGURES.items():
+        if all(hasattr(given, mark) for mark in marks):
+            known = "population" in names and given.population is not None
+            chosen = figure or ("population" if known else names[0])
+            if chosen in names:
+                return read(given, chosen)
+            words = ", ".join(map(repr, names))
             raise OptionError(f"figure must be one of {words} here. Got {figure!r} instead.")
-        return readers[chosen](given)
     if figure is not None:
         raise OptionError("figure must go with a result. Got numbers instead: leave it out.")
     try:
@@ -160,24 +154,20 @@ def _conditional(given: Any, figure: str | None) -> Found:
     return (low, high), "as given"
 
 
-def _guess(exposure: Any) -> Found:
-    low = exposure.uniques / exposure.records
-    basis = (
-        "the share of records that are unique on the key, up to CR, the mean of 1/f; the person "
-        "is taken to be in the file"
-    )
-    return (low, max(low, exposure.cr)), basis
-
-
-def _at_risk(exposure: Any) -> Found:
-    return (exposure.rp, exposure.rp), f"RP, the share of records with f < {exposure.cutoff}"
-
-
-def _population(exposure: Any) -> Found:
-    population = exposure.population
+def _of_exposure(exposure: Any, figure: str) -> Found:
+    if figure == "guess":
+        low = exposure.uniques / exposure.records
+        basis = (
+            "the share of records that are unique on the key, up to CR, the mean of 1/f; the "
+            "person is taken to be in the file"
+        )
+        return (low, max(low, exposure.cr)), basis
+    if figure == "at risk":
+        return (exposure.rp, exposure.rp), f"RP, the share of records with f < {exposure.cutoff}"
+    population, unknown = exposure.population, "the risk in the population is not estimable: "
     if population is None:
         reason = exposure.unestimated or "no weight and no sampling fraction was given"
-        return None, f"the risk in the population is not estimable: {reason}"
+        return None, f"{unknown}{reason}"
     model = population.model
     if model is not None and model.reidentifications is not None:
         found, people = model.reidentifications, population.counted
@@ -185,30 +175,23 @@ def _population(exposure: Any) -> Found:
         return (found.low / people, min(found.high / people, 1.0)), basis
     value = population.global_risk
     if value is None:
-        return None, f"the risk in the population is not estimable: {'; '.join(population.notes)}"
+        return None, f"{unknown}{'; '.join(population.notes)}"
     return (value, value), "the mean risk of a record in the population"
 
 
-def _study(name: str, words: str) -> Callable[[Any], Found]:
-    def read(study: Any) -> Found:
-        interval: Interval | None = study.rates.intervals[name]
-        if interval is None:
-            return None, f"the {words} is not estimable: nobody was suspected"
-        return interval, f"the 95% interval of the study's {words}"
-
-    return read
+def _of_study(study: Any, figure: str) -> Found:
+    interval: Interval | None = study.rates.intervals[f"{figure}_rate"]
+    if interval is None:
+        return None, f"the {figure} rate is not estimable: nobody was suspected"
+    return interval, f"the 95% interval of the study's {figure} rate"
 
 
-FIGURES: Mapping[tuple[str, ...], Mapping[str, Callable[[Any], Found]]] = {
-    ("rp", "cr", "uniques", "records", "population"): {
-        "guess": _guess,
-        "at risk": _at_risk,
-        "population": _population,
-    },
-    ("rates", "confirmed", "suspected"): {
-        "confirmed": _study("confirmed_rate", "confirmed rate"),
-        "conditional": _study("conditional_rate", "conditional rate"),
-    },
+FIGURES: Mapping[tuple[str, ...], tuple[tuple[str, ...], Callable[[Any, str], Found]]] = {
+    ("rp", "cr", "uniques", "records", "population"): (
+        ("guess", "at risk", "population"),
+        _of_exposure,
+    ),
+    ("rates", "confirmed", "suspected"): (("confirmed", "conditional"), _of_study),
 }
 """The figures of each kind of result, by what tells the kind; the first is the default."""
 

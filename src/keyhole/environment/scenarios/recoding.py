@@ -284,13 +284,19 @@ def _recode(data: Microdata, key: Iterable[KeyVariable], nodes: Mapping[str, Nod
     data.require([variable.column for variable in wanted], purpose="key column")
     problems, columns, variables = [], [], {}
     for variable in wanted:
-        labels, dtype = _distinct(variable.labels), data.frame.schema[variable.column]
+        distinct: dict[str, None] = {}
+        for label in variable.labels:  # groups of the same name are told apart, and not merged
+            name, number = label, 1
+            while name in distinct:
+                number += 1
+                name = f"{label} ({number})"
+            distinct[name] = None
+        labels, dtype = list(distinct), data.frame.schema[variable.column]
         if isinstance(dtype, pl.Enum) and dtype.categories.to_list() == labels:
             continue  # it holds the groups of the key already, and may be given again
         node = nodes[variable.column]
         positions = column_positions(data, variable.column, node)
-        unknown = int((positions == UNKNOWN).sum())
-        if unknown:
+        if unknown := int((positions == UNKNOWN).sum()):
             what = "outside its intervals or " if node.intervals else ""
             problems.append(
                 f"column {shown(variable.column)} of {shown(data.name)} must hold values of its "
@@ -312,32 +318,17 @@ def _recode(data: Microdata, key: Iterable[KeyVariable], nodes: Mapping[str, Nod
     return dataclasses.replace(data, frame=frame, variables=known)
 
 
-def _distinct(labels: Iterable[str]) -> list[str]:
-    """Tell groups of the same name apart, so that they are not merged."""
-    found: dict[str, None] = {}
-    for label in labels:
-        name, number = label, 1
-        while name in found:
-            number += 1
-            name = f"{label} ({number})"
-        found[name] = None
-    return list(found)
-
-
 def _notes(data: Microdata, mapping: KeyMapping, nodes: Mapping[str, Node]) -> Iterable[str]:
-    absent = [name for name in nodes if name not in data.names]
-    if absent:
+    if absent := [name for name in nodes if name not in data.names]:
         yield f"Columns of the target that the file does not have: {quoted(absent)}."
-    missing = [c for c in mapping.columns if data.codes(c).has_missing]
-    if missing:
+    if missing := [c for c in mapping.columns if data.codes(c).has_missing]:
         yield f"Missing values stay missing in {quoted(missing)}."
     if not mapping.settled:
         yield (
             f"{plural(len(mapping.undecided), 'decision')} pending: the key counts undecided "
             f"fields as asked; surely held are {quoted(mapping.lower.columns) or 'none'}."
         )
-    rough = [variable.column for variable in mapping.key if not variable.exact]
-    if rough:
+    if rough := [variable.column for variable in mapping.key if not variable.exact]:
         yield f"Perhaps known in more detail than the environment can tell: {quoted(rough)}."
 
 
@@ -426,27 +417,20 @@ def _cut(levels: pl.Series, node: Node) -> Ints:
     else:
         texts = levels.cast(pl.String) if isinstance(levels.dtype, pl.Enum) else levels
         values = texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-    _refuse_codes(levels.name, values, node)
     found = np.searchsorted(node.edges, values, side="right") - 1
-    inside = np.isfinite(values) & (values >= node.edges[0]) & (values < node.edges[-1])
-    return np.where(inside, found, UNKNOWN).astype(np.int64)
-
-
-def _refuse_codes(name: str, values: Floats, node: Node) -> None:
-    """Refuse what looks like the codes of the intervals: 1 to 8 for eight groups of ages.
-
-    Cut as numbers they would all fall into one interval, and nobody would notice.
-    """
     known = values[np.isfinite(values)]
     one_home = len(np.unique(np.searchsorted(node.edges, known, side="right"))) == 1
-    whole = bool((known == np.floor(known)).all()) and bool((known <= node.intervals).all())
-    if len(known) > 1 and one_home and whole and bool((known >= 0).all()) and node.intervals > 1:
+    small = bool(((known == np.floor(known)) & (known >= 0) & (known <= node.intervals)).all())
+    if len(known) > 1 and one_home and small and node.intervals > 1:
+        # As 1 to 8 for eight groups of ages: nobody would notice that they are cut as numbers.
         raise ColumnError(
-            f"column {shown(name)} must hold values of its coding {node.name}, which has "
+            f"column {shown(levels.name)} must hold values of its coding {node.name}, which has "
             f"{node.intervals:,} intervals. Got small whole numbers that all lie in one of them "
             f"instead: if they are codes of the intervals, give their labels with the file, or "
             f"list them as the coding's categories."
         )
+    inside = np.isfinite(values) & (values >= node.edges[0]) & (values < node.edges[-1])
+    return np.where(inside, found, UNKNOWN).astype(np.int64)
 
 
 def _ordinals(levels: pl.Series) -> Floats:

@@ -64,8 +64,7 @@ MOST_RESOURCES = 100
 
 def resource_problems(resources: Any) -> list[str]:
     """Say what is wrong with an intruder's resources."""
-    number = isinstance(resources, Real) and not isinstance(resources, bool)
-    if number and math.isfinite(resources) and 0 <= resources <= MOST_RESOURCES:
+    if _is_number(resources) and 0 <= resources <= MOST_RESOURCES:
         return []
     return [
         f"resources must be a number from 0 to {MOST_RESOURCES}; sources have an index of 3 to 10, "
@@ -121,12 +120,10 @@ class PublicStage:
 
     def problems(self) -> Iterator[str]:
         """Say what is wrong with the stage."""
-        problems = resource_problems(self.resources)
-        yield from problems
+        yield from (problems := resource_problems(self.resources))
         if not problems and self.resources != int(self.resources):
             yield "resources of a scenario must be whole. Got another number instead."
-        unknown = [one for one in self.origins if one not in ORIGINS]
-        if unknown:
+        if unknown := [one for one in self.origins if one not in ORIGINS]:
             yield f"origins must be among {quoted(ORIGINS)}. Got {quoted(unknown, 5)} instead."
 
     def words(self) -> str:
@@ -432,13 +429,9 @@ def scenario_to_toml(scenario: Scenario) -> str:
     names = ["label", *POINTS, *more, *figures, *(["columns"] if scenario.columns else [])]
     lines += written({name: getattr(scenario, name) for name in names})
     if scenario.public is not None:
-        stage = {"resources": scenario.public.resources, "origins": scenario.public.origins}
-        lines += ["", f"[{head}.public]", *written(stage)]
+        lines += ["", f"[{head}.public]", *written(dataclasses.asdict(scenario.public))]
     for one in scenario.restricted:
-        said = {"form": one.form, "sector": one.sector, "purpose": one.purpose}
-        values: dict[str, Any] = {name: value for name, value in said.items() if value}
-        if one.classifications:
-            values["classifications"] = one.classifications
+        values = {name: value for name, value in dataclasses.asdict(one).items() if value}
         if not one.form:  # which goes with nothing else
             values["threshold"] = float(one.threshold)
         lines += ["", f"[[{head}.restricted]]", *written(values)]

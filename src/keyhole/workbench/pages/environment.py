@@ -32,7 +32,7 @@ from keyhole.workbench.projects import path_below
 MOST_ROWS, MOST_CONSTRUCTS, MOST_CHANGES = 150, 60, 40
 LISTED = ("forms", "sources", "targets", "constructs")
 # What a list is titled, in the words of the page.
-_TITLES = {"sources": "Public sources", "targets": "Targets"}
+_TITLES = {"sources": "Public sources"}
 _TOOLTIP = re.compile(r"<title>[^<]*</title>")
 
 
