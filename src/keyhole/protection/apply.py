@@ -26,18 +26,11 @@ from keyhole.core.shared import (
 from keyhole.data.microdata import Microdata
 from keyhole.engines.opening import column_problems, open_for
 from keyhole.errors import InputError
-from keyhole.exposure.cells import Exposure, risk
-from keyhole.protection.method import METHODS, Outcome, Protected
+from keyhole.exposure.cells import risk
+from keyhole.protection.method import Outcome, Protected
 from keyhole.protection.options import raised
 from keyhole.protection.plan import Plan, PlanDraft, capped
-from keyhole.protection.release import (
-    Recoverable,
-    Secret,
-    find_recoverable,
-    rows_before,
-    small_seed,
-    trimmed,
-)
+from keyhole.protection.release import SMALL, Secret, find_recoverable, rows_before, trimmed
 from keyhole.protection.results import KeyExposure, Protection
 from keyhole.utility.formulas import formula_columns
 
@@ -160,23 +153,27 @@ def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protecti
     if not set(told.columns).isdisjoint(known):  # also of dropped keys
         back = told.put_back()
         read_off = measure(back, keys=[name for name in known if name in back.names])
-    guessable = small_seed(seed) if draws(read) else []
+    said = told.warnings()
+    if read_off is not None and (after is None or f"{read_off.rp:.4f}" != f"{after.rp:.4f}"):
+        instead = "" if after is None else f", not {after.rp:.4f}"
+        what = f"with what can be read off, RP({read_off.cutoff}) is {read_off.rp:.4f}{instead}"
+        said.append(what)
+    if read.draws and seed is not None and seed < SMALL:
+        warnings.append(
+            "the seed is below 2**32, and can be guessed by trying: draw one, as by "
+            "python -c 'import secrets; print(secrets.randbelow(2**63))', and never use it twice"
+        )
     return Protection(
         data=last,
         plan=read.with_fitted([step.fitted for step in steps]),
-        steps=tuple(
-            step
-            if step.changed or METHODS[step.method].effect == "derives"
-            else dataclasses.replace(step, notes=("changed nothing", *step.notes))
-            for step in steps
-        ),
+        steps=tuple(steps),
         before=KeyExposure.of(before),
         after=KeyExposure.of(after),
         read_off=KeyExposure.of(read_off),
         records=data.records,
         records_after=last.records,
         notes=(*_notes(read, known, kept, seed), *trimmings),
-        warnings=(*_told(told, after, read_off), *warnings, *guessable),
+        warnings=(*said, *warnings),
         order=None if read.keep_order else secret.order(last.records),
     )
 
@@ -188,25 +185,16 @@ def _held(
     rows, befores = rows_before(steps, released.records), [original, *(one.data for one in steps)]
     noted, warnings = [], []
     for place, (line, step) in enumerate(zip(plan.steps, steps, strict=True)):
-        if line.definition.goal is not None:
-            later = steps[place + 1 :]
-            notes, found = line.definition.goal(
-                Outcome(
-                    line.columns, line.effective, step, befores[place], rows[place], released, later
-                )
-            )
-            step = dataclasses.replace(step, notes=(*step.notes, *notes))
+        method, notes = line.definition, step.notes
+        if method.goal is not None:
+            around = befores[place], rows[place], released, steps[place + 1 :]
+            more, found = method.goal(Outcome(line.columns, line.effective, step, *around))
+            notes = (*notes, *more)
             warnings += [f"step {place + 1} ({line.method}): {text}" for text in found]
-        noted.append(step)
+        if not step.changed and method.effect != "derives":
+            notes = ("changed nothing", *notes)
+        noted.append(dataclasses.replace(step, notes=notes))
     return noted, warnings
-
-
-def _told(told: Recoverable, after: Exposure | None, read_off: Exposure | None) -> list[str]:
-    if read_off is None or (after is not None and f"{read_off.rp:.4f}" == f"{after.rp:.4f}"):
-        return told.warnings()
-    instead = "" if after is None else f", not {after.rp:.4f}"
-    more = f"with what can be read off, RP({read_off.cutoff}) is {read_off.rp:.4f}{instead}"
-    return [*told.warnings(), more]
 
 
 @documented
@@ -346,10 +334,9 @@ def open_to_protect(question: Question, source: Any, drafts: Mapping[str, PlanDr
                 problems += raised(lambda: formula_columns(question.formula, data.names))
         return capped(problems)
 
-    opened: Any = open_for(
+    return open_for(  # type: ignore[no-any-return]
         question, source, needs_memory_for="a plan", every_column=True, data_problems=found
     )
-    return opened  # type: ignore[no-any-return]
 
 
 def keys_of(question: Question, data: Microdata) -> tuple[str, ...]:
@@ -386,13 +373,6 @@ def _notes(plan: Plan, named: Sequence[str], kept: Sequence[str], seed: int | No
     elif len(kept) < len(named):
         gone = [name for name in named if name not in kept]
         notes.append(f"after is measured without {quoted(gone)}, which the plan drops")
-    if plan.is_random and seed is None and draws(plan):
+    if seed is None and plan.draws:
         notes.append("no seed was given: the draws cannot be repeated")
     return notes
-
-
-def draws(plan: Plan) -> bool:
-    """Whether any step really draws: rounding does so only if told to."""
-    return any(
-        step.definition.is_random and step.definition.draws(step.options) for step in plan.steps
-    )

@@ -59,22 +59,16 @@ def _population_uniques(
 
     The model is of the same family (forest) after every step: if it were chosen anew, the
     estimates would differ by the choice too. `people` is how many each record of the original
-    stands for; the population stays as large as it was if only some records (`kept`) are left:
-    they stand for the others. A record that is not unique as the exposure counts it counts for
-    nothing.
+    stands for; those that are left (`kept`) stand for the others too.
     """
-    if people is None:
+    if people is None or not exposure.uniques:
+        return None if people is None else 0.0
+    if not people[kept].sum() > 0:
         return None
-    if not exposure.uniques:
-        return 0.0
-    mine = people[kept]
-    if not mine.sum() > 0:
-        return None
-    mine = mine * (people.sum() / mine.sum())
-    names = {name: f"key {place}" for place, name in enumerate(exposure.keys)}
-    columns = [data.column(name).alias(short) for name, short in names.items()]
+    mine = people[kept] * (people.sum() / people[kept].sum())
+    columns = [data.column(name).alias(f"key {i}") for i, name in enumerate(exposure.keys)]
     frame = pl.DataFrame([*columns, pl.Series(WEIGHT, np.maximum(mine, 1.0))])
-    found = population_uniques(frame, keys=list(names.values()), weight=WEIGHT, model="forest")
+    found = population_uniques(frame, keys=frame.columns[:-1], weight=WEIGHT, model="forest")
     return float(np.nansum(found.probability[exposure.f == 1]))
 
 
@@ -157,21 +151,19 @@ def ledger_targets(
     Those of the keys and the plans, but for identifiers, numbers of households, weights and text:
     they are nothing to an analyst's tables.
     """
-    changed = [name for plan in plans for step in plan.steps for name in step.columns]
-    names = dict.fromkeys([*keys, *changed])
-    return tuple(
-        name for name in names if name in data.names and name != weight and _is_analysed(data, name)
-    )
 
+    def is_analysed(name: str) -> bool:
+        variable = data.variable(name)
+        if variable.kind == "text" or variable.role is not None:
+            return variable.kind != "text" and variable.role not in NOT_ANALYSED
+        found, said = recognise(name, variable.label), set(words(name))
+        if said <= _HOUSEHOLD | _NUMBERED and said & _HOUSEHOLD:
+            return False
+        return not (found and found.confidence >= (NUMBER if found.safe_harbor == "R" else SURE))
 
-def _is_analysed(data: Microdata, name: str) -> bool:
-    variable = data.variable(name)
-    if variable.kind == "text" or variable.role is not None:
-        return variable.kind != "text" and variable.role not in NOT_ANALYSED
-    found, said = recognise(name, variable.label), set(words(name))
-    if said <= _HOUSEHOLD | _NUMBERED and said & _HOUSEHOLD:
-        return False
-    return not (found and found.confidence >= (NUMBER if found.safe_harbor == "R" else SURE))
+    changed = (name for plan in plans for step in plan.steps for name in step.columns)
+    names = [name for name in dict.fromkeys([*keys, *changed]) if name in data.names]
+    return tuple(name for name in names if name != weight and is_analysed(name))
 
 
 def _risen(lines: Sequence[LedgerLine]) -> list[str]:
@@ -180,12 +172,9 @@ def _risen(lines: Sequence[LedgerLine]) -> list[str]:
         f"after step {line.step} ({line.method}) RP is higher than before: its new values make "
         f"keys that nobody has. RP sees only whether keys are equal, so that a study tells more"
         for before, line in itertools.pairwise(lines)
-        if line.method is not None
-        and METHODS[line.method].effect in ("perturbs", "exchanges")
-        and line.rp is not None
-        and before.rp is not None
+        if METHODS[line.method or ""].effect in ("perturbs", "exchanges")
         and line.keys == before.keys
-        and line.rp > before.rp
+        and (line.rp or 0.0) > (before.rp or 0.0)
     ]
 
 
@@ -294,14 +283,10 @@ def compare_ledgers(
     data: Microdata, drafts: Mapping[str, PlanDraft], question: Question
 ) -> PlanComparison:
     """Keep the ledgers of plans that were checked against the data."""
-    plans = {name: Plan.of(draft) for name, draft in drafts.items()}
+    plans = [Plan.of(draft) for draft in drafts.values()]
     targets = question.targets
     if targets is None:
-        keys = keys_of(question, data)
-        targets = ledger_targets(data, list(plans.values()), keys, question.weight)
+        targets = ledger_targets(data, plans, keys_of(question, data), question.weight)
     question = question.replace(targets=targets)
-    return PlanComparison(
-        tuple(
-            NamedLedger(name, keep_ledger(data, draft, question)) for name, draft in drafts.items()
-        )
-    )
+    kept = ((name, keep_ledger(data, draft, question)) for name, draft in drafts.items())
+    return PlanComparison(tuple(NamedLedger(name, one) for name, one in kept))

@@ -103,32 +103,23 @@ def parse_step(raw: Any) -> tuple[PlanStep | None, list[str]]:
             "a seed is a secret, and a plan is read by others: give it to the run instead."
         )
         options.pop("seed", None)
-    there = {key: value for key, value in fitted.items() if key in found_options(name)}
-    step = PlanStep(name, options, there)
+    may = (*method.supersedes, *method.also_found)
+    step = PlanStep(name, options, {key: fitted[key] for key in fitted if key in may})
     if INTERNAL in [options.get(key) for key in method.secret]:
         return step, found  # as it was told: it can be read, and is refused where it is to run
-    return step, [*found, *_contradictions(step, fitted), *method.problems(step.effective)]
-
-
-def found_options(name: str) -> tuple[str, ...]:
-    """Return the options of a method that it finds in the data."""
-    method = METHODS[name]
-    return (*method.supersedes, *method.also_found)
-
-
-def _contradictions(step: PlanStep, fitted: Mapping[str, Any]) -> list[str]:
-    may = found_options(step.method)
     strange = [key for key in fitted if key not in may and key != "seed"]
-    holds = f"may hold {quoted(may)} only" if may else "has no place in such a step"
-    found = [
-        f"fitted {holds}: what {step.method} finds in the data. Got {quoted(strange)} too: leave "
-        f"it out."
-    ]
-    return found * bool(strange) + [
+    if strange:
+        holds = f"may hold {quoted(may)} only" if may else "has no place in such a step"
+        found.append(
+            f"fitted {holds}: what {name} finds in the data. Got {quoted(strange)} too: leave it "
+            f"out."
+        )
+    found += [
         f"fitted gives another {key} than the step. Leave one of them out."
-        for key, given in step.options.items()
+        for key, given in options.items()
         if key in step.fitted and step.fitted[key] != given
     ]
+    return step, [*found, *method.problems(step.effective)]
 
 
 def conflicts(steps: Mapping[int, PlanStep]) -> list[str]:
@@ -249,17 +240,17 @@ def capped(problems: Iterable[str]) -> list[str]:
 
 def _of_the_whole(content: Mapping[str, Any]) -> list[str]:
     """Say what is wrong with a plan apart from its steps."""
-    found = [
-        f"{shown(key)} means nothing in a plan. It has [[step]] tables, [derive], a title and "
-        f"keep_order."
-        for key in content
-        if key not in ("step", "derive", "title", "keep_order")
-    ]
     kinds: dict[str, tuple[Any, str]] = {
         "derive": (Mapping, "[derive] must be a table of expressions by name"),
         "keep_order": (bool, "keep_order must be true or false"),
         "title": (str, "title must be text"),
     }
+    found = [
+        f"{shown(key)} means nothing in a plan. It has [[step]] tables, [derive], a title and "
+        f"keep_order."
+        for key in content
+        if key not in ("step", *kinds)
+    ]
     found += [
         f"{demand}. Got something else instead."
         for key, (kind, demand) in kinds.items()
@@ -315,14 +306,16 @@ class Plan:
         return cls(tuple(draft.steps.values()), draft.title, draft.keep_order)
 
     @property
+    def draws(self) -> bool:
+        """Whether any step really draws: rounding does so only if told to."""
+        return any(
+            step.definition.is_random and step.definition.draws(step.options) for step in self.steps
+        )
+
+    @property
     def fitted(self) -> tuple[Mapping[str, Any], ...]:
         """What was found in the data, for each step."""
         return tuple(step.fitted for step in self.steps)
-
-    @property
-    def is_random(self) -> bool:
-        """Whether any step draws."""
-        return any(step.definition.is_random for step in self.steps)
 
     def without(self, *numbers: int) -> Plan:
         """Return the plan without some of its steps, numbered from 1: that is how one is undone.
@@ -365,13 +358,10 @@ class Plan:
 
     def with_fitted(self, fitted: Sequence[Mapping[str, Any]]) -> Plan:
         """Return the plan with what was found in the data, to repeat the same on other data."""
-        steps = [
-            dataclasses.replace(
-                step,
-                fitted={n: value for n, value in found.items() if step.options.get(n) != value},
-            )
-            for step, found in zip(self.steps, fitted, strict=True)
-        ]
+        steps = []
+        for step, found in zip(self.steps, fitted, strict=True):
+            new = {name: value for name, value in found.items() if step.options.get(name) != value}
+            steps.append(dataclasses.replace(step, fitted=new))
         return dataclasses.replace(self, steps=tuple(steps))
 
     def told(self) -> str:
@@ -379,12 +369,12 @@ class Plan:
 
         Such a plan can be read, but not carried out.
         """
-        steps = []
-        for step in self.steps:
-            secret = step.definition.secret
-            told = {o: INTERNAL if o in secret else value for o, value in step.options.items()}
-            steps.append(PlanStep(step.method, told))
-        return dataclasses.replace(self, steps=tuple(steps)).to_toml()
+        tables = [
+            {"method": step.method}
+            | {n: INTERNAL if n in step.definition.secret else v for n, v in step.options.items()}
+            for step in self.steps
+        ]
+        return toml_of(tables, self.title, keep_order=self.keep_order)
 
     def to_toml(self) -> str:
         """Write the plan as it is read; a seed is never in it."""

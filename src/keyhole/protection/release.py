@@ -20,12 +20,11 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from keyhole.data.columns import Variable, encode
+from keyhole.data.columns import encode
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.exposure.recoverable import (
     Finding,
-    RecordGroups,
     Treated,
     find_told,
     group_records,
@@ -40,16 +39,6 @@ from keyhole.utility.information import at_detail_of
 
 # Seeds below are tried out in no time.
 SMALL = 1 << 32
-
-
-def small_seed(seed: int | None) -> list[str]:
-    """Warn of a seed that is guessed by trying."""
-    if seed is None or seed >= SMALL:
-        return []
-    return [
-        "the seed is below 2**32, and can be guessed by trying: draw one, as by "
-        "python -c 'import secrets; print(secrets.randbelow(2**63))', and never use it twice"
-    ]
 
 
 class Secret:
@@ -114,9 +103,14 @@ def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
     origin, notes = data.origin, []
     if origin.file_label or origin.notes:
         notes.append("the label and the notes that the file had of itself are left out")
-    frame = data.frame.with_columns(_cut(series) for series in data.frame)
-    variables = [_labelled(frame[one.name], one) for one in data.variables]
-    if any(new != old for new, old in zip(variables, data.variables, strict=True)):
+    frame, variables = data.frame.with_columns(_cut(series) for series in data.frame), []
+    for one in data.variables:
+        labels = one.value_labels
+        there = forms_of(frame[one.name].drop_nulls().unique().to_list()) if labels else set()
+        kept = {value: text for value, text in labels.items() if there & forms_of([value])}
+        fewer = len(kept) < len(labels)
+        variables.append(dataclasses.replace(one, value_labels=kept) if fewer else one)
+    if any(new is not old for new, old in zip(variables, data.variables, strict=True)):
         notes.append("labels of values that no record has are left out")
     types = origin.types
     if isinstance(types, dict) and "category" in map(str, types.values()):
@@ -137,15 +131,6 @@ def _cut(series: pl.Series) -> pl.Series:
     there = set(series.drop_nulls().unique().to_list())
     kept = [one for one in series.dtype.categories.to_list() if one in there]
     return series.cast(pl.String).cast(pl.Enum(kept))
-
-
-def _labelled(series: pl.Series, variable: Variable) -> Variable:
-    """Cut value labels to the values that occur."""
-    labels = variable.value_labels
-    there = forms_of(series.drop_nulls().unique().to_list()) if labels else set()
-    kept = {value: text for value, text in labels.items() if there & forms_of([value])}
-    same = len(kept) == len(labels)
-    return variable if same else dataclasses.replace(variable, value_labels=kept)
 
 
 def rows_before(steps: Sequence[Protected], records: int) -> list[Ints]:
@@ -183,31 +168,24 @@ def treated(
             if not count or where in found or effect == "samples":
                 continue
             old = before.select([name]).replace(frame=before.frame[[name]][rows[place]])
-            if not where[1]:
-                found[where] = _changed(old, step, name, rows[place + 1])
-            elif name in final.names:
-                found[where] = _suppressed(old, final, name)
+            truth, file = old.column(name), final if where[1] else step.data
+            if name in file.names:
+                after = pl.Series(rows[-1 if where[1] else place + 1], dtype=pl.UInt32)
+                seen = file.column(name).gather(after)
+                codes, shown = _coded(truth, seen)
+                if where[1] and ((codes != shown) & (shown >= 0)).any():
+                    # A later step made it coarser, or changed it.
+                    truth = at_detail_of(old, final, [name]).column(name)
+                    codes, shown = _coded(truth, seen)
+            elif where[1]:
+                continue
+            else:
+                codes, _ = _coded(truth, truth)
+                shown = np.full(len(codes), -1)
+            hidden = (shown < 0 if where[1] else codes != shown) & (codes >= 0)
+            found[where] = Treated(name, effect, codes, shown, hidden), truth
         before = step.data
     return {one: values for one, values in found.values() if one.hidden.any()}
-
-
-def _suppressed(old: Microdata, final: Microdata, name: str) -> tuple[Treated, pl.Series]:
-    truth, seen = old.column(name), final.column(name)
-    codes, shown = _coded(truth, seen)
-    if ((codes != shown) & (shown >= 0)).any():  # a later step made it coarser, or changed it
-        truth = at_detail_of(old, final, [name]).column(name)
-        codes, shown = _coded(truth, seen)
-    hidden = (shown < 0) & (codes >= 0)
-    return Treated(name, "suppresses", codes, shown, hidden), truth
-
-
-def _changed(old: Microdata, step: Protected, name: str, rows: Ints) -> tuple[Treated, pl.Series]:
-    truth, effect = old.column(name), METHODS[step.method].effect
-    if name not in step.data.names:
-        codes, _ = _coded(truth, truth)
-        return Treated(name, effect, codes, np.full(len(codes), -1), codes >= 0), truth
-    codes, shown = _coded(truth, step.data.column(name).gather(pl.Series(rows, dtype=pl.UInt32)))
-    return Treated(name, effect, codes, shown, (codes != shown) & (codes >= 0)), truth
 
 
 def _coded(one: pl.Series, other: pl.Series) -> tuple[Ints, Ints]:
@@ -259,18 +237,12 @@ def find_recoverable(
     original: Microdata, steps: Sequence[Protected], final: Microdata, *, keep_order: bool = False
 ) -> Recoverable:
     """Find what an outsider can read off a release, if need be in the order of the records."""
-    values = treated(original, steps, final)
-    groups = _grouped(final) if values else {}
+    values, codes = treated(original, steps, final), dict[str, Ints]()
+    for name in final.names if values else ():
+        with suppress(ColumnError):  # one that holds lists or objects tells nothing here
+            codes[name] = final.codes(name).values.astype(np.int64)
+    groups = group_records(codes)
     kinds = {name: final.column(name).dtype for name in groups}
     numbering = [n for n, kind in kinds.items() if kind.is_numeric() or kind.is_temporal()]
     found = find_told(list(values), groups, numbering, keep_order=keep_order)
     return Recoverable(found, values, final)
-
-
-def _grouped(final: Microdata) -> dict[str, RecordGroups]:
-    """Group the records by every column; one that holds lists or objects tells nothing here."""
-    found = {}
-    for name in final.names:
-        with suppress(ColumnError):
-            found[name] = final.codes(name).values.astype(np.int64)
-    return group_records(found)

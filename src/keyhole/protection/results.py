@@ -128,19 +128,14 @@ class Protection(Result):
 
     def tables(self) -> list[Table]:
         """Return the steps, and the exposure before and after."""
-        rows = [
-            [f"{i}", step.method, step.column or "", f"{step.changed:,}"]
-            for i, step in enumerate(self.steps, 1)
-        ]
-        notes = [f"Step {i}: {note}." for i, s in enumerate(self.steps, 1) for note in s.notes]
-        columns, title = ["step", "method", "column", "changed"], f"Protection of {self.data.name}"
+        steps, columns = list(enumerate(self.steps, 1)), ["step", "method", "column", "changed"]
+        rows = [[f"{i}", one.method, one.column or "", f"{one.changed:,}"] for i, one in steps]
+        notes = [f"Step {i}: {note}." for i, one in steps for note in one.notes]
+        title = f"Protection of {self.data.name}"
         found = [Table(title, columns, rows, [*notes, *self.notes])]
         if self.before is not None and self.after is not None:
-            notes = []
-            if self.before.missing == "wildcard":
-                notes = [
-                    "Missing values match every value, both ways; in cells they are a category."
-                ]
+            both_ways = "Missing values match every value, both ways; in cells they are a category."
+            notes = [both_ways] if self.before.missing == "wildcard" else []
             if self.read_off is not None:
                 notes.append("Read off: with the values that what stayed tells; see below.")
             title = f"Exposure on {', '.join(self.after.keys)}"
@@ -164,10 +159,9 @@ def exposure_rows(found: Protection) -> tuple[list[str], list[list[str]]]:
     """Return the columns and rows of exposure before and after, and with what can be read off."""
     shown = [one for one in (found.before, found.after, found.read_off) if one is not None]
     wildcard = shown[0].missing == "wildcard"
-    rows = [
-        ["records", *(f"{one.records:,}" for one in shown)],
-        ["cells", *(f"{one.cells:,}" for one in shown)],
-        ["uniques", *(f"{one.uniques:,}" for one in shown)],
+    counts = ("records", "cells", "uniques")
+    rows = [[name, *(f"{getattr(one, name):,}" for one in shown)] for name in counts]
+    rows += [
         [f"RP({shown[0].cutoff})", *(share(one.rp) for one in shown)],
         ["CR (mean of 1/f)" if wildcard else "CR", *(share(one.cr) for one in shown)],
     ]
@@ -391,21 +385,18 @@ class PlanComparison(Result):
         return found
 
     def _table(self) -> Table:
-        first = self.plans[0].ledger
-        lasts = [one.last for one in self.ledgers.values()]
-        lead = [
-            [name, str(len(one.lines) - 1), f"{one.changed:,}"]
-            for name, one in self.ledgers.items()
-        ]
+        first, ledgers = self.plans[0].ledger, self.ledgers.items()
+        lead = [[name, str(len(one.lines) - 1), f"{one.changed:,}"] for name, one in ledgers]
+        lasts = [one.last for _, one in ledgers]
         columns, rows, meant = figure_columns(["plan", "steps", "changed"], lead, lasts, first)
         if first.limit is not None:
             columns.append("within the limit")
-            for row, one in zip(rows, self.ledgers.values(), strict=True):
+            for row, (_, one) in zip(rows, ledgers, strict=True):
                 row.append({True: "yes", False: "no", None: ""}[one.meets])
         notes = [] if self.best is None else [f"Within the limit, {self.best} loses least."]
         notes += [
             f"{name}: {one.verdict}"
-            for name, one in self.ledgers.items()
+            for name, one in ledgers
             if one.verdict and (one.reads_off or one.meets_as_wildcard_only)
         ]
         assert first.protection is not None
@@ -450,16 +441,6 @@ def risk_columns(
     return list(columns), [[cell(line) for cell in columns.values()] for line in lines], said
 
 
-def _shown(lines: Sequence[LedgerLine]) -> list[str]:
-    """Return the figures of utility that there are for any file that was compared."""
-    measured = [line.price for line in lines if line.price.by_variable is not None]
-    return [
-        name
-        for name in HEADS
-        if name == "lost" or any(getattr(price, name) is not None for price in measured)
-    ]
-
-
 def figure_columns(
     heads: list[str], lead: list[list[str]], lines: Sequence[LedgerLine], of: Ledger
 ) -> tuple[list[str], list[list[str]], list[str]]:
@@ -467,7 +448,8 @@ def figure_columns(
 
     Beside them stand what the figures are, and how a missing key counts.
     """
-    names = _shown(lines)
+    measured = [line.price for line in lines if line.price.by_variable is not None]
+    names = [n for n in HEADS if n == "lost" or any(getattr(p, n) is not None for p in measured)]
     risk, cells, notes = risk_columns(lines, of.cutoff, of.missing, people=not of.unestimated)
     rows = [
         [*first, *own, *(utility_figure(name, getattr(line.price, name)) for name in names)]

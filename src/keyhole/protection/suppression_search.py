@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.data.columns import Codes
-from keyhole.kernels.arrays import Flags, Floats, Ints, Words
+from keyhole.kernels.arrays import Floats, Ints, Words
 from keyhole.kernels.packing import Layout, layout, pack
 
 # So many sets are tried in all; past them only ever larger ones of a chain.
@@ -191,86 +191,92 @@ class _Restoring:
         return [other for other in beside if not self.restored[other]]
 
 
-@dataclass(slots=True, eq=False)
-class _State:
-    """The rows as they are by now, and who is below k."""
-
-    key: Key
-    rows: Words
-    gone: Words
-    below: Flags
-    k: int
-
-
 def suppress_as_own(key: Key, k: int, allowed: int, sets: Sets) -> Words:
     """Return by record the mask of the variables to take away, the cheapest of the sets first.
 
     All but `allowed` records must end in cells of k.
     """
-    state = _State(key, key.rows.copy(), key.gone.copy(), _sizes(key.rows) < k, k)
+    search = _Settling(key, k)
     ways = (
         (cost * k / fewest, place, fewest)
         for place, cost in enumerate(sets.costs.tolist())
         for fewest in range(1, k + 1)
     )
     for _, place, fewest in sorted(ways):  # by the cost of settling one record
-        if state.below.sum() <= allowed:
+        if search.below.sum() <= allowed:
             break
-        _settle(state, sets.members(place), fewest)
-    if state.below.sum() > allowed:
-        _sacrifice(state, sets.members(len(sets.masks) - 1))
-    return put_back(key, state.gone & ~key.gone, k, allowed)
+        search.settle(sets.members(place), fewest)
+    if search.below.sum() > allowed:
+        search.sacrifice(sets.members(len(sets.masks) - 1))
+    return put_back(key, search.gone & ~key.gone, k, allowed)
 
 
-def _sizes(rows: Words) -> Ints:
-    _, cells, counts = np.unique(as_keys(rows), return_inverse=True, return_counts=True)
-    return np.asarray(counts[cells])
+class _Settling:
+    """The rows as they are by now, and who is below k."""
 
+    def __init__(self, key: Key, k: int) -> None:
+        self.key, self.k, self.rows, self.gone = key, k, key.rows.copy(), key.gone.copy()
+        self.below = self._sizes() < k
 
-def _settle(state: _State, variables: list[int], fewest: int) -> None:
-    """Take variables away from records below k where that makes cells of k."""
-    rows = np.flatnonzero(state.below)
-    new = as_keys(state.key.without(state.rows[rows], variables))
-    levels, cells, counts = np.unique(new, return_inverse=True, return_counts=True)
-    there = np.sort(as_keys(state.rows[~state.below]))
-    held = np.searchsorted(there, levels, side="right") - np.searchsorted(there, levels)
-    short = state.k - counts - held
-    done = short <= 0
-    if fewest < state.k:
+    def _sizes(self) -> Ints:
+        _, cells, counts = np.unique(as_keys(self.rows), return_inverse=True, return_counts=True)
+        return np.asarray(counts[cells])
+
+    def settle(self, variables: list[int], fewest: int) -> None:
+        """Take variables away from records below k where that makes cells of k."""
+        rows = np.flatnonzero(self.below)
+        new = as_keys(self.key.without(self.rows[rows], variables))
+        levels, cells, counts = np.unique(new, return_inverse=True, return_counts=True)
+        there = np.sort(as_keys(self.rows[~self.below]))
+        held = np.searchsorted(there, levels, side="right") - np.searchsorted(there, levels)
+        short = self.k - counts - held
+        done = short <= 0
         asked = np.flatnonzero((short > 0) & (counts >= fewest))
-        if len(asked):
-            done[_joined(state, variables, levels, asked, short)] = True
-    hit = rows[done[cells]]
-    _take(state, hit, variables)
-    state.below[hit] = False
+        if fewest < self.k and len(asked):
+            done[self._joined(variables, levels, asked, short)] = True
+        hit = rows[done[cells]]
+        self._take(hit, variables)
+        self.below[hit] = False
 
+    def _take(self, hit: Ints, variables: list[int]) -> None:
+        self.rows[hit] = self.key.without(self.rows[hit], variables)
+        self.gone[hit] |= np.uint64(sum(1 << v for v in variables))
 
-def _take(state: _State, hit: Ints, variables: list[int]) -> None:
-    state.rows[hit] = state.key.without(state.rows[hit], variables)
-    state.gone[hit] |= np.uint64(sum(1 << v for v in variables))
+    def _joined(
+        self, variables: list[int], levels: npt.NDArray[np.generic], asked: Ints, short: Ints
+    ) -> Ints:
+        """Make records of cells larger than k join those that are short; return the full ones."""
+        rows = np.flatnonzero(~self.below)
+        keys = as_keys(self.rows[rows])
+        _, cells, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        spare = counts - self.k
+        able = rows[spare[cells] > 0]
+        own = dict(zip(able.tolist(), cells[spare[cells] > 0].tolist(), strict=True))
+        new = as_keys(self.key.without(self.rows[able], variables))
+        order = np.argsort(new, kind="stable")
+        first = np.searchsorted(new[order], levels[asked])
+        last = np.searchsorted(new[order], levels[asked], side="right")
+        full, joined = [], []
+        for cell, a, b in zip(asked.tolist(), first.tolist(), last.tolist(), strict=True):
+            picked = _pick(able[order[a:b]].tolist(), own, spare, int(short[cell]))
+            if picked:
+                joined += picked
+                full.append(cell)
+        self._take(np.array(joined, dtype=np.int64), variables)
+        return np.array(full, dtype=np.int64)
 
-
-def _joined(
-    state: _State, variables: list[int], levels: npt.NDArray[np.generic], asked: Ints, short: Ints
-) -> Ints:
-    """Make records of cells larger than k join the cells that are short; return which are full."""
-    rows = np.flatnonzero(~state.below)
-    _, cells, counts = np.unique(as_keys(state.rows[rows]), return_inverse=True, return_counts=True)
-    spare = counts - state.k
-    able = rows[spare[cells] > 0]
-    own = dict(zip(able.tolist(), cells[spare[cells] > 0].tolist(), strict=True))
-    new = as_keys(state.key.without(state.rows[able], variables))
-    order = np.argsort(new, kind="stable")
-    first = np.searchsorted(new[order], levels[asked])
-    last = np.searchsorted(new[order], levels[asked], side="right")
-    full, joined = [], []
-    for cell, a, b in zip(asked.tolist(), first.tolist(), last.tolist(), strict=True):
-        picked = _pick(able[order[a:b]].tolist(), own, spare, int(short[cell]))
-        if picked:
-            joined += picked
-            full.append(cell)
-    _take(state, np.array(joined, dtype=np.int64), variables)
-    return np.array(full, dtype=np.int64)
+    def sacrifice(self, variables: list[int]) -> None:
+        """Where nobody can be spared, let whole cells join the few that are left below k."""
+        while self.below.any():
+            rows = np.flatnonzero(self.below)
+            new, old = as_keys(self.key.without(self.rows, variables)), as_keys(self.rows)
+            others = np.flatnonzero(~self.below & (new == new[rows[0]]))
+            if not len(others):
+                return
+            levels, counts = np.unique(old[others], return_counts=True)
+            joined = others[old[others] == levels[np.argmin(counts)]]
+            self._take(np.concatenate([joined, rows[new[rows] == new[rows[0]]]]), variables)
+            self.below = self._sizes() < self.k
 
 
 def _pick(able: list[int], own: dict[int, int], spare: Ints, wanted: int) -> list[int]:
@@ -287,21 +293,6 @@ def _pick(able: list[int], own: dict[int, int], spare: Ints, wanted: int) -> lis
             spare[own[record]] += 1
         return []
     return picked
-
-
-def _sacrifice(state: _State, variables: list[int]) -> None:
-    """Where nobody can be spared, let whole cells join the few that are left below k."""
-    while state.below.any():
-        rows = np.flatnonzero(state.below)
-        new = as_keys(state.key.without(state.rows, variables))
-        old = as_keys(state.rows)
-        others = np.flatnonzero(~state.below & (new == new[rows[0]]))
-        if not len(others):
-            return
-        levels, counts = np.unique(old[others], return_counts=True)
-        joined = others[old[others] == levels[np.argmin(counts)]]
-        _take(state, np.concatenate([joined, rows[new[rows] == new[rows[0]]]]), variables)
-        state.below = _sizes(state.rows) < state.k
 
 
 # So many sets of one cost are weighed against each other, fewer where many records wait: memory.

@@ -74,8 +74,6 @@ def as_text(
     return series.cast(pl.String)
 
 
-Span = tuple[float, float]
-
 # A range to here has no end: no number lies past it.
 ENDLESS = 1e300
 
@@ -88,7 +86,15 @@ def past_codes(data: Microdata, name: str, new: Floats, old: Floats, changed: Fl
     """
     variable = data.variable(name)
     step = 1.0 if data.column(name).dtype.is_integer() else 10.0 ** -(variable.decimals or 6)
-    spans = _spans(variable, step)
+    codes = pl.Series(map(str, variable.missing_codes), dtype=pl.String)
+    codes = codes.str.strip_chars().cast(pl.Float64, strict=False).drop_nulls()
+    single = ((code, code) for code in codes.to_list() if math.isfinite(code))
+    spans: list[tuple[float, float]] = []
+    for low, high in sorted([*single, *variable.missing_ranges]):
+        if spans and low <= spans[-1][1] + step:  # no number is between them
+            spans[-1] = (spans[-1][0], max(high, spans[-1][1]))
+        else:
+            spans.append((float(low), float(high)))
     for low, high in spans:
         hit = changed & (new >= low) & (new <= high)
         if not hit.any():
@@ -101,20 +107,6 @@ def past_codes(data: Microdata, name: str, new: Floats, old: Floats, changed: Fl
         within = np.any([(mirrored >= a) & (mirrored <= b) for a, b in spans], axis=0)
         new = np.where(hit, np.where(within, edge, mirrored), new)
     return new
-
-
-def _spans(variable: Variable, step: float) -> list[Span]:
-    """Return the stretches of missing codes, those with no number between them as one."""
-    codes = pl.Series(map(str, variable.missing_codes), dtype=pl.String)
-    numbers = codes.str.strip_chars().cast(pl.Float64, strict=False).drop_nulls()
-    single = ((code, code) for code in numbers.to_list() if math.isfinite(code))
-    found: list[Span] = []
-    for low, high in sorted([*single, *variable.missing_ranges]):
-        if found and low <= found[-1][1] + step:
-            found[-1] = (found[-1][0], max(high, found[-1][1]))
-        else:
-            found.append((float(low), float(high)))
-    return found
 
 
 def _beside(end: float, step: float) -> float:
@@ -238,7 +230,20 @@ def put(
         written, fresh = _alike(cells, new, variable, changed)
         merged = pl.select(pl.when(changed).then(fresh).otherwise(written)).to_series()
     out = data.replace(frame=data.frame.with_columns(merged.alias(name)))
-    out = out.with_variables([_described(out, variable, new, cells, value_labels)])
+    known = dataclasses.replace(out.variable(name), parsed=variable.parsed)
+    if value_labels is not None:
+        known = dataclasses.replace(known, value_labels=dict(value_labels))
+    if new.dtype == pl.String and not (cells.dtype == pl.String and variable.parsed is None):
+        codes = list(variable.missing_codes)
+        # Text has no ranges: the values within them become codes.
+        for low, high in variable.missing_ranges if cells.dtype.is_numeric() else ():
+            within = cells.filter(cells.is_between(low, high)).unique().sort()
+            codes += as_text(within, variable).to_list()
+        told = tuple(dict.fromkeys(codes))
+        known = dataclasses.replace(
+            known, kind="category", parsed=None, missing_codes=told, missing_ranges=()
+        )
+    out = out.with_variables([known])
     lost = out.column(name).null_count() - old.null_count()
     if lost > 0:
         raise OptionError(
@@ -314,30 +319,3 @@ def _alike_numbers(
     if cells.dtype.is_float():
         return cells, new.cast(cells.dtype)
     return cells.cast(pl.Float64), new.cast(pl.Float64)
-
-
-def _described(
-    out: Microdata,
-    old: Variable,
-    new: pl.Series,
-    cells: pl.Series,
-    value_labels: Mapping[Any, str] | None,
-) -> Variable:
-    """Say of the column what is true of it now."""
-    known = dataclasses.replace(out.variable(old.name), parsed=old.parsed)
-    if value_labels is not None:
-        known = dataclasses.replace(known, value_labels=dict(value_labels))
-    if new.dtype == pl.String and not (cells.dtype == pl.String and old.parsed is None):
-        codes = list(old.missing_codes)
-        # Text has no ranges: the values within them become codes.
-        for low, high in old.missing_ranges if cells.dtype.is_numeric() else ():
-            within = cells.filter(cells.is_between(low, high)).unique().sort()
-            codes += as_text(within, old).to_list()
-        known = dataclasses.replace(
-            known,
-            kind="category",
-            parsed=None,
-            missing_codes=tuple(dict.fromkeys(codes)),
-            missing_ranges=(),
-        )
-    return known

@@ -20,7 +20,7 @@ from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.errors import OptionError, RunError
-from keyhole.protection.apply import draws, plan_problems
+from keyhole.protection.apply import plan_problems
 from keyhole.protection.ledger import ledger
 from keyhole.protection.plan import Plan, toml_of
 from keyhole.protection.prices import FIGURES
@@ -159,7 +159,7 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
     tell(f"pricing {step['method']}")
     plan = with_step(review, step)
     seed = protection_of(review).seed
-    drawn = secret_seed() if draws(plan) and seed is None else None
+    drawn = secret_seed() if plan.draws and seed is None else None
     seed = seed if drawn is None else drawn
     found = _ledger(review, data, [*planned_steps(review), step], seed, earlier)
     before = _ledger(review, data, planned_steps(review), seed, earlier)

@@ -50,14 +50,8 @@ def merge_small(sizes: Floats, threshold: float, neighbours: list[list[list[int]
         small = sorted((size, i) for i, size in total.items() if size < threshold)
         if not small:
             return group
-        pair = next(
-            (
-                (i, j)
-                for _, i in small
-                if (j := _smallest(members[i], group, total, neighbours)) is not None
-            ),
-            None,
-        )
+        pairs = ((i, _smallest(members[i], group, total, neighbours)) for _, i in small)
+        pair = next(((i, j) for i, j in pairs if j is not None), None)
         if pair is None:
             one = len(small) == 1
             raise OptionError(
@@ -96,17 +90,13 @@ def columns_above(given: Any) -> list[str]:
 
 def units_problems(data: Microdata, column: str, above: str) -> list[str]:
     """Say so where an area lies in more than one of the larger ones that a column tells."""
-    pairs = _pairs(data, column, above)
     areas = len(data.codes(column).levels)
-    split = int((np.bincount(pairs[:, 0], minlength=areas) > 1).sum())
-    if not split:
-        return []
-    lies = "lies in several" if split == 1 else "lie in several"
+    split = int((np.bincount(_pairs(data, column, above)[:, 0], minlength=areas) > 1).sum())
     return [
         f"each area of column {column!r} must lie in one value of {above!r}. {split:,} of "
-        f"{plural(areas, 'area')} {lies}: give areas codes of their own (as state and county in "
-        f"one), or name another column."
-    ]
+        f"{plural(areas, 'area')} {'lies' if split == 1 else 'lie'} in several: give areas codes "
+        f"of their own (as state and county in one), or name another column."
+    ] * bool(split)
 
 
 def units(data: Microdata, column: str, above: str) -> Ints:
@@ -129,28 +119,24 @@ def neighbours(data: Microdata, names: list[str], options: Options) -> Near:
     """Return, by area, its neighbours: in one list, or in several from near to far."""
     column, within = options["column"], options.get("within")
     unit = np.zeros(len(names), dtype=np.int64) if within is None else units(data, column, within)
-    if "ordered" in options:
-        beside: Near = [[[]] for _ in names]
-        for number in np.unique(unit).tolist():
-            for one, other in pairwise(np.flatnonzero(unit == number).tolist()):
-                beside[one][0].append(other)
-                beside[other][0].append(one)
-        return beside
-    near = _adjacent(names, options) if "adjacency" in options else _siblings(data, names, options)
+    if "ordered" in options or "adjacency" in options:
+        place = {name: i for i, name in enumerate(names)}
+        parts = (np.flatnonzero(unit == number).tolist() for number in np.unique(unit))
+        pairs = [pair for part in parts for pair in pairwise(part)]
+        if "adjacency" in options:
+            named = ((a, b) for a, others in options["adjacency"].items() for b in others)
+            pairs = [(place.get(str(a), -1), place.get(str(b), -1)) for a, b in named]
+        beside: list[set[int]] = [set() for _ in names]
+        for one, other in pairs:
+            if min(one, other) >= 0 and one != other:
+                beside[one].add(other)
+                beside[other].add(one)
+        near = [[sorted(ones)] for ones in beside]
+    else:
+        near = _siblings(data, names, options)
     return [
         [[j for j in rung if unit[j] == unit[i]] for rung in rungs] for i, rungs in enumerate(near)
     ]
-
-
-def _adjacent(names: list[str], options: Options) -> Near:
-    place = {name: i for i, name in enumerate(names)}
-    near: list[set[int]] = [set() for _ in place]
-    for one, others in options["adjacency"].items():
-        for other in map(str, others):
-            if str(one) in place and other in place and other != str(one):
-                near[place[str(one)]].add(place[other])
-                near[place[other]].add(place[str(one)])
-    return [[sorted(ones)] for ones in near]
 
 
 def _siblings(data: Microdata, names: list[str], options: Options) -> Near:
@@ -237,13 +223,11 @@ def _too_few(data: Microdata, options: Options) -> list[str]:
         return []
     by_unit = np.bincount(units(data, options["column"], options["within"]), weights=people)
     small = int((by_unit < least).sum())
-    if not small:
-        return []
     return [
         f"threshold must be reached within each part of {options['within']!r}. {small:,} of "
         f"{len(by_unit):,} {'is' if small == 1 else 'are'} below it: give a lower threshold, or "
         f"merge within something larger."
-    ]
+    ] * bool(small)
 
 
 def _named(options: Options) -> dict[str, list[Any]]:
@@ -459,12 +443,9 @@ def _joined(names: list[str], group: list[int], separator: str) -> list[str]:
         members.setdefault(number, []).append(name)
     taken, called = set(names), dict[int, str]()
     for number, parts in members.items():
-        if len(parts) == 1:
-            called[number] = parts[0]
-            continue
         many = len(parts) > MOST_NAMED
         name = separator.join([parts[0], f"{len(parts) - 1} more"] if many else parts)
-        while name in taken:
+        while len(parts) > 1 and name in taken:
             name += "'"
         taken.add(name)
         called[number] = name

@@ -37,7 +37,11 @@ LEAST_WHOLE, MOST_WHOLE = -(2**63), 2**64 - 1
 def _round_past(value: Any, dtype: pl.DataType, *, top: bool) -> Any:
     """Return the next round number, or New Year: the value itself would tell of its person."""
     if isinstance(value, date):
-        return _new_year(value, top=top)
+        last = top and value.year == date.max.year  # there is no year after it
+        year = date.max if last else date(value.year + top, 1, 1)
+        if not isinstance(value, datetime):
+            return year
+        return datetime.max.replace(microsecond=0) if last else datetime(year.year, 1, 1)
     if isinstance(value, int):
         step, held = 10 ** max(len(str(abs(value))) - ROUND_DIGITS, 0), pl.Series(dtype=dtype)
         past = -(-value // step) * step if top else value // step * step
@@ -52,14 +56,6 @@ def _round_past(value: Any, dtype: pl.DataType, *, top: bool) -> Any:
     # Written and read again, 3 * 0.1 is 0.3; beyond the largest number it is the number itself.
     found = float(f"{whole}e{power}")
     return found if math.isfinite(found) else number
-
-
-def _new_year(value: date, *, top: bool) -> date:
-    last = top and value.year == date.max.year  # there is no year after it
-    year = date.max if last else date(value.year + top, 1, 1)
-    if not isinstance(value, datetime):
-        return year
-    return datetime.max.replace(microsecond=0) if last else datetime(year.year, 1, 1)
 
 
 def beyond(series: pl.Series, limit: Any, *, top: bool) -> Flags:
@@ -294,7 +290,12 @@ def _coded(data: Microdata, options: Options, *, top: bool) -> Protected:
     else:
         put_in = limit if replace == "limit" else _middle(data, options, out)
         fitted |= {} if replace == "limit" or put_in is None else {"replacement": put_in}
-        new = pl.Series(name, [put_in], dtype=_fitting(series, put_in))
+        dtype = series.dtype  # or a wider one where the value needs it
+        if dtype.is_numeric():
+            whole = isinstance(put_in, int) or (isinstance(put_in, float) and put_in.is_integer())
+            held = pl.Int64() if whole and -(2**63) <= int(put_in) < 2**63 else pl.UInt64()
+            dtype = held if dtype.is_integer() and whole else pl.Float64()
+        new = pl.Series(name, [put_in], dtype=dtype)
     new = new.new_from_index(0, data.records)
     hit = pl.select(pl.when(pl.Series(out)).then(new).alias(name)).to_series()
     made, changed = put(data, name, hit)
@@ -342,16 +343,6 @@ def _middle(data: Microdata, options: Options, out: Flags) -> float | int | None
     # Divided first: the sum of the largest numbers is none.
     middle = (values / len(values)).sum() if mean else 2 * np.median(values / 2)
     return float(keep_precision(data, name, np.array([middle]))[0])
-
-
-def _fitting(series: pl.Series, value: Any) -> pl.DataType:
-    """Return the column's own type, or a wider one where the value needs it."""
-    if not series.dtype.is_numeric():
-        return series.dtype
-    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if not (series.dtype.is_integer() and whole):
-        return pl.Float64()
-    return pl.Int64() if -(2**63) <= int(value) < 2**63 else pl.UInt64()
 
 
 def _shown(limit: Any) -> str:

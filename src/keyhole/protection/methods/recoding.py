@@ -54,24 +54,17 @@ class Bands:
         inside = (values <= high) if self.closed else (values < high) | (high == math.inf)
         return np.where((found >= 0) & inside, found, NOWHERE).astype(np.int64)
 
-    def labels(self, *, whole: bool) -> list[str]:
-        """Name the bands; those of whole numbers by their first and last number."""
-        return [
-            _label(low, high, self.closed, whole)
-            for low, high in zip(self.low.tolist(), self.high.tolist(), strict=True)
-        ]
-
-
-def _label(low: float, high: float, closed: bool, whole: bool) -> str:
-    last = math.ceil(high) - 1 if whole and not closed and math.isfinite(high) else high
-    closed = closed or whole
-    if low == -math.inf:
-        return f"{_text(last)} and below" if closed else f"below {_text(high)}"
-    if high == math.inf:
-        return f"{_text(low)} and above"
-    if closed and last == low:
-        return _text(low)
-    return f"{_text(low)}-{_text(last)}" if closed else f"{_text(low)} to below {_text(high)}"
+    def label(self, place: int, *, whole: bool) -> str:
+        """Name a band; one of whole numbers by its first and last number."""
+        low, high, closed = float(self.low[place]), float(self.high[place]), self.closed or whole
+        last = math.ceil(high) - 1 if whole and not self.closed and math.isfinite(high) else high
+        if low == -math.inf:
+            return f"{_text(last)} and below" if closed else f"below {_text(high)}"
+        if high == math.inf:
+            return f"{_text(low)} and above"
+        if closed and last == low:
+            return _text(low)
+        return f"{_text(low)}-{_text(last)}" if closed else f"{_text(low)} to below {_text(high)}"
 
 
 def _text(number: float) -> str:
@@ -137,17 +130,6 @@ def _is_labels(value: Any) -> bool:
     return is_list(texts) and all(isinstance(text, str) and text.strip() for text in texts)
 
 
-def _map_problems(mapping: Mapping[Any, Any]) -> list[str]:
-    seen: dict[str, Any] = {}
-    found = []
-    for key in mapping:
-        for form in forms_of([key]):
-            if seen.setdefault(form, key) is not key:
-                found.append(f"map names category {shown(key)} twice, as {shown(seen[form])} too.")
-                break
-    return found
-
-
 def _clashes(options: Options) -> list[str]:
     by_map = "map" in options
     wrong = ("output",) if by_map else ("rest", "keep_rest")
@@ -155,7 +137,12 @@ def _clashes(options: Options) -> list[str]:
     found = [f"{name} goes with {where} only." for name in wrong if name in options]
     if "rest" in options and options.get("keep_rest"):
         found.append("rest and keep_rest exclude each other. Leave one of them out.")
-    found += _map_problems(options.get("map", {}))
+    seen: dict[str, Any] = {}
+    for key in options.get("map", {}):
+        first = [seen.setdefault(form, key) for form in forms_of([key])]
+        other = next((one for one in first if one is not key), None)
+        if other is not None:
+            found.append(f"map names category {shown(key)} twice, as {shown(other)} too.")
     new = {"map": list(options.get("map", {}).values()), "rest": [options.get("rest")]}
     found += [
         f"{option} must not make values empty, which are read as missing. Give a text, like "
@@ -209,15 +196,12 @@ def _unfit_bands(data: Microdata, options: Options) -> list[str]:
     if options.get("output") == "middle" and not np.isfinite([bands.low, bands.high]).all():
         return ["output='middle' needs bands that end on both sides. Give bands, or labels."]
     levels = codes.levels.cast(pl.Float64).to_numpy()
-    places = np.append(bands.place(levels), 0)[codes.values]
-    outside = int((places < 0).sum())
-    if outside:
-        return [
-            f"bands must cover column {name!r}. {outside:,} of {plural(data.records, 'record')} "
-            f"{'is' if outside == 1 else 'are'} in none: add bands; the first may begin at -inf, "
-            f"the last end at inf."
-        ]
-    return []
+    outside = int((np.append(bands.place(levels), 0)[codes.values] < 0).sum())
+    return [
+        f"bands must cover column {name!r}. {outside:,} of {plural(data.records, 'record')} "
+        f"{'is' if outside == 1 else 'are'} in none: add bands; the first may begin at -inf, "
+        f"the last end at inf."
+    ] * bool(outside)
 
 
 def _bands(codes: Codes, options: Options) -> Bands:
@@ -398,7 +382,7 @@ def _labels(codes: Codes, bands: Bands, options: Options) -> list[str]:
     if "labels" not in options:
         inner = bands.low[np.isfinite(bands.low)]
         whole = codes.levels.dtype.is_integer() and bool((inner == np.floor(inner)).all())
-        return bands.labels(whole=whole)
+        return [bands.label(place, whole=whole) for place in range(len(bands.low))]
     if "bands" not in options:
         return list(options["labels"])
     pairs = [tuple(pair) for pair in options["bands"]]

@@ -16,7 +16,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.engines import MemoryEngine
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import risk
-from keyhole.kernels.arrays import Ints, number_rows
+from keyhole.kernels.arrays import number_rows
 from keyhole.protection.method import GoalCheck, Outcome, Protected, PublicNote, method
 from keyhole.protection.options import Options, given_options
 from keyhole.protection.suppression_search import (
@@ -27,7 +27,7 @@ from keyhole.protection.suppression_search import (
 )
 from keyhole.protection.writeback import blank_out, missing_forms, put_numbers
 from keyhole.selection.solve import KeyLimits
-from keyhole.selection.treating import KeyLimit, LadderNode, Treatment, give_back
+from keyhole.selection.treating import KeyLimit, LadderNode, give_back
 from keyhole.utility.implicates import numbers
 
 Reading = Literal["wildcard", "own"]
@@ -269,13 +269,23 @@ def suppress_records(
     missing = [len(one.levels) for one in columns]
     allowed = [int(np.floor((x or 0) * data.records + 1e-9)) for x in (blank, remove)]
     pattern = number_rows(codes, data.records)
-    found = _treated(pattern, codes, missing, held, c, allowed)
+    # How many records of each pattern are treated is chosen by the cells of each key.
+    counts, first = np.bincount(pattern), np.unique(pattern, return_index=True)[1]
+    cells, empty = [], []
+    for key in held:
+        chosen = [codes[v][first] for v in key.columns]
+        cells.append(number_rows(chosen, len(first)))
+        absent = [code == missing[v] for code, v in zip(chosen, key.columns, strict=True)]
+        empty.append(np.logical_and.reduce(absent))
+    found = LadderNode(counts, cells, empty).treated(held, c, *allowed)
     if found is None:
         raise OptionError(
             "suppress-records cannot meet its limits with the shares given. Raise blank or remove, "
             "or make the keys coarser first."
         )
-    rank = _ranks(pattern)
+    # The records of each pattern in their order, from 0.
+    order, rank = np.argsort(pattern, kind="stable"), np.empty(len(pattern), dtype=np.int64)
+    rank[order] = np.arange(len(pattern)) - (np.cumsum(counts) - counts)[pattern[order]]
     removed = rank < found.removed[pattern]
     blanked = ~removed & (rank < (found.removed + found.blanked)[pattern])
     stay = np.flatnonzero(~removed)
@@ -304,31 +314,3 @@ def suppress_records(
         left_out=int(removed.sum()),
         kept=stay if removed.any() else None,
     )
-
-
-def _treated(
-    pattern: Ints,
-    codes: list[Ints],
-    missing: list[int],
-    held: list[KeyLimit],
-    cutoff: int,
-    allowed: list[int],
-) -> Treatment | None:
-    """Choose how many records of each pattern are treated."""
-    first = np.unique(pattern, return_index=True)[1]
-    cells, blank = [], []
-    for key in held:
-        chosen = [codes[v][first] for v in key.columns]
-        cells.append(number_rows(chosen, len(first)))
-        absent = [c == missing[v] for c, v in zip(chosen, key.columns, strict=True)]
-        blank.append(np.logical_and.reduce(absent))
-    return LadderNode(np.bincount(pattern), cells, blank).treated(held, cutoff, *allowed)
-
-
-def _ranks(pattern: Ints) -> Ints:
-    """Number the records of each pattern in their order, from 0."""
-    order = np.argsort(pattern, kind="stable")
-    starts = np.cumsum(np.bincount(pattern)) - np.bincount(pattern)
-    rank = np.empty(len(pattern), dtype=np.int64)
-    rank[order] = np.arange(len(pattern)) - starts[pattern[order]]
-    return rank

@@ -103,29 +103,24 @@ def pair_across(
     for row, cell, area in np.column_stack([rows, cells[rows], areas[rows]]).tolist():
         pools[cell].setdefault(area, []).append(row)
     taken = np.zeros(len(cells), dtype=np.bool_)
-    one, other = [], []
+    pairs: list[tuple[int, int]] = []
     for record, draw in zip(wanted.tolist(), generator.random(len(wanted)).tolist(), strict=True):
         if taken[record]:
             continue
-        partner = _partner(pools[int(cells[record])], int(areas[record]), draw, taken)
-        if partner is not None:
-            taken[record] = taken[partner] = True
-            one.append(record)
-            other.append(partner)
-    return np.array(one, dtype=np.int64), np.array(other, dtype=np.int64)
-
-
-def _partner(pool: dict[int, list[int]], own: int, draw: float, taken: Flags) -> int | None:
-    for ones in pool.values():
-        while ones and taken[ones[-1]]:
-            ones.pop()
-    others = [(area, len(ones)) for area, ones in pool.items() if area != own and ones]
-    at = draw * sum(count for _, count in others)
-    for area, count in others:
-        if at < count:
-            return pool[area].pop()
-        at -= count
-    return None
+        pool = pools[int(cells[record])]
+        for ones in pool.values():
+            while ones and taken[ones[-1]]:
+                ones.pop()
+        others = [ones for area, ones in pool.items() if area != areas[record] and ones]
+        at = draw * sum(map(len, others))
+        for ones in others:
+            if at < len(ones):
+                pairs.append((record, ones.pop()))
+                taken[list(pairs[-1])] = True
+                break
+            at -= len(ones)
+    one, other = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return one, other
 
 
 def _swap_clashes(options: Options) -> list[str]:
@@ -136,11 +131,6 @@ def _swap_clashes(options: Options) -> list[str]:
     return found
 
 
-def _swap_unfit(data: Microdata, options: Options) -> list[str]:
-    alone = not cell_numbers(data, options["area"]).any()
-    return ["area must have two or more areas, to swap between. Got one instead."] * alone
-
-
 @method(
     "swap-records",
     "exchanges",
@@ -149,7 +139,10 @@ def _swap_unfit(data: Microdata, options: Options) -> list[str]:
     writes=("area",),
     goes_with={"cutoff": "keys"},
     clashes=_swap_clashes,
-    unfit=_swap_unfit,
+    unfit=lambda data, given: (
+        ["area must have two or more areas, to swap between. Got one instead."]
+        * (not cell_numbers(data, given["area"]).any())
+    ),
 )
 def swap_records(
     data: Microdata,

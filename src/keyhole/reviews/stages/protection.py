@@ -25,7 +25,7 @@ from keyhole.data.formats import suffix_of, written_suffix
 from keyhole.data.microdata import Origin
 from keyhole.engines.opening import column_problems
 from keyhole.errors import FileError, InputError, KeyholeError
-from keyhole.protection.apply import draws, plan_problems
+from keyhole.protection.apply import plan_problems
 from keyhole.protection.methods import METHODS
 from keyhole.protection.plan import Plan, PlanDraft, toml_of
 from keyhole.protection.release import rows_after
@@ -342,7 +342,7 @@ def _say_absent(source: ReviewSource, steps: Any, data: Microdata) -> None:
 
 def _unfit(source: ReviewSource, plan: Plan, given: Question, data: Microdata) -> Sequence[str]:
     """Check the plan against the file; keys that are absent are told of by others."""
-    if draws(plan) and given.seed is None:
+    if plan.draws and given.seed is None:
         source.say(("protection",), f"[protection] {NEEDS_SEED}")
     if not data.records or not given.keys or not set(given.keys) <= set(data.names):
         return ()
