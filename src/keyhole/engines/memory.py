@@ -309,9 +309,14 @@ class RecordCells:
 
         size = len(self._patterns) * (self._plan.words * 8 * PATTERN_COPIES + 64)
         self._storage.require(size, "matching missing values with every value")
-        known = _known(self._patterns, self._columns, self._plan)
-        digits = self._plan.digits(range(len(self._columns)))
-        return wildcards.match(self._patterns, amounts, known, digits)
+        plan, patterns, every = self._plan, self._patterns, range(len(self._columns))
+        known = np.tile(plan.mask(every), (len(patterns), 1))  # the fields that are not missing
+        for v, column in enumerate(self._columns):
+            if column.has_missing:
+                field, word = plan.mask([v]), plan.word[v]
+                codes = (patterns[:, word] & field[word]) >> np.uint64(plan.shift[v])
+                known[codes == column.size - 1] &= ~field
+        return wildcards.match(patterns, amounts, known, plan.digits(every))
 
 
 def _complete(
@@ -377,18 +382,6 @@ def _starts(rows: Words, storage: Storage) -> Ints:
     return out[: count + 1]
 
 
-def _known(patterns: Words, columns: Sequence[Codes], plan: Layout) -> Words:
-    """Return for each pattern the mask of the fields that are not missing."""
-    known = np.tile(plan.mask(range(len(columns))), (len(patterns), 1))
-    for v, column in enumerate(columns):
-        if column.has_missing:
-            field = plan.mask([v])
-            word, shift = plan.word[v], np.uint64(plan.shift[v])
-            absent = (patterns[:, word] & field[word]) >> shift == column.size - 1
-            known[absent] &= ~field
-    return known
-
-
 Progress = Callable[[int, int], None]
 
 POLL_SECONDS = 0.2
@@ -408,14 +401,21 @@ def minimal_uniques(
     search that needs too much memory; `progress` hears of the sets visited and of all there may be.
     """
     cells = RecordCells(columns, "own", storage)
-    storage.require(_bytes(columns, len(cells.counts), max_size), "the search for minimal uniques")
+    # About what a search takes: patterns, their order by size of set, and bits by set.
+    patterns, widest = len(cells.counts), max(c.values.dtype.itemsize for c in columns)
+    sets = sum(math.comb(len(columns), k) for k in range(max_size))
+    size = patterns * (2 * widest * len(columns) + 8 * max_size + 40) + sets * patterns // 8
+    size += len(columns[0].values) * RECORD_BYTES
+    storage.require(size, "the search for minimal uniques")
     first: Ints = cells.tags[cells.starts[:-1]].astype(np.int64)  # a record of each cell
     # Wide variables in the high bits: they come first in a set and leave small cells to the rest.
     places = sorted(range(len(columns)), key=lambda v: columns[v].size)
     ordered = [columns[v] for v in places]
     codes = np.column_stack([c.values[first] for c in ordered])
     missing = np.array([c.size - 1 if c.has_missing else -1 for c in ordered])
-    known = np.array([_bits(codes[:, v] != m) for v, m in enumerate(missing)])
+    flags = np.zeros((len(ordered), -(-len(codes) // 64) * 64), dtype=np.bool_)
+    flags[:, : len(codes)] = (codes != missing).T
+    known = np.packbits(flags, axis=1, bitorder="little").view(np.uint64)
     sizes = np.array([c.size for c in ordered])
     binomials = np.array(
         [[math.comb(n, k) for k in range(max_size + 2)] for n in range(len(columns) + 1)]
@@ -428,16 +428,6 @@ def minimal_uniques(
     for bit, place in enumerate(places):
         moved |= ((mask >> np.uint64(bit)) & np.uint64(1)) << np.uint64(place)
     return first[owner].astype(np.int64), moved
-
-
-def _bytes(columns: Sequence[Codes], patterns: int, max_size: int) -> int:
-    """Return about what a search takes: patterns, their order by size of set, and bits by set."""
-    codes = sum(max(c.values.dtype.itemsize for c in columns) for _ in columns)
-    sets = sum(math.comb(len(columns), k) for k in range(max_size))
-    records = len(columns[0].values)
-    return (
-        patterns * (2 * codes + 8 * max_size + 40) + sets * patterns // 8 + records * RECORD_BYTES
-    )
 
 
 def _watched(
@@ -458,9 +448,3 @@ def _watched(
             watch[1] = 1
             raise
     return owner, mask
-
-
-def _bits(flags: npt.NDArray[np.bool_]) -> Words:
-    padded = np.zeros(-(-len(flags) // 64) * 64, dtype=np.bool_)
-    padded[: len(flags)] = flags
-    return np.packbits(padded, bitorder="little").view(np.uint64)

@@ -156,12 +156,7 @@ class Partition:
     """
 
     def __init__(
-        self,
-        rows: Words,
-        weights: Weights,
-        plan: Layout,
-        cutoff: int,
-        storage: Storage = MEMORY,
+        self, rows: Words, weights: Weights, plan: Layout, cutoff: int, storage: Storage = MEMORY
     ) -> None:
         self._rows, self._weights, self._plan, self._cutoff = rows, weights, plan, cutoff
         self._storage = storage
@@ -172,13 +167,11 @@ class Partition:
 
     def refine(self, variables: Sequence[int]) -> None:
         """Split the cells further by these variables."""
-        held = (self._rows, self._weights, self._starts, self._plan, variables)
-        sort(*held, spare=self._spare, storage=self._storage)
+        given = (self._rows, self._weights, self._starts, self._plan, variables)
+        sort(*given, spare=self._spare, storage=self._storage)
         self.variables |= frozenset(variables)
-        self._settle(self._plan.mask(self.variables))
-
-    def _settle(self, mask: Words) -> None:
-        """Find the new cells and drop the rows alone in theirs; each thread has its old cells."""
+        # Find the new cells and drop the rows alone in theirs; each thread has its old cells.
+        mask = self._plan.mask(self.variables)
         rows, weights, old = self._rows, self._weights, self._starts
         pieces = [(int(old[a]), int(old[b])) for a, b in spans(old)]
         # Each share writes its cells to its own stretch, of half as many as it has rows.

@@ -271,10 +271,14 @@ def attributes(
     (0.5, 3, 1)
     """
     question = bind(attributes, locals())
+    path, reading = (data.path, data.reading) if isinstance(data, DataFile) else (data, {})
+    files = [data]
+    if isinstance(path, str | os.PathLike) and Path(path).is_dir():
+        files = [DataFile(one, reading) for one in find_implicates(path)]
     needs = "" if original is None else "a release against the original"
     every: list[Any] = [
         open_for(question, one, needs_values_for=needs, every_column=sensitive is None)
-        for one in _implicates(data)
+        for one in files
     ]
     opened = every[0]
     names = question.sensitive or sensitive_by_role(opened, question.keys)
@@ -295,14 +299,6 @@ def attributes_problems(question: Question) -> Iterator[Problem]:
     for name in ("closest", "masked"):
         if question.values[name] and question.original is None:
             yield Problem(f"{{{name}}} needs {{original}}, with which the release is compared.")
-
-
-def _implicates(data: Any) -> list[Any]:
-    """Return the files of a release in a folder, or the data as it is."""
-    path, reading = (data.path, data.reading) if isinstance(data, DataFile) else (data, {})
-    if not isinstance(path, str | os.PathLike) or not Path(path).is_dir():
-        return [data]
-    return [DataFile(one, reading) for one in find_implicates(path)]
 
 
 def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attributes:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -109,7 +109,8 @@ def amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
 
 
-class _Cells(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
     """Occupied cells counted together: size, mean, weight of a record, and how many there are."""
 
     size: Floats
@@ -118,7 +119,8 @@ class _Cells(NamedTuple):
     count: Floats
 
 
-class _Table(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
     """All cells of the table, the empty ones too, counted together by their mean."""
 
     mean: Floats
@@ -183,7 +185,7 @@ def _together(patterns: PatternCounts, model: Model, weights: Floats) -> tuple[_
     place = place.ravel()
     count = np.bincount(place).astype(np.float64)
     alike = [np.bincount(place, one) / count for one in (size, mean, weights)]
-    cells = _Cells(*alike, count)
+    cells = _Cells(alike[0], alike[1], alike[2], count)
     means, times = (np.concatenate(part) for part in zip(*all_cells(model, DRAWS), strict=True))
     held = means > 0
     means, times = means[held], times[held]

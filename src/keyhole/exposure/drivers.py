@@ -180,7 +180,7 @@ class Drivers(Result):
             told = f"At risk: {share(self.homogeneous)} in cells {self.cells_at_risk}. {told}"
         notes = [
             f"{told} A level is held against the rest of its variable; adjusted: with the other "
-            "variables held equal.",
+            "variables held equal."
         ]
         small = [d.records for d in self.levels if d.records < self.cutoff]
         if small and not self.name_small_groups:

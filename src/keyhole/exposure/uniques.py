@@ -117,31 +117,26 @@ class _Factors(Amounts):
     """A number for each of some keys; also a list with one for every key."""
 
     def fault(self, value: Any) -> str | None:
-        """Accept a table or a list of numbers."""
         if not _is_list(value):
             return Amounts.fault(self, value)
         unfit = any(self.number.fault(item) for item in value)
         return f"for each key {self.number.fault(None)}" if unfit else None
 
     def settle(self, value: Any) -> Any:
-        """Return the numbers as floats; none at all are an empty table."""
         return tuple(map(float, value)) or {} if _is_list(value) else Amounts.settle(self, value)
 
     def read(self, text: str) -> Any:
-        """Read numbers by key, or one for every key."""
         if "=" in text:
             return Amounts.read(self, text)
         return tuple(map(self.number.read, text.split(",")))
 
     def write(self, value: Any) -> str:
-        """Write numbers by key, or one for every key."""
         if _is_list(value):
             return ",".join(map(self.number.write, value))
         return Amounts.write(self, value)
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:  # noqa: ARG002
-        """Yield none: whether they are keys is checked, and whether keys are columns."""
-        return iter(())
+        return iter(())  # whether they are keys is checked, and whether keys are columns
 
 
 def _is_list(value: Any) -> bool:

@@ -275,7 +275,13 @@ def caption(
     selections: Sequence[tuple[str, Selection]], frontier: Frontier | None
 ) -> tuple[str, list[str]]:
     """Return the title, and the lines below it, of one search, several, or a frontier."""
-    below = [] if frontier is None else _frontier_lines(frontier)
+    below = []
+    if frontier is not None and (best := frontier.best["cr"]) is not None:
+        are = f"the {len(frontier.sets):,} {'set' if len(frontier.sets) == 1 else 'sets'} within"
+        most = f"Most detail (CR {best.cr:.3f}): {listed(best.variables, 20)}."
+        below.append(f"Grey: {are} the limit to which nothing can be added. {most}")
+    if frontier is not None and not frontier.complete:
+        below.append("The time ran out before all sets were seen: better ones may exist.")
     if not selections:
         count, limit = (len(frontier.sets), percentage(frontier.limit)) if frontier else (0, "")
         if not count:
@@ -283,8 +289,15 @@ def caption(
         are = "One set of variables is" if count == 1 else f"{count:,} sets of variables are"
         return f"{are} as large as the risk limit of {limit} allows", below
     if len(selections) == 1:
-        selection = selections[0][1]
-        return _title(selection), _lines(selection) + below
+        one = selections[0][1]
+        where = f"the risk limit of {percentage(one.limit)}"
+        count, of = len(one.within_limit or ()), len(one.keep) + len(one.candidates)
+        title = f"{count} of {of} variables {'stays' if count == 1 else 'stay'} within {where}"
+        if one.within_limit is None:
+            title = f"No set of variables is within {where}"
+            if one.keep:
+                title = f"The variables kept exceed {where} by themselves"
+        return f"{title} ({one.method} search)", _lines(one) + below
     lines = [
         f"{name}: nothing is within the limit."
         if one.within_limit is None
@@ -293,17 +306,6 @@ def caption(
         for name, one in selections
     ]
     return _winner(selections), lines + below
-
-
-def _title(selection: Selection) -> str:
-    limit = f"the risk limit of {percentage(selection.limit)}"
-    count, of = len(selection.within_limit or ()), len(selection.keep) + len(selection.candidates)
-    found = f"{count} of {of} variables {'stays' if count == 1 else 'stay'} within {limit}"
-    if selection.within_limit is None:
-        found = f"No set of variables is within {limit}"
-        if selection.keep:
-            found = f"The variables kept exceed {limit} by themselves"
-    return f"{found} ({selection.method} search)"
 
 
 def _lines(selection: Selection) -> list[str]:
@@ -352,20 +354,6 @@ def _winner(selections: Sequence[tuple[str, Selection]]) -> str:
         return f"{who} searches keep the same detail within {where}"
     verb = "keeps" if len(first) == 1 else "keep"
     return f"Of {len(selections)} searches, {' and '.join(first)} {verb} most detail within {where}"
-
-
-def _frontier_lines(frontier: Frontier) -> list[str]:
-    count, best = len(frontier.sets), frontier.best["cr"]
-    lines = []
-    if best is not None:
-        lines.append(
-            f"Grey: the {count:,} {'set' if count == 1 else 'sets'} within the limit to which "
-            f"nothing can be added. Most detail "
-            f"(CR {best.cr:.3f}): {listed(best.variables, 20)}."
-        )
-    if not frontier.complete:
-        lines.append("The time ran out before all sets were seen: better ones may exist.")
-    return lines
 
 
 WITHIN, SOLVED, SIMPLER = "release within the limits", "best release", "simpler plan"

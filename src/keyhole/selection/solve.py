@@ -18,6 +18,7 @@ from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import Names
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes, local_engine
+from keyhole.engines.memory import Progress
 from keyhole.engines.opening import open_for
 from keyhole.errors import InputError, OptionError, RunError
 from keyhole.exposure.attributes_cells import sensitive_by_role, told_figures
@@ -28,7 +29,6 @@ from keyhole.selection.criteria import (
     limit_problems,
     limits_of,
 )
-from keyhole.selection.frontier import Progress
 from keyhole.selection.ladders import LadderCodes, declared_ladders, encode_ladder, made_ladder
 from keyhole.selection.releasing import Outgoing
 from keyhole.selection.search import backward

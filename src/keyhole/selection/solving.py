@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from keyhole.engines.memory import Progress
 from keyhole.engines.resources import in_threads
 from keyhole.exposure.attributes_cells import SensitiveCodes
 from keyhole.kernels.arrays import Ints, Numbers
 from keyhole.kernels.packing import Layout, pack
-from keyhole.selection.frontier import OutOfTimeError, Progress
+from keyhole.selection.frontier import OutOfTimeError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
