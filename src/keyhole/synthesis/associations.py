@@ -47,10 +47,7 @@ SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """Cramér's V of two columns, corrected for bias, and how surprising it is.
-
-    `least` is the smaller number of categories.
-    """
+    """Cramér's V of two columns, its χ², and the smaller number of categories."""
 
     v: float
     statistic: float

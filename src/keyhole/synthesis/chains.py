@@ -123,7 +123,7 @@ class Chain:
         accept = self.plan.acceptance
         if accept.must_change is None or accept.leaders.count(accept.leaders[t]) > 1:
             return  # the parts of a sum are drawn as a whole
-        codes = accept.codes(t)
+        codes: Ints = accept.data.codes(accept.targets[t]).values
         order = np.flatnonzero(self.plan.replace[own, t])
         order = order[np.argsort(near[order], kind="stable")]
         mine, left, bars = codes[own], codes[free], accept.must_change[own, t]

@@ -9,6 +9,7 @@ more often right about the real people than about these, who do not exist.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -21,6 +22,8 @@ from keyhole.reidentification.rates import Rate
 from keyhole.results import Result, share
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
+
+Columns, Drawn = dict[str, Array], dict[str, tuple[Array, Flags]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,44 +116,36 @@ def constancy(implicates: Implicates, designation: Designation) -> Constancy | N
     fake = {name: column.copy() for name, column in columns.items()}
     for name, values in again.items():
         fake[name][rows] = values
-    first = {name: values[0] for name, values in drawn.items()}
-    links = [_links(designation.keys, file, first, same, rows, seen) for file in (columns, fake)]
+    known = {name: (values[0], same[name]) for name, values in drawn.items()}
+    links = [_links(designation.keys, file, known, rows, seen) for file in (columns, fake)]
     return Constancy(int(seen.sum()), tuple(targets), *links[0], *links[1])
 
 
 def _links(
-    keys: tuple[str, ...],
-    file: dict[str, Array],
-    first: dict[str, Array],
-    same: dict[str, Flags],
-    rows: Ints,
-    seen: Flags,
+    keys: Sequence[str], file: Columns, drawn: Drawn, rows: Ints, seen: Flags
 ) -> tuple[int, int]:
     """Count records that are alone in a file with what is constant, and those that are right."""
-    replaced = [name for name in keys if name in first]
+    replaced = [name for name in keys if name in drawn]
     pattern = np.zeros(len(rows), dtype=np.int64)
     for place, name in enumerate(replaced):
-        pattern += same[name].astype(np.int64) << place
+        pattern += drawn[name][1].astype(np.int64) << place
     claims = right = 0
     for one in np.unique(pattern[seen]).tolist():
         who = np.flatnonzero(seen & (pattern == one))
-        known = [n for n in keys if n not in first or one >> replaced.index(n) & 1]
-        if not known:
-            continue
-        # The file and what is known of the records, below each other, in the same cells.
-        both = [
-            np.concatenate([file[n], first[n][who] if n in first else file[n][rows[who]]])
-            for n in known
-        ]
-        cells, size = np.zeros(len(both[0]), dtype=np.int64), len(file[known[0]])
-        for column in both:
-            joined = cells * (int(column.max()) + 1) + column
+        known = [n for n in keys if n not in drawn or one >> replaced.index(n) & 1]
+        size = len(file[known[0]]) if known else 0
+        cells = np.zeros(size + len(who), dtype=np.int64)
+        for name in known:
+            # The file and what is known of the records, below each other, in the same cells.
+            mine = drawn[name][0][who] if name in drawn else file[name][rows[who]]
+            both = np.concatenate([file[name], mine])
+            joined = cells * (int(both.max()) + 1) + both
             cells = np.unique(joined, return_inverse=True)[1].astype(np.int64)
-        counts = np.bincount(cells[:size], minlength=int(cells.max()) + 1)
-        owner = np.zeros(len(counts), dtype=np.int64)
-        owner[cells[:size]] = np.arange(size)
-        mine = cells[size:]
-        alone = counts[mine] == 1
-        claims += int(alone.sum())
-        right += int((alone & (owner[mine] == rows[who])).sum())
+        if known:
+            counts = np.bincount(cells[:size], minlength=int(cells.max()) + 1)
+            owner = np.zeros(len(counts), dtype=np.int64)
+            owner[cells[:size]] = np.arange(size)
+            alone = counts[cells[size:]] == 1
+            claims += int(alone.sum())
+            right += int((alone & (owner[cells[size:]] == rows[who])).sum())
     return claims, right

@@ -223,7 +223,7 @@ class Acceptance:
         replace: Flags | None = None,
     ) -> None:
         rules = rules if rules is not None and rules.columns else None  # a file without rules
-        self._data, self.targets, self._replace = data, tuple(targets), replace
+        self.data, self.targets, self._replace = data, tuple(targets), replace
         self._at = {name: t for t, name in enumerate(targets)}
         if must_change is not None and must_change.ndim == 1:
             must_change = np.repeat(must_change[:, None], len(targets), axis=1)
@@ -245,26 +245,18 @@ class Acceptance:
         self._ties = [self._tied(t) for t in range(len(self.targets))]
         self._gaps = [self._gap(t) for t in range(len(self.targets))]
 
-    def codes(self, target: int) -> Ints:
-        """Return the codes of a target in the file."""
-        found: Ints = self._data.codes(self.targets[target]).values
-        return found
-
     def concerns(self, target: str) -> bool:
         """Tell whether anything can forbid a value of the target."""
-        tied = any(target in (one.target, one.column) for one in self.constraints)
-        ruled = self.rules is not None and target in self.rules.columns
-        return self.must_change is not None or ruled or tied
+        bound = set() if self.rules is None else set(self.rules.columns)
+        bound |= {name for one in self.constraints for name in (one.target, one.column)}
+        return self.must_change is not None or target in bound
 
     def allows(self, rows: Ints, given: Ints, target: int, donors: Ints) -> Flags:
-        """Tell for each record whether it may receive the target's value of a donor.
-
-        `given` has for each record the donor of each target (itself where nothing is replaced).
-        """
+        """Tell for each record, with its donors by target, if it may receive another's value."""
         fine = np.ones(len(rows), dtype=np.bool_)
         name = self.targets[target]
         if self.must_change is not None:
-            values = self._data.codes(name).values
+            values = self.data.codes(name).values
             fine &= ~self.must_change[rows, target] | (values[donors] != values[rows])
         changed = given.copy()
         changed[:, target] = donors
@@ -284,7 +276,7 @@ class Acceptance:
 
     def ties(self, target: int, rows: Ints) -> list[DonorTie]:
         """Return what ties a target to other columns, as far as it matters to these donors."""
-        codes = np.unique(self._data.codes(self.targets[target]).values[rows])
+        codes = np.unique(self.data.codes(self.targets[target]).values[rows])
         return [
             tie
             for tie in self._ties[target]
@@ -316,7 +308,7 @@ class Acceptance:
             if rule.tree.sign not in ("<=", ">=") or len(sides) != 2 or name not in sides:
                 continue
             other = sides[0] if sides[1] == name else sides[1]
-            codes = [self._data.codes(one) for one in (name, other)]
+            codes = [self.data.codes(one) for one in (name, other)]
             plain = all(one.levels.dtype.is_numeric() for one in codes)
             if plain and self._at.get(other, -1) < target:
                 levels = [one.levels.cast(pl.Float64).to_numpy() for one in codes]
@@ -344,7 +336,7 @@ class Acceptance:
                 found.append(DonorTie(others, sizes, choice, forbidden[first], False))
             elif len(kinds) > MOST_CHOICES and len(others) == 1:
                 # The rank in the file of each code of the number, as a normal deviate.
-                codes = self._data.codes(others[0])
+                codes = self.data.codes(others[0])
                 counts = np.bincount(codes.values, minlength=codes.size)
                 middle = (np.cumsum(counts) - counts / 2) / max(counts.sum(), 1)
                 scores = ndtri(np.clip(middle, 1e-6, 1 - 1e-6))
@@ -354,7 +346,7 @@ class Acceptance:
     def _codes(self, name: str, rows: Ints, given: Ints) -> Ints:
         """Return the codes of a column with what records were given."""
         at = self._at.get(name)
-        codes: Ints = self._data.codes(name).values[rows if at is None else given[:, at]]
+        codes: Ints = self.data.codes(name).values[rows if at is None else given[:, at]]
         return codes
 
     def _pending(self, names: Iterable[str], rows: Ints, *, done: int) -> Flags:

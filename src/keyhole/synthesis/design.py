@@ -179,10 +179,7 @@ class DesignBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
-    """Some records as codes, and what the codes stand for in a model.
-
-    `codes` has a row for each record of the pool and a column for each variable.
-    """
+    """Records of a pool as codes, a row a record, and what the codes stand for in a model."""
 
     names: tuple[str, ...]
     codes: CodeRows

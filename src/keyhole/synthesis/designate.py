@@ -8,7 +8,7 @@ that being changed does not tell that a record was unique.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -20,7 +20,6 @@ from keyhole.core.kinds import Number, Whole, kind_problems, require_list
 from keyhole.core.marks import COUNT, HIDDEN, Named, Share, figure
 from keyhole.core.notes import Note
 from keyhole.core.tables import Table
-from keyhole.data.microdata import Microdata
 from keyhole.data.reading import load
 from keyhole.engines import MemoryEngine
 from keyhole.engines.opening import column_problems
@@ -203,6 +202,12 @@ def designate(
         )
     if size < len(names):
         notes.append(f"minimal uniques were searched up to {size} of {len(names)} variables")
+    codes, causes = [data.codes(name).values for name in names], []
+    for name, flags in zip(names, flag_causes(found.sets, level, codes), strict=True):
+        worst = int(np.argmax(flags))
+        most = int(flags[worst]) if flags[worst] >= NAMED_FROM else None
+        category = None if most is None else level_label(data, name, worst)
+        causes.append(Cause(name, int(flags.sum()), category, most))
     return Designation(
         keys=names,
         cutoff=cutoff,
@@ -219,22 +224,9 @@ def designate(
         probability=None if population is None else population.probability,
         sets=found.sets,
         cuts=CUTS,
-        causes=_causes(data, names, found.sets, level),
+        causes=tuple(sorted(causes, key=lambda cause: -cause.flags)),
         population=population,
         sampling_bound=None if rate is None else sampling_bound(rate),
         seed=int(seed),
         notes=tuple(notes),
     )
-
-
-def _causes(
-    data: Microdata, names: Sequence[str], sets: UniqueSets, level: npt.NDArray[np.uint8]
-) -> tuple[Cause, ...]:
-    """Order the variables by the records they flag, with the category that flags most."""
-    codes, found = [data.codes(name).values for name in names], []
-    for name, counts in zip(names, flag_causes(sets, level, codes), strict=True):
-        total, worst = int(counts.sum()), int(np.argmax(counts))
-        named = counts[worst] >= NAMED_FROM
-        category = level_label(data, name, worst) if named else None
-        found.append(Cause(name, total, category, int(counts[worst]) if named else None))
-    return tuple(sorted(found, key=lambda cause: -cause.flags))

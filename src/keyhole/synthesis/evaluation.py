@@ -368,18 +368,27 @@ def compare_with_original(
     found["relations"] = associations.compare_relations(implicates)
     tell(0.65)
     found["moments"] = compare_moments(data, files, variables=targets)
-    found["correlations"] = _correlations(data, files, targets, keys)
+    # The pairs that have a target; the others are as they were.
+    either = tuple(dict.fromkeys([*targets, *keys]))
+    groups = [name for name in either if data.variable(name).kind == "category"]
+    numeric, groups = (
+        names if any(name in targets for name in names) else []
+        for names in (_measures(data, either), groups)
+    )
+    every = compare_correlations(data, files, numeric=numeric, categorical=groups)
+    concerned = [one for one in every.pairs if one.first in targets or one.second in targets]
+    found["correlations"] = Correlations(tuple(concerned), every.implicates)
     found["regressions"] = compare_regressions(implicates, keys)
     found["subgroups"] = compare_subgroups(implicates)
     tell(0.8)
-    names, sides = list(dict.fromkeys([*targets, *keys])), [data, *files]
+    sides = [data, *files]
     if data.records > MOST_FOR_PROPENSITY:
         random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(13, 0)))
         kept = np.zeros(data.records, dtype=np.bool_)
         kept[random.choice(data.records, MOST_FOR_PROPENSITY, replace=False)] = True
-        sides = [one.select(names).filter(kept) for one in sides]
+        sides = [one.select(either).filter(kept) for one in sides]
         notes.append(f"the propensity score is of {MOST_FOR_PROPENSITY:,} records drawn at random")
-    found["propensity"] = propensity_score(sides[0], sides[1:], variables=names)
+    found["propensity"] = propensity_score(sides[0], sides[1:], variables=either)
     tell(0.9)
     found["coefficients"] = None
     try:
@@ -401,21 +410,6 @@ def _measures(data: Microdata, first: Sequence[str]) -> list[str]:
     return mine + [name for name in fit if name not in mine][:MOST_MEASURES]
 
 
-def _correlations(
-    data: Microdata, files: Sequence[Microdata], targets: Sequence[str], keys: Sequence[str]
-) -> Correlations:
-    """Compare the pairs that have a target; the others are as they were."""
-    either = dict.fromkeys([*targets, *keys])
-    groups = [name for name in either if data.variable(name).kind == "category"]
-    numeric, groups = (
-        names if any(name in targets for name in names) else []
-        for names in (_measures(data, tuple(either)), groups)
-    )
-    found = compare_correlations(data, list(files), numeric=numeric, categorical=groups)
-    concerned = [one for one in found.pairs if one.first in targets or one.second in targets]
-    return Correlations(tuple(concerned), found.implicates)
-
-
 def _without_rare(found: fits.Coefficients, data: Microdata) -> fits.Coefficients:
     """Hide the categories of very few records in the names of terms."""
     rare: dict[str, set[str]] = {}
@@ -431,7 +425,5 @@ def _without_rare(found: fits.Coefficients, data: Microdata) -> fits.Coefficient
         hidden = any(name in head and value in values for name, values in rare.items())
         return f"{head}[a rare category]" if bracket and hidden else factor
 
-    named = (
-        replace(one, name=":".join(map(hide, one.name.split(":")))) for one in found.coefficients
-    )
-    return replace(found, coefficients=tuple(named))
+    terms = ((one, ":".join(map(hide, one.name.split(":")))) for one in found.coefficients)
+    return replace(found, coefficients=tuple(replace(one, name=name) for one, name in terms))

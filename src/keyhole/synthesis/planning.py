@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -254,9 +253,8 @@ def _rules(question: Question, data: Microdata) -> Found:
     if isinstance(given, Mapping):
         parts = [((name,), {name: text}) for name, text in given.items()]
     for place, part in parts:
-        read = EditRules.read_sound if isinstance(part, str | os.PathLike) else EditRules.sound
         try:
-            rules, problems = read(part)
+            rules, problems = EditRules.sound(part)
         except InputError as error:
             yield from ((("rules",), text) for text in error.problems)
             continue

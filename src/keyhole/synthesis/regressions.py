@@ -264,10 +264,7 @@ Fit = tuple[Floats, Floats]
 
 
 def fit_linear(x: Floats, y: Floats) -> Fit | None:
-    """Return least-squares coefficients without the intercept, and their variances.
-
-    None where there are too few records, or a column follows from the others.
-    """
+    """Return slopes and variances; None with too few records, or columns that depend."""
     records, columns = x.shape
     if records < RECORDS_A_TERM * columns:
         return None

@@ -124,7 +124,16 @@ def unsafe_columns(
     targets = [target for target in targets if target in data.names]
     kept = [name for name in data.names if data.variable(name).role not in NEVER_RELEASED]
     loose = [name for name in kept if name not in targets and name not in allow]
-    naming = {name: why for name in loose if (why := _names_records(data, name))}
+    naming = {}
+    for name in loose:
+        variable, column = data.variable(name), data.frame[name]
+        found = recognise(name, variable.label)
+        varies = column.dtype.is_float() or column.dtype.is_temporal() or variable.kind == "date"
+        counted = not varies and data.records >= LEAST_FILE
+        if found is not None and found.confidence >= SURE:
+            naming[name] = f"looks like a direct identifier ({found.kind}: {found.reason})"
+        elif counted and len(data.codes(name).levels) >= NEARLY_ALL * data.records:
+            naming[name] = "is different in nearly every record"
     named = (
         "column {0!r} {1}, so that a record would be known by it: leave it out with {drop}, "
         "or, if it may go out, name it in {allow}."
@@ -137,19 +146,6 @@ def unsafe_columns(
     problems = [Problem(named, name, why) for name, why in naming.items() if name not in keys]
     pairs = revealing_columns(data, targets, [name for name in loose if name not in naming])
     return problems + [Problem(told, name, target) for target, name in pairs]
-
-
-def _names_records(data: Microdata, name: str) -> str:
-    """Say why a column names records, if it does."""
-    variable, column = data.variable(name), data.frame[name]
-    found = recognise(name, variable.label)
-    if found is not None and found.confidence >= SURE:
-        return f"looks like a direct identifier ({found.kind}: {found.reason})"
-    varies = column.dtype.is_float() or column.dtype.is_temporal() or variable.kind == "date"
-    levels = len(data.codes(name).levels)
-    if not varies and data.records >= LEAST_FILE and levels >= NEARLY_ALL * data.records:
-        return "is different in nearly every record"
-    return ""
 
 
 def analysts_note(targets: Sequence[str], implicates: int, relations: Relations) -> str:

@@ -250,38 +250,36 @@ class RuleBinder:
         return None
 
     def _value(self, node: RuleNode) -> _Value | None:
-        if node.sign in ("not", "and", "or", "=>"):
-            return self._logic(node)
         if node.sign == "column":
             return self._column(node)
         if node.sign == "constant":
             return _constant(node.value)
-        values = [found for part in node.parts if (found := self._value(part)) is not None]
+        if node.sign in ("not", "and", "or", "=>"):
+            found = [self.condition(part) for part in node.parts]
+            known = [part for part in found if part is not None]
+            if len(known) < len(found):
+                return None
+            if node.sign in ("not", "=>"):
+                known[0] = ~known[0]
+            joined = pl.all_horizontal(known) if node.sign == "and" else pl.any_horizontal(known)
+            return _Value("truth", joined)
+        values = [value for part in node.parts if (value := self._value(part)) is not None]
         if len(values) < len(node.parts):
             return None
         match node.sign:
             case "missing":
                 return _Value("truth", values[0].expression.is_null())
+            case "minus" if values[0].kind in ("number", "nothing"):
+                return _Value("number", -values[0].number, computed=values[0].computed)
             case "minus":
-                return self._negative(node, *values)
+                what = _described(node.parts[0], values[0])
+                self._problem(node.at, f"only a number can have a minus sign, not {what}.")
+                return None
             case "in":
                 return self._membership(node, *values)
             case "+" | "-" | "*" | "/":
                 return self._arithmetic(node, *values)
         return self._comparison(node, *values)
-
-    def _logic(self, node: RuleNode) -> _Value | None:
-        found = [self.condition(part) for part in node.parts]
-        known = [part for part in found if part is not None]
-        if len(known) < len(found):
-            return None
-        match node.sign:
-            case "not":
-                return _Value("truth", ~known[0])
-            case "=>":
-                return _Value("truth", ~known[0] | known[1])
-        joined = pl.all_horizontal(known) if node.sign == "and" else pl.any_horizontal(known)
-        return _Value("truth", joined)
 
     def _column(self, node: RuleNode) -> _Value | None:
         dtype = self.schema.get(node.value)
@@ -306,13 +304,6 @@ class RuleBinder:
             return _Value("date", moment.cast(pl.Float64) / DAY_IN_MICROSECONDS)
         self._problem(node.at, f"column {node.value!r} holds values that rules cannot compare.")
         return None
-
-    def _negative(self, node: RuleNode, value: _Value) -> _Value | None:
-        if value.kind not in ("number", "nothing"):
-            what = _described(node.parts[0], value)
-            self._problem(node.at, f"only a number can have a minus sign, not {what}.")
-            return None
-        return _Value("number", -value.number, computed=value.computed)
 
     def _arithmetic(self, node: RuleNode, left: _Value, right: _Value) -> _Value | None:
         one, other = ("number" if v.kind == "nothing" else v.kind for v in (left, right))

@@ -67,26 +67,11 @@ class EditRules:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> EditRules:
-        r"""Read rules from a TOML file."""
-        rules, problems = cls.read_sound(path)
+        """Read rules from a TOML file."""
+        rules, problems = cls.sound(path)
         if problems:
             raise FileError(problems)
         return rules
-
-    @classmethod
-    def read_sound(cls, path: str | os.PathLike[str]) -> tuple[EditRules, list[str]]:
-        """Read the rules of a TOML file that can be read, and say what is wrong with the others."""
-        content = open_toml(path, "rules")
-        where = f"rules {str(path)!r}"
-        strange = [key for key in content if key != "rules"]
-        if strange or "rules" not in content:
-            got = quoted(strange, most=3) if strange else "none"
-            raise FileError(
-                f"{where} must have a table [rules], or tables [[rules]], and nothing else. "
-                f"Got {got} instead."
-            )
-        rules, problems = cls.sound(content["rules"])
-        return rules, [f"{where}: {problem}" for problem in problems]
 
     @classmethod
     def parse(cls, given: Mapping[str, str] | Sequence[Any]) -> EditRules:
@@ -102,16 +87,27 @@ class EditRules:
         keyhole.errors.OptionError: rule 'a', character 6: a value is expected, not the end.
         rule 'b', character 5: '?' means nothing in a rule. Put unusual column names in backquotes.
         """
-        rules, problems = cls.sound(given)
+        rules, problems = cls.sound(None if isinstance(given, str) else given)
         if problems:
             raise OptionError(problems)
         return rules
 
     @classmethod
     def sound(cls, given: Any) -> tuple[EditRules, list[str]]:
-        """Return the rules that can be read, and what is wrong with the others."""
+        """Return the rules that can be read, of a file too, and what is wrong with the others."""
         if isinstance(given, EditRules):
             return given, []
+        where = ""
+        if isinstance(given, str | os.PathLike):
+            content, where = open_toml(given, "rules"), f"rules {str(given)!r}"
+            strange = [key for key in content if key != "rules"]
+            if strange or "rules" not in content:
+                got = quoted(strange, most=3) if strange else "none"
+                raise FileError(
+                    f"{where} must have a table [rules], or tables [[rules]], and nothing else. "
+                    f"Got {got} instead."
+                )
+            given, where = content["rules"], f"{where}: "
         named, problems = _named(given)
         rules = []
         for name, text in named:
@@ -119,7 +115,7 @@ class EditRules:
                 rules.append(Rule(name, text, parse_rule(text)))
             except SyntaxProblem as problem:
                 problems.append(f"rule {name!r}, {problem}")
-        return cls(rules), problems
+        return cls(rules), [f"{where}{problem}" for problem in problems]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -22,10 +22,10 @@ from keyhole.engines.opening import DataFile, columns_anyhow
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.exposure.uniques import NAMED_FROM
-from keyhole.kernels.arrays import Array, Flags, Ints
+from keyhole.kernels.arrays import Flags
 from keyhole.screening.structure import find_structure
 from keyhole.synthesis.associations import NEVER_RELEASED
-from keyhole.synthesis.chains import DrawingPlan, Match
+from keyhole.synthesis.chains import Match
 from keyhole.synthesis.constraints import is_sum
 from keyhole.synthesis.designate import MOST_DECOYS, Designation, designate
 from keyhole.synthesis.evaluation import evaluate
@@ -338,7 +338,13 @@ def synthesise(
     problems += [text for _, text in data_problems(question, opened)]
     if problems:
         raise OptionError(dict.fromkeys(problems))
-    opened, held_out = _held_out(opened, question)
+    held_out = None
+    if question.hold_out is not None:
+        out_of_it = held_out_records(opened.records, question)
+        if not 0 < out_of_it.sum() < opened.records:
+            text = "{hold_out} must leave records on both sides. Got {0} of {1:,} records instead."
+            raise OptionError(Problem(text, int(out_of_it.sum()), opened.records))
+        opened, held_out = opened.filter(~out_of_it), opened.filter(out_of_it)
     opened = opened.with_roles(dict.fromkeys(question.drop, "drop"))
     names = ("keys", "cutoff", "weight", "fraction", "least_probability", "seed")
     given = {name: question.values[name] for name in names}
@@ -448,17 +454,6 @@ def _opened(question: Question, source: Any, problems: list[str]) -> tuple[Micro
     return opened, draw_here if cluster is None else cluster.draw
 
 
-def _held_out(data: Microdata, question: Question) -> tuple[Microdata, Microdata | None]:
-    """Return the records to synthesise and those held out, drawn by the seed."""
-    if question.hold_out is None:
-        return data, None
-    out = held_out_records(data.records, question)
-    if not 0 < out.sum() < data.records:
-        text = "{hold_out} must leave records on both sides. Got {0} of {1:,} records instead."
-        raise OptionError(Problem(text, int(out.sum()), data.records))
-    return data.filter(~out), data.filter(out)
-
-
 def held_out_records(records: int, question: Question) -> Flags:
     """Tell which records are held out: the same ones whatever else is asked of the seed."""
     order = np.random.default_rng([question.seed, HELD_OUT]).permutation(records)
@@ -519,41 +514,33 @@ def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
     }
 
 
-def _from_one_donor(plan: DrawingPlan, rows: Ints, donors: Array) -> Flags:
-    """Tell which records have all their targets of one other record: those that were repaired."""
-    blank = plan.replace[rows]
-    blank = blank & (np.array(plan.acceptance.leaders) == np.arange(len(plan.targets)))
-    lowest = np.where(blank, donors, np.iinfo(donors.dtype).max).min(axis=1)
-    highest = np.where(blank, donors, -1).max(axis=1)
-    found: Flags = (blank.sum(axis=1) > 1) & (lowest == highest) & (lowest != rows)
-    return found
-
-
 def _notes(question: Question, made: Drawn) -> tuple[str, ...]:
     plan, drawn = made.plan, made.implicates
-    notes = [*made.designation.notes, *made.choice.notes]
+    blank, own = plan.replace[drawn.rows], drawn.rows[:, None]
+    leads = blank & (np.array(plan.acceptance.leaders) == np.arange(len(plan.targets)))
+    alone = repaired = 0
+    for donors in drawn.donors:
+        alone += int((donors == own)[blank].sum())
+        # Repaired are the records that have all their targets of one other record.
+        lowest = np.where(leads, donors, np.iinfo(donors.dtype).max).min(axis=1)
+        highest = np.where(leads, donors, -1).max(axis=1)
+        single = (leads.sum(axis=1) > 1) & (lowest == highest) & (lowest != drawn.rows)
+        repaired += int(single.sum())
     tied = [name for name in made.choice.targets if name not in question.targets]
-    if tied:
-        notes.append(Note("synthesis.sums", columns=listed(tied)))
-    alone = sum(
-        int((d == drawn.rows[:, None])[plan.replace[drawn.rows]].sum()) for d in drawn.donors
-    )
-    if alone:
-        notes.append(Note("synthesis.alone", values=alone))
-    repaired = sum(int(_from_one_donor(plan, drawn.rows, one).sum()) for one in drawn.donors)
-    if repaired:
-        notes.append(Note("synthesis.repaired", records=repaired))
-    broken = plan.acceptance.broken_before
-    if broken is not None and broken.any():
-        notes.append(Note("synthesis.broken", records=int(broken.any(axis=1).sum())))
+    before = plan.acceptance.broken_before
+    broken = 0 if before is None else int(before.any(axis=1).sum())
+    notes = [*made.designation.notes, *made.choice.notes]
+    notes += [Note("synthesis.sums", columns=listed(tied))] if tied else []
+    notes += [Note("synthesis.alone", values=alone)] if alone else []
+    notes += [Note("synthesis.repaired", records=repaired)] if repaired else []
+    notes += [Note("synthesis.broken", records=broken)] if broken else []
     if drawn.borrowed:
         # Subgroups of very few records, which could be people, are not named.
-        named = [str(one) for one in drawn.borrowing if one.records >= NAMED_FROM]
-        shown = "; ".join(named[:MOST_NAMED])
-        rest = drawn.borrowed - min(len(named), MOST_NAMED)
-        more = f"{'; and ' if shown else ''}{rest:,} more" if rest else ""
+        named = [str(one) for one in drawn.borrowing if one.records >= NAMED_FROM][:MOST_NAMED]
+        rest = drawn.borrowed - len(named)
+        shown = "; ".join(named) + f"{'; and ' if named else ''}{rest:,} more" * bool(rest)
         notes.append(
             f"{drawn.borrowed:,} of {drawn.subgroups:,} subgroups are too small for a model of "
-            f"their own and borrow that of their neighbours: {shown}{more}"
+            f"their own and borrow that of their neighbours: {shown}"
         )
     return tuple(notes)

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -174,11 +174,9 @@ def compare_coefficients(
     again = combined.estimates.iter_rows(named=True)
     for *figures, row in zip(first.params, first.bse, low, high, again, strict=True):
         estimate, se, least, most = map(float, figures)
-        overlap = None
-        if row["low"] is not None and row["high"] is not None:
-            overlap = interval_overlap((least, most), (row["low"], row["high"]))
+        after = [row[name] for name in ("estimate", "se", "df", "low", "high")]
+        overlap = None if after[3] is None else interval_overlap((least, most), after[3:])
         difference = None if se == 0 else (row["estimate"] - estimate) / se
-        after = (row[name] for name in ("estimate", "se", "df", "low", "high"))
         made: Any = (row["name"], estimate, se, least, most, *after, overlap, difference)
         rows.append(Coefficient(*made))
     notes, every = list(combined.notes), sum(one.records for one in data)
@@ -214,8 +212,7 @@ def interval_overlap(one: Sequence[float], other: Sequence[float]) -> float:
     return sum((high - low) / width if width > 0 else 1.0 for width in widths) / 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _DesignFit:
+class _DesignFit(NamedTuple):
     """Weighted least squares with the errors of a survey's design."""
 
     params: Any
@@ -276,13 +273,11 @@ def _matrices(
     """Return response, design, file number and place of whole records, over all files together."""
     import statsmodels.formula.api as smf
 
-    columns = {name: stack([one.column(name) for one in data]) for name in data[0].names}
-    plain = {
-        name: series.cast(pl.Float64)
-        if series.dtype.is_numeric() or series.dtype == pl.Boolean
-        else series.cast(pl.String)
-        for name, series in columns.items()
-    }
+    plain = {}
+    for name in data[0].names:
+        series = stack([one.column(name) for one in data])
+        is_number = series.dtype.is_numeric() or series.dtype == pl.Boolean
+        plain[name] = series.cast(pl.Float64 if is_number else pl.String)
     frame = pl.DataFrame(plain).to_pandas()
     try:
         with warnings.catch_warnings():
@@ -323,12 +318,11 @@ def _fit(response: Any, design: Any, family: str, where: str) -> Any:
             if family == "ols":
                 return sm.OLS(response, design).fit()
             found = sm.Logit(response, design).fit(disp=0, maxiter=100)
-            sure = bool(found.mle_retvals["converged"]) and np.isfinite(found.bse).all()
+            if found.mle_retvals["converged"] and np.isfinite(found.bse).all():
+                return found
     except (np.linalg.LinAlgError, sm.tools.sm_exceptions.PerfectSeparationError):
-        sure = False
-    if not sure:
-        raise ColumnError(
-            f"the logit cannot be fitted to {where}: a term tells the response without error, or "
-            f"nearly so. Leave it out, or make its categories coarser."
-        )
-    return found
+        pass
+    raise ColumnError(
+        f"the logit cannot be fitted to {where}: a term tells the response without error, or "
+        f"nearly so. Leave it out, or make its categories coarser."
+    )

@@ -132,14 +132,12 @@ def combine(
     from scipy.stats import t  # at infinitely many degrees of freedom the normal one
 
     q, v = _checked(estimates, variances, level, names, df)
-    m, size, notes = len(q), np.size(q[0]), []
+    m, size, total = len(q), np.size(q[0]), None
+    notes = [f"se, df and interval are {ONE_IMPLICATE}"]
     figures: dict[str, Any] = dict.fromkeys(("estimate", "se", "df", "low", "high"))
     figures |= {"within": v.mean(axis=0), "between": None}
     figures["estimate"] = estimate = q.mean(axis=0)
-    total = None
-    if m == 1:
-        notes.append(f"se, df and interval are {ONE_IMPLICATE}")
-    else:
+    if m > 1:
         # Estimates that are equal to the last digit have no variance, whatever their mean's
         # rounding.
         between = np.where((q == q[0]).all(axis=0), 0.0, q.var(axis=0, ddof=1))
@@ -152,7 +150,7 @@ def combine(
         reach = np.asarray(t.ppf((1 + level) / 2, nu), dtype=np.float64) * se
         figures |= {"between": between, "se": se, "df": nu}
         figures |= {"low": estimate - reach, "high": estimate + reach}
-        notes += [CERTAIN] if np.isinf(nu).any() else []
+        notes = [CERTAIN] if np.isinf(nu).any() else []
     series = {
         name: pl.Series([None] * size if part is None else np.atleast_1d(part), dtype=pl.Float64)
         for name, part in figures.items()
@@ -208,8 +206,7 @@ def _checked(
 
 def level_problems(level: Any) -> list[str]:
     """Return what is wrong with a confidence level."""
-    right = isinstance(level, int | float | np.floating) and not isinstance(level, bool)
-    if right and 0 < level < 1:
+    if type(level) is not bool and isinstance(level, int | float | np.floating) and 0 < level < 1:
         return []
     return [f"level must be a fraction above 0 and below 1, like 0.95. Got {level!r} instead."]
 

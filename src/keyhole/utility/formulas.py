@@ -11,6 +11,7 @@ import ast
 import io
 import tokenize
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,10 @@ def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
     for place, token in enumerate(tokens, 1):
         word, called = token.string, words[place + 1] == "("
         if token.type == tokenize.STRING:
-            found.append(_quoted_name(word))
+            with suppress(ValueError, SyntaxError):
+                word = str(ast.literal_eval(word))
+            found.append(word)
+            word = token.string
             if words[place - 1] != "(" or word[0] not in "\"'":
                 problems.append('formula must have quoted names in Q("…") alone.')
         elif token.type == tokenize.NAME:
@@ -77,10 +81,3 @@ def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
     if problems:
         raise OptionError(dict.fromkeys(problems))
     return list(dict.fromkeys(found))
-
-
-def _quoted_name(word: str) -> str:
-    try:
-        return str(ast.literal_eval(word))
-    except (ValueError, SyntaxError):
-        return word

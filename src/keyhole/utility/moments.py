@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -27,6 +27,12 @@ _CATEGORIES = dict.fromkeys(("variable", "category"), pl.String) | dict.fromkeys
 MEASURES = {"pearson": "correlation", "cramers_v": "Cramér's V"}
 # A summary shows the pairs that differ most.
 SHOWN = 20
+_OVER = "Synthetic: the mean over {} implicates."
+
+
+def _largest(differences: Iterable[float | None]) -> float | None:
+    """Return the largest of the differences that are known, whatever its sign."""
+    return max((abs(x) for x in differences if x is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +107,13 @@ class Moments(Result):
     @figure()
     def largest_relative_difference(self) -> float | None:
         """The largest relative difference of a mean, whatever its sign."""
-        known = [one.relative_difference for one in self.measures]
-        return max((abs(x) for x in known if x is not None), default=None)
+        return _largest(one.relative_difference for one in self.measures)
 
     @property
     @figure()
     def largest_share_difference(self) -> float | None:
         """The largest difference of a share, whatever its sign."""
-        return max((one.largest for one in self.shares), default=None)
+        return _largest(one.largest for one in self.shares)
 
     @property
     @figure()
@@ -138,7 +143,7 @@ class Moments(Result):
         ]
         columns = ["variable", "mean", "synthetic", "relative difference", "variance",
                    "synthetic", "ratio"]  # fmt: skip
-        notes = [f"Synthetic: the mean over {self.implicates} implicates."]
+        notes = [_OVER.format(self.implicates)]
         heads = ["variable", "categories", "largest difference", "share moved"]
         found = [Table("Means and variances", columns, means, notes)] if means else []
         return found + ([Table("Shares of categories", heads, shares)] if shares else [])
@@ -251,8 +256,7 @@ class Correlations(Result):
 
     def largest(self, kind: str = "pearson") -> float | None:
         """Return the largest absolute difference of a kind; None if there is none."""
-        found = [one.difference for one in self.pairs if one.kind == kind]
-        return max((abs(x) for x in found if x is not None), default=None)
+        return _largest(one.difference for one in self.pairs if one.kind == kind)
 
     @property
     @figure()
@@ -283,8 +287,7 @@ class Correlations(Result):
                 [one.first, one.second, *map(amount, (one.original, one.synthetic, one.difference))]
                 for one in mine[:SHOWN]
             ]
-            more = len(mine) - SHOWN
-            notes = [f"Synthetic: the mean over {self.implicates} implicates."]
+            notes, more = [_OVER.format(self.implicates)], len(mine) - SHOWN
             notes += [f"And {more:,} more, which differ less."] if more > 0 else []
             columns = ["first", "second", measure, "synthetic", "difference"]
             title = f"{measure[0].upper()}{measure[1:]} of pairs"
