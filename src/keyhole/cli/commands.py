@@ -28,7 +28,7 @@ from keyhole.cli.output import (
     tell_written,
     working,
 )
-from keyhole.cli.usage import expand_columns, group_of, header_of, standard_input
+from keyhole.cli.usage import expand_columns, file_header, group_of, standard_input
 from keyhole.core.expressions import Derivations
 from keyhole.core.kinds import Data, File, Flag, TableOrFile
 from keyhole.core.options import (
@@ -112,7 +112,7 @@ class _Command:
         how = {n: v for n, v in _read(self.reading, words, problems).items() if v is not None}
         file = words.get("file") or next(iter((values.get("puf") or {"": None}).values()))
         if file is not None and not Path(file).is_dir():
-            expand_columns(self.offered, values, lambda: header_of(Path(file), how), problems)
+            expand_columns(self.offered, values, lambda: file_header(Path(file), how), problems)
         if not verb.returns:
             with told_with(dict.fromkeys(problems)):
                 _tell_aside(verb, self.function(**values))

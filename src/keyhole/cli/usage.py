@@ -119,7 +119,7 @@ def _is_pattern(word: str) -> bool:
     return word == ALL or word[:1] == "-" or "*" in word or "?" in word
 
 
-def header_of(path: Path, how: Mapping[str, Any]) -> list[str]:
+def file_header(path: Path, how: Mapping[str, Any]) -> list[str]:
     """Return the columns of a file, with those to be derived."""
     from keyhole.data.deriving import derivations_of
     from keyhole.data.pieces import open_pieces
