@@ -78,11 +78,7 @@ class Placed:
 def merge_near(
     steps: Sequence[tuple[str, str, Point]], *, colour: str, near: float = 14.0, a_line: int = 3
 ) -> list[Label]:
-    """Let neighbouring steps of the same sign share a label where their points nearly coincide.
-
-    `steps` are the sign, the name and the point of each step. Points closer than `near` pixels to
-    the first of them share a label, with `a_line` names in a line.
-    """
+    """Let steps of one sign, name and point share a label where their points nearly coincide."""
     runs: list[list[tuple[str, str, Point]]] = []
     for step in steps:
         first = runs[-1][0] if runs else None
@@ -108,11 +104,7 @@ def place_labels(
     lines: Sequence[tuple[Point, Point]],
     taken: Iterable[Box] = (),
 ) -> list[Placed]:
-    """Give each label in turn the best free place near its point.
-
-    The same text at the same point is placed once. Labels stay in the plane, and off points, lines
-    and boxes of other text that are `taken`.
-    """
+    """Give each label in turn the best free place near its point, off what is drawn or `taken`."""
     held = list(taken)
     obstacles = _sampled(points, lines)
     placed: list[Placed] = []
@@ -193,8 +185,7 @@ def round_ticks(top: float, *, length: float, apart: float) -> list[float]:
 class RiskPlane:
     """A plane with some figure across and RP upwards, both from 0 to the largest.
 
-    RP is drawn as a square root, and the other figure too if it is `stretched`: on plain axes
-    small figures, and limits of a few percent, would lie on top of each other in a corner.
+    RP, and the other if `stretched`, is drawn as a square root: else small ones lie in a corner.
     """
 
     across: str
@@ -329,10 +320,7 @@ def draw_labels(
     limits: Sequence[LimitLine],
     room: float = 0.0,
 ) -> list[alt.Chart]:
-    """Place labels and draw them; one that stands far from its point is tied to it by a line.
-
-    Labels keep `room` pixels off lines, and off the limits.
-    """
+    """Place labels `room` pixels off lines and limits; one far from its point is tied to it."""
     levels = [(plane.pixels(0, one.rp), plane.pixels(plane.largest, one.rp)) for one in limits]
     lines = [*lines, *levels]
     placed = place_labels(

@@ -110,18 +110,7 @@ def all_commands() -> dict[str, Any]:
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; nothing is raised.
-
-    Parameters
-    ----------
-    argv
-        The words after ``keyhole``; those of the process if left out.
-
-    Examples
-    --------
-    >>> run(["risk", "nowhere.csv", "--keys", "sex"])
-    2
-    """
+    """Run the command line on words after ``keyhole``; return its exit code, raise nothing."""
     try:
         _speak_plainly()
         with ending_cleanly():
@@ -148,10 +137,9 @@ INTERRUPTED = 130
 
 
 def tell_failure(error: BaseException) -> int:
-    """Say what went wrong on standard error, and return the exit code.
+    """Say what went wrong on standard error, and return the exit code: 2 for bad input, 1, or 130.
 
-    2 is bad input or usage, 1 a run that failed, 130 an interrupt. A traceback may quote the values
-    of records, so it is shown only to those who ask for it (``KEYHOLE_DEBUG=1``).
+    A traceback may quote values of records, so it is shown only if asked for (``KEYHOLE_DEBUG=1``).
     """
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return INTERRUPTED

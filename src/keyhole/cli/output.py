@@ -75,10 +75,7 @@ def tell_written(what: str, path: Path) -> None:
 def file_problems(
     path: Path, force: bool, check_format: Callable[[Path], object] | None = None
 ) -> list[str]:
-    """Return what stands in the way of writing a file, before anything is computed.
-
-    `check_format` raises what is wrong with the name.
-    """
+    """Return what stands in the way of writing a file; `check_format` raises what is wrong so."""
     try:
         if check_format is not None:
             check_format(path)
@@ -160,10 +157,7 @@ def _write_records(result: Result, path: Path, force: bool) -> None:
 
 @contextmanager
 def working(doing: str) -> Iterator[Callable[..., None]]:
-    """Show a bar while a job runs, and take it away; give what to call as the job goes on.
-
-    It is called with the name of a step, or with how much is done of how much.
-    """
+    """Show a bar while a job runs; give what to call with a step, or with how much is done."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda *_: None
         return

@@ -86,10 +86,7 @@ def expand_columns(
     names: Callable[[], Sequence[str]],
     problems: list[str],
 ) -> None:
-    """Put the columns that patterns stand for in their place; a name that is a column is itself.
-
-    ``all,-PWGTP*`` are all columns but some; ``D*`` are those that begin so.
-    """
+    """Put columns in place of patterns: ``all,-PWGTP*`` are all but some, ``D*`` a beginning."""
     for option, parameter in offered.items():
         given: Sequence[str] = values.get(option) or ()
         if not isinstance(parameter.kind, Columns) or not any(map(_is_pattern, given)):

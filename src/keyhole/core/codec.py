@@ -140,22 +140,7 @@ class Figures:
 
 
 class PublicView:
-    """A result as the public may see it: of its members only those that are marked public.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Cells:
-    ...     keys: Annotated[tuple[str, ...], PUBLIC]
-    ...     uniques: int
-    >>> view = PublicView(Cells(("age",), 3))
-    >>> view.keys
-    ('age',)
-    >>> view.uniques
-    Traceback (most recent call last):
-    ...
-    AttributeError: 'uniques' of Cells is not public
-    """
+    """A result as the public may see it: of its members only those that are marked public."""
 
     __slots__ = ("_result",)
 
@@ -172,8 +157,7 @@ class PublicView:
 def from_plain(hint: Any, value: Any) -> Any:
     """Return the result that plain values tell of; what is not in JSON has its default, or None.
 
-    Members that the type does not know are passed over, so that what a later version added does
-    not matter.
+    Members that the type does not know are passed over: a later version may have added them.
     """
     hint, _ = unmarked(hint)
     origin, parts = get_origin(hint), get_args(hint)

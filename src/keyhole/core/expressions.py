@@ -67,8 +67,7 @@ _SIZE = Whole(low=1, high=10**12)
 class Function:
     """What a function takes: columns first, then values, then options by name.
 
-    `several` says that there may be more columns than one, or more values, as many as wanted. So
-    many of the last values as `optional` says may be left out.
+    `several` columns or values may be given; the last `optional` values may be left out.
     """
 
     does: str
@@ -203,13 +202,7 @@ def drop_line(column: str) -> str:
 
 
 def without_tables(expression: str) -> str:
-    """Write an expression for reading: a coding that stands in it is left out.
-
-    Examples
-    --------
-    >>> without_tables('map(sex, {"f": "women", "m": "men"})')
-    'map(sex, {…})'
-    """
+    """Write an expression for reading: a coding that stands in it is left out."""
     return re.sub(r'\{(?:"(?:[^"]|"")*"|[^"{}])*\}', "{…}", expression)
 
 

@@ -21,13 +21,7 @@ def were(count: int) -> str:
 
 
 def shown(name: object) -> str:
-    r"""Quote a name for a message: control characters escaped, a long one cut.
-
-    Examples
-    --------
-    >>> print(shown("sex\x1b[2J"), len(shown("a" * 200)))
-    'sex\x1b[2J' 62
-    """
+    """Quote a name for a message: control characters escaped, a long one cut."""
     text = name if isinstance(name, str) else repr(name)
     text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     if not isinstance(name, str):
@@ -71,10 +65,7 @@ def absent(
 
 
 def are_vouched(asked: Iterable[str], names: Iterable[str]) -> bool:
-    """Tell whether the names may be shown, since one that was asked for is among them.
-
-    Else the first line may be no header, and what stands for names a record's values.
-    """
+    """Tell whether names may be shown: if none was asked for, they may be a record's values."""
     return not set(names).isdisjoint(asked)
 
 

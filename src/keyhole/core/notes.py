@@ -81,18 +81,7 @@ _OF_FEW: dict[str, str] = {
 
 
 class Note(str):
-    """A remark: its words, its code and the values in it.
-
-    Examples
-    --------
-    >>> note = Note("suppress.values", values=1, records=1)
-    >>> note
-    '1 value of 1 record was taken away'
-    >>> note.hiding(3)
-    'fewer than 3 values of fewer than 3 records were taken away'
-    >>> note.code, note.values
-    ('suppress.values', {'values': 1, 'records': 1})
-    """
+    """A remark: its words, its code and the values in it."""
 
     __slots__ = ("code", "values")
     code: str

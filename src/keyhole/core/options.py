@@ -127,14 +127,6 @@ class Problem(str):
     """A sentence about options, which can name them as its reader does.
 
     Options stand in the template by name, in braces; what is shown of values is given apart.
-
-    Examples
-    --------
-    >>> problem = Problem("{rank_cap} must be {0}. Got {1} instead.", "above 0", 0)
-    >>> print(problem)
-    rank_cap must be above 0. Got 0 instead.
-    >>> problem.named(name_as_flag)
-    '--rank-cap must be above 0. Got 0 instead.'
     """
 
     __slots__ = ("options", "template", "values")
@@ -166,10 +158,7 @@ def name_as_flag(name: str) -> str:
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return the options of a verb by name, in the order of its signature.
-
-    Parameters without an `Option` are not options: the data, a way to report progress.
-    """
+    """Return the options of a verb by name: its parameters that have an `Option`, in order."""
     return dict(_parameters(function))
 
 
@@ -230,10 +219,7 @@ def _kind(hint: Any, option: Option, name: str) -> Kind:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Question:
-    """A verb with a value for each of its options: what is hashed, stored, shown and run.
-
-    Options are attributes too: ``question.cutoff``.
-    """
+    """A verb with values for its options, its attributes: what is hashed, stored and run."""
 
     verb: str
     values: Mapping[str, Any]
@@ -291,15 +277,7 @@ _FOUND_BEFORE: ContextVar[tuple[str, ...]] = ContextVar("found_before", default=
 
 @contextmanager
 def told_with(problems: Iterable[str]) -> Iterator[None]:
-    """Have a verb that is called raise problems found before it together with its own.
-
-    Examples
-    --------
-    >>> def count(data, *, cutoff: Annotated[int, Option("A size.", low=1)] = 3): ...
-    >>> with told_with(["'a.svg' exists."]):
-    ...     bind(count, {"cutoff": 0}).problems
-    ('cutoff must be a whole number of at least 1. Got 0 instead.', "'a.svg' exists.")
-    """
+    """Have a verb that is called raise problems found before it together with its own."""
     token = _FOUND_BEFORE.set(tuple(problems))
     try:
         yield

@@ -13,11 +13,7 @@ _NO_FIGURE = frozenset({"", "–", "×", "few", "not estimable", "withheld"})
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A titled table of text cells with notes below it; the first column names the row.
-
-    Numbers are given as text, so that the terminal, the notebook and the report show the same
-    digits; or as figures that become text when the table is shown.
-    """
+    """A titled table of text cells with notes below it; the first column names the row."""
 
     title: str
     columns: Sequence[str]
@@ -69,12 +65,7 @@ class Table:
         return "\n".join([*lines, *(f"  {_printable(str(note))}" for note in self.notes)])
 
     def to_html(self, *, caption: bool = True, notes: bool = True, inline: bool = False) -> str:
-        """Lay the table out in HTML; every cell is escaped.
-
-        A page may have another place for caption and notes. `inline` aligns by style attributes:
-        for notebooks, which have no style sheet. Otherwise cells have the class `figure` or
-        `words`.
-        """
+        """Lay the table out in HTML, every cell escaped; `inline` without a style sheet."""
         right = self.figures
 
         def line(cells: Sequence[str], head: bool) -> str:

@@ -63,17 +63,7 @@ def open_toml(path: str | os.PathLike[str], what: str = "") -> dict[str, Any]:
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
-    """Read TOML; `where` names it in messages.
-
-    Examples
-    --------
-    >>> parse_toml("a = 1", "x.toml")
-    {'a': 1}
-    >>> parse_toml("a = " + "[" * 100_000, "x.toml")
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.FileError: x.toml is nested too deeply. Check its brackets.
-    """
+    """Read TOML; `where` names it in messages."""
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -99,26 +89,14 @@ def is_deep(values: Any) -> bool:
 
 
 def quote(text: str) -> str:
-    r"""Write text as a TOML string.
-
-    Examples
-    --------
-    >>> print(quote('say "no"\n'))
-    "say \"no\"\n"
-    """
+    """Write text as a TOML string."""
     # JSON's escapes are TOML's too, but for surrogate pairs, which are left as characters.
     written = json.dumps(text, ensure_ascii=False)
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in written)
 
 
 def comment(text: str) -> str:
-    r"""Write text so that it stays on the line of its comment.
-
-    Examples
-    --------
-    >>> comment("one\ntwo").split("\ufffd")
-    ['one', 'two']
-    """
+    """Write text so that it stays on the line of its comment."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

@@ -148,10 +148,7 @@ def require_flat(series: pl.Series) -> pl.Series:
 
 
 def require_calendar(frame: pl.DataFrame) -> None:
-    """Name the columns with days that no calendar has.
-
-    Whatever turns such a day into text breaks, at times the whole program.
-    """
+    """Name the columns with days that no calendar has: to write one may break the program."""
     problems = [
         f"column {series.name!r} holds dates outside the years 1 to 9999. Correct them, or leave "
         f"the column out."

@@ -39,10 +39,9 @@ NEAR = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Derived:
-    """Values that an expression gives, one for each combination of values of its columns.
+    """Values of an expression, one for each combination of values of its columns.
 
-    `counts` are the records that have each; `written` is the expression, or the column; `top` and
-    `bottom` are the limits where numbers were top- or bottom-coded.
+    `counts` are the records that have each; `top` and `bottom` the limits of coded numbers.
     """
 
     values: pl.Series

@@ -27,10 +27,9 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the caller of `load` declared about the columns.
+    """What the caller of `load` declared about the columns; `derived` has expressions by column.
 
-    `derived` has expressions by column; `partial` leaves out those that a file has already, and
-    those whose columns it has not. `codebook` has the `ColumnLabels` of columns.
+    `partial` leaves out those that a file has already, and those whose columns it has not.
     """
 
     columns: Sequence[str] | None = None
@@ -52,10 +51,7 @@ class Request:
         return [name for name in names if name in wanted]
 
     def making(self, names: Iterable[str]) -> list[str]:
-        """Return the derived columns that are made of a file with these columns, in order.
-
-        Also those that nothing uses: a line that cannot be carried out is refused.
-        """
+        """Return the derived columns that are made of a file with these columns, in order."""
         known, made = set(names), list[str]()
         for name in self.derived:
             can_be = name not in known and known.issuperset(self._sources(name))

@@ -26,11 +26,7 @@ _LARGEST = 1.79769313486231e308  # of 16 digits, which is what is written
 
 
 def read_excel(path: Path, request: Request, sheet: str | None = None) -> pl.DataFrame:
-    """Read the wanted columns of a sheet; blank rows are no records.
-
-    The first row that is not blank has the names. A column of numbers and text together becomes
-    text, and one of numbers without decimals whole numbers.
-    """
+    """Read the wanted columns of a sheet; the first row that is not blank has the names."""
     require_extra("excel")
     import fastexcel
 

@@ -41,10 +41,7 @@ _FACTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
-    """Take the wanted columns of any frame that narwhals knows, or of a dictionary of columns.
-
-    Names that are not text are taken by their text. A lazy frame is collected.
-    """
+    """Take the wanted columns of any frame that narwhals knows, or of a dictionary of columns."""
     library = type(source).__module__.partition(".")[0]
     if isinstance(source, pl.LazyFrame):
         names = source.collect_schema().names()
@@ -276,8 +273,7 @@ def _declared(path: Path) -> Any:
 def require_packed(path: Path, declared: Any, chosen: Iterable[str], *, whole: bool) -> None:
     """Refuse a Parquet file whose columns unpack to much more than those of its size do.
 
-    What they unpack to is in memory several times for a while: all of it if they are read
-    `whole`, else no more than long cells.
+    If they are not read `whole`, only long cells are held several times.
     """
     if declared is None:
         return

@@ -39,10 +39,7 @@ class Inferred:
 
 
 def infer(series: pl.Series, codes: tuple[Any, ...] = ()) -> Inferred:
-    """Type a column of text; empty cells are null already.
-
-    Missing codes do not spoil a type.
-    """
+    """Type a column of text, whose empty cells are null; missing codes do not spoil a type."""
     found = _type(series)
     if found is None and codes:
         rest = blank_codes(series, codes)
@@ -162,15 +159,7 @@ def without_decimals(series: pl.Series) -> pl.Series:
 def render_floats(
     values: pl.Series, *, decimals: int | None = None, trimmed: bool = False
 ) -> pl.Series:
-    """Write numbers as text, with fixed decimals or in the shortest way that reads back.
-
-    Examples
-    --------
-    >>> render_floats(pl.Series([1.5, 2.0]), decimals=2).to_list()
-    ['1.50', '2.00']
-    >>> render_floats(pl.Series([1.5, 2.0]), trimmed=True).to_list()
-    ['1.5', '2']
-    """
+    """Write numbers as text, with fixed decimals or in the shortest way that reads back."""
     if decimals is not None:
         text = values.cast(pl.Decimal(38, decimals), strict=False).cast(pl.String)
         below = (values == 0) & (1 / values < 0)  # a decimal has no -0.00, though files have

@@ -27,11 +27,9 @@ _MISSING = attrgetter("missing_codes", "missing_ranges", "parsed")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where data came from: how a file was written, or what kind of frame was given.
+    """Where data came from: how a file was written, or what kind of frame (`native`) was given.
 
-    `native` is ``polars``, ``polars lazy``, ``pandas``, ``pyarrow`` or ``file``. `index`, `types`
-    and `labels` are those of a frame of another library; `bom` tells whether a text began with a
-    byte order mark; `file_label` and what follows it is what a statistical file says of itself.
+    `index`, `types` and `labels` are those of a frame of another library.
     """
 
     suffix: str = ""

@@ -58,11 +58,7 @@ _TAG = re.compile(r"^\.[A-Za-z_]$")
 def read_statistical(
     path: Path, name: str, request: Request, encoding: str | None = None
 ) -> tuple[pl.DataFrame, Origin, Mapping[str, Facts]]:
-    """Read the wanted columns of a statistical file, and what it says of them.
-
-    `name` is its format; `encoding` is for text whose encoding the file does not tell, or tells
-    wrong.
-    """
+    """Read the wanted columns of a statistical file of a format, and what it says of them."""
     _, about = read_with_metadata(path, name, encoding, metadataonly=True)
     chosen = request.choose(list(about.column_names), repr(path.name))
     if not chosen or not about.column_names:

@@ -77,11 +77,7 @@ def _as_text(values: pl.Series) -> pl.Series:
 
 
 def by_contents(column: pl.Series, values: pl.Series, *, place: bool) -> list[Identifier]:
-    """Tell what kinds of direct identifiers a column's values look like.
-
-    `values` are some of the column's as text. That it is known to tell a `place` matters: places
-    are often called like people.
-    """
+    """Tell what kinds of direct identifiers values look like; places are called like people."""
     texts = values.to_list()
     if not texts or column.dtype == pl.Boolean or column.dtype.is_temporal():
         return []

@@ -77,16 +77,12 @@ class Dependence:
 
 
 def says_something(codes: Codes) -> bool:
-    """Tell whether a dependence on a column would mean anything.
-
-    A constant says nothing, and a column with more levels than half the records determines
-    everything by being nearly unique.
-    """
+    """Tell whether a dependence on a column would mean anything, by `is_fit`."""
     return is_fit(codes.size, len(codes.values))
 
 
 def is_fit(size: int, records: int) -> bool:
-    """Apply the rule of `says_something` to a number of levels."""
+    """Tell whether a column is neither constant nor, with too many levels, nearly unique."""
     return 1 < size <= max(records / 2, 2)
 
 
@@ -114,12 +110,10 @@ def dependences(
 def dependences_of(
     data: Records, names: Sequence[str], *, nearly: float = NEARLY, keys: Sequence[str] = ()
 ) -> tuple[list[Dependence], list[str]]:
-    """Find dependent columns of a file on any engine, and say which could not be compared.
+    """Find dependent columns on any engine, of `keys` if named, and say which were not compared.
 
-    On Spark the table of two columns is counted on the cluster. Two whose table might have
-    millions of cells are not compared there, and shares of entropy are not told.
-
-    If `keys` are named, only pairs with one of these are told.
+    On Spark two columns whose table might have millions of cells are not compared, and shares of
+    entropy are not told.
     """
     if backend_of(data).is_here:
         found = dependences({name: data.codes(name) for name in names}, nearly=nearly)

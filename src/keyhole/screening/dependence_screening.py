@@ -185,10 +185,7 @@ NO_SETS_ON_SPARK = (
 def screen_dependences(
     data: Records, keys: tuple[str, ...], *, nearly: float, sets: bool
 ) -> DependenceScreening:
-    """Tell which columns determine or nearly duplicate which, and look at nothing else.
-
-    If `keys` are named, only dependences of these are told; on Spark sets are not looked for.
-    """
+    """Tell which columns determine or nearly duplicate which, and look at nothing else."""
     backend = backend_of(data)
     here = backend.is_here
     if here:

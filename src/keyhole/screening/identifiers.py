@@ -144,10 +144,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 class IdentifierKind:
     """One kind of direct identifier.
 
-    ``words`` are pairs of a pattern and the confidence (0 to 1) it gives; ``unless`` are
-    words with which none of them counts. ``formats`` are found in the text of a format
-    pattern, as a JSON Schema has it, and count only beside weak words or alone where they are
-    telling. ``contents`` is matched by each value whole.
+    `words` are patterns with the confidence each gives, none of which counts with a word of
+    `unless`; `formats` are found in a format pattern; each value matches `contents` whole.
     """
 
     name: str

@@ -235,10 +235,7 @@ def is_unreadable(column: pl.Series) -> bool:
 
 
 def inspect(variable: Variable, column: pl.Series, *, year: int) -> Inspection:
-    """Look at one column; none of its values is kept.
-
-    Ages are counted in the year given.
-    """
+    """Look at one column, ages counted in the year given; none of its values is kept."""
     if is_unreadable(column):
         known = len(column) - column.null_count()
         return Inspection(variable, len(column), False, known, 0, 0)

@@ -80,10 +80,7 @@ def _place_by_words(text: str, where: str) -> Place | None:
 
 
 def zip_digits(column: pl.Series) -> tuple[int, int]:
-    """Return how many digits of a ZIP code are told, and how many records are in small ones.
-
-    Small are the three-digit areas of `LOW_POPULATION`.
-    """
+    """Return how many digits of a ZIP code are told, and the records in small areas."""
     filled = column.drop_nulls()
     if filled.dtype.is_numeric():
         largest = filled.cast(pl.Float64).fill_nan(None).max() or 0  # may be infinite
@@ -160,11 +157,7 @@ def checklist(
     texts: Sequence[str] = (),
     unread: Sequence[str] = (),
 ) -> tuple[Check, ...]:
-    """Hold findings against the eighteen items.
-
-    Names, places and days may stand in `texts`, columns of free text; contents of `unread` columns
-    cannot be read (bytes, lists).
-    """
+    """Hold findings against the eighteen items; free `texts` and `unread` bytes may hold more."""
     found, checks = list(findings), []
     for item in ITEMS:
         mine = tuple(finding for letter, finding in found if letter == item.letter)
@@ -230,10 +223,7 @@ def _said(variable: Variable) -> str:
 
 
 def find_date(variable: Variable, column: pl.Series, values: pl.Series) -> Moment | None:
-    """Tell whether a column tells dates more finely than by the year.
-
-    A constant date is that of the file, not of a person.
-    """
+    """Tell whether a column tells dates more finely than by the year; a constant is no one's."""
     if column.drop_nulls().n_unique() < 2:
         return None
     if column.dtype.is_temporal():
@@ -293,10 +283,7 @@ def _element(variable: Variable, column: pl.Series, values: pl.Series) -> Moment
 def find_age(
     variable: Variable, column: pl.Series, values: pl.Series, *, year: int
 ) -> Moment | None:
-    """Tell whether ages over 89, or years of birth that tell of them, are kept apart.
-
-    One category of 90 or older is as Safe Harbor wants it.
-    """
+    """Tell whether ages over 89, or years of birth that tell of them, are in several categories."""
     said = _said(variable)
     if _AGE.search(said) and not _NO_AGE.search(said):
         if not column.dtype.is_numeric() or variable.value_labels:

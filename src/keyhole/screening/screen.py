@@ -149,11 +149,7 @@ class Screening(Result):
         return [*self.findings(), *warnings]
 
     def findings(self, *, counts: bool = True) -> list[Table]:
-        """Return what was found, without the warnings.
-
-        Without counts it is not told how many records one number has: they may be one person's;
-        nor is the structure, whose limits may be.
-        """
+        """Return what was found, without the warnings; without counts nothing of small groups."""
         none = "No variable determines another, or nearly so."
         if self.keys:  # others were not compared with each other
             none = "No key determines another variable or is determined by one, or nearly so."

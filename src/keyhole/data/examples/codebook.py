@@ -30,10 +30,7 @@ KEYS: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodebookColumn:
-    """One column: its meaning and the values its codes stand for.
-
-    A column without values holds numbers as they are.
-    """
+    """One column: its meaning and what its codes stand for; without values it holds numbers."""
 
     label: str
     kind: Kind = "category"

@@ -20,11 +20,7 @@ _SMALL = np.array([sum(state.veterans) < _SMALL_STATE for state in STATES])
 
 
 def choose_sample(people: Columns, size: int, seed: int) -> Ints:
-    """Choose people, by whole households, some kinds of them more often than others.
-
-    Every household has a random number divided by its measure of size; the lowest are in
-    (sequential Poisson sampling). The last household is cut where the size is reached.
-    """
+    """Choose whole households by sequential Poisson sampling; the last is cut at the size."""
     draws = Draws(seed, len(people["age"]))
     head = first_of_household(people)
     key = ((draws.of("sample").astype(np.int64) << 8) // measures(people))[head]
@@ -50,11 +46,7 @@ def measures(people: Columns) -> Ints:
 
 
 def sampling_weights(strata: Ints, rows: Ints) -> npt.NDArray[np.int32]:
-    """Return whole-number weights that add up to the population.
-
-    Within a stratum they differ by at most one; strata without a sampled person are
-    represented by the stratum with the most.
-    """
+    """Return whole-number weights that add up to the population, nearly equal within a stratum."""
     kinds, stratum = np.unique(strata, return_inverse=True)
     people = np.bincount(stratum, minlength=len(kinds))
     sampled = np.bincount(stratum[rows], minlength=len(kinds))

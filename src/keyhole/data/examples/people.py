@@ -22,10 +22,7 @@ _COUPLE_GAP = 10
 
 
 def make_people(n: int, seed: int) -> Columns:
-    """Make n people: a code a person for each column, in the order of the codebook.
-
-    The first people of a larger world with the same seed are the people of a smaller one.
-    """
+    """Make n people, a code a person for each column; more people begin with the same ones."""
     draws = Draws(seed, n)
     people: Columns = {}
     _add_person(people, draws)
