@@ -94,7 +94,7 @@ def _is_never(text: str) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _by_words(text: str, where: str) -> tuple[Identifier, ...]:
-    if not text or _is_never(text) or not _any_words().search(text):
+    if not text or _is_never(text) or not _ANY_WORDS.search(text):
         return ()
     near = " / ".join(text.split(" / ")[-_NEAR:])
     return tuple(
@@ -104,12 +104,6 @@ def _by_words(text: str, where: str) -> tuple[Identifier, ...]:
         for pattern, confidence in kind.words
         if (found := _last_match(pattern, text)) is not None
     )
-
-
-@lru_cache(maxsize=1)
-def _any_words() -> re.Pattern[str]:
-    """Return one pattern of all words; most fields have none of them."""
-    return re.compile("|".join(f"(?:{pattern})" for kind in KINDS for pattern, _ in kind.words))
 
 
 def _last_match(pattern: str, text: str) -> str | None:
@@ -124,15 +118,13 @@ def _last_match(pattern: str, text: str) -> str | None:
 def _by_contents(values: Iterable[object]) -> list[Identifier]:
     texts = [str(one).strip()[:_LONGEST] for one in islice(values, _GLANCE) if one is not None]
     texts = [one for one in texts if one]
-    return [
-        Identifier(kind.name, _SURE * share, f"its values look like: {kind.name}", kind.safe_harbor)
-        for kind in KINDS
-        if kind.contents and texts and (share := _share(texts, kind.contents)) >= _MOST_VALUES
-    ]
-
-
-def _share(texts: list[str], contents: str) -> float:
-    return sum(_compiled(contents).fullmatch(one) is not None for one in texts) / len(texts)
+    found = []
+    for kind in KINDS if texts else ():
+        fits = [one for one in texts if kind.contents and _compiled(kind.contents).fullmatch(one)]
+        if len(fits) / len(texts) >= _MOST_VALUES:
+            sure, why = _SURE * (len(fits) / len(texts)), f"its values look like: {kind.name}"
+            found.append(Identifier(kind.name, sure, why, kind.safe_harbor))
+    return found
 
 
 @lru_cache(maxsize=512)
@@ -183,3 +175,5 @@ def _kinds() -> Iterator[IdentifierKind]:
 
 
 KINDS: tuple[IdentifierKind, ...] = tuple(_kinds())
+# Most fields have no such word at all.
+_ANY_WORDS = re.compile("|".join(f"(?:{words})" for kind in KINDS for words, _ in kind.words))
