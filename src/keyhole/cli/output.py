@@ -129,14 +129,9 @@ def _require_writable(path: Path, force: bool) -> None:
 
 def check_data_file(path: Path, columns: Sequence[str] = ()) -> None:
     """Refuse the name of a file of records that cannot be written."""
-    from keyhole.data.formats import find_format
+    from keyhole.data.formats import require_written_format
 
-    form = find_format(path, writing=True)
-    if form == "SAS":
-        raise FileError(
-            f"{path.name!r} must be in a format that can be written. Got .sas7bdat instead: "
-            f"write SAS transport (.xpt), which SAS reads."
-        )
+    form = require_written_format(path)
     if form in ("SPSS", "SAS transport") and len({c.lower() for c in columns}) < len(columns):
         raise FileError(
             f"{path.name!r} must be in a format that tells {' from '.join(columns)}, since both "

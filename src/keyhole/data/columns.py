@@ -118,7 +118,14 @@ def encode(series: pl.Series) -> Codes:
     of its categories. Bytes are taken by their hexadecimal text, 0.0 and -0.0 are one level,
     and NaN is missing.
     """
-    series = _plain(require_flat(series))
+    series = require_flat(series)
+    # Types that sort or compare in a way of their own are brought to a plain one.
+    if series.dtype == pl.Binary:
+        series = series.bin.encode("hex")
+    elif series.dtype == pl.Categorical:
+        series = series.cast(pl.String)
+    elif series.dtype.is_float():
+        series = series.fill_nan(None)
     has_missing = series.null_count() > 0
     missing = series.is_null().to_numpy() if has_missing else None
     if series.null_count() == len(series):
@@ -167,17 +174,6 @@ def _is_beyond(series: pl.Series) -> bool:
     if not isinstance(lowest, int) or not isinstance(highest, int):
         return False
     return lowest < _FIRST_DAY * day or highest >= _DAY_AFTER * day
-
-
-def _plain(series: pl.Series) -> pl.Series:
-    """Bring the types that sort or compare in a way of their own to a plain one."""
-    if series.dtype == pl.Binary:
-        return series.bin.encode("hex")
-    if series.dtype == pl.Categorical:
-        return series.cast(pl.String)
-    if series.dtype.is_float():
-        return series.fill_nan(None)
-    return series
 
 
 def _encode_text(series: pl.Series) -> tuple[Array, pl.Series]:

@@ -120,8 +120,8 @@ class _Factors(Amounts):
         """Accept a table or a list of numbers."""
         if not _is_list(value):
             return Amounts.fault(self, value)
-        unfit = any(self.number.fault(item) for item in value)
-        return f"for each key {self.number.fault(None)}" if unfit else None
+        unfit = any(self.each.fault(item) for item in value)
+        return f"for each key {self.each.fault(None)}" if unfit else None
 
     def settle(self, value: Any) -> Any:
         """Return the numbers as floats; none at all are an empty table."""
@@ -131,12 +131,12 @@ class _Factors(Amounts):
         """Read numbers by key, or one for every key."""
         if "=" in text:
             return Amounts.read(self, text)
-        return tuple(map(self.number.read, text.split(",")))
+        return tuple(map(self.each.read, text.split(",")))
 
     def write(self, value: Any) -> str:
         """Write numbers by key, or one for every key."""
         if _is_list(value):
-            return ",".join(map(self.number.write, value))
+            return ",".join(map(self.each.write, value))
         return Amounts.write(self, value)
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:  # noqa: ARG002

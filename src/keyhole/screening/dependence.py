@@ -138,15 +138,14 @@ def concerns(names: Sequence[str], keys: Sequence[str]) -> bool:
 
 
 def _judged(
-    pair: tuple[str, str], sizes: tuple[int, int], cells: Cells, *told: float
+    pair: tuple[str, str], sizes: tuple[int, int], cells: Cells, *told: float | None
 ) -> Dependence:
     """Say how two variables with so many codes each depend on each other."""
     (first, second), (rows, cols), occupied = pair, sizes, len(cells[0])
     determined = second if occupied == rows else first if occupied == cols else None
-    shares = told or (None, None)
-    return Dependence(
-        first, second, cramers_v(*cells), determined, *shares, occupied == rows == cols
-    )
+    one, other = told or (None, None)
+    both = occupied == rows == cols
+    return Dependence(first, second, cramers_v(*cells), determined, one, other, both)
 
 
 def _dependence(columns: Mapping[str, Codes], first: str, second: str, nearly: float) -> Dependence:

@@ -104,7 +104,7 @@ def choose_sample(people: Columns, size: int, seed: int) -> Ints:
     head = first_of_household(people)
     key = ((draws.of("sample").astype(np.int64) << 8) // measures(people))[head]
     order = np.argsort(key, kind="stable")[:size]
-    return cast("Ints", order[Draws(seed, size).order("sample order")])
+    return order[Draws(seed, size).order("sample order")]
 
 
 def first_of_household(people: Columns) -> Ints:
@@ -240,8 +240,8 @@ def _spoil(people: Columns, rate: float, seed: int) -> Columns:
         people[name] = np.where(draws.hits(f"error {name}", rate), wrong, people[name])
     age, income = people["age"], people["income"]
     slip = _AGE_SLIPS[draws.of("wrong age") % len(_AGE_SLIPS)]
-    wrong_income = _INCOME_SLIPS[draws.of("wrong income") % len(_INCOME_SLIPS)]
-    wrong_income = round_income(income * wrong_income // 100)
+    factor = _INCOME_SLIPS[draws.of("wrong income") % len(_INCOME_SLIPS)]
+    wrong_income = round_income(income * factor // 100)
     slips = {
         "age": age + np.where(age + slip < FIRST_AGE, -slip, slip),
         "income": np.where(wrong_income == income, income + 10_000, wrong_income),
