@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from keyhole.core.extras import require_extra
 from keyhole.core.files import write_whole
+from keyhole.core.names import printable
 from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ switched off. Save the chart as SVG or PNG instead.</noscript></main>
 
 def plain(name: str, longest: int = 40) -> str:
     """Make a name fit to be drawn: no control characters, not too long."""
-    drawn = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
+    drawn = printable(name)
     return drawn if len(drawn) <= longest else drawn[: longest - 1] + "…"
 
 

@@ -34,17 +34,7 @@ class Member:
 
 
 def members_of(kind: type) -> dict[str, Member]:
-    """Return the members of a result by their names in JSON, the fields first.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Cells:
-    ...     uniques: Annotated[int, WHEN_SET]
-    ...     each: Annotated[object, HIDDEN]
-    >>> [(name, member.has(WHEN_SET)) for name, member in members_of(Cells).items()]
-    [('uniques', True)]
-    """
+    """Return the members of a result by their names in JSON, the fields first."""
     return _members(kind)
 
 

@@ -20,6 +20,11 @@ def were(count: int) -> str:
     return "was" if count == 1 else "were"
 
 
+def printable(text: str) -> str:
+    """Keep control characters of hostile names out of terminals, pages and pictures."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def shown(name: object) -> str:
     """Quote a name for a message: control characters escaped, a long one cut."""
     text = name if isinstance(name, str) else repr(name)

@@ -157,13 +157,9 @@ def name_as_flag(name: str) -> str:
     return "--" + name.rstrip("_").replace("_", "-")
 
 
-def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return the options of a verb by name: its parameters that have an `Option`, in order."""
-    return dict(_parameters(function))
-
-
 @cache
-def _parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
+def parameters_of(function: Callable[..., Any]) -> Mapping[str, Parameter]:
+    """Return the options of a verb by name: its parameters that have an `Option`, in order."""
     hints = get_type_hints(function, include_extras=True)
     found = {}
     for name, given in inspect.signature(function).parameters.items():
@@ -319,12 +315,18 @@ def value_problems(
         needed = parameter.option.needed
         if value is None and needed is not None and not needed(values):
             continue
-        if fault := parameter.fault(value):
-            template = f"{{{name}}} must be {{0}}. Got {{1}} instead.{{2}}"
-            shown = parameter.shown(value)
-            problems.append(Problem(template, fault, shown, _remedy(parameter, value)))
-        else:
+        fault = parameter.fault(value)
+        if not fault:
             fit[name] = parameter.settle(value)
+            continue
+        kind = parameter.kind.of if isinstance(parameter.kind, Several) else parameter.kind
+        words = kind.words if isinstance(kind, Choice) else ()
+        listed = value if isinstance(value, list | tuple) else [value]
+        strange = [one for one in listed if isinstance(one, str) and one not in words]
+        near = nearest(strange[0], list(words), most=1) if strange and words else []
+        remedy = f" Did you mean {near[0]!r}?" if near else ""
+        template = f"{{{name}}} must be {{0}}. Got {{1}} instead.{{2}}"
+        problems.append(Problem(template, fault, parameter.shown(value), remedy))
     return fit, problems
 
 
@@ -343,16 +345,6 @@ def without_columns(
             left = [one for one in named if one not in gone and not isinstance(value, str)]
         found[name] = left or known[name].settle(None)
     return found
-
-
-def _remedy(parameter: Parameter, value: Any) -> str:
-    """Name the word that was meant."""
-    kind = parameter.kind.of if isinstance(parameter.kind, Several) else parameter.kind
-    words = kind.words if isinstance(kind, Choice) else ()
-    given = value if isinstance(value, list | tuple) else [value]
-    strange = [one for one in given if isinstance(one, str) and one not in words]
-    near = nearest(strange[0], list(words), most=1) if strange and words else []
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 Verbal = TypeVar("Verbal", bound=Callable[..., Any])

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from keyhole.core.names import printable
+
 # Cells that say that there is no figure; a column of figures may have them.
 _NO_FIGURE = frozenset({"", "–", "×", "few", "not estimable", "withheld"})
 
@@ -52,17 +54,17 @@ class Table:
 
     def to_text(self) -> str:
         """Lay the table out in plain text."""
-        cells = [[_printable(cell) for cell in row] for row in [self.columns, *self.cells]]
+        cells = [[printable(cell) for cell in row] for row in [self.columns, *self.cells]]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         right = self.figures
-        lines = [_printable(self.title)] if self.title else []
+        lines = [printable(self.title)] if self.title else []
         for row in cells if self.columns else []:
             padded = [
                 cell.rjust(width) if i in right else cell.ljust(width)
                 for i, (cell, width) in enumerate(zip(row, widths, strict=True))
             ]
             lines.append(("  " + "  ".join(padded)).rstrip())
-        return "\n".join([*lines, *(f"  {_printable(str(note))}" for note in self.notes)])
+        return "\n".join([*lines, *(f"  {printable(str(note))}" for note in self.notes)])
 
     def to_html(self, *, caption: bool = True, notes: bool = True, inline: bool = False) -> str:
         """Lay the table out in HTML, every cell escaped; `inline` without a style sheet."""
@@ -87,11 +89,6 @@ class Table:
         return f"<table>{''.join(parts)}</table>{told if notes else ''}"
 
 
-def _printable(text: str) -> str:
-    """Keep control characters of hostile names out of terminals and pages."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def _escaped(text: str) -> str:
     # Quotes as the templates of pages write them, so that a name is written one way in a page.
-    return html.escape(_printable(text)).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+    return html.escape(printable(text)).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")

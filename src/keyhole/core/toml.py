@@ -17,6 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.names import printable
 from keyhole.errors import FileError
 
 # Far deeper than any setting.
@@ -67,9 +68,8 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        # A control character of the file is not shown.
-        said = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(error))
-        raise FileError(f"{where} must be a TOML file. {said[:200]}. Correct it there.") from None
+        said = printable(str(error))[:200]
+        raise FileError(f"{where} must be a TOML file. {said}. Correct it there.") from None
     except RecursionError:
         found = None
     except ValueError:  # Python reads no whole number of thousands of digits
@@ -97,7 +97,7 @@ def quote(text: str) -> str:
 
 def comment(text: str) -> str:
     """Write text so that it stays on the line of its comment."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return printable(text)
 
 
 def toml_key(name: Any) -> str:

@@ -20,8 +20,15 @@ from keyhole.core.expressions import CENSUS, derive_line, drop_line
 from keyhole.core.marks import COUNT
 from keyhole.core.names import plural
 from keyhole.data.columns import Variable
-from keyhole.screening.contents import WITHIN, by_contents, is_hash, sample_values
-from keyhole.screening.identifiers import KINDS, Identifier, recognise
+from keyhole.screening.identifiers import (
+    KINDS,
+    WITHIN,
+    Identifier,
+    by_contents,
+    is_hash,
+    recognise,
+    sample_values,
+)
 from keyhole.screening.safe_harbor import (
     OLDEST,
     REMEDIES,
