@@ -24,8 +24,8 @@ from keyhole.data.columns import Variable, encode
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.exposure.recoverable import (
-    Finding,
     RecordGroups,
+    RecoveredValues,
     Treated,
     find_told,
     group_records,
@@ -225,7 +225,7 @@ def _coded(one: pl.Series, other: pl.Series) -> tuple[Ints, Ints]:
 class Recoverable:
     """What can be read off a release: what is to be said of it, and the file with it put back."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[RecoveredValues, ...]
     values: Mapping[Treated, pl.Series]
     final: Microdata
 
