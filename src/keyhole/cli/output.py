@@ -36,7 +36,14 @@ class Destinations:
     def give(self, result: Result, derived: Mapping[str, str] | None = None) -> None:
         """Write the files, then print the result, and the columns that were derived for it."""
         if self.records is not None:
-            _write_records(result, self.records, self.force)
+            import polars.selectors as columns
+
+            from keyhole.data import load
+            from keyhole.data.writing import save
+
+            # Not a number is a missing value, which every format can hold.
+            frame = result.to_frame().with_columns(columns.float().fill_nan(None))
+            save(load(frame), self.records, force=self.force, private=True)
             tell_written("records", self.records)
         if self.plot is not None:
             from keyhole.charts import save_chart
@@ -76,12 +83,20 @@ def file_problems(
     path: Path, force: bool, check_format: Callable[[Path], object] | None = None
 ) -> list[str]:
     """Return what stands in the way of writing a file; `check_format` raises what is wrong so."""
+    from keyhole.core.files import write_whole
+
     try:
         if check_format is not None:
             check_format(path)
-        _require_writable(path, force)
+        # It is found out by trying; the target is not touched.
+        with suppress(_OnlyCheckingError), write_whole(path, force=force) as temporary:
+            temporary.touch()
+            raise _OnlyCheckingError
     except InputError as error:
         return list(error.problems)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "the system refuses"
+        return [f"{str(path)!r} cannot be written: {reason}. Give another name."]
     return []
 
 
@@ -114,19 +129,6 @@ class _OnlyCheckingError(Exception):
     """Leaves `write_whole` before anything is written."""
 
 
-def _require_writable(path: Path, force: bool) -> None:
-    """Find out by trying; the target is not touched."""
-    from keyhole.core.files import write_whole
-
-    try:
-        with suppress(_OnlyCheckingError), write_whole(path, force=force) as temporary:
-            temporary.touch()
-            raise _OnlyCheckingError
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "the system refuses"
-        raise FileError(f"{str(path)!r} cannot be written: {reason}. Give another name.") from None
-
-
 def check_data_file(path: Path, columns: Sequence[str] = ()) -> None:
     """Refuse the name of a file of records that cannot be written."""
     from keyhole.data.formats import require_written_format
@@ -137,17 +139,6 @@ def check_data_file(path: Path, columns: Sequence[str] = ()) -> None:
             f"{path.name!r} must be in a format that tells {' from '.join(columns)}, since both "
             f"are written. Got {form} instead: write .csv, .parquet or .dta."
         )
-
-
-def _write_records(result: Result, path: Path, force: bool) -> None:
-    import polars.selectors as columns
-
-    from keyhole.data import load
-    from keyhole.data.writing import save
-
-    # Not a number is a missing value, which every format can hold.
-    frame = result.to_frame().with_columns(columns.float().fill_nan(None))
-    save(load(frame), path, force=force, private=True)
 
 
 @contextmanager

@@ -156,24 +156,18 @@ def require_flat(series: pl.Series) -> pl.Series:
 
 def require_calendar(frame: pl.DataFrame) -> None:
     """Name the columns with days that no calendar has: to write one may break the program."""
-    problems = [
-        f"column {series.name!r} holds dates outside the years 1 to 9999. Correct them, or leave "
-        f"the column out."
-        for series in frame
-        if series.dtype in (pl.Date, pl.Datetime) and _is_beyond(series)
-    ]
+    problems = []
+    for series in frame.select(cs.date(), cs.datetime()):
+        day = _PER_DAY.get(getattr(series.dtype, "time_unit", ""), 1)
+        ends = series.to_physical().min(), series.to_physical().max()
+        days = [end // day for end in ends if isinstance(end, int)]
+        if any(not _FIRST_DAY <= one < _DAY_AFTER for one in days):
+            problems.append(
+                f"column {series.name!r} holds dates outside the years 1 to 9999. Correct them, or "
+                f"leave the column out."
+            )
     if problems:
         raise ColumnError(problems)
-
-
-def _is_beyond(series: pl.Series) -> bool:
-    unit = getattr(series.dtype, "time_unit", None)
-    day = 1 if unit is None else _PER_DAY[unit]
-    numbers = series.to_physical()
-    lowest, highest = numbers.min(), numbers.max()
-    if not isinstance(lowest, int) or not isinstance(highest, int):
-        return False
-    return lowest < _FIRST_DAY * day or highest >= _DAY_AFTER * day
 
 
 def _encode_text(series: pl.Series) -> tuple[Array, pl.Series]:
