@@ -157,7 +157,7 @@ def require_flat(series: pl.Series) -> pl.Series:
 def require_calendar(frame: pl.DataFrame) -> None:
     """Name the columns with days that no calendar has: to write one may break the program."""
     problems = []
-    for series in frame.select(cs.date(), cs.datetime()):
+    for series in frame.select(cs.date() | cs.datetime()):
         day = _PER_DAY.get(getattr(series.dtype, "time_unit", ""), 1)
         ends = series.to_physical().min(), series.to_physical().max()
         days = [end // day for end in ends if isinstance(end, int)]
