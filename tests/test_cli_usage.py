@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from keyhole.cli.commands import GROUPS
 from keyhole.cli.main import all_commands, run
-from keyhole.cli.usage import GROUPS
 
 PEOPLE = pl.DataFrame(
     {"sex": [*"fmfm"], "age": [30, 31, 30, 40], "PWGTP1": [1, 2, 3, 4], "PWGTP2": [2, 2, 3, 3],

@@ -1,18 +1,29 @@
 """Small examples of what the functions of this part return."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
+import polars as pl
+import pytest
+
 from keyhole.core import (
     codec,
     equivalents,
     expressions,
     kinds,
+    marks,
     names,
     notes,
     options,
     schemas,
     tables,
     tokens,
+    toml,
     verbs,
 )
+from keyhole.data import deriving, inference, load
+from keyhole.errors import FileError
+from keyhole.results import share
 
 
 def test_names_plural():
@@ -241,3 +252,98 @@ def test_verbs_verb_named():
 
 def test_equivalents_python_literal():
     assert str(equivalents.python_literal({"a": ("x", 2)})) == '{"a": ["x", 2]}'
+
+
+def test_names_shown():
+    assert (names.shown("sex\x1b[2J"), len(names.shown("a" * 200))) == (r"'sex\x1b[2J'", 62)
+
+
+def test_expressions_without_tables():
+    text = 'map(sex, {"f": "women", "m": "men"})'
+    assert expressions.without_tables(text) == "map(sex, {…})"
+
+
+def test_options_problem():
+    problem = options.Problem("{rank_cap} must be {0}. Got {1} instead.", "above 0", 0)
+    assert problem == "rank_cap must be above 0. Got 0 instead."
+    assert problem.named(options.name_as_flag) == "--rank-cap must be above 0. Got 0 instead."
+
+
+def count(data, *, cutoff: Annotated[int, options.Option("A size.", low=1)] = 3): ...
+
+
+def test_options_told_with():
+    with options.told_with(["'a.svg' exists."]):
+        assert options.bind(count, {"cutoff": 0}).problems == (
+            "cutoff must be a whole number of at least 1. Got 0 instead.",
+            "'a.svg' exists.",
+        )
+
+
+@dataclass(frozen=True)
+class Cells:
+    keys: Annotated[tuple[str, ...], marks.PUBLIC]
+    uniques: Annotated[int, marks.WHEN_SET]
+    each: Annotated[object, marks.HIDDEN] = None
+
+
+def test_codec_members_of():
+    found = codec.members_of(Cells).items()
+    assert [(name, one.has(marks.WHEN_SET)) for name, one in found] == [
+        ("keys", False),
+        ("uniques", True),
+    ]
+
+
+def test_codec_public_view():
+    view = codec.PublicView(Cells(("age",), 3))
+    assert view.keys == ("age",)
+    with pytest.raises(AttributeError, match="'uniques' of Cells is not public"):
+        view.uniques  # noqa: B018
+
+
+def test_notes_note():
+    note = notes.Note("suppress.values", values=1, records=1)
+    assert note == "1 value of 1 record was taken away"
+    assert note.hiding(3) == "fewer than 3 values of fewer than 3 records were taken away"
+    assert (note.code, note.values) == ("suppress.values", {"values": 1, "records": 1})
+
+
+def test_toml_is_read_and_written():
+    assert toml.parse_toml("a = 1", "x.toml") == {"a": 1}
+    with pytest.raises(FileError, match=r"x\.toml is nested too deeply"):
+        toml.parse_toml("a = " + "[" * 100_000, "x.toml")
+    assert toml.quote('say "no"\n') == r'"say \"no\"\n"'
+    assert toml.comment("one\ntwo") == "one\ufffdtwo"
+
+
+def test_results_share():
+    assert (share(0.64401), share(None)) == ("0.6440", "not estimable")
+
+
+def test_equivalents_equivalent():
+    question = {"keys": ["age", "home state"], "cutoff": 5}
+    both = equivalents.equivalent("risk", question, "people.csv")
+    assert both.command == "keyhole risk people.csv --keys 'age,home state' --cutoff 5"
+    assert both.python == 'keyhole.risk("people.csv", keys=["age", "home state"], cutoff=5)'
+    both = equivalents.equivalent(
+        "risk", {"keys": "age"}, "p.csv", {"missing_codes": {"age": [-9]}}
+    )
+    assert both.command == "keyhole risk p.csv --keys age --missing-codes age:-9"
+    loaded = 'keyhole.load("p.csv", missing_codes={"age": [-9]})'
+    assert both.python == f'keyhole.risk({loaded}, keys=["age"])'
+    both = equivalents.equivalent("environment list", {"store": "env.db", "what": "forms"})
+    assert both.command == "keyhole environment list forms --store env.db"
+    assert both.python == 'keyhole.environment.list_environment("env.db", "forms")'
+
+
+def test_deriving_fit_derivations():
+    people = load({"job": [*"aab"]}, derive="jobs = pool(job, 2)")
+    fitted = {"jobs": 'map(job, {"a": "a"}, other="other")'}
+    assert deriving.fit_derivations(people) == fitted
+
+
+def test_inference_render_floats():
+    numbers = pl.Series([1.5, 2.0])
+    assert inference.render_floats(numbers, decimals=2).to_list() == ["1.50", "2.00"]
+    assert inference.render_floats(numbers, trimmed=True).to_list() == ["1.5", "2"]

@@ -110,10 +110,10 @@ def test_workbooks_leave_nothing_in_the_folder_for_temporary_files(
 def test_a_workbook_that_fails_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> bytes:
+    def refuse(*_: object) -> None:
         raise OSError(28, "no", str(next(tmp_path.iterdir()) / "sheet.xml"))
 
-    monkeypatch.setattr("keyhole.data.excel._workbook", refuse)
+    monkeypatch.setattr("keyhole.data.excel._fill_sheet", refuse)
     with pytest.raises(RunError, match="No space left"):
         load(FRAME).save(tmp_path / "out.xlsx")
     assert list(tmp_path.iterdir()) == []

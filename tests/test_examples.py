@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.data.examples import KEYS, LINK, Settings, veterans, veterans_sample
-from keyhole.data.examples.codebook import CODEBOOK
-from keyhole.data.examples.files import sampling_weights
-from keyhole.data.examples.people import make_people
-from keyhole.data.examples.tables import STATES, Draws, ShareTable
+from keyhole.data.examples.files import CODEBOOK, sampling_weights
+from keyhole.data.examples.people import STATES, Draws, ShareTable, make_people
 from keyhole.errors import OptionError
 
 # fmt: off

@@ -21,7 +21,7 @@ from keyhole.data import load
 from keyhole.data.columns import Variable
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import FileError, OptionError
-from keyhole.screening.contents import (
+from keyhole.screening.identifiers import (
     GIVEN,
     SURNAMES,
     by_contents,

@@ -75,14 +75,11 @@ __all__ = [
 ]
 
 _BESIDE = {
-    "Microdata": "keyhole.data",
-    "derive": "keyhole.data",
-    "load": "keyhole.data",
+    **dict.fromkeys(("Microdata", "derive", "load"), "keyhole.data"),
     "cheapest_fix": "keyhole.exposure.fix",
     "compare_studies": "keyhole.reidentification.compare",
     "apply_plan": "keyhole.protection.apply",
-    "ledger": "keyhole.protection.ledger",
-    "compare_plans": "keyhole.protection.ledger",
+    **dict.fromkeys(("ledger", "compare_plans"), "keyhole.protection.ledger"),
 }
 """Where the public names are that are no verbs of the command line."""
 

@@ -78,11 +78,7 @@ class Placed:
 def merge_near(
     steps: Sequence[tuple[str, str, Point]], *, colour: str, near: float = 14.0, a_line: int = 3
 ) -> list[Label]:
-    """Let neighbouring steps of the same sign share a label where their points nearly coincide.
-
-    `steps` are the sign, the name and the point of each step. Points closer than `near` pixels to
-    the first of them share a label, with `a_line` names in a line.
-    """
+    """Let steps of one sign, name and point share a label where their points nearly coincide."""
     runs: list[list[tuple[str, str, Point]]] = []
     for step in steps:
         first = runs[-1][0] if runs else None
@@ -108,11 +104,7 @@ def place_labels(
     lines: Sequence[tuple[Point, Point]],
     taken: Iterable[Box] = (),
 ) -> list[Placed]:
-    """Give each label in turn the best free place near its point.
-
-    The same text at the same point is placed once. Labels stay in the plane, and off points, lines
-    and boxes of other text that are `taken`.
-    """
+    """Give each label in turn the best free place near its point, off what is drawn or `taken`."""
     held = list(taken)
     obstacles = _sampled(points, lines)
     placed: list[Placed] = []
@@ -193,8 +185,7 @@ def round_ticks(top: float, *, length: float, apart: float) -> list[float]:
 class RiskPlane:
     """A plane with some figure across and RP upwards, both from 0 to the largest.
 
-    RP is drawn as a square root, and the other figure too if it is `stretched`: on plain axes
-    small figures, and limits of a few percent, would lie on top of each other in a corner.
+    RP, and the other if `stretched`, is drawn as a square root: else small ones lie in a corner.
     """
 
     across: str
@@ -222,22 +213,19 @@ class RiskPlane:
         """Return the two axes, the same for every layer of a chart."""
         below = "" if self.cutoff is None else f"({self.cutoff:,})"
         small = "small cells" if self.cutoff is None else f"cells smaller than {self.cutoff:,}"
-        up = round_ticks(self.rp, length=self.height, apart=34)
-        x = alt.X(f"{self.across}:Q", title=self.title)
-        plain: dict[str, Any] = {"grid": False, "offset": 8, "labelFlush": False}
+        plain: dict[str, Any] = {"offset": 8, "labelFlush": False}
+        scale: dict[str, Any] = {"domain": [0, self.largest], "nice": False}
+        ticks: dict[str, Any] = {"format": "~%", "tickCount": 6}
         if self.stretched:
-            ticks = round_ticks(self.largest, length=self.width, apart=48)
-            x = x.scale(type="sqrt", domain=[0, self.largest], nice=False)
-            x = x.axis(values=ticks, format=".2~g", **plain)
-        else:
-            x = x.scale(domain=[0, self.largest], nice=False)
-            x = x.axis(format="~%", tickCount=6, **plain)
-        return {
-            "x": x,
-            "y": alt.Y("rp:Q", title=f"Risk proportion RP{below}: share of records in {small}")
-            .scale(type="sqrt", domain=[0, self.rp], nice=False)
-            .axis(values=up, format=".2~p", offset=8, labelFlush=False),
-        }
+            scale["type"] = "sqrt"
+            ticks = {"format": ".2~g"}
+            ticks["values"] = round_ticks(self.largest, length=self.width, apart=48)
+        up = round_ticks(self.rp, length=self.height, apart=34)
+        x = alt.X(f"{self.across}:Q", title=self.title).scale(**scale)
+        y = alt.Y("rp:Q", title=f"Risk proportion RP{below}: share of records in {small}")
+        y = y.scale(type="sqrt", domain=[0, self.rp], nice=False)
+        y = y.axis(values=up, format=".2~p", **plain)
+        return {"x": x.axis(grid=False, **ticks, **plain), "y": y}
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,10 +317,7 @@ def draw_labels(
     limits: Sequence[LimitLine],
     room: float = 0.0,
 ) -> list[alt.Chart]:
-    """Place labels and draw them; one that stands far from its point is tied to it by a line.
-
-    Labels keep `room` pixels off lines, and off the limits.
-    """
+    """Place labels `room` pixels off lines and limits; one far from its point is tied to it."""
     levels = [(plane.pixels(0, one.rp), plane.pixels(plane.largest, one.rp)) for one in limits]
     lines = [*lines, *levels]
     placed = place_labels(
@@ -348,8 +333,18 @@ def draw_labels(
         if p.leader is not None
     ]
     thin = alt.Chart(inline(leaders)).mark_rule(color=QUIET, strokeWidth=0.8)
-    ties = thin.encode(**plane.axes(), x2=f"{plane.across}2:Q", y2="rp2:Q")
-    return [ties, *(_flush(plane, placed, side) for side in ("left", "center", "right"))]
+    drawn = [thin.encode(**plane.axes(), x2=f"{plane.across}2:Q", y2="rp2:Q")]
+    sides: tuple[Align, ...] = ("left", "center", "right")
+    for number, side in enumerate(sides):
+        rows = []  # each line of a label as a text of its own
+        for one in (one for one in placed if one.align == side):
+            x = one.box.left + number / 2 * (one.box.right - one.box.left)
+            for i, line in enumerate(one.label.lines):
+                where = plane.figures(x, one.box.top + LINE * (i + 0.5))
+                rows.append({**where, "text": line, "colour": one.label.colour})
+        text = alt.Chart(inline(rows)).mark_text(align=side, baseline="middle")
+        drawn.append(text.encode(**plane.axes(), text="text:N", color=own_colour()))
+    return drawn
 
 
 def _with_room(lines: Sequence[tuple[Point, Point]], room: float) -> list[tuple[Point, Point]]:
@@ -362,19 +357,3 @@ def _with_room(lines: Sequence[tuple[Point, Point]], room: float) -> list[tuple[
             dx, dy = side * across, side * down
             found.append(((x + dx, y + dy), (x2 + dx, y2 + dy)))
     return found
-
-
-def _flush(plane: RiskPlane, placed: Sequence[Placed], side: Any) -> alt.Chart:
-    """Draw the labels that are flush to one side, each line as a text of its own."""
-    rows = []
-    for one in placed:
-        if one.align != side:
-            continue
-        middle = (one.box.left + one.box.right) / 2
-        x = {"left": one.box.left, "right": one.box.right}.get(side, middle)
-        for i, line in enumerate(one.label.lines):
-            where = plane.figures(x, one.box.top + LINE * (i + 0.5))
-            rows.append({**where, "text": line, "colour": one.label.colour})
-    text = alt.Chart(inline(rows)).mark_text(align=side, baseline="middle")
-    drawn: alt.Chart = text.encode(**plane.axes(), text="text:N", color=own_colour())
-    return drawn

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from keyhole.core.extras import require_extra
 from keyhole.core.files import write_whole
+from keyhole.core.names import printable
 from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ switched off. Save the chart as SVG or PNG instead.</noscript></main>
 
 def plain(name: str, longest: int = 40) -> str:
     """Make a name fit to be drawn: no control characters, not too long."""
-    drawn = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
+    drawn = printable(name)
     return drawn if len(drawn) <= longest else drawn[: longest - 1] + "…"
 
 
@@ -146,11 +147,7 @@ def inline(rows: Sequence[dict[str, Any]]) -> altair.InlineData:
 def house_style(
     chart: ChartType, *, title: str, subtitle: str | Iterable[str] = (), width: int = 88
 ) -> altair.TopLevelMixin:
-    """Give a chart the look of the house, and the finding as its title.
-
-    Each sentence of the subtitle starts a line. `width` is the number of characters in a line of
-    the title; a line of the smaller subtitle has more.
-    """
+    """Give a chart the look of the house, and the finding as its title, `width` letters a line."""
     import altair
 
     paragraphs = [subtitle] if isinstance(subtitle, str) else list(subtitle)
@@ -170,10 +167,7 @@ def legend(
     title: str | None = None,
     **options: Any,
 ) -> altair.Legend:
-    """Lay out a legend so that no label runs into the next symbol, whatever font is there.
-
-    As many columns stand beside each other as fit into the width of the drawing, in pixels.
-    """
+    """Lay out a legend in as many columns as fit the width, so that no label runs into a symbol."""
     import altair
 
     longest = max(map(len, labels), default=0)
@@ -225,17 +219,7 @@ def share_axis(field: str, title: str, *, grid: bool = True) -> altair.X:
 
 
 def chart_format(path: str | os.PathLike[str]) -> str:
-    """Return the extension of a chart's file, if a chart can be saved so.
-
-    Examples
-    --------
-    >>> chart_format("Risk.SVG")
-    '.svg'
-    >>> chart_format("risk.pdf")
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.OptionError: a chart's file must end in .svg, .png, .html or .json. Got 'risk.pdf' instead.
-    """  # noqa: E501
+    """Return the extension of a chart's file, if a chart can be saved so."""
     extension = Path(path).suffix.lower()
     if extension in FORMATS:
         require_extra("charts")
@@ -292,8 +276,7 @@ def _roomy(svg: str, spec: dict[str, Any]) -> str:
 def chart_html(chart: altair.TopLevelMixin) -> str:
     """Write a chart as a page that needs nothing else and may load nothing else.
 
-    The spec stands in the page as data, not as code, and the page's policy lets only the
-    script run that was written here: a name cannot become markup or a script.
+    Its policy lets only our script run: a name cannot become markup or a script.
     """
     spec, script = chart.to_dict(), _script()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

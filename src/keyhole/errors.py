@@ -30,13 +30,7 @@ __all__ = [
 
 
 class KeyholeError(Exception):
-    """Any failure that keyhole foresaw."""
-
-    exit_code = 1
-
-
-class InputError(KeyholeError):
-    """Something that was given cannot be used; all its problems at once.
+    """Any failure that keyhole foresaw: all its problems at once.
 
     Parameters
     ----------
@@ -51,11 +45,17 @@ class InputError(KeyholeError):
     cutoff must be at least 1
     """
 
-    exit_code = 2
+    exit_code = 1
 
-    def __init__(self, problems: str | Iterable[str]) -> None:
+    def __init__(self, problems: str | Iterable[str] = ()) -> None:
         self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
         super().__init__("\n".join(self.problems))
+
+
+class InputError(KeyholeError):
+    """Something that was given cannot be used."""
+
+    exit_code = 2
 
 
 class FileError(InputError):
@@ -75,20 +75,4 @@ class RunError(KeyholeError):
 
 
 class ConflictError(RunError):
-    """Somebody else changed the same things in the meantime; nothing was written.
-
-    Parameters
-    ----------
-    problems
-        One sentence a thing that was changed, or several.
-
-    Examples
-    --------
-    >>> print(ConflictError(["form 'Claim' was changed by 'ann'.", "Read the store again."]))
-    form 'Claim' was changed by 'ann'.
-    Read the store again.
-    """
-
-    def __init__(self, problems: str | Iterable[str]) -> None:
-        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
-        super().__init__("\n".join(self.problems))
+    """Somebody else changed the same things in the meantime; nothing was written."""

@@ -32,13 +32,7 @@ def shares_written(write: Callable[[float], str]) -> Iterator[None]:
 
 
 def share(value: float | None, digits: int = 4) -> str:
-    """Write a rate for reading; what could not be computed says so.
-
-    Examples
-    --------
-    >>> share(0.64401), share(None)
-    ('0.6440', 'not estimable')
-    """
+    """Write a rate for reading; what could not be computed says so."""
     if value is None:
         return "not estimable"
     write = _writing.get()

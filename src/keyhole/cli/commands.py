@@ -1,4 +1,4 @@
-"""Commands of verbs, made from the verbs' signatures.
+"""Commands of verbs, made from the verbs' signatures, and command lines as people type them.
 
 A verb's options, those of reading its file and those of what it gives back become one Typer
 command. Words are read here by the kinds of the options; everything is checked by the verb itself,
@@ -10,14 +10,18 @@ from __future__ import annotations
 import inspect
 import logging
 import re
+import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from keyhole.cli.output import (
     Destinations,
@@ -28,9 +32,9 @@ from keyhole.cli.output import (
     tell_written,
     working,
 )
-from keyhole.cli.usage import expand_columns, group_of, header_of, standard_input
 from keyhole.core.expressions import Derivations
-from keyhole.core.kinds import Data, File, Flag, TableOrFile
+from keyhole.core.files import scratch_folder
+from keyhole.core.kinds import Columns, Data, File, Flag, Kind, TableOrFile
 from keyhole.core.options import (
     DataSource,
     Parameter,
@@ -44,6 +48,7 @@ from keyhole.core.options import (
     worded,
 )
 from keyhole.core.verbs import Output, Verb, imported
+from keyhole.errors import FileError, InputError
 
 # A path holds no address: its slashes are one by now.
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/[^/]")
@@ -61,7 +66,10 @@ def command_of(verb: Verb) -> Callable[..., None]:
 
     shown = [_file(source_of(made.function))] if made.has_file else []
     shown += map(_parameter, made.offered.values())
-    shown += [_secret_file(p) for p in made.offered.values() if p.option.secret]
+    for name in (n for n, p in made.offered.items() if p.option.secret):
+        words = f"A file that holds the {name}, so that no command shows it."
+        option = typer.Option(f"{name_as_flag(name)}-file", metavar="PATH", help=words)
+        shown.append(_described(f"{name}_file", Path | None, option))
     shown += [*(_parameter(p, "Data") for p in made.reading.values()), *_outputs(verb)]
     shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
     command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
@@ -112,7 +120,7 @@ class _Command:
         how = {n: v for n, v in _read(self.reading, words, problems).items() if v is not None}
         file = words.get("file") or next(iter((values.get("puf") or {"": None}).values()))
         if file is not None and not Path(file).is_dir():
-            expand_columns(self.offered, values, lambda: header_of(Path(file), how), problems)
+            expand_columns(self.offered, values, lambda: file_header(Path(file), how), problems)
         if not verb.returns:
             with told_with(dict.fromkeys(problems)):
                 _tell_aside(verb, self.function(**values))
@@ -174,15 +182,10 @@ class _Command:
                 )
         more = (c for n, columns in verb.more_records.items() if words[n] for c in columns)
         columns = [*dict.fromkeys((*verb.records, *more))]
-        targets: dict[str, tuple[Path | None, Any]] = {
-            name_as_flag(output.name): (
-                path,
-                check_data_file
-                if output.is_data and path.suffix not in output.more_formats
-                else None,
-            )
-            for output, path in written.items()
-        }
+        targets: dict[str, tuple[Path | None, Any]] = {}
+        for output, file in written.items():
+            is_data = output.is_data and file.suffix not in output.more_formats
+            targets[name_as_flag(output.name)] = file, check_data_file if is_data else None
         targets["--records"] = outputs.records, lambda path: check_data_file(path, columns)
         targets["--plot"] = outputs.plot, lambda path: imported("keyhole.charts.chart_format")(path)
         own = {name_as_flag(o.name): imported(o.problems) for o in written if o.problems}
@@ -211,13 +214,6 @@ def _described(name: str, kind: Any, option: Any, default: Any = None) -> inspec
     annotation = Annotated[kind, option]
     only = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, only, default=default, annotation=annotation)
-
-
-def _secret_file(parameter: Parameter) -> inspect.Parameter:
-    """Describe the option that names a file with a secret, which then is in no list of commands."""
-    words = f"A file that holds the {parameter.name}, so that no command shows it."
-    option = typer.Option(name_as_flag(parameter.name) + "-file", metavar="PATH", help=words)
-    return _described(f"{parameter.name}_file", Path | None, option)
 
 
 def _read_secrets(
@@ -302,7 +298,10 @@ def _parameter(parameter: Parameter, group: str = "") -> inspect.Parameter:
     panel = group or group_of(parameter.name, parameter.kind)
     flag = name_as_flag(parameter.name)
     names = [flag, *filter(None, [parameter.option.also])]
-    default: Any = _default(parameter)
+    value = parameter.settled_default
+    default: Any = None if value in (None, (), {}) else parameter.kind.write(value)
+    if parameter.required and not parameter.option.secret and parameter.option.needed is None:
+        default = inspect.Parameter.empty
     if isinstance(parameter.kind, Flag):
         off = parameter.option.off or f"--no-{flag[2:]}"
         names = [flag if parameter.default is False else f"{flag}/{off}"]
@@ -323,15 +322,6 @@ def _parameter(parameter: Parameter, group: str = "") -> inspect.Parameter:
             *names, metavar=metavar, help=words, show_default=shown, rich_help_panel=panel
         )
     return _described(parameter.name, kind, option, default)
-
-
-def _default(parameter: Parameter) -> Any:
-    """Return the default as it would be typed; none, where it is nothing, or may be in a file."""
-    option = parameter.option
-    if parameter.required and not option.secret and option.needed is None:
-        return inspect.Parameter.empty
-    value = parameter.settled_default
-    return None if value in (None, (), {}) else parameter.kind.write(value)
 
 
 def _outputs(verb: Verb) -> list[inspect.Parameter]:
@@ -357,3 +347,112 @@ def _outputs(verb: Verb) -> list[inspect.Parameter]:
         words = "Replace files that exist."
         found.append(_described("force", bool, typer.Option("--force", help=words), False))
     return found
+
+
+GROUPS = ("Data", "Method", "Engine", "Output")
+_ENGINE = ("engine", "memory", "work_folder", "master")
+_OUTPUT = ("json", "plot", "records", "force", "out", "help")
+ALL = "all"
+
+
+def group_of(name: str, kind: Kind | None = None) -> str:
+    """Return the group of `--help` that an option belongs to."""
+    if isinstance(kind, Data):
+        return "Data"
+    return "Engine" if name in _ENGINE else "Output" if name in _OUTPUT else "Method"
+
+
+class VerbCommand(TyperCommand):
+    """A command that lists its options in groups, and takes each once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: D102
+        words = args[: args.index("--")] if "--" in args else args
+        flags = [word.partition("=")[0] for word in words if word.startswith("--")]
+        for option in self.params:
+            given = sum(flags.count(name) for name in option.opts)
+            if given > 1 and not getattr(option, "multiple", False):
+                name = option.opts[0]
+                raise typer.BadParameter(f"{name} is given {given} times. Give it once", ctx=ctx)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: D102
+        grouped: dict[str, list[tuple[str, str]]] = {name: [] for name in GROUPS}
+        for option in self.get_params(ctx):
+            row = option.get_help_record(ctx)
+            if row is not None:
+                panel = getattr(option, "rich_help_panel", None)
+                row = (row[0].removesuffix(" <path>"), row[1])
+                grouped[panel if panel in grouped else group_of(option.name)].append(row)
+        for name, rows in grouped.items():
+            if rows:
+                with formatter.section(name):
+                    formatter.write_dl(rows)
+
+
+@contextmanager
+def standard_input(offered: Mapping[str, Parameter], words: dict[str, Any]) -> Iterator[None]:
+    """Put what standard input gives into a file, where ``-`` stands for one."""
+    named = ["file", *(name for name, one in offered.items() if isinstance(one.kind, Data))]
+    asked = [n for n in named if str(words.get(n)) == "-" or words.get(n) == ["-"]]
+    if not asked:
+        yield
+        return
+    if len(asked) > 1:
+        raise FileError("'-' is standard input, which can be read once. Give it once.")
+    from keyhole.data.formats import name_by_contents
+
+    with scratch_folder() as folder:
+        path = folder / "stdin"
+        with path.open("wb") as out:
+            shutil.copyfileobj(sys.stdin.buffer, out)
+        path = path.rename(folder / name_by_contents(path))
+        words[asked[0]] = [str(path)] if isinstance(words[asked[0]], list) else path
+        yield
+
+
+def expand_columns(
+    offered: Mapping[str, Parameter],
+    values: dict[str, Any],
+    names: Callable[[], Sequence[str]],
+    problems: list[str],
+) -> None:
+    """Put columns in place of patterns: ``all,-PWGTP*`` are all but some, ``D*`` a beginning."""
+    for option, parameter in offered.items():
+        given: Sequence[str] = values.get(option) or ()
+        if not isinstance(parameter.kind, Columns) or not any(map(_is_pattern, given)):
+            continue
+        try:
+            known = names()
+        except InputError:
+            return  # told by the verb
+        found: dict[str, None] = dict.fromkeys(known if given[0][:1] == "-" else ())
+        for word in given:
+            if word in known or not _is_pattern(word):
+                found[word] = None
+                continue
+            pattern = "*" if word == ALL else word.removeprefix("-")
+            hits = [name for name in known if name == pattern or fnmatchcase(name, pattern)]
+            if not hits:
+                template = f"{{{option}}} has {{0!r}}, which no column of the file is like."
+                problems.append(Problem(template, word))
+            if word[:1] == "-":
+                found = {name: None for name in found if name not in hits}
+            else:
+                found |= dict.fromkeys(hits)
+        values[option] = tuple(found)
+
+
+def _is_pattern(word: str) -> bool:
+    return word == ALL or word[:1] == "-" or "*" in word or "?" in word
+
+
+def file_header(path: Path, how: Mapping[str, Any]) -> list[str]:
+    """Return the columns of a file, with those to be derived."""
+    from keyhole.data.deriving import derivations_of
+    from keyhole.data.pieces import open_pieces
+
+    read = {name: how.get(name) for name in ("encoding", "delimiter", "sheet")}
+    read["delimiter"] = "\t" if read["delimiter"] in ("tab", r"\t") else read["delimiter"]
+    with scratch_folder() as folder:
+        names = open_pieces(path, lambda: folder / "copy.txt", **read).names
+    return [*names, *(one.name for one in derivations_of(how.get("derive")))]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TextIO
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
@@ -89,8 +89,7 @@ def _command(verb: Verb) -> Any:
         group = typer.Typer(cls=kind, rich_markup_mode=None, no_args_is_help=True, epilog=epilog)
         group.callback(help=verb.summary)(lambda: None)
         return get_command(group)
-    from keyhole.cli.commands import command_of
-    from keyhole.cli.usage import VerbCommand
+    from keyhole.cli.commands import VerbCommand, command_of
 
     single = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -110,20 +109,10 @@ def all_commands() -> dict[str, Any]:
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; nothing is raised.
-
-    Parameters
-    ----------
-    argv
-        The words after ``keyhole``; those of the process if left out.
-
-    Examples
-    --------
-    >>> run(["risk", "nowhere.csv", "--keys", "sex"])
-    2
-    """
+    """Run the command line on words after ``keyhole``; return its exit code, raise nothing."""
     try:
-        _speak_plainly()
+        if hasattr(sys.stdout, "reconfigure"):  # a letter that cannot be shown becomes its number
+            sys.stdout.reconfigure(errors="backslashreplace")
         with ending_cleanly():
             code: Any = get_command(app).main(
                 args=None if argv is None else list(argv),
@@ -137,45 +126,31 @@ def run(argv: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _speak_plainly() -> None:
-    """A terminal that cannot show a letter gets its number, not an error."""
-    change = getattr(sys.stdout, "reconfigure", None)
-    if change is not None:
-        change(errors="backslashreplace")
-
-
 INTERRUPTED = 130
 
 
 def tell_failure(error: BaseException) -> int:
-    """Say what went wrong on standard error, and return the exit code.
+    """Say what went wrong on standard error, and return the exit code: 2 for bad input, 1, or 130.
 
-    2 is bad input or usage, 1 a run that failed, 130 an interrupt. A traceback may quote the values
-    of records, so it is shown only to those who ask for it (``KEYHOLE_DEBUG=1``).
+    A traceback may quote values of records, so it is shown only if asked for (``KEYHOLE_DEBUG=1``).
     """
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return INTERRUPTED
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 1
     if isinstance(error, OSError) and error.errno == errno.EPIPE:
-        _abandon(sys.stdout)
+        # What is left for a reader who has gone goes nowhere, also when Python ends.
+        with suppress(OSError, ValueError, AttributeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     with suppress(OSError):
         print(_message(error), file=sys.stderr, flush=True)
     return error.exit_code if isinstance(error, KeyholeError | typer.TyperException) else 1
 
 
-def _abandon(stream: TextIO) -> None:
-    """Let what is left for a reader who has gone go nowhere, also when Python ends."""
-    with suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
 def _message(error: BaseException) -> str:
-    if isinstance(error, InputError):
-        return "keyhole: " + "\n".join(worded(p, name_as_flag) for p in error.problems)
     if isinstance(error, KeyholeError):
-        return f"keyhole: {worded(error.args[0], name_as_flag)}"
+        return "keyhole: " + "\n".join(worded(p, name_as_flag) for p in error.problems)
     if not isinstance(error, typer.TyperException):
         return f"keyhole: {_unexpected(error)}"
     command = getattr(getattr(error, "ctx", None), "command_path", "keyhole")
@@ -194,22 +169,18 @@ def _unexpected(error: BaseException) -> str:
     passed = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
     cached = any(file.as_posix().endswith("numba/core/caching.py") for file in passed)
     if cached and not isinstance(error, OSError):
-        return _damaged_cache()
+        from keyhole.kernels.caching import usual_folders
+
+        places = " or ".join(repr(str(folder)) for folder in usual_folders() if folder.exists())
+        return (
+            f"the run failed: compiled code that was kept is damaged. Delete the files *.nbi and "
+            f"*.nbc in {places}, and run again: they are made anew."
+        )
     known = isinstance(error, OSError) and error.errno
     reason = os.strerror(known) if known else f"{type(error).__name__} {_place(error)}"
     return (
         f"the run failed unexpectedly ({reason.strip()}). This is a fault of keyhole; please "
         f"report it. KEYHOLE_DEBUG=1 shows the details, which may quote the data."
-    )
-
-
-def _damaged_cache() -> str:
-    from keyhole.kernels.caching import usual_folders
-
-    places = " or ".join(repr(str(folder)) for folder in usual_folders() if folder.exists())
-    return (
-        f"the run failed: compiled code that was kept is damaged. Delete the files *.nbi and "
-        f"*.nbc in {places}, and run again: they are made anew."
     )
 
 

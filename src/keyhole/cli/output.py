@@ -36,7 +36,14 @@ class Destinations:
     def give(self, result: Result, derived: Mapping[str, str] | None = None) -> None:
         """Write the files, then print the result, and the columns that were derived for it."""
         if self.records is not None:
-            _write_records(result, self.records, self.force)
+            import polars.selectors as columns
+
+            from keyhole.data import load
+            from keyhole.data.writing import save
+
+            # Not a number is a missing value, which every format can hold.
+            frame = result.to_frame().with_columns(columns.float().fill_nan(None))
+            save(load(frame), self.records, force=self.force, private=True)
             tell_written("records", self.records)
         if self.plot is not None:
             from keyhole.charts import save_chart
@@ -75,16 +82,21 @@ def tell_written(what: str, path: Path) -> None:
 def file_problems(
     path: Path, force: bool, check_format: Callable[[Path], object] | None = None
 ) -> list[str]:
-    """Return what stands in the way of writing a file, before anything is computed.
+    """Return what stands in the way of writing a file; `check_format` raises what is wrong so."""
+    from keyhole.core.files import write_whole
 
-    `check_format` raises what is wrong with the name.
-    """
     try:
         if check_format is not None:
             check_format(path)
-        _require_writable(path, force)
+        # It is found out by trying; the target is not touched.
+        with suppress(_OnlyCheckingError), write_whole(path, force=force) as temporary:
+            temporary.touch()
+            raise _OnlyCheckingError
     except InputError as error:
         return list(error.problems)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "the system refuses"
+        return [f"{str(path)!r} cannot be written: {reason}. Give another name."]
     return []
 
 
@@ -117,29 +129,11 @@ class _OnlyCheckingError(Exception):
     """Leaves `write_whole` before anything is written."""
 
 
-def _require_writable(path: Path, force: bool) -> None:
-    """Find out by trying; the target is not touched."""
-    from keyhole.core.files import write_whole
-
-    try:
-        with suppress(_OnlyCheckingError), write_whole(path, force=force) as temporary:
-            temporary.touch()
-            raise _OnlyCheckingError
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "the system refuses"
-        raise FileError(f"{str(path)!r} cannot be written: {reason}. Give another name.") from None
-
-
 def check_data_file(path: Path, columns: Sequence[str] = ()) -> None:
     """Refuse the name of a file of records that cannot be written."""
-    from keyhole.data.formats import find_format
+    from keyhole.data.formats import require_written_format
 
-    form = find_format(path, writing=True)
-    if form == "SAS":
-        raise FileError(
-            f"{path.name!r} must be in a format that can be written. Got .sas7bdat instead: "
-            f"write SAS transport (.xpt), which SAS reads."
-        )
+    form = require_written_format(path)
     if form in ("SPSS", "SAS transport") and len({c.lower() for c in columns}) < len(columns):
         raise FileError(
             f"{path.name!r} must be in a format that tells {' from '.join(columns)}, since both "
@@ -147,23 +141,9 @@ def check_data_file(path: Path, columns: Sequence[str] = ()) -> None:
         )
 
 
-def _write_records(result: Result, path: Path, force: bool) -> None:
-    import polars.selectors as columns
-
-    from keyhole.data import load
-    from keyhole.data.writing import save
-
-    # Not a number is a missing value, which every format can hold.
-    frame = result.to_frame().with_columns(columns.float().fill_nan(None))
-    save(load(frame), path, force=force, private=True)
-
-
 @contextmanager
 def working(doing: str) -> Iterator[Callable[..., None]]:
-    """Show a bar while a job runs, and take it away; give what to call as the job goes on.
-
-    It is called with the name of a step, or with how much is done of how much.
-    """
+    """Show a bar while a job runs; give what to call with a step, or with how much is done."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda *_: None
         return

@@ -88,7 +88,9 @@ def ask_apart(function: str, given: Mapping[str, Any], *, memory: int | None = N
             "no process could be started to read the file in. Close programs, and try again."
         ) from None
     if done.returncode == _REFUSED:
-        raise _error(json.loads(done.stdout))
+        name, said = json.loads(done.stdout)
+        problems = [one if isinstance(one, str) else Problem(*one) for one in said]
+        raise getattr(errors, name, InputError)(problems)
     if done.returncode:
         raise BrokenOffError
     return done.stdout
@@ -104,7 +106,11 @@ def answer() -> None:
     try:
         out.write(function(asked["given"]))
     except KeyholeError as error:
-        out.write(json.dumps(_plain(error)).encode())
+        problems = [
+            [one.template, *one.values] if isinstance(one, Problem) else one
+            for one in error.problems
+        ]
+        out.write(json.dumps([type(error).__name__, problems]).encode())
         out.flush()
         os._exit(_REFUSED)
     out.flush()
@@ -123,40 +129,18 @@ def _limit(memory: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     if memory is None:
         return
-    # On Linux what is written to counts; what is mapped from files does not.
-    with suppress(OSError, ValueError):
-        taken = _taken()
-        for kind in (resource.RLIMIT_DATA, resource.RLIMIT_AS):
-            most = resource.getrlimit(kind)[1]
-            wanted = memory + taken[kind == resource.RLIMIT_AS]
-            bound = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-            resource.setrlimit(kind, (bound, most))
-
-
-def _taken() -> tuple[int, int]:
-    """Return what this process takes now: data, and all addresses; room for both where unknown."""
-    found = {}
+    # What this process takes now, or room for it where that is unknown. On Linux what is written
+    # to counts; what is mapped from files does not.
+    taken = {"VmData": 1 << 30, "VmSize": 1 << 30}
     with suppress(OSError, ValueError):
         for line in Path("/proc/self/status").read_text().splitlines():
             name, _, value = line.partition(":")
-            if name in ("VmData", "VmSize"):
-                found[name] = int(value.split()[0]) * 1024
-    return found.get("VmData", 1 << 30), 4 * found.get("VmSize", 1 << 30)
-
-
-def _plain(error: KeyholeError) -> dict[str, Any]:
-    problems = [
-        {"template": one.template, "values": list(one.values)} if isinstance(one, Problem) else one
-        for one in getattr(error, "problems", ()) or [str(error)]
-    ]
-    return {"kind": type(error).__name__, "problems": problems}
-
-
-def _error(said: Mapping[str, Any]) -> KeyholeError:
-    problems = [
-        one if isinstance(one, str) else Problem(one["template"], *one["values"])
-        for one in said["problems"]
-    ]
-    kind = getattr(errors, said["kind"], InputError)
-    found: KeyholeError = kind(problems if issubclass(kind, InputError) else "\n".join(problems))
-    return found
+            if name in taken:
+                taken[name] = int(value.split()[0]) * 1024
+    limits = {resource.RLIMIT_DATA: taken["VmData"], resource.RLIMIT_AS: 4 * taken["VmSize"]}
+    with suppress(OSError, ValueError):
+        for kind, held in limits.items():
+            most = resource.getrlimit(kind)[1]
+            wanted = memory + held
+            bound = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+            resource.setrlimit(kind, (bound, most))

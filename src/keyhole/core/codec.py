@@ -34,17 +34,7 @@ class Member:
 
 
 def members_of(kind: type) -> dict[str, Member]:
-    """Return the members of a result by their names in JSON, the fields first.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Cells:
-    ...     uniques: Annotated[int, WHEN_SET]
-    ...     each: Annotated[object, HIDDEN]
-    >>> [(name, member.has(WHEN_SET)) for name, member in members_of(Cells).items()]
-    [('uniques', True)]
-    """
+    """Return the members of a result by their names in JSON, the fields first."""
     return _members(kind)
 
 
@@ -140,22 +130,7 @@ class Figures:
 
 
 class PublicView:
-    """A result as the public may see it: of its members only those that are marked public.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Cells:
-    ...     keys: Annotated[tuple[str, ...], PUBLIC]
-    ...     uniques: int
-    >>> view = PublicView(Cells(("age",), 3))
-    >>> view.keys
-    ('age',)
-    >>> view.uniques
-    Traceback (most recent call last):
-    ...
-    AttributeError: 'uniques' of Cells is not public
-    """
+    """A result as the public may see it: of its members only those that are marked public."""
 
     __slots__ = ("_result",)
 
@@ -172,8 +147,7 @@ class PublicView:
 def from_plain(hint: Any, value: Any) -> Any:
     """Return the result that plain values tell of; what is not in JSON has its default, or None.
 
-    Members that the type does not know are passed over, so that what a later version added does
-    not matter.
+    Members that the type does not know are passed over: a later version may have added them.
     """
     hint, _ = unmarked(hint)
     origin, parts = get_origin(hint), get_args(hint)

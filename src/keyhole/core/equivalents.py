@@ -31,29 +31,11 @@ def equivalent(
     reading: Mapping[str, Any] | None = None,
     out: str | None = None,
 ) -> Equivalent:
-    """Write a verb with those of its options that differ from their defaults.
+    """Write a verb, by both names if it is of a group, with its options that differ from defaults.
 
-    A verb of a group has both names. What is no option of the verb is passed over, and a secret is
-    never shown: it is read from a file. `reading` are options of `keyhole.load` for the `source`,
-    and `out` is where the first of the verb's outputs goes.
-
-    Examples
-    --------
-    >>> both = equivalent("risk", {"keys": ["age", "home state"], "cutoff": 5}, "people.csv")
-    >>> print(both.command)
-    keyhole risk people.csv --keys 'age,home state' --cutoff 5
-    >>> print(both.python)
-    keyhole.risk("people.csv", keys=["age", "home state"], cutoff=5)
-    >>> both = equivalent("risk", {"keys": "age"}, "p.csv", {"missing_codes": {"age": [-9]}})
-    >>> print(both.command)
-    keyhole risk p.csv --keys age --missing-codes age:-9
-    >>> print(both.python)
-    keyhole.risk(keyhole.load("p.csv", missing_codes={"age": [-9]}), keys=["age"])
-    >>> both = equivalent("environment list", {"store": "env.db", "what": "forms"})
-    >>> print(both.command)
-    keyhole environment list forms --store env.db
-    >>> print(both.python)
-    keyhole.environment.list_environment("env.db", "forms")
+    What is no option of the verb is passed over, and a secret is never shown: it is read from a
+    file. `reading` are options of `keyhole.load` for the `source`, and `out` is where the first of
+    the verb's outputs goes.
     """
     function = verb_named(verb).function()
     asked = _given(parameters_of(function), values)

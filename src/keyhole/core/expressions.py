@@ -13,6 +13,7 @@ A column whose name is not one word stands in double quotes or backquotes, as in
 ``band("birth year", 10)``. Expressions are read by this module alone; nothing is ever run as
 Python.
 """
+# ruff: noqa: D102 (what the methods of a kind are for is said once, in `Kind`)
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from keyhole.core.kinds import File, Kind, Number, Place, Text, Whole
 from keyhole.core.names import nearest, quoted, repeated, shown
@@ -67,8 +68,7 @@ _SIZE = Whole(low=1, high=10**12)
 class Function:
     """What a function takes: columns first, then values, then options by name.
 
-    `several` says that there may be more columns than one, or more values, as many as wanted. So
-    many of the last values as `optional` says may be left out.
+    `several` columns or values may be given; the last `optional` values may be left out.
     """
 
     does: str
@@ -203,13 +203,7 @@ def drop_line(column: str) -> str:
 
 
 def without_tables(expression: str) -> str:
-    """Write an expression for reading: a coding that stands in it is left out.
-
-    Examples
-    --------
-    >>> without_tables('map(sex, {"f": "women", "m": "men"})')
-    'map(sex, {…})'
-    """
+    """Write an expression for reading: a coding that stands in it is left out."""
     return re.sub(r'\{(?:"(?:[^"]|"")*"|[^"{}])*\}', "{…}", expression)
 
 
@@ -413,9 +407,7 @@ def definition_problems(value: Any) -> list[str]:
             found += _definitions(part)
         except SyntaxProblem as problem:
             (called,) = part if isinstance(part, Mapping) else [part]
-            problems.append(
-                f"derived column {shown(called)}, character {problem.at}: {problem.text}"
-            )
+            problems.append(f"derived column {shown(called)}, {problem}")
     names = [name for name, _ in found]
     problems += [f"derived column {shown(name)} is defined twice." for name in repeated(names)]
     for place, (name, text) in enumerate(found):
@@ -444,31 +436,28 @@ class Derivations(Kind):
     widget = "lines"
     repeatable = True
     what = "lines such as 'age10 = band(age, 10)', or a table of expressions by name"
+    described: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            {"type": "object", "additionalProperties": {"type": "string"}},
+            {"type": "array", "items": {"type": "string"}},
+            {"type": "string"},
+        ]
+    }
 
     def fault(self, value: Any) -> str | None:
-        """Say what is wrong, all of it."""
         if not self.is_shaped(value):
             return self.what
         problems = definition_problems(value)
         return f"{self.what} ({' '.join(problems)})" if problems else None
 
     def settle(self, value: Any) -> dict[str, str]:
-        """Return expressions by name, as they are written."""
         return dict(_definitions(value))
 
     def read(self, text: str) -> list[str]:
-        """Read the lines of a form, or one option of a command."""
         return [text] if text.strip() else []
 
     def write(self, value: Any) -> str:
-        """Write all on one line."""
         return "; ".join(write_definition(*one) for one in self.settle(value).items())
-
-    def schema(self) -> dict[str, Any]:
-        """Describe a table, or lines."""
-        texts = {"type": "array", "items": {"type": "string"}}
-        table = {"type": "object", "additionalProperties": {"type": "string"}}
-        return {"anyOf": [table, texts, {"type": "string"}]}
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         """Yield the columns that expressions read and that are not derived themselves."""

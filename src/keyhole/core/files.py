@@ -38,11 +38,8 @@ def write_whole(
 ) -> Iterator[Path]:
     """Give a temporary path next to the target, and rename it into place on success.
 
-    Whatever goes wrong, an interrupt included, the temporary file is removed and the target
-    is as it was. A target that exists stays unless `force` is given. A link, also one to
-    nothing, is such a target: it is replaced and not followed, so that nothing is written
-    where the name does not say. A `private` file only its owner may read and write; else the
-    umask decides.
+    A target that exists, also a link to nothing, stays unless `force` is given; a link is replaced
+    and not followed. A `private` file only its owner may read and write; else the umask decides.
     """
     target = Path(path)
     place = _new_place(target.parent)
@@ -76,8 +73,7 @@ def write_whole(
 def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a new folder next to the target, and rename it into place on success.
 
-    An older folder of that name is replaced: it goes only when the new one is there, and is
-    put back by the next run if this one is killed in between.
+    An older one goes only when the new one is there; the next run puts it back if this is killed.
     """
     target = Path(path)
     place = _new_place(target.parent)
@@ -199,10 +195,7 @@ def _remove(place: Path) -> None:
 
 
 def lock_file(file: int, *, wait: bool = False) -> None:
-    """Hold an open file until it is closed or the process ends.
-
-    An `OSError` says that another holds it, if this does not wait, or that there are no locks.
-    """
+    """Hold an open file until it is closed or the process ends; an `OSError` if it is held."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -215,10 +208,7 @@ def lock_file(file: int, *, wait: bool = False) -> None:
 
 @contextmanager
 def ending_cleanly() -> Iterator[None]:
-    """Let a signal that would end the process interrupt it instead, so that nothing is left behind.
-
-    A signal that is ignored (``nohup``) or has its own function stays so.
-    """
+    """Let a signal that would end the process interrupt it, so that nothing is left behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -247,10 +237,7 @@ def _refused(target: Path, error: OSError) -> RunError:
 
 
 def require_room(path: Path) -> None:
-    """Let a disk that is full say so, where a library hides why it could not write a file.
-
-    It is asked by adding to what was written, which is of no use any more.
-    """
+    """Let a full disk say so, where a library hides why it could not write a file."""
     with path.open("ab") as file:
         file.write(bytes(_ROOM))
         os.fsync(file.fileno())

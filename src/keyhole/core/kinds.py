@@ -31,6 +31,8 @@ LARGEST_CODE = 2**63 - 1
 LARGEST_FLOAT = int(sys.float_info.max)
 # Of a table or list that is no fit value so many entries are shown; more may be data.
 MOST_SHOWN = 3
+_NAMES = {"type": "array", "items": {"type": "string"}}
+_CODES = {"type": "array", "items": {"type": ["string", "number"]}}
 
 
 class Kind:
@@ -41,6 +43,7 @@ class Kind:
     repeatable: ClassVar[bool] = False
     purpose: str = ""
     what: str
+    described: ClassVar[Mapping[str, Any]] = {"type": "string"}  # as JSON Schema
 
     def fits(self, value: Any) -> bool:
         """Tell whether a value is `what` it must be."""
@@ -80,7 +83,7 @@ class Kind:
 
     def schema(self) -> dict[str, Any]:
         """Describe the values as JSON Schema."""
-        return {"type": "string"}
+        return {**self.described}
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:  # noqa: ARG002
         """Yield the columns that a fit value names, each with its place in the value."""
@@ -171,12 +174,10 @@ class Flag(Kind):
     metavar = ""
     widget = "flag"
     what = "true or false"
+    described: ClassVar[Mapping[str, Any]] = {"type": "boolean"}
 
     def fits(self, value: Any) -> bool:
         return isinstance(value, bool)
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,27 +198,17 @@ class Choice(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Text(Kind):
-    """Text that is not only blanks; `blank` accepts those too, as a delimiter."""
+    """Text that can be written; `blank` accepts blanks alone, as a delimiter, `empty` none too."""
 
     what: str = "text"
     blank: bool = False
+    empty: bool = False
 
     metavar = "TEXT"
 
     def fits(self, value: Any) -> bool:
-        return _is_text(value) and bool(value.strip() or (self.blank and value))
-
-
-class _AnyText(Text):
-    """Text, which may be empty."""
-
-    def fits(self, value: Any) -> bool:
-        return _is_text(value)
-
-
-def _is_text(value: Any) -> bool:
-    """Tell whether a value is text that can be written: not half of a character."""
-    return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
+        is_text = isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
+        return is_text and bool(value.strip() or (self.blank and value) or self.empty)
 
 
 class File(Kind):
@@ -246,11 +237,7 @@ class Data(Kind):
 
 
 class Releases(Data):
-    """Data, or several by name.
-
-    On the command line a name stands before its file, as in ``A=a.csv``; without one it is that of
-    the file. A frame, which has none, is the PUF.
-    """
+    """Data, or several by name, as ``A=a.csv``, or by that of the file; a frame is the PUF."""
 
     metavar = "[NAME=]FILE"
     repeatable = True
@@ -360,6 +347,9 @@ class Columns(Kind):
 
     metavar = "A,B,…"
     widget = "columns"
+    described: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [{"type": "string"}, {**_NAMES, "uniqueItems": True}]
+    }
 
     def fault(self, value: Any) -> str | None:
         names = listed_names(value)
@@ -378,10 +368,6 @@ class Columns(Kind):
 
     def write(self, value: Any) -> str:
         return ",".join(map(_protected, listed_names(value) or ()))
-
-    def schema(self) -> dict[str, Any]:
-        names = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
-        return {"anyOf": [{"type": "string"}, names]}
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         for place, name in enumerate(listed_names(value) or ()):
@@ -417,6 +403,10 @@ class Candidates(Kind):
 
     metavar = "A,B|C,…"
     widget = "groups"
+    described: ClassVar[Mapping[str, Any]] = {
+        "type": "array",
+        "items": {"anyOf": [{"type": "string"}, _NAMES]},
+    }
 
     def fault(self, value: Any) -> str | None:
         groups = listed_names(value)
@@ -439,10 +429,6 @@ class Candidates(Kind):
 
     def write(self, value: Any) -> str:
         return ",".join("|".join(map(_protected, group)) for group in value)
-
-    def schema(self) -> dict[str, Any]:
-        names = {"type": "array", "items": {"type": "string"}}
-        return {"type": "array", "items": {"anyOf": [{"type": "string"}, names]}}
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         for place, group in enumerate(self.settle(value)):
@@ -497,11 +483,7 @@ class _ByColumn(Kind):
     """A table with an entry for each of some columns, typed as ``name=entry``."""
 
     widget = "table"
-
-    @property
-    def each(self) -> Kind:
-        """What an entry is."""
-        raise NotImplementedError
+    each: Any  # the kind of an entry
 
     def fault(self, value: Any) -> str | None:
         fit = isinstance(value, Mapping) and all(isinstance(name, str) and name for name in value)
@@ -551,16 +533,12 @@ class Amounts(_ByColumn):
     """A number for each of some columns; a whole number stays one."""
 
     purpose: str = "variable"
-    number: Number = Number(above=0)
+    each: Number = Number(above=0)
 
     metavar = "A=3,B=2"
 
-    @property
-    def each(self) -> Kind:
-        return self.number
-
     def settle(self, value: Any) -> dict[str, float]:
-        return {n: x if isinstance(x, int) else self.number.settle(x) for n, x in value.items()}
+        return {n: x if isinstance(x, int) else self.each.settle(x) for n, x in value.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -574,7 +552,7 @@ class WordsByColumn(_ByColumn):
 
     @property
     def each(self) -> Kind:
-        return Choice(self.words) if self.words else _AnyText()
+        return Choice(self.words) if self.words else Text(empty=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -610,6 +588,10 @@ class MissingCodes(_ByColumn):
 
     metavar = "CODES"
     unfit = Kind.unfit
+    described: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [_CODES, {"type": "object", "additionalProperties": _CODES}]
+    }
+    schema = Kind.schema
 
     def fault(self, value: Any) -> str | None:
         parts = list(value.values()) if isinstance(value, Mapping) else [value]
@@ -643,10 +625,6 @@ class MissingCodes(_ByColumn):
     def shortest(self, value: Any) -> Any:
         return value["*"] if set(value) == {"*"} else value
 
-    def schema(self) -> dict[str, Any]:
-        codes = {"type": "array", "items": {"type": ["string", "number"]}}
-        return {"anyOf": [codes, {"type": "object", "additionalProperties": codes}]}
-
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:
         return _ByColumn.columns(self, value if isinstance(value, Mapping) else {})
 
@@ -659,12 +637,10 @@ class TableOrFile(Kind):
 
     metavar = "FILE.toml"
     widget = "lines"
+    described: ClassVar[Mapping[str, Any]] = {"type": ["string", "object"]}
 
     def fits(self, value: Any) -> bool:
         return isinstance(value, Mapping) or File().fits(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": ["string", "object"]}
 
 
 def split_words(text: str, mark: str, *, plain: bool = True, empty: bool = False) -> list[str]:
@@ -690,11 +666,7 @@ _ALTERNATIVE = re.compile(r'("(?:[^"]|"")*"|[^|"][^|]*|)(\||$)')
 
 
 def alternatives(text: str) -> tuple[str, ...]:
-    r"""Return the alternatives that a candidate names, the finest first; blanks belong to names.
-
-    A bar parts them. A name that holds one stands in double quotes, a doubled one within standing
-    for itself.
-    """
+    """Return the alternatives that a candidate names, parted by bars; blanks belong to names."""
     parts: list[str] = []
     place, more = 0, True
     while more:

@@ -20,14 +20,13 @@ def were(count: int) -> str:
     return "was" if count == 1 else "were"
 
 
-def shown(name: object) -> str:
-    r"""Quote a name for a message: control characters escaped, a long one cut.
+def printable(text: str) -> str:
+    """Keep control characters of hostile names out of terminals, pages and pictures."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
-    Examples
-    --------
-    >>> print(shown("sex\x1b[2J"), len(shown("a" * 200)))
-    'sex\x1b[2J' 62
-    """
+
+def shown(name: object) -> str:
+    """Quote a name for a message: control characters escaped, a long one cut."""
     text = name if isinstance(name, str) else repr(name)
     text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     if not isinstance(name, str):
@@ -71,10 +70,7 @@ def absent(
 
 
 def are_vouched(asked: Iterable[str], names: Iterable[str]) -> bool:
-    """Tell whether the names may be shown, since one that was asked for is among them.
-
-    Else the first line may be no header, and what stands for names a record's values.
-    """
+    """Tell whether names may be shown: if none was asked for, they may be a record's values."""
     return not set(names).isdisjoint(asked)
 
 

@@ -81,18 +81,7 @@ _OF_FEW: dict[str, str] = {
 
 
 class Note(str):
-    """A remark: its words, its code and the values in it.
-
-    Examples
-    --------
-    >>> note = Note("suppress.values", values=1, records=1)
-    >>> note
-    '1 value of 1 record was taken away'
-    >>> note.hiding(3)
-    'fewer than 3 values of fewer than 3 records were taken away'
-    >>> note.code, note.values
-    ('suppress.values', {'values': 1, 'records': 1})
-    """
+    """A remark: its words, its code and the values in it."""
 
     __slots__ = ("code", "values")
     code: str
@@ -130,18 +119,14 @@ class _Words(string.Formatter):
         if kind != "count":
             return str(super().format_field(value, format_spec))
         text = f"fewer than {self.smallest}" if hidden else f"{value:,}"
-        if not noun:
-            return text
-        return f"{text} {noun}" if value == 1 and not hidden else f"{text} {noun}s"
+        end = f" {noun}" if value == 1 and not hidden else f" {noun}s"
+        return text + end if noun else text
 
 
 def collect_notes(*values: Any) -> list[dict[str, Any]]:
     """Return the notes in plain values as a record keeps them beside their words."""
-    found = {str(note): note for note in _notes_in(values)}
-    return [
-        {"text": text, "code": note.code, "values": dict(note.values)}
-        for text, note in found.items()
-    ]
+    found = {str(note): note for note in _notes_in(values)}.items()
+    return [{"text": text, "code": n.code, "values": dict(n.values)} for text, n in found]
 
 
 def _notes_in(value: Any) -> Iterator[Note]:

@@ -127,14 +127,6 @@ class Problem(str):
     """A sentence about options, which can name them as its reader does.
 
     Options stand in the template by name, in braces; what is shown of values is given apart.
-
-    Examples
-    --------
-    >>> problem = Problem("{rank_cap} must be {0}. Got {1} instead.", "above 0", 0)
-    >>> print(problem)
-    rank_cap must be above 0. Got 0 instead.
-    >>> problem.named(name_as_flag)
-    '--rank-cap must be above 0. Got 0 instead.'
     """
 
     __slots__ = ("options", "template", "values")
@@ -165,16 +157,9 @@ def name_as_flag(name: str) -> str:
     return "--" + name.rstrip("_").replace("_", "-")
 
 
-def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return the options of a verb by name, in the order of its signature.
-
-    Parameters without an `Option` are not options: the data, a way to report progress.
-    """
-    return dict(_parameters(function))
-
-
 @cache
-def _parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
+def parameters_of(function: Callable[..., Any]) -> Mapping[str, Parameter]:
+    """Return the options of a verb by name: its parameters that have an `Option`, in order."""
     hints = get_type_hints(function, include_extras=True)
     found = {}
     for name, given in inspect.signature(function).parameters.items():
@@ -230,10 +215,7 @@ def _kind(hint: Any, option: Option, name: str) -> Kind:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Question:
-    """A verb with a value for each of its options: what is hashed, stored, shown and run.
-
-    Options are attributes too: ``question.cutoff``.
-    """
+    """A verb with values for its options, its attributes: what is hashed, stored and run."""
 
     verb: str
     values: Mapping[str, Any]
@@ -291,15 +273,7 @@ _FOUND_BEFORE: ContextVar[tuple[str, ...]] = ContextVar("found_before", default=
 
 @contextmanager
 def told_with(problems: Iterable[str]) -> Iterator[None]:
-    """Have a verb that is called raise problems found before it together with its own.
-
-    Examples
-    --------
-    >>> def count(data, *, cutoff: Annotated[int, Option("A size.", low=1)] = 3): ...
-    >>> with told_with(["'a.svg' exists."]):
-    ...     bind(count, {"cutoff": 0}).problems
-    ('cutoff must be a whole number of at least 1. Got 0 instead.', "'a.svg' exists.")
-    """
+    """Have a verb that is called raise problems found before it together with its own."""
     token = _FOUND_BEFORE.set(tuple(problems))
     try:
         yield
@@ -341,12 +315,18 @@ def value_problems(
         needed = parameter.option.needed
         if value is None and needed is not None and not needed(values):
             continue
-        if fault := parameter.fault(value):
-            template = f"{{{name}}} must be {{0}}. Got {{1}} instead.{{2}}"
-            shown = parameter.shown(value)
-            problems.append(Problem(template, fault, shown, _remedy(parameter, value)))
-        else:
+        fault = parameter.fault(value)
+        if not fault:
             fit[name] = parameter.settle(value)
+            continue
+        kind = parameter.kind.of if isinstance(parameter.kind, Several) else parameter.kind
+        words = kind.words if isinstance(kind, Choice) else ()
+        listed = value if isinstance(value, list | tuple) else [value]
+        strange = [one for one in listed if isinstance(one, str) and one not in words]
+        near = nearest(strange[0], list(words), most=1) if strange and words else []
+        remedy = f" Did you mean {near[0]!r}?" if near else ""
+        template = f"{{{name}}} must be {{0}}. Got {{1}} instead.{{2}}"
+        problems.append(Problem(template, fault, parameter.shown(value), remedy))
     return fit, problems
 
 
@@ -365,16 +345,6 @@ def without_columns(
             left = [one for one in named if one not in gone and not isinstance(value, str)]
         found[name] = left or known[name].settle(None)
     return found
-
-
-def _remedy(parameter: Parameter, value: Any) -> str:
-    """Name the word that was meant."""
-    kind = parameter.kind.of if isinstance(parameter.kind, Several) else parameter.kind
-    words = kind.words if isinstance(kind, Choice) else ()
-    given = value if isinstance(value, list | tuple) else [value]
-    strange = [one for one in given if isinstance(one, str) and one not in words]
-    near = nearest(strange[0], list(words), most=1) if strange and words else []
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 Verbal = TypeVar("Verbal", bound=Callable[..., Any])

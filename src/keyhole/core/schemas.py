@@ -59,8 +59,7 @@ def schema_of(
 ) -> dict[str, Any]:
     """Return the JSON Schema of a result, or of a member with its marks.
 
-    `found` is filled with the schemas of dataclasses by their names, to which the schema refers;
-    without it they are not looked into.
+    `found` is filled with the dataclasses that it refers to; without it they are not looked into.
     """
     hint, own = unmarked(hint)
     marks = (*own, *marks)

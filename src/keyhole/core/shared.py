@@ -45,6 +45,7 @@ class _Scenario(Kind):
 
     repeatable = True
     what = "the name of a scenario, or the key of one"
+    described = Columns.described
 
     def fits(self, value: Any) -> bool:
         given = [value] if isinstance(value, str) or hasattr(value, "recode") else value
@@ -62,10 +63,8 @@ class _Scenario(Kind):
     def write(self, value: Any) -> str:
         return Columns().write([getattr(one, "name", one) for one in value])
 
-    def schema(self) -> dict[str, Any]:
-        return Columns().schema()
 
-
+_Share = functools.partial(Option, low=0, high=1)
 CommandOption = functools.partial(Option, surfaces="c")
 """An option that only the command line and Python have."""
 
@@ -118,7 +117,7 @@ NameSmallGroups = Annotated[
         "With `by`: also name groups with fewer records than the cutoff. They may be individuals."
     ),
 ]
-Limit = Annotated[float, Option("The highest acceptable RP, from 0 to 1.", low=0, high=1)]
+Limit = Annotated[float, _Share("The highest acceptable RP, from 0 to 1.")]
 Sensitive = Annotated[
     Names | None,
     Option(
@@ -129,11 +128,9 @@ Sensitive = Annotated[
 ]
 HomogeneousLimit = Annotated[
     float | None,
-    Option(
+    _Share(
         "The highest acceptable share of records in cells where all have one value of a sensitive "
         "column.",
-        low=0,
-        high=1,
     ),
 ]
 DiversityLimit = Annotated[
@@ -146,20 +143,16 @@ DiversityLimit = Annotated[
 ]
 ClosenessLimit = Annotated[
     float | None,
-    Option(
+    _Share(
         "The highest acceptable t: how far the values of a sensitive column in a cell may be from "
         "those of the file.",
-        low=0,
-        high=1,
     ),
 ]
 CapLimit = Annotated[
     float | None,
-    Option(
+    _Share(
         "The highest acceptable CAP: the chance of a right guess of a sensitive value from the "
         "cell.",
-        low=0,
-        high=1,
     ),
 ]
 Level = Annotated[

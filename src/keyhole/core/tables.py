@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from keyhole.core.names import printable
+
 # Cells that say that there is no figure; a column of figures may have them.
 _NO_FIGURE = frozenset({"", "–", "×", "few", "not estimable", "withheld"})
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A titled table of text cells with notes below it; the first column names the row.
-
-    Numbers are given as text, so that the terminal, the notebook and the report show the same
-    digits; or as figures that become text when the table is shown.
-    """
+    """A titled table of text cells with notes below it; the first column names the row."""
 
     title: str
     columns: Sequence[str]
@@ -56,25 +54,20 @@ class Table:
 
     def to_text(self) -> str:
         """Lay the table out in plain text."""
-        cells = [[_printable(cell) for cell in row] for row in [self.columns, *self.cells]]
+        cells = [[printable(cell) for cell in row] for row in [self.columns, *self.cells]]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         right = self.figures
-        lines = [_printable(self.title)] if self.title else []
+        lines = [printable(self.title)] if self.title else []
         for row in cells if self.columns else []:
             padded = [
                 cell.rjust(width) if i in right else cell.ljust(width)
                 for i, (cell, width) in enumerate(zip(row, widths, strict=True))
             ]
             lines.append(("  " + "  ".join(padded)).rstrip())
-        return "\n".join([*lines, *(f"  {_printable(str(note))}" for note in self.notes)])
+        return "\n".join([*lines, *(f"  {printable(str(note))}" for note in self.notes)])
 
     def to_html(self, *, caption: bool = True, notes: bool = True, inline: bool = False) -> str:
-        """Lay the table out in HTML; every cell is escaped.
-
-        A page may have another place for caption and notes. `inline` aligns by style attributes:
-        for notebooks, which have no style sheet. Otherwise cells have the class `figure` or
-        `words`.
-        """
+        """Lay the table out in HTML, every cell escaped; `inline` without a style sheet."""
         right = self.figures
 
         def line(cells: Sequence[str], head: bool) -> str:
@@ -96,11 +89,6 @@ class Table:
         return f"<table>{''.join(parts)}</table>{told if notes else ''}"
 
 
-def _printable(text: str) -> str:
-    """Keep control characters of hostile names out of terminals and pages."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def _escaped(text: str) -> str:
     # Quotes as the templates of pages write them, so that a name is written one way in a page.
-    return html.escape(_printable(text)).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+    return html.escape(printable(text)).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")

@@ -80,8 +80,7 @@ class Token:
 class TokenReader:
     """What a parser by recursive descent reads its tokens with, as deep as `DEEPEST`.
 
-    `signs` is a regular expression of the signs of the language, and `what` is what the language
-    calls such a text: ``rule``.
+    `signs` is a regular expression of the language's signs; it calls such a text `what`.
     """
 
     def __init__(self, text: str, signs: str, what: str) -> None:

@@ -17,6 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from keyhole.core.names import printable
 from keyhole.errors import FileError
 
 # Far deeper than any setting.
@@ -63,23 +64,12 @@ def open_toml(path: str | os.PathLike[str], what: str = "") -> dict[str, Any]:
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
-    """Read TOML; `where` names it in messages.
-
-    Examples
-    --------
-    >>> parse_toml("a = 1", "x.toml")
-    {'a': 1}
-    >>> parse_toml("a = " + "[" * 100_000, "x.toml")
-    Traceback (most recent call last):
-    ...
-    keyhole.errors.FileError: x.toml is nested too deeply. Check its brackets.
-    """
+    """Read TOML; `where` names it in messages."""
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        # A control character of the file is not shown.
-        said = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(error))
-        raise FileError(f"{where} must be a TOML file. {said[:200]}. Correct it there.") from None
+        said = printable(str(error))[:200]
+        raise FileError(f"{where} must be a TOML file. {said}. Correct it there.") from None
     except RecursionError:
         found = None
     except ValueError:  # Python reads no whole number of thousands of digits
@@ -99,27 +89,15 @@ def is_deep(values: Any) -> bool:
 
 
 def quote(text: str) -> str:
-    r"""Write text as a TOML string.
-
-    Examples
-    --------
-    >>> print(quote('say "no"\n'))
-    "say \"no\"\n"
-    """
+    """Write text as a TOML string."""
     # JSON's escapes are TOML's too, but for surrogate pairs, which are left as characters.
     written = json.dumps(text, ensure_ascii=False)
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in written)
 
 
 def comment(text: str) -> str:
-    r"""Write text so that it stays on the line of its comment.
-
-    Examples
-    --------
-    >>> comment("one\ntwo").split("\ufffd")
-    ['one', 'two']
-    """
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    """Write text so that it stays on the line of its comment."""
+    return printable(text)
 
 
 def toml_key(name: Any) -> str:

@@ -118,7 +118,14 @@ def encode(series: pl.Series) -> Codes:
     of its categories. Bytes are taken by their hexadecimal text, 0.0 and -0.0 are one level,
     and NaN is missing.
     """
-    series = _plain(require_flat(series))
+    series = require_flat(series)
+    # Types that sort or compare in a way of their own are brought to a plain one.
+    if series.dtype == pl.Binary:
+        series = series.bin.encode("hex")
+    elif series.dtype == pl.Categorical:
+        series = series.cast(pl.String)
+    elif series.dtype.is_float():
+        series = series.fill_nan(None)
     has_missing = series.null_count() > 0
     missing = series.is_null().to_numpy() if has_missing else None
     if series.null_count() == len(series):
@@ -148,39 +155,19 @@ def require_flat(series: pl.Series) -> pl.Series:
 
 
 def require_calendar(frame: pl.DataFrame) -> None:
-    """Name the columns with days that no calendar has.
-
-    Whatever turns such a day into text breaks, at times the whole program.
-    """
-    problems = [
-        f"column {series.name!r} holds dates outside the years 1 to 9999. Correct them, or leave "
-        f"the column out."
-        for series in frame
-        if series.dtype in (pl.Date, pl.Datetime) and _is_beyond(series)
-    ]
+    """Name the columns with days that no calendar has: to write one may break the program."""
+    problems = []
+    for series in frame.select(cs.date() | cs.datetime()):
+        day = _PER_DAY.get(getattr(series.dtype, "time_unit", ""), 1)
+        ends = series.to_physical().min(), series.to_physical().max()
+        days = [end // day for end in ends if isinstance(end, int)]
+        if any(not _FIRST_DAY <= one < _DAY_AFTER for one in days):
+            problems.append(
+                f"column {series.name!r} holds dates outside the years 1 to 9999. Correct them, or "
+                f"leave the column out."
+            )
     if problems:
         raise ColumnError(problems)
-
-
-def _is_beyond(series: pl.Series) -> bool:
-    unit = getattr(series.dtype, "time_unit", None)
-    day = 1 if unit is None else _PER_DAY[unit]
-    numbers = series.to_physical()
-    lowest, highest = numbers.min(), numbers.max()
-    if not isinstance(lowest, int) or not isinstance(highest, int):
-        return False
-    return lowest < _FIRST_DAY * day or highest >= _DAY_AFTER * day
-
-
-def _plain(series: pl.Series) -> pl.Series:
-    """Bring the types that sort or compare in a way of their own to a plain one."""
-    if series.dtype == pl.Binary:
-        return series.bin.encode("hex")
-    if series.dtype == pl.Categorical:
-        return series.cast(pl.String)
-    if series.dtype.is_float():
-        return series.fill_nan(None)
-    return series
 
 
 def _encode_text(series: pl.Series) -> tuple[Array, pl.Series]:

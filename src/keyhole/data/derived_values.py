@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,10 +40,9 @@ NEAR = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Derived:
-    """Values that an expression gives, one for each combination of values of its columns.
+    """Values of an expression, one for each combination of values of its columns.
 
-    `counts` are the records that have each; `written` is the expression, or the column; `top` and
-    `bottom` are the limits where numbers were top- or bottom-coded.
+    `counts` are the records that have each; `top` and `bottom` the limits of coded numbers.
     """
 
     values: pl.Series
@@ -125,7 +125,7 @@ def band(given: Derived, width: float, origin: float = 0) -> Derived:
         last = None if limit is None else (_exact(limit) - start) // step
         if last in used:
             low, high = ends[int(last)]
-            labels[int(last)] = _beyond(low) if is_top else _below(high)
+            labels[int(last)] = f"{_plain(low)} or more" if is_top else f"under {_plain(high)}"
     return given.labelled(groups, labels)
 
 
@@ -170,23 +170,21 @@ def _span(low: Fraction, high: Fraction, whole: bool) -> str:
     return f"{_plain(low)}{'-' if low >= 0 else ' to '}{_plain(high - 1)}"
 
 
-def _beyond(low: Fraction) -> str:
-    return f"{_plain(low)} or more"
-
-
-def _below(high: Fraction) -> str:
-    return f"under {_plain(high)}"
-
-
 def cut(given: Derived, *points: Any) -> Derived:
     """Cut numbers or dates into classes between points; the first and the last are open."""
     if isinstance(points[0], date):
-        return _cut_dates(given, points)
+        fits = _is_date(given.values.dtype)
+        given.require("cut at dates needs dates", fits, "give numbers as cut points")
+        days = [one.isoformat() for one in points]
+        before = [(one - timedelta(days=1)).isoformat() if one > date.min else "" for one in points]
+        labels = {0: f"before {days[0]}", len(days): f"{days[-1]} or later"}
+        labels |= {i + 1: f"{days[i]} to {before[i + 1]}" for i in range(len(days) - 1)}
+        return given.labelled(_places(given.values.cast(pl.Date).to_list(), points), labels)
     instead = f"cut(year({given.written}), ...), or dates as cut points"
     numbers = _require_numbers(given, "cut", instead)
     limits = list(map(_exact, points))
     whole = given.values.dtype.is_integer() and all(one.denominator == 1 for one in limits)
-    labels = {0: _below(limits[0]), len(limits): _beyond(limits[-1])}
+    labels = {0: f"under {_plain(limits[0])}", len(limits): f"{_plain(limits[-1])} or more"}
     labels |= {i + 1: _span(limits[i], limits[i + 1], whole) for i in range(len(limits) - 1)}
     return given.labelled(_places(numbers, points), labels)
 
@@ -196,28 +194,9 @@ def _places(values: list[Any], points: tuple[Any, ...]) -> list[int | None]:
     return [None if x is None else bisect_right(points, x) for x in values]
 
 
-def _cut_dates(given: Derived, points: tuple[date, ...]) -> Derived:
-    fits = _is_date(given.values.dtype)
-    given.require("cut at dates needs dates", fits, "give numbers as cut points")
-    days = [one.isoformat() for one in points]
-    before = [(one - timedelta(days=1)).isoformat() if one > date.min else "" for one in points]
-    labels = {0: f"before {days[0]}", len(days): f"{days[-1]} or later"}
-    labels |= {i + 1: f"{days[i]} to {before[i + 1]}" for i in range(len(days) - 1)}
-    return given.labelled(_places(given.values.cast(pl.Date).to_list(), points), labels)
-
-
-def top(given: Derived, limit: float) -> Derived:
-    """Put the highest numbers at a limit."""
-    return _coded(given, limit, is_top=True)
-
-
-def bottom(given: Derived, limit: float) -> Derived:
-    """Put the lowest numbers at a limit."""
-    return _coded(given, limit, is_top=False)
-
-
-def _coded(given: Derived, limit: float, *, is_top: bool) -> Derived:
-    function = "top" if is_top else "bottom"
+def _coded(function: str, given: Derived, limit: float) -> Derived:
+    """Put the highest (`top`) or the lowest numbers at a limit."""
+    is_top = function == "top"
     numbers = _require_numbers(given, function, f"{function}(year({given.written}), ...)")
     is_whole = given.values.dtype.is_integer()
     if is_whole and _exact(limit).denominator != 1:
@@ -239,26 +218,18 @@ def _coded(given: Derived, limit: float, *, is_top: bool) -> Derived:
     return dataclasses.replace(new, top=put) if is_top else dataclasses.replace(new, bottom=put)
 
 
-def _dates(given: Derived, function: str) -> Any:
+_DATE_PARTS: Mapping[str, Callable[[Any], pl.Series]] = {
+    "year": lambda dates: dates.year().cast(pl.Int64),
+    "quarter": lambda dates: dates.to_string("%Y-Q") + dates.quarter().cast(pl.String),
+    "month": lambda dates: dates.to_string("%Y-%m"),
+}
+
+
+def _date_part(function: str, given: Derived) -> Derived:
+    """Take the year of a date, or its quarter or month with its year."""
     remedy = "write its dates as 2020-01-31 in the file"
     given.require(f"{function} needs dates", _is_date(given.values.dtype), remedy)
-    return given.values.dt
-
-
-def year(given: Derived) -> Derived:
-    """Take the year of a date."""
-    return given.become(_dates(given, "year").year().cast(pl.Int64))
-
-
-def quarter(given: Derived) -> Derived:
-    """Take the quarter of a date, with its year."""
-    dates = _dates(given, "quarter")
-    return given.become(dates.to_string("%Y-Q") + dates.quarter().cast(pl.String))
-
-
-def month(given: Derived) -> Derived:
-    """Take the month of a date, with its year."""
-    return given.become(_dates(given, "month").to_string("%Y-%m"))
+    return given.become(_DATE_PARTS[function](given.values.dt))
 
 
 def prefix(
@@ -433,9 +404,10 @@ def _read_table(path: str) -> pl.DataFrame:
     return pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String))
 
 
-_NAMED = (band, cut, top, bottom, year, quarter, month, prefix, text, labels, pool)
 EVALUATORS: Mapping[str, Callable[..., Derived]] = {
-    **{function.__name__: function for function in _NAMED},
+    **{function.__name__: function for function in (band, cut, prefix, text, labels, pool)},
+    **{name: partial(_coded, name) for name in ("top", "bottom")},
+    **{name: partial(_date_part, name) for name in _DATE_PARTS},
     "map": map_,
     "join": joined_values,
 }

@@ -103,8 +103,7 @@ def derive_codes(
 ) -> tuple[Variable, Codes]:
     """Return a derived column as codes, and what is known of it.
 
-    The data has by column its `variable` and its `codes`, wherever these are. `empty`
-    makes the array for the codes, given its length and type; on disk a mapped file.
+    `data` has by column its `variable` and `codes`; `empty` makes the array, on disk a mapped file.
     """
     held = [data.codes(name) for name in derivation.columns]
     rows = _Rows.of(held, derivation)
@@ -128,10 +127,7 @@ def derive_codes(
 
 
 def with_derived(data: Microdata, request: Request) -> Microdata:
-    """Return data with the derived columns of a request, and only the columns it asks for.
-
-    Everything that is wrong with them is raised at once.
-    """
+    """Return data with the derived columns of a request, or raise all that is wrong."""
     problems: list[str] = []
     unmade: set[str] = set()
     for name in request.making(data.names):
@@ -157,10 +153,7 @@ def with_derived(data: Microdata, request: Request) -> Microdata:
 
 
 def inline_codings(expression: str, locate: Callable[[str], Any] = str) -> str:
-    """Return an expression with the codings that it names as files written into it.
-
-    `locate` says where a file is. Populations of areas become a coding of the areas.
-    """
+    """Return an expression with the codings written into it that it names as files."""
     tree = parse_expression(expression)
     files = coding_files(tree)
     if not files:
@@ -193,17 +186,10 @@ def _inlined(tree: Expression, locate: Callable[[str], str]) -> Expression:
 
 
 def fit_derivations(data: Microdata) -> dict[str, str]:
-    """Return the derived columns of data by name, so that another file gets the same categories.
+    """Return the derived columns by name, so that another file gets the same categories.
 
     What was counted in the data stands as a coding: ``pool(job, 100)`` becomes a ``map`` of the
     categories that were common enough.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> people = load({"job": [*"aab"]}, derive="jobs = pool(job, 2)")
-    >>> fit_derivations(people)
-    {'jobs': 'map(job, {"a": "a"}, other="other")'}
     """
     known = set(data.names)
     made = {one.name: one.derived for one in data.variables if one.derived}

@@ -27,10 +27,9 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the caller of `load` declared about the columns.
+    """What the caller of `load` declared about the columns; `derived` has expressions by column.
 
-    `derived` has expressions by column; `partial` leaves out those that a file has already, and
-    those whose columns it has not. `codebook` has the `ColumnLabels` of columns.
+    `partial` leaves out those that a file has already, and those whose columns it has not.
     """
 
     columns: Sequence[str] | None = None
@@ -44,18 +43,14 @@ class Request:
 
     def choose(self, names: Sequence[str], where: str) -> list[str]:
         """Return the columns to be read, in file order, or say everything that is wrong."""
-        problems = self._name_problems(names, where) + self._value_problems()
-        if problems:
+        if problems := self._name_problems(names, where) + self._value_problems():
             raise ColumnError(problems)
         wanted = set(names if self.columns is None else self.columns)
         wanted.update(one for made in self.making(names) for one in self._sources(made))
         return [name for name in names if name in wanted]
 
     def making(self, names: Iterable[str]) -> list[str]:
-        """Return the derived columns that are made of a file with these columns, in order.
-
-        Also those that nothing uses: a line that cannot be carried out is refused.
-        """
+        """Return the derived columns that are made of a file with these columns, in order."""
         known, made = set(names), list[str]()
         for name in self.derived:
             can_be = name not in known and known.issuperset(self._sources(name))
@@ -217,9 +212,8 @@ def _variable(series: pl.Series, request: Request, facts: Facts) -> Variable:
     about = {**facts, "missing_codes": tuple(dict.fromkeys(codes))}
     if request.labels.get(name):
         about["label"] = request.labels[name]
-    role = cast("Role | None", request.roles.get(name))
-    plain = Variable(name, "category", role, **about)
-    return Variable(name, _kind(series, plain, request.kinds.get(name)), role, **about)
+    plain = Variable(name, "category", cast("Role | None", request.roles.get(name)), **about)
+    return dataclasses.replace(plain, kind=_kind(series, plain, request.kinds.get(name)))
 
 
 def _kind(series: pl.Series, variable: Variable, wanted: str | None) -> Kind:
@@ -237,37 +231,31 @@ def _kind(series: pl.Series, variable: Variable, wanted: str | None) -> Kind:
 def _check_measures(frame: pl.DataFrame, variables: Iterable[Variable], request: Request) -> None:
     """Refuse to call a measure what holds no numbers."""
     wrong = [
-        variable.name
-        for variable in variables
-        if request.kinds.get(variable.name) == "measure"
-        and not (variable.parsed or frame.schema[variable.name]).is_numeric()
+        f"column {one.name!r} must hold numbers to be a measure. Got other values instead: "
+        f"declare its missing codes, or another kind."
+        for one in variables
+        if request.kinds.get(one.name) == "measure"
+        and not (one.parsed or frame.schema[one.name]).is_numeric()
     ]
     if wrong:
-        raise ColumnError(
-            f"column {name!r} must hold numbers to be a measure. Got other values instead: "
-            f"declare its missing codes, or another kind."
-            for name in wrong
-        )
+        raise ColumnError(wrong)
 
 
 def describe_again(data: Microdata, request: Request, name: str | None = None) -> Microdata:
     """Return microdata with what a request declares on top of what is known."""
     chosen = request.choose(data.names, repr(data.name))
     data = data.select(chosen) if request.columns is not None else data
-    variables = [
-        _redescribed(data.frame[variable.name], variable, request) for variable in data.variables
-    ]
+    variables = []
+    for series, old in zip(data.frame, data.variables, strict=True):
+        codes = tuple(dict.fromkeys((*old.missing_codes, *request.codes_for(old.name))))
+        new = dataclasses.replace(request.declared(old), missing_codes=codes)
+        new = request.labelled(new, series)
+        if codes != old.missing_codes:
+            if series.dtype == pl.String and old.parsed is None:
+                new = dataclasses.replace(new, parsed=infer(series, codes).parsed)
+            kind = _kind(series, new, request.kinds.get(old.name))
+            new = dataclasses.replace(new, kind=kind)
+        variables.append(new)
     _check_measures(data.frame, variables, request)
     data = data.with_variables(variables)
     return data.replace(name=name) if name else data
-
-
-def _redescribed(series: pl.Series, old: Variable, request: Request) -> Variable:
-    codes = tuple(dict.fromkeys((*old.missing_codes, *request.codes_for(old.name))))
-    variable = dataclasses.replace(request.declared(old), missing_codes=codes)
-    variable = request.labelled(variable, series)
-    if codes == old.missing_codes:
-        return variable
-    if series.dtype == pl.String and old.parsed is None:
-        variable = dataclasses.replace(variable, parsed=infer(series, codes).parsed)
-    return dataclasses.replace(variable, kind=_kind(series, variable, request.kinds.get(old.name)))

@@ -26,11 +26,7 @@ _LARGEST = 1.79769313486231e308  # of 16 digits, which is what is written
 
 
 def read_excel(path: Path, request: Request, sheet: str | None = None) -> pl.DataFrame:
-    """Read the wanted columns of a sheet; blank rows are no records.
-
-    The first row that is not blank has the names. A column of numbers and text together becomes
-    text, and one of numbers without decimals whole numbers.
-    """
+    """Read the wanted columns of a sheet; the first row that is not blank has the names."""
     require_extra("excel")
     import fastexcel
 
@@ -51,18 +47,7 @@ def read_excel(path: Path, request: Request, sheet: str | None = None) -> pl.Dat
 
 
 def _read_sheet(book: Any, sheet: str | int, request: Request, name: str) -> pl.DataFrame:
-    names, start = _header(book, sheet, name)
-    chosen = request.choose(names, repr(name))
-    places = [str(place) for place in range(len(names))]
-    body: pl.DataFrame = book.load_sheet(
-        sheet, header_row=None, skip_rows=start, column_names=places, schema_sample_rows=None
-    ).to_polars()
-    filled = body.filter(~pl.all_horizontal(pl.all().is_null()))
-    return pl.DataFrame({one: _typed(filled[str(names.index(one))]) for one in chosen})
-
-
-def _header(book: Any, sheet: str | int, name: str) -> tuple[list[str], int]:
-    """Return the names, which are in the first row that is not blank, and the row after it."""
+    # The first row that is not blank has the names.
     filled = book.load_sheet(sheet, header_row=None, n_rows=1, dtypes="string")
     top = filled.to_polars()
     if top.is_empty():
@@ -71,7 +56,14 @@ def _header(book: Any, sheet: str | int, name: str) -> tuple[list[str], int]:
     whole = book.load_sheet(sheet, header_row=None, skip_rows=0, n_rows=1, dtypes="string")
     start = whole.total_height - filled.total_height + 1
     # A heading may be broken over lines to fit its column.
-    return [" ".join((cell or "").splitlines()) for cell in top.row(0)], start
+    names = [" ".join((cell or "").splitlines()) for cell in top.row(0)]
+    chosen = request.choose(names, repr(name))
+    places = [str(place) for place in range(len(names))]
+    body: pl.DataFrame = book.load_sheet(
+        sheet, header_row=None, skip_rows=start, column_names=places, schema_sample_rows=None
+    ).to_polars()
+    records = body.filter(~pl.all_horizontal(pl.all().is_null()))
+    return pl.DataFrame({one: _typed(records[str(names.index(one))]) for one in chosen})
 
 
 def _typed(series: pl.Series) -> pl.Series:
@@ -87,29 +79,35 @@ def _typed(series: pl.Series) -> pl.Series:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep the reader's log of guessed types off the user's screen."""
-    log = logging.getLogger("fastexcel")
-    disabled, log.disabled = log.disabled, True
-    inner = logging.getLogger("fastexcel.types.dtype")
-    inner_disabled, inner.disabled = inner.disabled, True
+    logs = [logging.getLogger(name) for name in ("fastexcel", "fastexcel.types.dtype")]
+    before = [log.disabled for log in logs]
+    for log in logs:
+        log.disabled = True
     try:
         yield
     finally:
-        log.disabled, inner.disabled = disabled, inner_disabled
+        for log, disabled in zip(logs, before, strict=True):
+            log.disabled = disabled
 
 
 def write_excel(data: Microdata, path: Path) -> None:
     """Write a workbook of one sheet; text is written as text and never as a formula."""
     require_extra("excel")
-    from xlsxwriter.exceptions import FileCreateError  # type: ignore[import-untyped]
+    import xlsxwriter  # type: ignore[import-untyped]
 
     _require_room(data)
+    never = ("strings_to_formulas", "strings_to_urls", "strings_to_numbers")
+    options = {**dict.fromkeys(never, False), "constant_memory": True}
+    content = _Content()
     # Rows wait in files; next to the target, since a run that is killed leaves them behind.
     with TemporaryDirectory(dir=path.parent, prefix=f"{path.name}-") as folder:
         try:
-            content = _workbook(data.frame, folder)
-        except FileCreateError as error:
+            with xlsxwriter.Workbook(content, {**options, "tmpdir": folder}) as book:
+                book.set_properties({"created": datetime(2000, 1, 1)})  # the same bytes each time
+                _fill_sheet(book, data.frame)
+        except xlsxwriter.exceptions.FileCreateError as error:
             raise error.args[0] from None  # it holds what the system said
-    path.write_bytes(content)
+    path.write_bytes(content.getvalue())
 
 
 class _Content(BytesIO):
@@ -117,21 +115,6 @@ class _Content(BytesIO):
 
     def close(self) -> None:
         """Stay open."""
-
-
-def _workbook(frame: pl.DataFrame, folder: str) -> bytes:
-    import xlsxwriter  # type: ignore[import-untyped]
-
-    never = ("strings_to_formulas", "strings_to_urls", "strings_to_numbers")
-    options = {**dict.fromkeys(never, False), "constant_memory": True, "tmpdir": folder}
-    content = _Content()
-    book = xlsxwriter.Workbook(content, options)
-    try:
-        book.set_properties({"created": datetime(2000, 1, 1)})  # the same bytes each time
-        _fill_sheet(book, frame)
-    finally:
-        book.close()
-    return content.getvalue()
 
 
 def _require_room(data: Microdata) -> None:
@@ -165,11 +148,21 @@ def _fill_sheet(book: Any, frame: pl.DataFrame) -> None:
     for place, name in enumerate(frame.columns):
         sheet.write_string(0, place, name)
     cells = frame.select(_cell(series) for series in frame)
-    writers = [_writer(sheet, series.dtype, day, stamp) for series in cells]
+    writers: list[tuple[Any, ...]] = [
+        (sheet.write_boolean,)
+        if dtype == pl.Boolean
+        else (sheet.write_number,)
+        if dtype.is_numeric()
+        else (sheet.write_datetime, day if dtype == pl.Date else stamp)
+        if dtype in (pl.Date, pl.Datetime)
+        else (sheet.write_string,)
+        for dtype in cells.dtypes
+    ]
     for row, values in enumerate(cells.iter_rows(), 1):
         for place, value in enumerate(values):
             if value is not None and value != "":
-                writers[place](row, place, value)
+                write, *form = writers[place]
+                write(row, place, value, *form)
 
 
 def _cell(series: pl.Series) -> pl.Series:
@@ -188,14 +181,3 @@ def _cell(series: pl.Series) -> pl.Series:
     if dtype == pl.Duration:
         return series.dt.to_string("iso")
     return series if dtype == pl.Boolean else series.cast(pl.String)
-
-
-def _writer(sheet: Any, dtype: pl.DataType, day: Any, stamp: Any) -> Any:
-    if dtype == pl.Boolean:
-        return sheet.write_boolean
-    if dtype.is_numeric():
-        return sheet.write_number
-    if dtype == pl.Date or dtype == pl.Datetime:
-        shape = day if dtype == pl.Date else stamp
-        return lambda row, place, value: sheet.write_datetime(row, place, value, shape)
-    return sheet.write_string

@@ -11,19 +11,12 @@ from keyhole.core.names import nearest
 from keyhole.errors import FileError, InputError
 
 EXTENSIONS = {
-    ".csv": "text",
-    ".tsv": "text",
-    ".tab": "text",
-    ".txt": "text",
-    ".parquet": "Parquet",
-    ".pq": "Parquet",
-    ".arrow": "Arrow",
-    ".feather": "Arrow",
-    ".ipc": "Arrow",
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), "text"),
+    **dict.fromkeys((".parquet", ".pq"), "Parquet"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), "Arrow"),
     ".sas7bdat": "SAS",
     ".xpt": "SAS transport",
-    ".sav": "SPSS",
-    ".zsav": "SPSS",
+    **dict.fromkeys((".sav", ".zsav"), "SPSS"),
     ".dta": "Stata",
     ".xlsx": "Excel",
 }
@@ -53,9 +46,15 @@ def find_format(path: Path, *, writing: bool = False) -> str:
     found = EXTENSIONS.get(suffix.removesuffix(".gz"))
     if found is None or (suffix.endswith(".gz") and found != "text"):
         known = [one for one in EXTENSIONS if not (writing and one == ".sas7bdat")]
+        held = None
+        with suppress(OSError, FileError):
+            held = _held(_begin(path)) if path.is_file() else None
+        like = (
+            f" It looks like {_called(held)}: rename it to end in {_PROPER[held]}." if held else ""
+        )
         raise FileError(
             f"{path.name!r} must have an extension that says its format: {', '.join(known)}, or "
-            f".csv.gz and the like. Got {suffix or 'none'} instead.{_looks_like(path)}"
+            f".csv.gz and the like. Got {suffix or 'none'} instead.{like}"
         )
     return found
 
@@ -114,13 +113,6 @@ def _begin(path: Path) -> bytes:
         raise _refused(path, error) from None
 
 
-def _looks_like(path: Path) -> str:
-    held = None
-    with suppress(OSError, FileError):
-        held = _held(_begin(path)) if path.is_file() else None
-    return f" It looks like {_called(held)}: rename it to end in {_PROPER[held]}." if held else ""
-
-
 def _no_such_file(path: Path) -> str:
     if not path.parent.is_dir():
         return (
@@ -143,8 +135,18 @@ def name_by_contents(path: Path) -> str:
 
 def written_suffix(suffix: str) -> str:
     """Return an extension if files can be written with it, else that of Parquet."""
-    try:
-        fit = find_format(Path(f"x{suffix}"), writing=True) != "SAS"
-    except InputError:
-        fit = False
-    return suffix if fit else ".parquet"
+    with suppress(InputError):
+        require_written_format(Path(f"x{suffix}"))
+        return suffix
+    return ".parquet"
+
+
+def require_written_format(path: Path) -> str:
+    """Return the format of a file that is to be written, if it can be."""
+    form = find_format(path, writing=True)
+    if form == "SAS":
+        raise FileError(
+            f"{path.name!r} must be in a format that can be written. Got .sas7bdat instead: "
+            f"write SAS transport (.xpt), which SAS reads."
+        )
+    return form

@@ -31,6 +31,7 @@ _THRIFT = {1: "truth", 2: "truth", 4: "number", 5: "number", 6: "number", 8: "te
 _TYPES: tuple[pl.DataType, ...] = (pl.Int64(), pl.Float64(), pl.Date(), pl.Datetime("us"))
 _PARSED = {str(dtype.base_type()): dtype for dtype in _TYPES}
 _PLAIN_FACTS = ("label", "decimals", "trimmed", "measurement")
+_AS_IT_IS: Any = (lambda value: value,) * 2
 # How other facts become plain, and are restored.
 _FACTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "value_labels": (lambda labels: [list(pair) for pair in labels.items()], dict),
@@ -41,10 +42,7 @@ _FACTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
-    """Take the wanted columns of any frame that narwhals knows, or of a dictionary of columns.
-
-    Names that are not text are taken by their text. A lazy frame is collected.
-    """
+    """Take the wanted columns of any frame that narwhals knows, or of a dictionary of columns."""
     library = type(source).__module__.partition(".")[0]
     if isinstance(source, pl.LazyFrame):
         names = source.collect_schema().names()
@@ -56,28 +54,28 @@ def read_frame(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
         chosen = request.choose(source.schema.names, "the frame")
         return from_arrow(source.select(chosen)), Origin(native="pyarrow", types=source.schema)
     if isinstance(source, Mapping):
-        return _read_columns(source, request)
-    frame = source if isinstance(source, pl.DataFrame) else _to_polars(source)
+        columns = {str(name): values for name, values in source.items()}
+        chosen = request.choose(list(columns), "the data")
+        made = _taken({name: partial(pl.Series, name, columns[name]) for name in chosen})
+        return made, Origin(native="polars")
+    frame = source
+    if not isinstance(source, pl.DataFrame):
+        import narwhals as nw
+
+        try:
+            known = nw.from_native(source)
+        except TypeError:
+            raise InputError(
+                f"data must be the path of a file or a frame (Polars, pandas, PyArrow). "
+                f"Got {type(source).__name__} instead."
+            ) from None
+        frame = (known.collect() if isinstance(known, nw.LazyFrame) else known).to_polars()
     return frame.select(named(request.choose(frame.columns, "the frame"))), Origin(native="polars")
 
 
-def _read_columns(source: Mapping[Any, Any], request: Request) -> tuple[pl.DataFrame, Origin]:
-    columns = {str(name): values for name, values in source.items()}
-    chosen = request.choose(list(columns), "the data")
-    series, problems = _taken({name: partial(pl.Series, name, columns[name]) for name in chosen})
-    lengths = sorted({len(column) for column in series.values()})
-    if len(lengths) > 1:
-        problems.append(f"columns must have the same length. Got {lengths} instead.")
-    if problems:
-        raise ColumnError(problems)
-    return pl.DataFrame(series), Origin(native="polars")
-
-
-def _taken(
-    columns: Mapping[str, Callable[[], pl.Series]],
-) -> tuple[dict[str, pl.Series], list[str]]:
-    """Make columns; also returns what is wrong with those that cannot be made."""
-    series, problems = {}, []
+def _taken(columns: Mapping[str, Callable[[], pl.Series]]) -> pl.DataFrame:
+    """Make columns of one length, or say what is wrong with those that cannot be made."""
+    series, problems = dict[str, pl.Series](), list[str]()
     for name, make in columns.items():
         try:
             series[name] = make()
@@ -86,35 +84,24 @@ def _taken(
                 f"column {name!r} must hold values of one type. Got mixed types instead: turn them "
                 f"into text or into numbers before loading."
             )
-    return series, problems
-
-
-def _to_polars(source: Any) -> pl.DataFrame:
-    import narwhals as nw
-
-    try:
-        frame = nw.from_native(source)
-    except TypeError:
-        raise InputError(
-            f"data must be the path of a file or a frame (Polars, pandas, PyArrow). "
-            f"Got {type(source).__name__} instead."
-        ) from None
-    return (frame.collect() if isinstance(frame, nw.LazyFrame) else frame).to_polars()
+    lengths = sorted({len(column) for column in series.values()})
+    if len(lengths) > 1:
+        problems.append(f"columns must have the same length. Got {lengths} instead.")
+    if problems:
+        raise ColumnError(problems)
+    return pl.DataFrame(series)
 
 
 def _read_pandas(source: Any, request: Request) -> tuple[pl.DataFrame, Origin]:
     names = [str(name) for name in source.columns]
     chosen = set(request.choose(names, "the frame"))
     places = [place for place, name in enumerate(names) if name in chosen]
-    series, problems = _taken(
+    frame = _taken(
         {names[place]: partial(_from_pandas, source, place, names[place]) for place in places}
     )
-    if problems:
-        raise ColumnError(problems)
     types = {names[place]: source.dtypes.iloc[place] for place in places}
     labels = {names[place]: source.columns[place] for place in places}
-    origin = Origin(native="pandas", index=source.index, types=types, labels=labels)
-    return pl.DataFrame(series), origin
+    return frame, Origin(native="pandas", index=source.index, types=types, labels=labels)
 
 
 def _from_pandas(source: Any, place: int, name: str) -> pl.Series:
@@ -136,14 +123,10 @@ def _from_pandas(source: Any, place: int, name: str) -> pl.Series:
 
 def to_native(frame: pl.DataFrame, origin: Origin) -> Any:
     """Give the frame back as the kind that was taken; as Polars if it was a file."""
-    if origin.native == "pandas":
-        return _to_pandas(frame, origin)
     if origin.native == "pyarrow":
         return _to_arrow(frame, origin)
-    return frame.lazy() if origin.native == "polars lazy" else frame
-
-
-def _to_pandas(frame: pl.DataFrame, origin: Origin) -> Any:
+    if origin.native != "pandas":
+        return frame.lazy() if origin.native == "polars lazy" else frame
     result = _by_place(frame).to_pandas()
     result.columns = frame.columns
     for name, wanted in origin.types.items():
@@ -243,41 +226,33 @@ def _in_range(table: Any) -> Any:
 def read_parquet(path: Path, request: Request) -> tuple[pl.DataFrame, Mapping[str, Facts]]:
     """Read the wanted columns of a Parquet file, and what it says of them."""
     broken = (pl.exceptions.PolarsError, OSError, UnicodeError, pl.exceptions.PanicException)
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    unsound, declared = (pa.ArrowException, OSError, UnicodeError), None
+    with suppress(*unsound):
+        declared = parquet.read_metadata(path)
     with suppress(*broken):
         names = list(pl.read_parquet_schema(path))
         metadata = pl.read_parquet_metadata(path)
         chosen = request.choose(names, repr(path.name))
-        require_packed(path, _declared(path), chosen, whole=True)
+        require_packed(path, declared, chosen, whole=True)
         # A name may hold stars and brackets: it is this one file that is meant.
         file = pl.scan_parquet(path, glob=False)
         return file.select(named(chosen)).collect(), read_facts(metadata)
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    with suppress(pa.ArrowException, OSError, UnicodeError):
+    with suppress(*unsound):
         # Polars may fail only because of types that it does not have.
         schema = parquet.read_schema(path)
         if any(_is_odd(field.type) for field in schema):
-            require_packed(path, _declared(path), schema.names, whole=True)
+            require_packed(path, declared, schema.names, whole=True)
             return _chosen(parquet.ParquetFile(path).read(), request, path)
     raise unreadable(path, "Parquet")
-
-
-def _declared(path: Path) -> Any:
-    """Return what a Parquet file says of its sizes; none if it cannot be told."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    with suppress(pa.ArrowException, OSError, UnicodeError):
-        return parquet.read_metadata(path)
-    return None
 
 
 def require_packed(path: Path, declared: Any, chosen: Iterable[str], *, whole: bool) -> None:
     """Refuse a Parquet file whose columns unpack to much more than those of its size do.
 
-    What they unpack to is in memory several times for a while: all of it if they are read
-    `whole`, else no more than long cells.
+    If they are not read `whole`, only long cells are held several times.
     """
     if declared is None:
         return
@@ -392,7 +367,7 @@ def write_arrow(data: Microdata, path: Path) -> None:
 
 
 def _notes(variables: tuple[Variable, ...]) -> str:
-    """Write down what the format has no place of its own for; roles stay at home."""
+    """Write down what the format has no place of its own for, but no roles."""
     noted = (*_PLAIN_FACTS, *_FACTS)
     facts = plain_facts({v.name: {key: getattr(v, key) for key in noted} for v in variables})
     filled = {name: note for name, note in facts.items() if note}
@@ -412,11 +387,7 @@ def read_facts(metadata: Mapping[Any, Any] | None) -> dict[str, Facts]:
 def plain_facts(facts: Mapping[str, Facts]) -> dict[str, Any]:
     """Return what a file says of its columns as plain values, for `restored_facts`."""
     return {
-        name: {
-            key: _FACTS[key][0](value) if key in _FACTS else value
-            for key, value in known.items()
-            if value
-        }
+        name: {k: _FACTS.get(k, _AS_IT_IS)[0](v) for k, v in known.items() if v}
         for name, known in facts.items()
     }
 
@@ -425,9 +396,6 @@ def restored_facts(plain: Mapping[str, Any]) -> dict[str, Facts]:
     """Return what a file says of its columns, from `plain_facts`."""
     known = {*_PLAIN_FACTS, *_FACTS, "format", "width"}
     return {
-        name: {
-            key: _FACTS[key][1](note[key]) if key in _FACTS else note[key]
-            for key in known & note.keys()
-        }
+        name: {key: _FACTS.get(key, _AS_IT_IS)[1](note[key]) for key in known & note.keys()}
         for name, note in plain.items()
     }

@@ -65,10 +65,7 @@ def is_small_arrow(path: Path, form: str) -> bool:
 def read_apart(
     path: Path, form: str, request: Request, memory: int | None = None, **how: str | None
 ) -> ReadFile:
-    """Read the wanted columns of a file as `read_here` does, in a process of its own.
-
-    It may take `memory` bytes at most, or what goes with the size of the file.
-    """
+    """Read a file as `read_here` does, in a process of its own with `memory` bytes at most."""
     given = {"request": _plain_request(request), "how": how}
     content = ask_reader(f"{_HERE}:answer_read", path, form, given, memory)
     length = int.from_bytes(content[:_LONGEST], "big")
@@ -79,10 +76,7 @@ def read_apart(
 
 
 def probe_apart(path: Path, form: str, encoding: str | None, memory: int | None = None) -> None:
-    """Read a file in a process of its own, before it is read here.
-
-    A statistical one is read to its end; of others the columns.
-    """
+    """Read a file to its end, or its columns, in a process of its own before it is read here."""
     ask_reader(f"{_HERE}:answer_probe", path, form, {"encoding": encoding}, memory)
 
 

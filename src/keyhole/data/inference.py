@@ -39,10 +39,7 @@ class Inferred:
 
 
 def infer(series: pl.Series, codes: tuple[Any, ...] = ()) -> Inferred:
-    """Type a column of text; empty cells are null already.
-
-    Missing codes do not spoil a type.
-    """
+    """Type a column of text, whose empty cells are null; missing codes do not spoil a type."""
     found = _type(series)
     if found is None and codes:
         rest = blank_codes(series, codes)
@@ -99,28 +96,22 @@ def _loose(series: pl.Series) -> Inferred | None:
     if not _has_point(series) or not series.str.contains(NUMBER).all():
         return None
     values = _floats(series)
-    if values is None or _merges(series, values):
+    if values is None:
         return None
+    if (series.str.len_bytes().max() or 0) > DIGITS:  # type: ignore[operator]
+        # Different numbers of many digits may become one value: then they must stay text.
+        forms = pl.DataFrame({"text": series, "value": values}).drop_nulls().unique()
+        alike = forms.group_by("value").agg("text").filter(pl.col("text").list.len() > 1)
+        # Most are one number in two forms, as 1.5 and 1.50 are.
+        if any(len({Decimal(text) for text in texts}) > 1 for texts in alike["text"].to_list()):
+            return None
     return Inferred(series, parsed=pl.Float64())
 
 
-def _merges(series: pl.Series, values: pl.Series) -> bool:
-    """Whether different numbers of many digits become one value: then they must stay text."""
-    if (series.str.len_bytes().max() or 0) <= DIGITS:  # type: ignore[operator]
-        return False  # a float tells all such numbers apart
-    forms = pl.DataFrame({"text": series, "value": values}).drop_nulls().unique()
-    alike = forms.group_by("value").agg("text").filter(pl.col("text").list.len() > 1)
-    # Most are one number in two forms, as 1.5 and 1.50 are.
-    return any(len({Decimal(text) for text in texts}) > 1 for texts in alike["text"].to_list())
-
-
 def _stamp(series: pl.Series) -> Inferred | None:
-    if not series.str.contains(_STAMP).all():
-        return None
-    values = parse_codes(series, pl.Datetime("us"))
-    if values.null_count() > series.null_count():
-        return None
-    return Inferred(series, parsed=pl.Datetime("us"))
+    fits = bool(series.str.contains(_STAMP).all())
+    fits = fits and parse_codes(series, pl.Datetime("us")).null_count() == series.null_count()
+    return Inferred(series, parsed=pl.Datetime("us")) if fits else None
 
 
 def _has_point(series: pl.Series) -> bool:
@@ -162,15 +153,7 @@ def without_decimals(series: pl.Series) -> pl.Series:
 def render_floats(
     values: pl.Series, *, decimals: int | None = None, trimmed: bool = False
 ) -> pl.Series:
-    """Write numbers as text, with fixed decimals or in the shortest way that reads back.
-
-    Examples
-    --------
-    >>> render_floats(pl.Series([1.5, 2.0]), decimals=2).to_list()
-    ['1.50', '2.00']
-    >>> render_floats(pl.Series([1.5, 2.0]), trimmed=True).to_list()
-    ['1.5', '2']
-    """
+    """Write numbers as text, with fixed decimals or in the shortest way that reads back."""
     if decimals is not None:
         text = values.cast(pl.Decimal(38, decimals), strict=False).cast(pl.String)
         below = (values == 0) & (1 / values < 0)  # a decimal has no -0.00, though files have
@@ -199,18 +182,13 @@ def guess_kind(series: pl.Series, *, labelled: bool = False, measurement: str = 
     if measurement == "scale" and dtype.is_numeric():
         return "measure"
     if measurement in ("nominal", "ordinal", "scale") or labelled or not dtype.is_numeric():
-        return "text" if dtype == pl.String and not labelled and _is_free(series) else "category"
-    if dtype.is_decimal():
-        return "measure"
-    return "category" if _is_coded(series) else "measure"
-
-
-def _is_free(series: pl.Series) -> bool:
-    glance = series.head(_KIND_GLANCE).drop_nulls()
-    lengths = glance.str.len_chars().mean()
-    if not isinstance(lengths, float) or lengths < _LONG_TEXT or len(glance) < 2:
-        return False
-    return glance.n_unique() >= _NEARLY_ALL * len(glance)
+        if dtype != pl.String or labelled:
+            return "category"
+        glance = series.head(_KIND_GLANCE).drop_nulls()
+        lengths = glance.str.len_chars().mean()
+        is_long = isinstance(lengths, float) and lengths >= _LONG_TEXT and len(glance) > 1
+        return "text" if is_long and glance.n_unique() >= _NEARLY_ALL * len(glance) else "category"
+    return "category" if not dtype.is_decimal() and _is_coded(series) else "measure"
 
 
 def _is_coded(series: pl.Series) -> bool:

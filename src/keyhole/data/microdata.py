@@ -21,17 +21,29 @@ from keyhole.data.describing import describe, role_problems
 from keyhole.data.missing import blank
 from keyhole.errors import ColumnError, FileError, OptionError
 
+_TYPES: Mapping[Any, str] = {
+    pl.Boolean: "truth values",
+    pl.Date: "dates",
+    pl.Datetime: "dates and times",
+    pl.Time: "times",
+    pl.Duration: "durations",
+    pl.Binary: "bytes",
+    pl.Null: "nothing",
+}
+_WEIGHT_REMEDIES = {
+    "missing": "leave those records out, or give them a weight",
+    "negative": "check that this is the weight, and declare missing codes",
+    "infinite": "check how the weight was made",
+}
 # What makes values missing: where it is the same, the codes of a column are the same.
 _MISSING = attrgetter("missing_codes", "missing_ranges", "parsed")
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where data came from: how a file was written, or what kind of frame was given.
+    """Where data came from: how a file was written, or what kind of frame (`native`) was given.
 
-    `native` is ``polars``, ``polars lazy``, ``pandas``, ``pyarrow`` or ``file``. `index`, `types`
-    and `labels` are those of a frame of another library; `bom` tells whether a text began with a
-    byte order mark; `file_label` and what follows it is what a statistical file says of itself.
+    `index`, `types` and `labels` are those of a frame of another library.
     """
 
     suffix: str = ""
@@ -145,7 +157,19 @@ class Microdata:
                 f"choose another column, or declare its missing codes."
             )
         values = series.cast(pl.Float64)
-        problems = _weight_problems(name, values)
+        counts = {
+            "missing": values.null_count(),
+            "negative": int((values < 0).sum()),
+            "infinite": int(values.is_infinite().sum()),
+        }
+        problems = [
+            f"weight {name!r} must have no {what} values. Got {count:,} of {len(values):,} "
+            f"instead: {_WEIGHT_REMEDIES[what]}."
+            for what, count in counts.items()
+            if count
+        ]
+        if not problems and len(values) and not (values > 0).any():
+            problems = [f"weight {name!r} must have values above 0. Got 0 for all instead."]
         if problems:
             raise ColumnError(problems)
         array: np.ndarray[Any, np.dtype[np.float64]] = values.to_numpy()
@@ -288,41 +312,13 @@ def require_records(records: int, called: str, least: int = 1) -> None:
         raise FileError(f"{called!r} must have at least {least} records. Got {records} instead.")
 
 
-def _weight_problems(name: str, values: pl.Series) -> list[str]:
-    missing = values.null_count()
-    negative = int((values < 0).sum())
-    infinite = int(values.is_infinite().sum())
-    problems = [
-        f"weight {name!r} must have no {what} values. Got {count:,} of {len(values):,} instead: "
-        f"{remedy}."
-        for count, what, remedy in (
-            (missing, "missing", "leave those records out, or give them a weight"),
-            (negative, "negative", "check that this is the weight, and declare missing codes"),
-            (infinite, "infinite", "check how the weight was made"),
-        )
-        if count
-    ]
-    if not problems and len(values) and not (values > 0).any():
-        problems.append(f"weight {name!r} must have values above 0. Got 0 for all instead.")
-    return problems
-
-
 def type_in_words(dtype: pl.DataType) -> str:
     """Name a type in words a reader of the data would use."""
     if dtype.is_integer():
         return "whole numbers"
     if dtype.is_numeric():
         return "numbers"
-    words = {
-        pl.Boolean: "truth values",
-        pl.Date: "dates",
-        pl.Datetime: "dates and times",
-        pl.Time: "times",
-        pl.Duration: "durations",
-        pl.Binary: "bytes",
-        pl.Null: "nothing",
-    }
-    return words.get(dtype.base_type(), "text" if not dtype.is_nested() else "lists")
+    return _TYPES.get(dtype.base_type(), "text" if not dtype.is_nested() else "lists")
 
 
 def values_in_words(series: pl.Series) -> str:

@@ -77,8 +77,8 @@ def open_pieces(
 ) -> Pieces:
     """Open a file that is to be read in pieces.
 
-    `copy` gives a new place for a copy of a text that is packed or not in UTF-8. A reader in a
-    process of its own may take `memory` bytes at most.
+    `copy` gives a place for a copy of a text that is packed or not in UTF-8; a reader in a process
+    of its own may take `memory` bytes.
     """
     require_file(path)
     form = find_format(path)

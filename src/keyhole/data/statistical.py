@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -58,11 +58,7 @@ _TAG = re.compile(r"^\.[A-Za-z_]$")
 def read_statistical(
     path: Path, name: str, request: Request, encoding: str | None = None
 ) -> tuple[pl.DataFrame, Origin, Mapping[str, Facts]]:
-    """Read the wanted columns of a statistical file, and what it says of them.
-
-    `name` is its format; `encoding` is for text whose encoding the file does not tell, or tells
-    wrong.
-    """
+    """Read the wanted columns of a statistical file of a format, and what it says of them."""
     _, about = read_with_metadata(path, name, encoding, metadataonly=True)
     chosen = request.choose(list(about.column_names), repr(path.name))
     if not chosen or not about.column_names:
@@ -126,8 +122,10 @@ def read_column(column: str, series: pl.Series, about: Any, name: str) -> tuple[
     if tags or series.dtype == pl.Object:
         series, parsed = _tagged(series, stored)
         facts |= {"missing_codes": tuple(f".{tag}" for tag in tags), "parsed": parsed}
-    else:
-        series = _typed(series, stored, name)
+    elif series.dtype in (pl.Null, pl.String):  # also where it has no values to tell
+        series = series.cast(pl.String if stored == "string" else pl.Float64)
+    elif series.dtype == pl.Float64 and (name != "Stata" or stored != "double"):
+        series = without_decimals(series)
     labels = {f".{value}" if value in tags else value: text for value, text in labels.items()}
     facts["value_labels"] = (
         labels if series.dtype.is_float() else {_whole(key): text for key, text in labels.items()}
@@ -137,15 +135,6 @@ def read_column(column: str, series: pl.Series, about: Any, name: str) -> tuple[
 
 def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _typed(series: pl.Series, stored: str | None, name: str) -> pl.Series:
-    """Give a column the type that the file says, also where it has no values to tell."""
-    if series.dtype in (pl.Null, pl.String):
-        return series.cast(pl.String if stored == "string" else pl.Float64)
-    if series.dtype == pl.Float64 and (name != "Stata" or stored != "double"):
-        return without_decimals(series)
-    return series
 
 
 def _tagged(series: pl.Series, stored: str | None) -> tuple[pl.Series, pl.DataType]:
@@ -200,23 +189,19 @@ def write_transport(data: Microdata, path: Path) -> None:
     """Write a SAS transport file with labels and formats; it has no place for value labels."""
     import pyreadstat
 
-    frame = _frame(data, "SAS transport")
+    frame, origin = _frame(data, "SAS transport"), data.origin
+    # Version 5 holds what was read in it, but for long names and a last record of blanks.
+    texts = all(dtype == pl.String for dtype in frame.dtypes)
+    blank = texts and frame.height > 0 and not any(frame.row(-1))
+    old = origin.suffix == ".xpt" and origin.version == 5 and not blank
     pyreadstat.write_xport(
         frame,
         str(path),
-        table_name=data.origin.table_name or None,
-        file_format_version=5 if _stays_old(data, frame) else 8,
-        **_labels(data, frame, formats=data.origin.suffix in (".xpt", ".sas7bdat")),
+        table_name=origin.table_name or None,
+        file_format_version=5 if old and all(len(name) <= 8 for name in data.names) else 8,
+        **_labels(data, frame, formats=origin.suffix in (".xpt", ".sas7bdat")),
     )
     _require_written(path, "SAS transport", data)
-
-
-def _stays_old(data: Microdata, frame: pl.DataFrame) -> bool:
-    """Whether version 5 of the transport format can hold what was read in it."""
-    old = data.origin.suffix == ".xpt" and data.origin.version == 5
-    text = all(dtype == pl.String for dtype in frame.dtypes)
-    blank = text and frame.height > 0 and not any(frame.row(-1))
-    return old and not blank and all(len(name) <= 8 for name in data.names)
 
 
 def _labels(data: Microdata, frame: pl.DataFrame, *, formats: bool) -> dict[str, Any]:
@@ -238,21 +223,15 @@ def _value_labels(
     """Return the value labels, their values in the type that the column is written in."""
     found = {}
     for variable in data.variables:
-        dtype = frame.schema[variable.name]
-        if not variable.value_labels or (dtype == pl.String and not text):
-            continue
-        convert = _converter(dtype)
-        pairs = ((convert(value), label) for value, label in variable.value_labels.items())
-        found[variable.name] = {value: label for value, label in pairs if value is not None}
+        dtype, labels = frame.schema[variable.name], variable.value_labels
+        if dtype == pl.String:
+            pairs: dict[Any, str] = {str(value): label for value, label in labels.items()}
+        else:
+            tags = {value for value in labels if dtype == pl.Object and _is_tag(value)}
+            pairs = {_letter(v) if v in tags else _as_number(v): labels[v] for v in labels}
+        if labels and (text or dtype != pl.String):
+            found[variable.name] = {v: label for v, label in pairs.items() if v is not None}
     return found
-
-
-def _converter(dtype: pl.DataType) -> Callable[[Any], Any]:
-    if dtype == pl.String:
-        return str
-    if dtype == pl.Object:
-        return lambda value: _letter(value) if _is_tag(value) else _as_number(value)
-    return _as_number
 
 
 def _is_tag(value: Any) -> bool:
@@ -322,10 +301,8 @@ def _frame(data: Microdata, name: str) -> pl.DataFrame:
         or len(column.encode()) > longest
         or column.lower() in words.split()
     ]
-    if problems:
-        raise ColumnError(problems)
     columns: dict[str, pl.Series] = {}
-    for variable in data.variables:
+    for variable in () if problems else data.variables:
         try:
             columns[variable.name] = _written(data.frame[variable.name], variable, name)
         except ColumnError as error:
@@ -345,37 +322,28 @@ def _written(series: pl.Series, variable: Variable, name: str) -> pl.Series:
     if dtype == pl.String and variable.parsed is not None and _tags(variable):
         return _untagged(series, variable, name)
     if dtype.is_integer() or dtype == pl.Boolean:
-        return _written_whole(series, name)
+        largest = series.cast(pl.Int128).abs().max()
+        if isinstance(largest, int) and largest > _EXACT:
+            raise ColumnError(
+                f"column {series.name!r} holds whole numbers of more than 15 digits, which {name} "
+                f"cannot hold: turn them into text first, or write .parquet."
+            )
+        small = not isinstance(largest, int) or largest <= _LONG
+        return series.cast(pl.Int32 if small else pl.Float64)
     if dtype.is_float() or dtype.is_decimal():
-        return _written_float(series.cast(pl.Float64).fill_nan(None), name)
+        series = series.cast(pl.Float64).fill_nan(None)
+        (least, beyond), size = _FLOATS[name], series.abs()
+        if ((size >= beyond) | ((size < least) & (size > 0))).any():
+            raise ColumnError(
+                f"column {series.name!r} holds numbers that are too large or too near 0 for "
+                f"{name}, or infinite: write .csv or .parquet."
+            )
+        return series
     if dtype == pl.Duration:
         return series.dt.total_milliseconds() / 1000
     if dtype == pl.Datetime:
         return series.dt.replace_time_zone(None).cast(pl.Datetime("us"))
     return series if dtype in (pl.Date, pl.Time) else series.cast(pl.String).fill_null("")
-
-
-def _written_whole(series: pl.Series, name: str) -> pl.Series:
-    largest = series.cast(pl.Int128).abs().max()
-    if not isinstance(largest, int) or largest <= _LONG:
-        return series.cast(pl.Int32)
-    if largest > _EXACT:
-        raise ColumnError(
-            f"column {series.name!r} holds whole numbers of more than 15 digits, which {name} "
-            f"cannot hold: turn them into text first, or write .parquet."
-        )
-    return series.cast(pl.Float64)
-
-
-def _written_float(series: pl.Series, name: str) -> pl.Series:
-    least, beyond = _FLOATS[name]
-    size = series.abs()
-    if ((size >= beyond) | ((size < least) & (size > 0))).any():
-        raise ColumnError(
-            f"column {series.name!r} holds numbers that are too large or too near 0 for {name}, "
-            f"or infinite: write .csv or .parquet."
-        )
-    return series
 
 
 def _untagged(series: pl.Series, variable: Variable, name: str) -> pl.Series:
@@ -397,17 +365,16 @@ def _require_written(path: Path, name: str, data: Microdata) -> None:
     records = None
     with suppress(FileError):
         records = len(read_with_metadata(path, name, None, usecols=[data.names[0]])[0])
-    if records == data.records and (name != "Stata" or _is_ended(path)):
+    size = path.stat().st_size
+    if name == "Stata":
+        with path.open("rb") as file:
+            beginning = file.read(4096)
+        end = beginning.find(_MAP) + len(_MAP) + 8 * _PLACES
+        size = int.from_bytes(beginning[end - 8 : end], sys.byteorder)
+    if records == data.records and size == path.stat().st_size:
         return
     require_room(path)
     raise RunError(
         f"the {name} file could not be written whole: it was read back and is cut short. Check "
         f"the disk, or choose another folder."
     )
-
-
-def _is_ended(path: Path) -> bool:
-    with path.open("rb") as file:
-        beginning = file.read(4096)
-    end = beginning.find(_MAP) + len(_MAP) + 8 * _PLACES
-    return int.from_bytes(beginning[end - 8 : end], sys.byteorder) == path.stat().st_size

@@ -49,13 +49,10 @@ Choose = Callable[[Sequence[str]], list[str]]
 def read_text(
     path: Path, choose: Choose, *, encoding: str | None = None, delimiter: str | None = None
 ) -> tuple[pl.DataFrame, Origin]:
-    """Read a delimited text file; every column is text and empty cells are null.
+    """Read the columns of a text that `choose`, given all names, returns; empty cells are null.
 
-    The first line has the names. Blank lines are no records. A byte order mark tells the
-    encoding; else it is UTF-8 unless `encoding` says another. The delimiter is the one among
-    comma, semicolon, tab and bar that gives the first records as many cells as the header.
-
-    `choose`, given all names, returns those to be read.
+    A byte order mark tells the encoding; else it is UTF-8 unless `encoding` says another. The
+    delimiter is the one that gives the first records as many cells as the header.
     """
     if _is_packed(path) or path.stat().st_size <= _LONGEST:
         data = b"".join(_unpacked(path))

@@ -12,7 +12,7 @@ import polars as pl
 from keyhole.core.files import require_room, write_whole
 from keyhole.data.columns import Variable, require_calendar, require_flat
 from keyhole.data.excel import write_excel
-from keyhole.data.formats import find_format, suffix_of
+from keyhole.data.formats import require_written_format, suffix_of
 from keyhole.data.frames import write_arrow, write_parquet
 from keyhole.data.inference import fits_text, render_floats
 from keyhole.data.microdata import Microdata
@@ -43,12 +43,7 @@ def save(
     ================  ============================================================
     """
     target = Path(path)
-    name = find_format(target, writing=True)
-    if name == "SAS":
-        raise FileError(
-            f"{target.name!r} must be in a format that can be written. Got .sas7bdat instead: "
-            f"write SAS transport (.xpt), which SAS reads."
-        )
+    name = require_written_format(target)
     require_calendar(data.frame)  # a step may have put in what no file can be read back from
     with write_whole(target, force=force, private=private) as temporary:
         try:

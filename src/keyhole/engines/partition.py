@@ -369,7 +369,7 @@ class OpenCells:
             move = (word, to, shift - at)
             moves[move] = moves.get(move, 0) | ((1 << bits) - 1) << at
         rows = storage.empty((len(self._rows), plan.words), np.uint64)
-        cells.lay_out(
+        cells.move_fields(
             self._rows, self._weights, self._starts,
             np.array(list(moves.values()), dtype=np.uint64),
             np.array(list(moves), dtype=np.int64).reshape(-1, 3), places[-1], rows,

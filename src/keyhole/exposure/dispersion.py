@@ -90,7 +90,7 @@ class PopulationModel(Result):
         """Return the figures with their intervals."""
         none = ["not estimable", "", ""]
         rows = [
-            [name, *(none if one is None else map(amount, (one.estimate, one.low, one.high)))]
+            [name, *(none if one is None else map(_people, (one.estimate, one.low, one.high)))]
             for name, one in self._figures()
         ]
         tested = ", ".join(share(test.z, 1) for test in self.tests)
@@ -104,7 +104,7 @@ class PopulationModel(Result):
         yield "expected reidentifications", self.reidentifications
 
 
-def amount(value: float) -> str:
+def _people(value: float) -> str:
     """Write an expected number of people."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
 

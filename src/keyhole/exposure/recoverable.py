@@ -156,7 +156,7 @@ _DONE = {"suppresses": "that were suppressed", "drops": "though it was dropped"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Finding:
+class RecoveredValues:
     """Columns (or the order) that tell hidden values of a treated one."""
 
     one: Treated
@@ -190,7 +190,7 @@ class Finding:
         return f"{by}, which stay, together tell {values}: drop one, or do the same to it"
 
 
-def _said(findings: Sequence[Finding]) -> str:
+def _said(findings: Sequence[RecoveredValues]) -> str:
     """Say in one line which columns, each by itself, tell a treated one."""
     if len(findings) == 1:
         return str(findings[0])
@@ -208,18 +208,18 @@ def find_told(
     numbering: Collection[str] = (),
     *,
     keep_order: bool = False,
-) -> tuple[Finding, ...]:
+) -> tuple[RecoveredValues, ...]:
     """Find what columns that stay tell of those that were treated.
 
     `groups` are the records by each column that stays, and `numbering` names those columns whose
     order may be that of the records; `keep_order` says that the records are in theirs.
     """
-    found: list[Finding] = []
+    found: list[RecoveredValues] = []
     ones = [one for one in ones if len(np.unique(one.truth)) > 1]
     for one in ones:
         others = {name: group for name, group in groups.items() if name != one.name}
         found += [
-            Finding(one, (by,), told)
+            RecoveredValues(one, (by,), told)
             for by, group in others.items()
             if (told := read_by_groups(one, group)) is not None
         ]
@@ -230,7 +230,7 @@ def find_told(
             if name in numbering and not group.says_something
         }
         found += [
-            Finding(one, by, told, sorted_by=True)
+            RecoveredValues(one, by, told, sorted_by=True)
             for by, order in orders.items()
             if (told := read_by_neighbours(one, order)) is not None
         ]
@@ -238,9 +238,9 @@ def find_told(
     return (*found, *_together([one for one in ones if one not in settled], groups))
 
 
-def say_told(findings: Sequence[Finding]) -> list[str]:
+def say_told(findings: Sequence[RecoveredValues]) -> list[str]:
     """Say which columns tell which others."""
-    alone: dict[Treated, list[Finding]] = {}
+    alone: dict[Treated, list[RecoveredValues]] = {}
     others = []
     for one in findings:
         if one.sorted_by or len(one.by) > 1:
@@ -250,11 +250,11 @@ def say_told(findings: Sequence[Finding]) -> list[str]:
     return [*(_said(ones) for ones in alone.values()), *others]
 
 
-def _together(ones: Sequence[Treated], groups: Mapping[str, RecordGroups]) -> list[Finding]:
+def _together(ones: Sequence[Treated], groups: Mapping[str, RecordGroups]) -> list[RecoveredValues]:
     """Try columns two by two, those of most values first; a pair must tell a column wholly."""
     fit = {name: group for name, group in groups.items() if group.says_something}
     names = sorted(fit, key=lambda name: -len(fit[name].starts))[:MOST_PAIRED] if ones else []
-    found: dict[Treated, Finding] = {}
+    found: dict[Treated, RecoveredValues] = {}
     for pair in itertools.combinations(names, 2):
         left = [x for x in ones if x.name not in pair and x not in found]
         a, b = (fit[name] for name in pair)
@@ -262,5 +262,5 @@ def _together(ones: Sequence[Treated], groups: Mapping[str, RecordGroups]) -> li
         for one in left if both.says_something else ():
             told = read_by_groups(one, both, wholly=True)
             if told is not None:
-                found[one] = Finding(one, pair, told)
+                found[one] = RecoveredValues(one, pair, told)
     return list(found.values())

@@ -119,8 +119,8 @@ class _Factors(Amounts):
     def fault(self, value: Any) -> str | None:
         if not _is_list(value):
             return Amounts.fault(self, value)
-        unfit = any(self.number.fault(item) for item in value)
-        return f"for each key {self.number.fault(None)}" if unfit else None
+        unfit = any(self.each.fault(item) for item in value)
+        return f"for each key {self.each.fault(None)}" if unfit else None
 
     def settle(self, value: Any) -> Any:
         return tuple(map(float, value)) or {} if _is_list(value) else Amounts.settle(self, value)
@@ -128,11 +128,11 @@ class _Factors(Amounts):
     def read(self, text: str) -> Any:
         if "=" in text:
             return Amounts.read(self, text)
-        return tuple(map(self.number.read, text.split(",")))
+        return tuple(map(self.each.read, text.split(",")))
 
     def write(self, value: Any) -> str:
         if _is_list(value):
-            return ",".join(map(self.number.write, value))
+            return ",".join(map(self.each.write, value))
         return Amounts.write(self, value)
 
     def columns(self, value: Any) -> Iterator[tuple[Place, str]]:  # noqa: ARG002

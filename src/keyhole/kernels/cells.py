@@ -356,7 +356,7 @@ def coarsen(rows: Words, field: Ints, table: Numbers) -> None:
 
 
 @njit(nogil=True, cache=True)
-def lay_out(
+def move_fields(
     rows: Words, weights: Numbers, starts: Ints, masks: Words, moves: Ints, cell: Ints, out: Words
 ) -> None:
     """Move fields of packed rows to other places, above the weight and below the cell's number.

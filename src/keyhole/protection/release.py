@@ -24,7 +24,7 @@ from keyhole.data.columns import encode
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.exposure.recoverable import (
-    Finding,
+    RecoveredValues,
     Treated,
     find_told,
     group_records,
@@ -203,7 +203,7 @@ def _coded(one: pl.Series, other: pl.Series) -> tuple[Ints, Ints]:
 class Recoverable:
     """What can be read off a release: what is to be said of it, and the file with it put back."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[RecoveredValues, ...]
     values: Mapping[Treated, pl.Series]
     final: Microdata
 

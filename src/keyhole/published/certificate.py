@@ -31,7 +31,7 @@ from keyhole.reidentification.study import link
 from keyhole.results import Result
 from keyhole.reviews.store import versions
 from keyhole.selection import backward, forward, stepwise
-from keyhole.selection.result import Selection, Step
+from keyhole.selection.result import Selection
 from keyhole.synthesis.changes import LevelsAtRisk, changes_in_levels
 
 
@@ -171,11 +171,8 @@ def _choices(found: Selection, method: str) -> Figures:
                  if row["alpha"] and row["variable"] in ours and step != "F11"]  # fmt: skip
         close = all(a is not None and abs(a - float(text)) <= ALPHA_ROUNDING for text, a in known)
         # A variable that has just entered may not be removed at once.
-        free = [
-            row
-            for name, row in ours.items()
-            if not (method == "stepwise" and step == "B2" and name in entered)
-        ]
+        bound = entered if method == "stepwise" and step == "B2" else []
+        free = [row for name, row in ours.items() if name not in bound]
         best = min(free, key=lambda row: row.ratio).variable if free else "no such step"
         steps = {one.step: one.variable for one in found.steps}
         taken = {**steps, found.stopped.step: found.stopped.variable}.get(step) or best
@@ -186,32 +183,25 @@ def _choices(found: Selection, method: str) -> Figures:
         yield what, computed, rows[0]["chosen"], f"{taken}{wrong}", agrees
 
 
-def _steps(found: Selection, printed: Sequence[Mapping[str, str]]) -> Figures:
+def _steps(found: Selection, summary: Sequence[Mapping[str, str]]) -> Figures:
     """Compare step by step α, computed from two printed ratios, and the set reached."""
     ours = {step.step: step for step in found.steps}
-    for row in printed:
+    for row in summary:
         step = ours.pop(row["step"], None)
         published = f"α {row['alpha'] or 'none'}"
         if step is None:
             yield row["step"], "α", published, "no such step", False
             continue
-        text = f"α {'none' if step.alpha is None else _printed(step.alpha)}"
+        alpha, printed = step.alpha, row["alpha"]
+        text, near = "none", alpha is None and not printed
+        if alpha is not None:
+            text = f"{alpha:.3f}".removeprefix("0") if alpha < 1 else f"{alpha:.3f}"
+            near = bool(printed) and abs(alpha - float(printed)) <= ALPHA_ROUNDING
         same = set(step.variables) == set(row["variables"].split())
         other = "" if same else f", another set ({step.variable})"
-        agrees = same and _alpha(step, row["alpha"])
-        yield row["step"], "α", published, f"{text}{other}", agrees
+        yield row["step"], "α", published, f"α {text}{other}", same and near
     for name in ours:
         yield name, "α", "no such step", "a step", False
-
-
-def _alpha(step: Step, printed: str) -> bool:
-    if step.alpha is None or not printed:
-        return step.alpha is None and not printed
-    return abs(step.alpha - float(printed)) <= ALPHA_ROUNDING
-
-
-def _printed(value: float) -> str:
-    return f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.3f}"
 
 
 def _hawala_funk() -> Figures:
@@ -233,29 +223,21 @@ def _hawala_funk() -> Figures:
             # The rows of the paper are rounded, and add up to 100 within 0.02.
             near = [abs(float(a) - float(b)) <= 0.02
                     for a, b in zip(printed.split(), ours.split(), strict=True)]  # fmt: skip
-            yield (
-                f"table {table[0]}, {row['risk_level']}",
-                "percent of the level",
-                printed,
-                ours,
-                (one.level == row["risk_level"] and all(near)),
-            )
+            what, agrees = f"table {table[0]}, {row['risk_level']}", one.level == row["risk_level"]
+            yield what, "percent of the level", printed, ours, agrees and all(near)
 
 
 def _singer_dajani() -> Figures:
     """Link a record with the candidates of the paper's examples, and read the thresholds."""
     names = [f"v{i}" for i in range(10)]
     person = pl.DataFrame({name: [0] for name in names})
-
-    def candidate(missing: int) -> list[int | None]:
-        return [None] * missing + [0] * (len(names) - missing)
-
     ranks = {
         "three ranks of one pair, then twenty tied": ([0, 1, 2, *[3] * 20], "3"),
         "twenty tied at the top": ([0] * 20, "0"),
     }
     for what, (missing, kept) in ranks.items():
-        others = pl.DataFrame([candidate(n) for n in missing], person.schema, orient="row")
+        rows = [[None] * many + [0] * (len(names) - many) for many in missing]
+        others = pl.DataFrame(rows, person.schema, orient="row")
         ours = f"{link(person, others, link=names, metric='taxicab').pairs}"
         yield what, "pairs kept", kept, ours, ours == kept
     for metric, published in (("taxicab", "0.25"), ("euclidean", "0.25"), ("adhoc", "25")):

@@ -229,7 +229,7 @@ _WEAR: dict[str, Kind] = {
 _SECTIONS: dict[str, Kind | None] = {
     "rename": WordsByColumn(),
     "recode": WordsByColumn(),
-    "age": Amounts(number=Number()),
+    "age": Amounts(each=Number()),
     "wear": None,
 }
 

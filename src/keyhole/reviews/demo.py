@@ -11,7 +11,7 @@ from keyhole.core.files import sweep
 from keyhole.core.options import Problem, bind, documented
 from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.data.examples import KEYS, LINK, veterans
-from keyhole.data.examples.codebook import CODEBOOK
+from keyhole.data.examples.files import CODEBOOK
 from keyhole.environment.exchange import example_environment, write_environment
 from keyhole.environment.verbs import ladder_of
 from keyhole.errors import OptionError

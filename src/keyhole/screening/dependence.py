@@ -77,16 +77,12 @@ class Dependence:
 
 
 def says_something(codes: Codes) -> bool:
-    """Tell whether a dependence on a column would mean anything.
-
-    A constant says nothing, and a column with more levels than half the records determines
-    everything by being nearly unique.
-    """
+    """Tell whether a dependence on a column would mean anything, by `is_fit`."""
     return is_fit(codes.size, len(codes.values))
 
 
 def is_fit(size: int, records: int) -> bool:
-    """Apply the rule of `says_something` to a number of levels."""
+    """Tell whether a column is neither constant nor, with too many levels, nearly unique."""
     return 1 < size <= max(records / 2, 2)
 
 
@@ -102,24 +98,17 @@ def dependences(
     pairs = list(itertools.combinations(fit, 2))
     rows = max((len(codes.values) for codes in columns.values()), default=0)
     found = in_threads(lambda pair: _dependence(columns, *pair, nearly), pairs, rows)
-    return [
-        d
-        for d in found
-        if d.determined is not None
-        or d.cramers_v >= nearly
-        or (with_uncertainty and d.strength >= nearly)
-    ]
+    strong = ((d, d.strength if with_uncertainty else d.cramers_v) for d in found)
+    return [d for d, strength in strong if d.determined is not None or strength >= nearly]
 
 
 def dependences_of(
     data: Records, names: Sequence[str], *, nearly: float = NEARLY, keys: Sequence[str] = ()
 ) -> tuple[list[Dependence], list[str]]:
-    """Find dependent columns of a file on any engine, and say which could not be compared.
+    """Find dependent columns on any engine, of `keys` if named, and say which were not compared.
 
-    On Spark the table of two columns is counted on the cluster. Two whose table might have
-    millions of cells are not compared there, and shares of entropy are not told.
-
-    If `keys` are named, only pairs with one of these are told.
+    On Spark two columns whose table might have millions of cells are not compared, and shares of
+    entropy are not told.
     """
     if backend_of(data).is_here:
         found = dependences({name: data.codes(name) for name in names}, nearly=nearly)
@@ -131,8 +120,8 @@ def dependences_of(
     pairs = [pair for pair in itertools.combinations(fit, 2) if concerns(pair, keys)]
     small = [(a, b) for a, b in pairs if known.comparable(a, b)]
     judged = [
-        _judged(first, second, cells, columns[first].size, columns[second].size)
-        for (first, second), cells in remote.pair_tables(small)
+        _judged(pair, (columns[pair[0]].size, columns[pair[1]].size), cells)
+        for pair, cells in remote.pair_tables(small)
     ]
     kept = [d for d in judged if d.determined is not None or d.cramers_v >= nearly]
     return kept, [
@@ -149,18 +138,14 @@ def concerns(names: Sequence[str], keys: Sequence[str]) -> bool:
 
 
 def _judged(
-    first: str,
-    second: str,
-    cells: Cells,
-    rows: int,
-    cols: int,
-    told: tuple[float | None, float | None] = (None, None),
+    pair: tuple[str, str], sizes: tuple[int, int], cells: Cells, *told: float | None
 ) -> Dependence:
     """Say how two variables with so many codes each depend on each other."""
-    occupied = len(cells[0])
+    (first, second), (rows, cols), occupied = pair, sizes, len(cells[0])
     determined = second if occupied == rows else first if occupied == cols else None
-    equivalent = occupied == rows == cols
-    return Dependence(first, second, cramers_v(*cells), determined, *told, equivalent)
+    one, other = told or (None, None)
+    both = occupied == rows == cols
+    return Dependence(first, second, cramers_v(*cells), determined, one, other, both)
 
 
 def _dependence(columns: Mapping[str, Codes], first: str, second: str, nearly: float) -> Dependence:
@@ -174,7 +159,7 @@ def _dependence(columns: Mapping[str, Codes], first: str, second: str, nearly: f
         told = tuple(  # type: ignore[assignment]
             max(0.0, (t - c) / (1 - c)) if c < 1 else 0.0 for t, c in zip(told, chance, strict=True)
         )
-    return _judged(first, second, cells, a.size, b.size, told)
+    return _judged((first, second), (a.size, b.size), cells, *told)
 
 
 def kernel() -> Any:
@@ -223,17 +208,16 @@ def uncertainty(
     >>> uncertainty(np.array([5, 5, 5]), [0, 1, 2], [0, 1, 1])[1]
     1.0
     """
-    by_row, by_col = np.bincount(rows, counts), np.bincount(cols, counts)
-    row, col, joint = (_entropy(c) for c in (by_row, by_col, counts))
-    shared = max(0.0, row + col - joint)
+
+    def entropy(counts: npt.NDArray[Any]) -> float:
+        share = counts[counts > 0] / counts.sum()
+        return float(-(share * np.log(share)).sum())
+
+    row, col = entropy(np.bincount(rows, counts)), entropy(np.bincount(cols, counts))
+    shared = max(0.0, row + col - entropy(counts))
     return tuple(  # type: ignore[return-value]
         min(1.0, round(shared / whole, 12)) if whole > 0 else 0.0 for whole in (row, col)
     )
-
-
-def _entropy(counts: npt.NDArray[Any]) -> float:
-    share = counts[counts > 0] / counts.sum()
-    return float(-(share * np.log(share)).sum())
 
 
 def cramers_v(counts: Ints, rows: Sequence[int] | Ints, cols: Sequence[int] | Ints) -> float:
@@ -298,7 +282,7 @@ class _Search:
     names: tuple[str, ...]
     table: npt.NDArray[np.int32]
     sizes: tuple[int, ...]
-    known: frozenset[tuple[str, str]]
+    known: set[tuple[str, str]]
 
     def tells(self, one: int, other: int) -> bool:
         return (self.names[one], self.names[other]) in self.known
@@ -327,8 +311,7 @@ def _search(columns: Mapping[str, Codes], pairs: Sequence[Dependence]) -> _Searc
     table = np.empty((len(names), records), dtype=np.int32)
     for place, name in enumerate(names):
         table[place] = columns[name].values[order]
-    sizes = tuple(columns[name].size for name in names)
-    return _Search(names, table, sizes, frozenset(known))
+    return _Search(names, table, tuple(columns[name].size for name in names), known)
 
 
 def _of_pair(search: _Search, a: int, b: int, chance: float) -> list[tuple[int, int, int]]:
@@ -370,25 +353,17 @@ def _luck(
 def _minimal(search: _Search, found: Sequence[tuple[int, int, int]]) -> list[Determination]:
     """Leave out what follows from another set that was found."""
     triples = {(frozenset((a, b)), c) for a, b, c in found}
-
-    def follows(a: int, b: int, c: int) -> bool:
-        coarser = any(
-            (frozenset((x, y)), c) in triples
-            for x in range(len(search.names))
-            for y in range(len(search.names))
-            if {x, y} != {a, b}
-            and (x == a or search.tells(a, x))
-            and (y == b or search.tells(b, y))
+    every = range(len(search.names))
+    kept = []
+    for a, b, c in found:
+        coarser_a = [x for x in every if x == a or search.tells(a, x)]
+        coarser_b = [y for y in every if y == b or search.tells(b, y)]
+        pairs = {frozenset(pair) for pair in itertools.product(coarser_a, coarser_b)} - {
+            frozenset((a, b))
+        }
+        follows = any((pair, c) in triples for pair in pairs) or any(
+            x != c and (frozenset((a, b)), x) in triples and search.tells(x, c) for x in every
         )
-        finer = any(
-            (frozenset((a, b)), x) in triples and search.tells(x, c)
-            for x in range(len(search.names))
-            if x != c
-        )
-        return coarser or finer
-
-    return [
-        Determination((search.names[a], search.names[b]), search.names[c])
-        for a, b, c in found
-        if not follows(a, b, c)
-    ]
+        if not follows:
+            kept.append(Determination((search.names[a], search.names[b]), search.names[c]))
+    return kept

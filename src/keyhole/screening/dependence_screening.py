@@ -185,10 +185,7 @@ NO_SETS_ON_SPARK = (
 def screen_dependences(
     data: Records, keys: tuple[str, ...], *, nearly: float, sets: bool
 ) -> DependenceScreening:
-    """Tell which columns determine or nearly duplicate which, and look at nothing else.
-
-    If `keys` are named, only dependences of these are told; on Spark sets are not looked for.
-    """
+    """Tell which columns determine or nearly duplicate which, and look at nothing else."""
     backend = backend_of(data)
     here = backend.is_here
     if here:
@@ -263,16 +260,20 @@ def near_ones(pairs: Iterable[Dependence], keys: Sequence[str]) -> tuple[Depende
 
 def given_away(pairs: Iterable[Dependence], keys: Sequence[str]) -> list[str]:
     """Warn of columns outside the keys that tell a key."""
-    out = []
+    return [
+        f"{by!r}, which is not among the keys, gives key {told!r} away: what is done to one must "
+        f"be done to the other."
+        for by, told in told_exactly(pairs, keys)
+    ]
+
+
+def told_exactly(pairs: Iterable[Dependence], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the columns that determine one of these and are not among them, and which it is."""
     for d in pairs:
         for told, by in ((d.determined, d.determining), (d.determining, d.determined)):
-            exact = told == d.determined or d.equivalent
-            if told in keys and by not in keys and by is not None and exact:
-                out.append(
-                    f"{by!r}, which is not among the keys, gives key {told!r} away: what is done "
-                    f"to one must be done to the other."
-                )
-    return out
+            is_exact = by is not None and (told == d.determined or d.equivalent)
+            if is_exact and told in names and by not in names:
+                yield str(by), str(told)
 
 
 def encode_all(data: Records) -> tuple[str, ...]:

@@ -20,8 +20,15 @@ from keyhole.core.expressions import CENSUS, derive_line, drop_line
 from keyhole.core.marks import COUNT
 from keyhole.core.names import plural
 from keyhole.data.columns import Variable
-from keyhole.screening.contents import WITHIN, by_contents, is_hash, sample_values
-from keyhole.screening.identifiers import KINDS, Identifier, recognise
+from keyhole.screening.identifiers import (
+    KINDS,
+    WITHIN,
+    Identifier,
+    by_contents,
+    is_hash,
+    recognise,
+    sample_values,
+)
 from keyhole.screening.safe_harbor import (
     OLDEST,
     REMEDIES,
@@ -37,13 +44,8 @@ from keyhole.screening.safe_harbor import (
 # From this share of distinct values on a column is as good as a number for each record.
 NEARLY_ALL = 0.95
 FEWEST = 20
-_NUMBER_KINDS = {
-    "record number",
-    "file number",
-    "medical record number",
-    "policy number",
-    "user name",
-}
+_NUMBER_KINDS = {f"{what} number" for what in ("record", "file", "medical record", "policy")}
+_NUMBER_KINDS |= {"user name"}
 _LONGEST_CODE = 40
 
 
@@ -69,9 +71,8 @@ def find_record_number(
     """Tell whether a column numbers records or people."""
     filled = column.drop_nulls()
     counts = filled.alias("value").value_counts()["count"] if len(filled) else pl.Series([0])
-    distinct = len(counts) / max(1, len(filled))
+    distinct, most = len(counts) / max(1, len(filled)), int(counts.max() or 0)  # type: ignore[arg-type]
     found = _sort(variable, filled, values.to_list(), distinct, identifiers)
-    most = int(counts.max() or 0)  # type: ignore[arg-type]
     return None if found is None else RecordNumber(variable.name, *found, distinct, most)
 
 
@@ -87,7 +88,9 @@ def _sort(
     if variable.role == "weight" or not texts:
         return None
     if len(filled) >= FEWEST:
-        if filled.dtype.is_integer() and distinct >= NEARLY_ALL and _counts_up(filled):
+        whole, many = filled.dtype.is_integer(), filled.n_unique()
+        span = int(filled.max()) - int(filled.min()) + 1 if whole else 0  # type: ignore[arg-type]
+        if filled.dtype.is_integer() and distinct >= NEARLY_ALL and span <= 1.05 * many + 1:
             order = " in the order of the file" if filled.is_sorted() else ""
             return "sequence", 0.9, f"its values count up with hardly a gap{order}"
         if filled.dtype == pl.String and is_hash(texts):
@@ -99,12 +102,6 @@ def _sort(
     if enough and _looks_coded(filled, texts):
         return "code", 0.6, "nearly every record has a code of its own"
     return None
-
-
-def _counts_up(values: pl.Series) -> bool:
-    """Whether whole numbers fill their range with hardly a gap."""
-    low, high = int(values.min()), int(values.max())  # type: ignore[arg-type]
-    return high - low + 1 <= 1.05 * values.n_unique() + 1
 
 
 def _looks_coded(filled: pl.Series, texts: list[str]) -> bool:
@@ -169,11 +166,9 @@ class Inspection:
         name = self.variable.name
         drop = drop_line(name)
         for one in self.identifiers:
-            remedy = REMEDIES[one.safe_harbor]
-            if one.reason.startswith(WITHIN):
-                remedy = "Drop the column, or have a person take them out of the text."
-            found = Finding(name, one.kind, one.confidence, one.reason, remedy, line=drop)
-            yield one.safe_harbor, found
+            letter, is_within = one.safe_harbor, one.reason.startswith(WITHIN)
+            remedy = REMEDIES["within"] if is_within else REMEDIES[letter]
+            yield letter, Finding(name, one.kind, one.confidence, one.reason, remedy, line=drop)
         if self.place is not None:
             yield "B", self._place(self.place)
         if (d := self.date) is not None:
@@ -235,10 +230,7 @@ def is_unreadable(column: pl.Series) -> bool:
 
 
 def inspect(variable: Variable, column: pl.Series, *, year: int) -> Inspection:
-    """Look at one column; none of its values is kept.
-
-    Ages are counted in the year given.
-    """
+    """Look at one column, ages counted in the year given; none of its values is kept."""
     if is_unreadable(column):
         known = len(column) - column.null_count()
         return Inspection(variable, len(column), False, known, 0, 0)
@@ -289,16 +281,14 @@ def _identifiers(
     if place is not None:  # 12 Elm Street is an address, Elm Street's county none
         found = [one for one in found if one.kind not in ("name", "record number")]
     found.sort(key=lambda one: one.kind)
-    joined = [_joined(list(several)) for _, several in groupby(found, key=lambda one: one.kind)]
+    joined = []
+    for several in (list(group) for _, group in groupby(found, key=lambda one: one.kind)):
+        sure = min(0.99, 1 - math.prod(1 - one.confidence for one in several))
+        reasons = "; ".join(dict.fromkeys(one.reason for one in several))
+        joined.append(replace(several[0], confidence=sure, reason=reasons))
     if len(joined) > 1:
         joined = [one for one in joined if one.kind != "record number"]
     return tuple(sorted(joined, key=lambda one: -one.confidence))
-
-
-def _joined(several: list[Identifier]) -> Identifier:
-    doubt = math.prod(1 - one.confidence for one in several)
-    reasons = "; ".join(dict.fromkeys(one.reason for one in several))
-    return replace(several[0], confidence=min(0.99, 1 - doubt), reason=reasons)
 
 
 def _is_contradicted(

@@ -80,10 +80,7 @@ def _place_by_words(text: str, where: str) -> Place | None:
 
 
 def zip_digits(column: pl.Series) -> tuple[int, int]:
-    """Return how many digits of a ZIP code are told, and how many records are in small ones.
-
-    Small are the three-digit areas of `LOW_POPULATION`.
-    """
+    """Return how many digits of a ZIP code are told, and the records in small areas."""
     filled = column.drop_nulls()
     if filled.dtype.is_numeric():
         largest = filled.cast(pl.Float64).fill_nan(None).max() or 0  # may be infinite
@@ -142,14 +139,12 @@ _NAMED = {
 }  # fmt: skip
 
 
-def _item(letter: str, title: str, remedy: str) -> Item:
-    for mark, text in _NAMED.items():
-        remedy = remedy.replace(mark, text)
-    return Item(letter, title, remedy)
-
-
-ITEMS = tuple(_item(letter, *row) for letter, row in _READ["items"].items())
+ITEMS = tuple(
+    Item(letter, title, re.sub("<.*?>", lambda mark: _NAMED[mark[0]], remedy))
+    for letter, (title, remedy) in _READ["items"].items()
+)
 REMEDIES = {item.letter: item.remedy for item in ITEMS}
+REMEDIES["within"] = "Drop the column, or have a person take them out of the text."
 _FREE_TEXT = {"A", "B", "C"}
 _PICTURES = {"P", "Q"}
 
@@ -160,11 +155,7 @@ def checklist(
     texts: Sequence[str] = (),
     unread: Sequence[str] = (),
 ) -> tuple[Check, ...]:
-    """Hold findings against the eighteen items.
-
-    Names, places and days may stand in `texts`, columns of free text; contents of `unread` columns
-    cannot be read (bytes, lists).
-    """
+    """Hold findings against the eighteen items; free `texts` and `unread` bytes may hold more."""
     found, checks = list(findings), []
     for item in ITEMS:
         mine = tuple(finding for letter, finding in found if letter == item.letter)
@@ -230,10 +221,7 @@ def _said(variable: Variable) -> str:
 
 
 def find_date(variable: Variable, column: pl.Series, values: pl.Series) -> Moment | None:
-    """Tell whether a column tells dates more finely than by the year.
-
-    A constant date is that of the file, not of a person.
-    """
+    """Tell whether a column tells dates more finely than by the year; a constant is no one's."""
     if column.drop_nulls().n_unique() < 2:
         return None
     if column.dtype.is_temporal():
@@ -258,14 +246,14 @@ def _typed(column: pl.Series) -> Moment | None:
 
 def _written(values: pl.Series, said: str) -> Moment | None:
     texts = values.to_list()
-
-    def share(pattern: re.Pattern[str]) -> float:
-        return sum(pattern.fullmatch(one) is not None for one in texts) / max(1, len(texts))
-
-    for what, pattern in (("dates to the day", _FULL), ("dates to the month", _MONTH)):
-        if share(pattern) >= _MOST_VALUES:
-            return Moment(what, 0.88, "its values are written like dates")
-    if share(_COMPACT) >= 0.95 and len(texts) >= 2:
+    full, month, compact = (
+        sum(pattern.fullmatch(one) is not None for one in texts) / max(1, len(texts))
+        for pattern in (_FULL, _MONTH, _COMPACT)
+    )
+    if max(full, month) >= _MOST_VALUES:
+        what = "dates to the day" if full >= _MOST_VALUES else "dates to the month"
+        return Moment(what, 0.88, "its values are written like dates")
+    if compact >= 0.95 and len(texts) >= 2:
         reason = "its values are eight digits of year, month and day"
         return Moment("dates to the day", 0.85, reason)
     numbers = [float(one) for one in texts if re.fullmatch(r"-?\d+(?:\.\d+)?", one)]
@@ -293,41 +281,21 @@ def _element(variable: Variable, column: pl.Series, values: pl.Series) -> Moment
 def find_age(
     variable: Variable, column: pl.Series, values: pl.Series, *, year: int
 ) -> Moment | None:
-    """Tell whether ages over 89, or years of birth that tell of them, are kept apart.
-
-    One category of 90 or older is as Safe Harbor wants it.
-    """
+    """Tell whether ages over 89, or years of birth that tell of them, are in several categories."""
     said = _said(variable)
     if _AGE.search(said) and not _NO_AGE.search(said):
         if not column.dtype.is_numeric() or variable.value_labels:
-            return _old_bands(variable, column, values)
+            labels = {str(value): text for value, text in variable.value_labels.items()}
+            bands = [one for one in values.to_list() if _reaches(labels.get(one, one)) > OLDEST]
+            records = int(column.cast(pl.String).is_in(bands).sum())
+            reason = "more than one of its bands goes beyond 89"
+            return Moment("ages over 89", 0.8, reason, records) if len(bands) > 1 else None
         ages = column.drop_nulls().cast(pl.Float64)
         old = ages.filter((ages > OLDEST) & (ages <= _LONGEST_LIFE))
         if old.is_empty() or old.unique().to_list() == [OLDEST + 1]:
             return None
         return Moment("ages over 89", 0.9, "it is an age with values over 89", len(old))
-    return _born_long_ago(variable, column, year) if _BORN.search(said) else None
-
-
-def _old_bands(variable: Variable, column: pl.Series, values: pl.Series) -> Moment | None:
-    """Find more than one band of ages that reaches beyond 89."""
-    labels = {str(value): text for value, text in variable.value_labels.items()}
-    old = [one for one in values.to_list() if _reaches(labels.get(one, one)) > OLDEST]
-    if len(old) < 2:
-        return None
-    records = int(column.cast(pl.String).is_in(old).sum())
-    return Moment("ages over 89", 0.8, "more than one of its bands goes beyond 89", records)
-
-
-def _reaches(band: str) -> float:
-    ends = [float(one) for one in re.findall(r"\d+(?:\.\d+)?", band)]
-    if not ends or max(ends) > _LONGEST_LIFE:
-        return 0
-    return _LONGEST_LIFE if _OLDER.search(band) else max(ends)
-
-
-def _born_long_ago(variable: Variable, column: pl.Series, year: int) -> Moment | None:
-    years = _years(column)
+    years = _years(column) if _BORN.search(said) else None
     if years is None:
         return None
     old = years.filter((years >= _FIRST) & (years < year - OLDEST))
@@ -336,6 +304,13 @@ def _born_long_ago(variable: Variable, column: pl.Series, year: int) -> Moment |
         return None  # none, or one category of them all
     reason = f"years of birth before {year - OLDEST} tell of ages over 89 in {year}"
     return Moment("years of birth that tell of ages over 89", 0.8, reason, len(old))
+
+
+def _reaches(band: str) -> float:
+    ends = [float(one) for one in re.findall(r"\d+(?:\.\d+)?", band)]
+    if not ends or max(ends) > _LONGEST_LIFE:
+        return 0
+    return _LONGEST_LIFE if _OLDER.search(band) else max(ends)
 
 
 def _years(column: pl.Series) -> Any:

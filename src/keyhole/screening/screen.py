@@ -39,6 +39,7 @@ from keyhole.screening.dependence_screening import (
     near_ones,
     not_compared,
     screen_dependences,
+    told_exactly,
 )
 from keyhole.screening.identifiers import Identifier
 from keyhole.screening.inspection import Inspection, RecordNumber, inspect, is_unreadable
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
 
 
 _Seen = TypeVar("_Seen")
+_IN_PART = (
+    "{0!r} has so many different values that only its first {1:,} records were looked at, and "
+    "counted. Give more ({memory}) to have all of them looked at."
+)
 _CAVEATS = (
     "Not found means that nothing was recognised: look at the file yourself as well.",
     f"Small three-digit ZIP areas are those of {CENSUS}: check them against the current census.",
@@ -149,11 +154,7 @@ class Screening(Result):
         return [*self.findings(), *warnings]
 
     def findings(self, *, counts: bool = True) -> list[Table]:
-        """Return what was found, without the warnings.
-
-        Without counts it is not told how many records one number has: they may be one person's;
-        nor is the structure, whose limits may be.
-        """
+        """Return what was found, without the warnings; without counts nothing of small groups."""
         none = "No variable determines another, or nearly so."
         if self.keys:  # others were not compared with each other
             none = "No key determines another variable or is determined by one, or nearly so."
@@ -393,7 +394,11 @@ def _screened(data: Records, question: Question) -> Screening:
         near_dependencies=near_ones(pairs, keys),
         warnings=(
             *_warnings(seen, keys, pairs),
-            *_parts(seen, unheld, data.records),
+            *(
+                Problem(_IN_PART, one.variable.name, one.records)
+                for one in seen
+                if one.variable.name in unheld and one.records < data.records
+            ),
             *not_compared([name for name in telling if name in unheld]),
             *engine_notes(data),
         ),
@@ -428,17 +433,6 @@ def _each(look: Callable[[str], _Seen], data: Records, names: Sequence[str]) -> 
     return in_threads(look, names) if isinstance(data, Microdata) else [look(n) for n in names]
 
 
-def _parts(seen: Sequence[Inspection], unheld: Sequence[str], records: int) -> Iterator[str]:
-    """Say of which columns only the first records were looked at."""
-    template = (
-        "{0!r} has so many different values that only its first {1:,} records were "
-        "looked at, and counted. Give more ({memory}) to have all of them looked at."
-    )
-    for one in seen:
-        if one.variable.name in unheld and one.records < records:
-            yield Problem(template, one.variable.name, one.records)
-
-
 def _values(data: Records, name: str) -> pl.Series:
     """Return a column's values; what is no plain value, like a list, as it is."""
     if not isinstance(data, Microdata):
@@ -451,15 +445,12 @@ def _given_away(
     seen: Sequence[Inspection], pairs: Sequence[Dependence]
 ) -> list[tuple[str, Finding]]:
     """Find columns that determine a place exactly: they are geocodes under another name."""
-    places = {one.variable.name for one in seen if one.place is not None}
-    out: dict[str | None, tuple[str, Finding]] = {}
-    for d in pairs:
-        for told, by in ((d.determined, d.determining), (d.determining, d.determined)):
-            if told in places and by not in places and (told == d.determined or d.equivalent):
-                reason = f"it determines {told!r} exactly"
-                what, line = "another name of a place", drop_line(str(by))
-                finding = Finding(str(by), what, 0.8, reason, REMEDIES["B"], line=line)
-                out.setdefault(by, ("B", finding))
+    places = [one.variable.name for one in seen if one.place is not None]
+    out: dict[str, tuple[str, Finding]] = {}
+    for by, told in told_exactly(pairs, places):
+        reason, what = f"it determines {told!r} exactly", "another name of a place"
+        finding = Finding(by, what, 0.8, reason, REMEDIES["B"], line=drop_line(by))
+        out.setdefault(by, ("B", finding))
     return list(out.values())
 
 

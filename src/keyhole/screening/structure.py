@@ -22,6 +22,7 @@ from typing import Annotated, Any, Literal
 import polars as pl
 
 from keyhole.core.marks import COUNT, figure
+from keyhole.core.names import plural
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 
@@ -55,20 +56,15 @@ class Structure:
     @figure()
     def sentence(self) -> str:
         """The structure in a sentence."""
-        said = self.rule if len(self.rule) <= LONG else f"{self.rule[: LONG - 1]}…"
-        first, *rest = self.columns
-        match self.kind:
-            case "determined":
-                said = f"{first} follows from {rest[0]}"
-            case "routing":
-                # The rule is "(blank => condition) and (condition => blank)".
-                start = len(f"({name_in_rule(first)} is missing => ")
-                when = self.rule[start : (len(self.rule) - len(") and (")) // 2]
-                when = when if len(when) <= LONG else f"{when[: LONG - 1]}…"
-                said = f"{first} is blank exactly where {when}"
-        kept = "no exception" if not self.exceptions else f"{self.exceptions:,} exceptions"
-        if self.exceptions == 1:
-            kept = "1 exception"
+        said, (first, *rest) = _cut(self.rule), self.columns
+        if self.kind == "determined":
+            said = f"{first} follows from {rest[0]}"
+        elif self.kind == "routing":
+            # The rule is "(blank => condition) and (condition => blank)".
+            start = len(f"({name_in_rule(first)} is missing => ")
+            when = self.rule[start : (len(self.rule) - len(") and (")) // 2]
+            said = f"{first} is blank exactly where {_cut(when)}"
+        kept = plural(self.exceptions, "exception") if self.exceptions else "no exception"
         return (
             f"{said}: {kept} in {self.support:,} records, where chance would make "
             f"{math.floor(self.expected):,}."
@@ -77,18 +73,20 @@ class Structure:
 
 def structure_table(found: Sequence[Structure]) -> Table:
     """Lay structures out, the most surprising of each kind first."""
-    heads = ["kind", "rule", "records", "exceptions", "expected"]
+    if not found:
+        return Table("Structure", [], [], ["No rule was found that all records keep."])
     rows = []
     for one in found[:SHOWN]:
-        rule = one.rule if len(one.rule) <= LONG else f"{one.rule[: LONG - 1]}…"
-        figures = [f"{one.support:,}", f"{one.exceptions:,}", f"{math.floor(one.expected):,}"]
-        rows.append([one.kind, rule, *figures])
-    notes = ["Expected: exceptions that chance alone would make."] if found else []
+        figures = (one.support, one.exceptions, math.floor(one.expected))
+        rows.append([one.kind, _cut(one.rule), *(f"{figure:,}" for figure in figures)])
+    notes = ["Expected: exceptions that chance alone would make."]
     if len(found) > SHOWN:
         notes.append(f"{SHOWN} of {len(found):,}; the JSON has all.")
-    if not found:
-        notes.append("No rule was found that all records keep.")
-    return Table("Structure", heads if found else [], rows, notes)
+    return Table("Structure", ["kind", "rule", "records", "exceptions", "expected"], rows, notes)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONG else f"{text[: LONG - 1]}…"
 
 
 def find_structure(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,12 +20,7 @@ import polars as pl
 from keyhole.data.microdata import Microdata
 from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Array, Flags, Floats, Ints
-from keyhole.screening.structure import (
-    Structure,
-    condition,
-    name_in_rule,
-    rule_bound,
-)
+from keyhole.screening.structure import Structure, condition, name_in_rule, rule_bound
 
 # The chance of any structure in a file without: for three columns, and for everything else.
 ERROR_TRIPLES, ERROR = 0.007, 0.001
@@ -70,14 +65,6 @@ class _Groups(NamedTuple):
     of_code: Ints
     size: int
     other: int
-
-
-class _Cell(NamedTuple):
-    """An empty cell: two groups of two columns, and the records expected in it."""
-
-    first: int
-    second: int
-    expected: float
 
 
 def search_structure(
@@ -163,21 +150,13 @@ def _enough(tested: int, error: float) -> float:
 
 
 def _says(view: _Column, groups: _Groups, some: Iterable[int]) -> str:
-    last = len(view.levels)
-    codes = [
-        int(code)
-        for group in some
-        for code in np.flatnonzero(groups.of_code == group)
-        if view.counts[code] or code < last
-    ]
-    return condition(view.name, view.levels, codes)
+    codes = [code for group in some for code in np.flatnonzero(groups.of_code == group).tolist()]
+    held = [code for code in codes if view.counts[code] or code < len(view.levels)]
+    return condition(view.name, view.levels, held)
 
 
 def _table(a: Ints, b: Ints, rows: int, columns: int) -> Ints:
     return np.bincount(a * columns + b, minlength=rows * columns).reshape(rows, columns)
-
-
-# Columns that follow from others
 
 
 def _determinations(views: Sequence[_Column], pairs: Sequence[tuple[int, int]]) -> list[Structure]:
@@ -206,15 +185,9 @@ def _determinations(views: Sequence[_Column], pairs: Sequence[tuple[int, int]]) 
                 f" => {condition(goal.name, goal.levels, [value])})"
                 for value in np.unique(likeliest).tolist()
             ]
-            names = (goal.name, by.name)
-            rule = " and ".join(parts)
-            found.append(
-                Structure("determined", names, rule, len(goal.codes), exceptions, expected)
-            )
+            told = " and ".join(parts), len(goal.codes), exceptions, expected
+            found.append(Structure("determined", (goal.name, by.name), *told))
     return found
-
-
-# Routing
 
 
 def _routing(views: Sequence[_Column], about: frozenset[str] | None) -> list[Structure]:
@@ -233,10 +206,8 @@ def _routing(views: Sequence[_Column], about: frozenset[str] | None) -> list[Str
         when, gone = " or ".join(says), f"{name_in_rule(goal.name)} is missing"
         rule = f"({gone} => {when}) and ({when} => {gone})"
         p = goal.blank / len(blank)
-        expected = 2 * p * (1 - p) * len(blank)
-        found.append(
-            Structure("routing", (goal.name, *columns), rule, len(blank), exceptions, expected)
-        )
+        told = rule, len(blank), exceptions, 2 * p * (1 - p) * len(blank)
+        found.append(Structure("routing", (goal.name, *columns), *told))
     return found
 
 
@@ -294,9 +265,6 @@ def _always_blank(view: _Column, left: Flags, blank: Flags) -> Ints:
     both = rows[low].sum() and rows[high].sum() and min(rows[low].sum(), rows[high].sum()) >= LEAST
     codes = np.concatenate([low, high]) if both else end
     return np.append(codes, last) if rows[last] and pure[last] else codes.astype(np.int64)
-
-
-# Orders and sums of numbers
 
 
 def _orders(views: Sequence[_Column], pairs: Sequence[tuple[int, int]]) -> list[Structure]:
@@ -417,18 +385,9 @@ def _equal(a: Floats, b: Floats) -> Flags:
     return near
 
 
-# Ranges of numbers
-
-
-class _Range(NamedTuple):
-    """Codes of a number that a group never has, from one to another, both included."""
-
-    group: int
-    start: int
-    stop: int
-    expected: float
-    support: int
-    is_gap: bool
+# Codes of a number that a group never has: the group, the first, the last, the records expected,
+# those of the group, and whether the group has codes on both sides.
+_Range = tuple[int, int, int, float, int, bool]
 
 
 def _ranges(
@@ -457,13 +416,12 @@ def _ranges(
             if expected < enough[is_gap]:
                 continue
             edges.setdefault(number, set()).update({start, stop + 1} - {0, last})
-            above = (
-                f"{column} >= {rule_bound(view.levels, stop + 1, up=False)}"
-                if stop < last - 1
-                else ""
-            )
-            below = f"{column} <= {rule_bound(view.levels, start - 1, up=True)}" if start else ""
-            limit = f"({below} or {above})" if is_gap else below or above
+            sides = []
+            if start:
+                sides.append(f"{column} <= {rule_bound(view.levels, start - 1, up=True)}")
+            if stop < last - 1:
+                sides.append(f"{column} >= {rule_bound(view.levels, stop + 1, up=False)}")
+            limit = f"({' or '.join(sides)})" if is_gap else sides[0]
             key, chance = (number, by, group), expected
             if key in found:
                 limit = f"{limits[key]} and {limit}"
@@ -503,7 +461,7 @@ def _empty_ranges(number: _Column, by: _Column) -> tuple[_Groups, int, int, list
                 upside = last - stop - 1, last - start
                 sides.append(_carried_on(mine[-1] - mine[::-1], below[-1] - below[::-1], *upside))
             chance = min(float(expected[place]), min(sides) / SHARP)
-            found.append(_Range(group, start, stop, chance, int(rows[group]), len(sides) > 1))
+            found.append((group, start, stop, chance, int(rows[group]), len(sides) > 1))
     return groups, ends, gaps, found
 
 
@@ -523,9 +481,6 @@ def _carried_on(mine: Ints, below: Ints, start: int, stop: int) -> float:
     return float(outside * near * falls)
 
 
-# Impossible combinations
-
-
 def _empty_pairs(views: Sequence[_Column], pairs: Sequence[tuple[int, int]]) -> list[Structure]:
     """Find the pairs of categories that nobody has."""
     groups = [_group(view, MOST_LEVELS + 1) for view in views]
@@ -533,39 +488,34 @@ def _empty_pairs(views: Sequence[_Column], pairs: Sequence[tuple[int, int]]) -> 
     small = [not view.is_number and len(view.levels) <= MOST_LEVELS for view in views]
     fit = [(one, other) for one, other in pairs if small[one] and small[other]]
 
-    def look(pair: tuple[int, int]) -> tuple[int, list[_Cell], Ints]:
+    def look(pair: tuple[int, int]) -> tuple[int, Floats, Ints]:
         one, other = pair
         table = _table(coded[one], coded[other], groups[one].size, groups[other].size)
         expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / max(table.sum(), 1)
         tested = expected >= LEAST
-        for place, at in ((groups[one].other, 0), (groups[other].other, 1)):
-            if place >= 0:
-                tested[(place, slice(None)) if at == 0 else (slice(None), place)] = False
-        cells = np.argwhere(tested & (table == 0))
-        return int(tested.sum()), [_Cell(i, j, expected[i, j]) for i, j in cells.tolist()], table
+        if groups[one].other >= 0:
+            tested[groups[one].other] = False
+        if groups[other].other >= 0:
+            tested[:, groups[other].other] = False
+        return int(tested.sum()), np.where(tested & (table == 0), expected, 0.0), table
 
     looks = in_threads(look, fit)
-    enough = _enough(sum(count for count, _, _ in looks), ERROR)
+    enough = _enough(sum(tested for tested, _, _ in looks), ERROR)
     found = []
-    for (one, other), (_, cells, table) in zip(fit, looks, strict=True):
-        empty = [cell for cell in cells if cell.expected >= enough]
-        if not empty:
-            continue
+    for (one, other), (_, expected, table) in zip(fit, looks, strict=True):
+        empty = expected >= enough
         # Rules are fewer if said of the column with fewer groups in empty cells.
-        turned = len({c.second for c in empty}) < len({c.first for c in empty})
-        if turned:
-            one, other, table = other, one, table.T
-            empty = [_Cell(cell.second, cell.first, cell.expected) for cell in empty]
-        for group in sorted({cell.first for cell in empty}):
-            mine = [cell for cell in empty if cell.first == group]
-            never = _says(views[other], groups[other], [cell.second for cell in mine])
-            rule = f"{_says(views[one], groups[one], [group])} => not {never}"
+        if empty.any(axis=0).sum() < empty.any(axis=1).sum():
+            one, other, table, expected, empty = other, one, table.T, expected.T, empty.T
+        for group in np.flatnonzero(empty.any(axis=1)).tolist():
+            mine = np.flatnonzero(empty[group])
+            says = _says(views[one], groups[one], [group])
+            rule = f"{says} => not {_says(views[other], groups[other], mine.tolist())}"
             left = np.flatnonzero(table[group])
             if len(left) == 1 and int(left[0]) != groups[other].other:
-                only = _says(views[other], groups[other], left.tolist())
-                rule = f"{_says(views[one], groups[one], [group])} => {only}"
+                rule = f"{says} => {_says(views[other], groups[other], left.tolist())}"
             names = (views[other].name, views[one].name)
-            support, chance = int(table[group].sum()), sum(cell.expected for cell in mine)
+            support, chance = int(table[group].sum()), sum(expected[group, mine].tolist())
             found.append(Structure("impossible", names, _spelt(rule), support, 0, chance))
     return found
 
@@ -604,37 +554,21 @@ def _empty_triples(
     parts = np.array_split(every, min(len(every), 16))
     looks = in_threads(lambda part: empty_triples(coded, sizes, others, part, LEAST), parts)
     enough = _enough(sum(tested for _, _, tested in looks), ERROR_TRIPLES)
-    found = []
+    # Those that differ in the last column make one rule.
+    together: dict[tuple[int, ...], list[tuple[int, float]]] = {}
     for part, (cells, expected, _) in zip(parts, looks, strict=True):
-        for cell, chance in zip(cells.tolist(), expected.tolist(), strict=True):
-            if chance >= enough:
-                found.append((tuple(part[cell[0]].tolist()), tuple(cell[1:]), chance))
-    return list(_triple_rules(views, groups, found, bound_sets))
-
-
-def _triple_rules(
-    views: Sequence[_Column],
-    groups: Sequence[_Groups],
-    found: Sequence[tuple[tuple[int, ...], tuple[int, ...], float]],
-    bound_sets: Sequence[frozenset[str]],
-) -> Iterator[Structure]:
-    """Write empty triples as rules, those that differ in the last column together."""
-    together: dict[tuple[tuple[int, ...], int, int], list[tuple[int, float]]] = {}
-    for columns, cell, chance in found:
-        if not any(frozenset(views[c].name for c in columns) <= one for one in bound_sets):
-            together.setdefault((columns, cell[0], cell[1]), []).append((cell[2], chance))
-    for (columns, i, j), cells in together.items():
-        a, b, c = columns
+        for (number, *cell), chance in zip(cells.tolist(), expected.tolist(), strict=True):
+            columns = part[number].tolist()
+            names = {views[c].name for c in columns}
+            if chance >= enough and not any(names <= one for one in bound_sets):
+                together.setdefault((*columns, *cell[:2]), []).append((cell[2], chance))
+    found = []
+    for (a, b, c, i, j), empty in together.items():
         both = f"{_says(views[a], groups[a], [i])} and {_says(views[b], groups[b], [j])}"
-        never = _says(views[c], groups[c], [cell for cell, _ in cells])
-        support = (groups[a].of_code[views[a].codes] == i) & (
-            groups[b].of_code[views[b].codes] == j
-        )
-        yield Structure(
-            "impossible",
-            (views[c].name, views[a].name, views[b].name),
-            _spelt(f"{both} => not {never}"),
-            int(support.sum()),
-            0,
-            sum(chance for _, chance in cells),
-        )
+        never = _says(views[c], groups[c], [cell for cell, _ in empty])
+        names_of = (views[c].name, views[a].name, views[b].name)
+        support = int(((coded[a] == i) & (coded[b] == j)).sum())
+        chance = sum(chance for _, chance in empty)
+        rule = _spelt(f"{both} => not {never}")
+        found.append(Structure("impossible", names_of, rule, support, 0, chance))
+    return found

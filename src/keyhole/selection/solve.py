@@ -71,7 +71,7 @@ class KeyLimits(Kind):
             for keys, limit in _pairs(value) or ()
             if not Columns().fault(keys) and SHARE.fault(limit)
         }
-        return Amounts(number=SHARE).unfit(wrong) if wrong else [value]
+        return Amounts(each=SHARE).unfit(wrong) if wrong else [value]
 
     def settle(self, value: Any) -> tuple[tuple[tuple[str, ...], float], ...]:
         """Return pairs of a key and its limit."""

@@ -4,8 +4,7 @@ No data is stored: people are drawn from tables of rounded public figures, so th
 look like an agency's and their truth is known. The same seed gives the same world everywhere.
 """
 
-from keyhole.data.examples.codebook import KEYS
-from keyhole.data.examples.files import LINK
+from keyhole.data.examples.files import KEYS, LINK
 from keyhole.data.examples.world import Settings, World, veterans, veterans_sample
 
 __all__ = ["KEYS", "LINK", "Settings", "World", "veterans", "veterans_sample"]

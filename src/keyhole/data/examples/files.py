@@ -1,44 +1,116 @@
-"""Files of the example world: the released sample, and the intruder's file.
+"""Files of the example world: their codebook, the released sample, and the intruder's file.
 
+Lin & Garin name their sixteen variables without explaining them; the meanings here are ours.
+Their figures say that psrcd is a coarsening of psx (leaving psrcd out changes nothing), so both
+are periods of service. Codes are in the manner of the agency's files, not copies of its lists.
 The intruder's file holds some of the same people, seen later, with errors and gaps.
 """
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from keyhole.data.examples import tables
-from keyhole.data.examples.codebook import KEYS, release
-from keyhole.data.examples.people import Columns, round_income, settle_people
-from keyhole.data.examples.tables import FIGURES, STATES, Draws, ShareTable, Whole
+from keyhole.data.columns import Kind, Role, Variable
+from keyhole.data.examples.people import (
+    AREA_STATE,
+    FIGURES,
+    FIRST_AGE,
+    FIRST_AREA,
+    STATES,
+    Columns,
+    Draws,
+    ShareTable,
+    Whole,
+    age_group,
+    round_income,
+    settle_people,
+)
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Ints
+
+KEYS: tuple[str, ...] = (
+    *("sex", "ag8r", "source", "pow", "ms", "psx", "aor", "homstate", "means", "nsurg", "nbs"),
+    *("cp", "lsr", "ethnic", "race1", "psrcd"),
+)
+"""Lin & Garin's sixteen, in their order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodebookColumn:
+    """One column: its meaning and what its codes stand for; without values it holds numbers."""
+
+    label: str
+    kind: Kind = "category"
+    role: Role | None = "key"
+    values: Mapping[Any, str] = field(default_factory=dict)
+
+    def series(self, name: str, codes: npt.NDArray[Any]) -> pl.Series:
+        """Turn codes into values."""
+        if not self.values:
+            return pl.Series(name, codes.astype(np.int32))
+        levels = list(self.values)
+        if isinstance(levels[0], str):
+            return pl.Series(name, levels).gather(codes.astype(np.uint32))
+        return pl.Series(name, np.array(levels, dtype=np.int16)[codes])
+
+    def variable(self, name: str) -> Variable:
+        """Return what is known of the column."""
+        labels = {value: label for value, label in self.values.items() if label}
+        return Variable(name, self.kind, self.role, self.label, labels)
+
+
+def release(
+    name: str, columns: Mapping[str, npt.NDArray[Any]], missing: Mapping[str, Any] | None = None
+) -> Microdata:
+    """Turn codes into a file with labels; values marked missing are left out."""
+    series = [CODEBOOK[column].series(column, codes) for column, codes in columns.items()]
+    for i, one in enumerate(series):
+        if missing and one.name in missing:
+            series[i] = one.set(pl.Series(missing[one.name]), None)
+    variables = tuple(CODEBOOK[column].variable(column) for column in columns)
+    return Microdata(pl.DataFrame(series), variables, name)
+
+
+def _codebook() -> Iterator[tuple[str, CodebookColumn]]:
+    areas = np.arange(len(AREA_STATE)) - FIRST_AREA[AREA_STATE] + 1
+    places = [f"{STATES[i].fips}{n:03}" for i, n in zip(AREA_STATE, areas, strict=True)]
+    # A category without a label is its code.
+    made = {"area": dict.fromkeys(places, ""), "homstate": {s.fips: s.name for s in STATES}}
+    path = Path(__file__).with_name("codebook.toml")
+    for name, row in tomllib.loads(path.read_text("utf-8")).items():
+        numbered = dict(enumerate(row.get("numbered", ()), row.get("first", 1)))
+        values = made.get(name) or row.get("values") or numbered
+        role = row.get("role", "key") or None
+        yield name, CodebookColumn(row["label"], row.get("kind", "category"), role, values)
+
+
+CODEBOOK: Mapping[str, CodebookColumn] = dict(_codebook())
 
 _SMALL_STATE = 210
 _SMALL = np.array([sum(state.veterans) < _SMALL_STATE for state in STATES])
 
 
 def choose_sample(people: Columns, size: int, seed: int) -> Ints:
-    """Choose people, by whole households, some kinds of them more often than others.
-
-    Every household has a random number divided by its measure of size; the lowest are in
-    (sequential Poisson sampling). The last household is cut where the size is reached.
-    """
+    """Choose whole households by sequential Poisson sampling; the last is cut at the size."""
     draws = Draws(seed, len(people["age"]))
     head = first_of_household(people)
     key = ((draws.of("sample").astype(np.int64) << 8) // measures(people))[head]
     order = np.argsort(key, kind="stable")[:size]
-    shuffle = Draws(seed, size).order("sample order")
-    rows: Ints = order[shuffle]
-    return rows
+    return order[Draws(seed, size).order("sample order")]
 
 
 def first_of_household(people: Columns) -> Ints:
     """Return, for each person, the row of the first person of the household."""
     _, first = np.unique(people["household"], return_index=True)
-    rows: Ints = first[people["household"] - 1]
-    return rows
+    return cast("Ints", first[people["household"] - 1])
 
 
 def measures(people: Columns) -> Ints:
@@ -50,11 +122,7 @@ def measures(people: Columns) -> Ints:
 
 
 def sampling_weights(strata: Ints, rows: Ints) -> npt.NDArray[np.int32]:
-    """Return whole-number weights that add up to the population.
-
-    Within a stratum they differ by at most one; strata without a sampled person are
-    represented by the stratum with the most.
-    """
+    """Return whole-number weights that add up to the population, nearly equal within a stratum."""
     kinds, stratum = np.unique(strata, return_inverse=True)
     people = np.bincount(stratum, minlength=len(kinds))
     sampled = np.bincount(stratum[rows], minlength=len(kinds))
@@ -76,21 +144,17 @@ def nominal_weights(people: Columns, seed: int) -> npt.NDArray[np.int32]:
 def release_sample(people: Columns, rows: Ints, weights: Whole) -> Microdata:
     """Make the public file of these people: numbered afresh, nothing that points back."""
     taken = {name: codes[rows] for name, codes in people.items()}
+    # Households are numbered in the order in which the file shows them.
+    _, first, inverse = np.unique(taken["household"], return_index=True, return_inverse=True)
+    household = np.empty(len(first), dtype=np.int64)
+    household[np.argsort(first)] = np.arange(1, len(first) + 1)
     columns = {
         "puf_id": np.arange(1, len(rows) + 1),
-        "household": _renumber(taken["household"]),
+        "household": household[inverse],
         **{name: taken[name] for name in (*KEYS, "age", "period", "area", "income")},
         "weight": weights,
     }
     return release("sample", columns)
-
-
-def _renumber(household: Whole) -> Ints:
-    """Number households in the order in which the file shows them."""
-    _, first, inverse = np.unique(household, return_index=True, return_inverse=True)
-    number = np.empty(len(first), dtype=np.int64)
-    number[np.argsort(first)] = np.arange(1, len(first) + 1)
-    return number[inverse]
 
 
 LINK: tuple[str, ...] = (
@@ -151,24 +215,20 @@ def _age(people: Columns, years: int, seed: int) -> Columns:
     draws = Draws(seed, len(people["age"]))
     if years:
         people["age"] = people["age"] + (_BIRTHDAYS.pick(draws.of("birthday")) + (years - 1))
-    for year in range(1, years + 1):
-        _live_a_year(people, draws, f"year {year} ")
-    people["ag8r"] = tables.age_group(people["age"]) - np.uint8(1)
-    return people
-
-
-def _live_a_year(people: Columns, draws: Draws, year: str) -> None:
     group, age = people["ag8r"], people["age"]
-    people["ms"] = _MARITAL_CHANGE.pick(draws.of(year + "ms"), group, people["ms"])
-    moves = draws.of(year + "move") % 1000 < _MOVERS[group]
-    leaves = moves & (draws.of(year + "leave") % 100 < _LEAVERS[group])
-    new_state, _ = settle_people(draws, age, year + "new")
-    state = np.where(leaves, new_state, people["homstate"])
-    _, area = settle_people(draws, age, year + "move", state)
-    people["homstate"] = state
-    people["area"] = np.where(moves, area, people["area"])
-    raises = _RAISES[_RAISE.pick(draws.of(year + "raise"))]
-    people["income"] = round_income(people["income"] * raises // 100)
+    for year in (f"year {number} " for number in range(1, years + 1)):
+        people["ms"] = _MARITAL_CHANGE.pick(draws.of(year + "ms"), group, people["ms"])
+        moves = draws.of(year + "move") % 1000 < _MOVERS[group]
+        leaves = moves & (draws.of(year + "leave") % 100 < _LEAVERS[group])
+        new_state, _ = settle_people(draws, age, year + "new")
+        state = np.where(leaves, new_state, people["homstate"])
+        _, area = settle_people(draws, age, year + "move", state)
+        people["homstate"] = state
+        people["area"] = np.where(moves, area, people["area"])
+        raises = _RAISES[_RAISE.pick(draws.of(year + "raise"))]
+        people["income"] = round_income(people["income"] * raises // 100)
+    people["ag8r"] = age_group(people["age"]) - np.uint8(1)
+    return people
 
 
 def _spoil(people: Columns, rate: float, seed: int) -> Columns:
@@ -178,35 +238,31 @@ def _spoil(people: Columns, rate: float, seed: int) -> Columns:
     for name, size in _CATEGORIES.items():
         wrong = _another(people[name], size, draws.of(f"wrong {name}"))
         people[name] = np.where(draws.hits(f"error {name}", rate), wrong, people[name])
-    for name, slip in (("age", _slip_age), ("income", _slip_income), ("area", _slip_area)):
-        wrong = slip(people[name], draws.of(f"wrong {name}"))
+    age, income = people["age"], people["income"]
+    slip = _AGE_SLIPS[draws.of("wrong age") % len(_AGE_SLIPS)]
+    factor = _INCOME_SLIPS[draws.of("wrong income") % len(_INCOME_SLIPS)]
+    wrong_income = round_income(income * factor // 100)
+    slips = {
+        "age": age + np.where(age + slip < FIRST_AGE, -slip, slip),
+        "income": np.where(wrong_income == income, income + 10_000, wrong_income),
+        "area": _slip_area(people["area"], draws.of("wrong area")),
+    }
+    for name, wrong in slips.items():
         people[name] = np.where(draws.hits(f"error {name}", rate), wrong, people[name])
-    people["homstate"] = tables.AREA_STATE[people["area"]]
-    people["ag8r"] = tables.age_group(people["age"]) - np.uint8(1)
+    people["homstate"] = AREA_STATE[people["area"]]
+    people["ag8r"] = age_group(people["age"]) - np.uint8(1)
     return people
 
 
 def _another(codes: Whole, size: int, draws: Whole) -> Whole:
-    """Return one of the other codes."""
-    other: Whole = (codes + 1 + draws % (size - 1)) % size
-    return other
-
-
-def _slip_age(age: Whole, draws: npt.NDArray[np.uint32]) -> Whole:
-    slip = _AGE_SLIPS[draws % len(_AGE_SLIPS)]
-    return age + np.where(age + slip < tables.FIRST_AGE, -slip, slip)
-
-
-def _slip_income(income: Whole, draws: npt.NDArray[np.uint32]) -> Whole:
-    wrong = round_income(income * _INCOME_SLIPS[draws % len(_INCOME_SLIPS)] // 100)
-    return np.where(wrong == income, income + 10_000, wrong)
+    return cast("Whole", (codes + 1 + draws % (size - 1)) % size)
 
 
 def _slip_area(area: Whole, draws: npt.NDArray[np.uint32]) -> Whole:
     """Return another area: three times in four of the same state, if it has another."""
-    state = tables.AREA_STATE[area]
-    count = np.bincount(tables.AREA_STATE)[state]
-    first = tables.FIRST_AREA[state]
+    state = AREA_STATE[area]
+    count = np.bincount(AREA_STATE)[state]
+    first = FIRST_AREA[state]
     near = first + (area - first + 1 + (draws >> 2) % np.maximum(count - 1, 1)) % count
-    far = _another(area, len(tables.AREA_STATE), draws >> 2)
+    far = _another(area, len(AREA_STATE), draws >> 2)
     return np.where((draws % 4 > 0) & (count > 1), near, far)

@@ -15,14 +15,15 @@ import polars as pl
 from keyhole.core.marks import COUNT, HIDDEN, figure
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.tables import Table
-from keyhole.data.examples.codebook import KEYS, release
 from keyhole.data.examples.files import (
+    KEYS,
     LINK,
     choose_external,
     choose_sample,
     first_of_household,
     measures,
     nominal_weights,
+    release,
     release_external,
     release_sample,
     sampling_weights,

@@ -21,12 +21,12 @@ from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Problem
 from keyhole.core.tables import Table
 from keyhole.environment.adding.catalogue import (
-    Apart,
     Catalogue,
+    SetAside,
     asked_questions,
     asked_text,
+    label_words,
     options_of,
-    plain_text,
     text_key,
 )
 from keyhole.environment.adding.placing import Placement, Placer, captured_problems, require_decided
@@ -358,7 +358,7 @@ def _placed(
             continue
         moved = {p.field: p for p in placements if p.field in chosen}
         known = {field.name: field for field in asked.fields}
-        texts |= {plain_text(*asked_text(known[field])) for field in chosen}
+        texts |= {label_words(*asked_text(known[field])) for field in chosen}
         fields = tuple(
             moved[f.name].placed(known[f.name], decided=True) if f.name in moved else f
             for f in owner.fields
@@ -487,7 +487,7 @@ def _add(
     whole = _with_parts(placer, owners)
     if chosen:
         asked = (field for one, _ in parts for field in one.fields if field.name in chosen)
-        whole = _spread(placer, whole, {plain_text(*asked_text(field)) for field in asked})
+        whole = _spread(placer, whole, {label_words(*asked_text(field)) for field in asked})
     return [replace(one, environment=whole) for one in found]
 
 
@@ -537,13 +537,13 @@ def _spread(placer: Placer, environment: Environment, texts: Collection[str]) ->
     for kind in OWNERS:
         owners = list(KIND_OF[kind].of(environment))
         for place, owner in enumerate(owners):
-            if not any(plain_text(*asked_text(field)) in texts for field in owner.fields):
+            if not any(label_words(*asked_text(field)) in texts for field in owner.fields):
                 continue
             fields = list(owner.fields)
             asked = asked_questions(owner.fields)
             for i, (field, questions) in enumerate(zip(owner.fields, asked, strict=True)):
                 chosen = placer.catalogue.decided(text_key(*asked_text(field), questions))
-                here = codings[field.coding].construct if field.coding else Apart("")
+                here = codings[field.coding].construct if field.coding else SetAside("")
                 if field.decided or field.identifier or not chosen or chosen == {here}:
                     continue
                 again = captured_field(field, codings)

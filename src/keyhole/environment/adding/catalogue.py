@@ -93,10 +93,10 @@ def options_of(fields: Iterable[CapturedField]) -> dict[str, Answers]:
 
 def text_key(path: str, label: str, questions: Sequence[AskedQuestion]) -> Hashable:
     """Return what tells whether two fields ask in the same text, of the same person and time."""
-    return questions[0].subject, questions[0].time, plain_text(path, label)
+    return questions[0].subject, questions[0].time, label_words(path, label)
 
 
-def plain_text(path: str, label: str) -> str:
+def label_words(path: str, label: str) -> str:
     """Return the words of a label, or of a path without one."""
     return " ".join(words(label or path))
 
@@ -167,7 +167,7 @@ _MOST_HINTING = 60
 _BOXED = ("RA", "HO")  # concepts that forms ask by a box for each answer
 
 
-class Apart(NamedTuple):
+class SetAside(NamedTuple):
     """A decision that a field is a direct identifier of some kind, or (without one) is left."""
 
     identifier: str
@@ -187,7 +187,7 @@ class Catalogue:
         self._holders: dict[object, set[str]] = {}
         self.questions: dict[str, AskedQuestion] = {}
         self._index: dict[tuple[str, str], dict[str, None]] = {}
-        self._decided: dict[Hashable, set[str | Apart]] = {}
+        self._decided: dict[Hashable, set[str | SetAside]] = {}
         for construct in sorted(environment.constructs, key=lambda c: c.letters):
             self.add_construct(construct)
         for coding in sorted(environment.codings, key=lambda c: c.name):
@@ -199,7 +199,7 @@ class Catalogue:
             asked = asked_questions(owner.fields)
             for field, questions in zip(owner.fields, asked, strict=True):
                 if field.decided:
-                    home: str | Apart = Apart(field.identifier or "")
+                    home: str | SetAside = SetAside(field.identifier or "")
                     if field.coding in self.names:
                         home = self.names[field.coding].construct
                     text = text_key(*asked_text(field), questions)
@@ -227,7 +227,7 @@ class Catalogue:
         if answers.sort == "list" and answers.size >= _FEWEST and not answers.bare:
             self._holders.setdefault(answers.signature, set()).add(coding.construct)
 
-    def decided(self, text: Hashable) -> set[str | Apart]:
+    def decided(self, text: Hashable) -> set[str | SetAside]:
         """Return where a person put fields with this text: constructs, or apart from them."""
         return self._decided.get(text, set())
 

@@ -27,8 +27,8 @@ from keyhole.core.names import shown
 from keyhole.core.tables import Table
 from keyhole.core.toml import comment, open_toml, quote, toml_value
 from keyhole.environment.adding.catalogue import (
-    Apart,
     Catalogue,
+    SetAside,
     asked_questions,
     asked_text,
     concept_scores,
@@ -187,7 +187,7 @@ def rank(
         held = coding.construct, name, coding.name
         return (Proposal(field.name, "assimilate", 1.0, reason, *held),)
     decided = catalogue.decided(text_key(*asked_text(field), questions))
-    if len(decided) == 1 and isinstance(home := next(iter(decided)), Apart):
+    if len(decided) == 1 and isinstance(home := next(iter(decided)), SetAside):
         action: Action = "identifier" if home.identifier else "leave"
         return (Proposal(field.name, action, 1.0, _BEFORE, identifier=home.identifier),)
     whole = (options or {}).get(asked_text(field)[0], answers) if field.option else answers

@@ -27,7 +27,7 @@ TOLERANCE = 1e-6
 KEPT = 40
 
 
-def solve(
+def minimise(
     aim: Floats, matrix: Any, sums: tuple[Any, Any], low: Any, high: Any, whole: bool, **limits: Any
 ) -> Any:
     """Minimise by HiGHS; `sums` are the least and the most of `matrix` times the solution."""
@@ -94,7 +94,7 @@ class Programs:
         low[aim > 0] = np.maximum(low[aim > 0], -1.0)
         if self.whole:
             low, high = np.ceil(low * level - 1e-9), np.floor(high * level + 1e-9)
-            done = solve(aim, part, (0.0, 0.0), low, high, True)
+            done = minimise(aim, part, (0.0, 0.0), low, high, True)
         else:
             zeros = np.zeros(part.shape[0])
             done = linprog(aim, A_eq=part, b_eq=zeros, bounds=np.stack([low, high], axis=1))
@@ -129,7 +129,7 @@ class Programs:
         prices, both = np.tile(price[cells], 2), hstack([part, -part])
         # Most programs have a solution in whole numbers by themselves.
         for whole in (False, True) if self.whole else (False,):
-            done = solve(prices, both, (0.0, 0.0), low, high, whole, node_limit=NODES)
+            done = minimise(prices, both, (0.0, 0.0), low, high, whole, node_limit=NODES)
             if done.x is None:
                 return None
             if np.abs(done.x - np.round(done.x)).max() < 1e-7:
@@ -159,7 +159,7 @@ class Programs:
         high = np.floor(high + 1e-9) if self.whole else high
         sums = 0.0, np.repeat([0.0, np.inf], [part.shape[0], m])
         limits = {"node_limit": NODES, "mip_rel_gap": 0.01}
-        done = solve(cost, rows, sums, np.zeros(len(high)), high, self.whole, **limits)
+        done = minimise(cost, rows, sums, np.zeros(len(high)), high, self.whole, **limits)
         if done.x is not None:
             found = (done.x[:n] - done.x[n : 2 * n]) * unit
             small = np.where(np.abs(found) < 1e-7 * unit, 0.0, found)
@@ -387,7 +387,7 @@ def _furthest(matrix: Any, low: Floats, high: Floats, place: int, side: int, who
     aim[place] = -side
     if whole:
         low, high = np.ceil(low - 1e-9), np.floor(high + 1e-9)
-    done = solve(aim, matrix, (0.0, 0.0), low, high, whole)
+    done = minimise(aim, matrix, (0.0, 0.0), low, high, whole)
     if done.status == 0:
         return float(max(0.0, -done.fun))
     if done.status in (3, 4):  # unbounded; HiGHS may not tell it from infeasible, which it is not

@@ -359,7 +359,7 @@ class ProtectedTable(Result):
         for place, table in zip(self._paths(path), (self, *self.others), strict=True):
             if place.suffix == ".xlsx":
                 with write_whole(place, force=force) as temporary:
-                    write_excel(table, temporary)
+                    write_workbook(table, temporary)
             elif place.suffix == ".json":
                 with write_whole(place, force=force) as temporary:
                     temporary.write_text(f"{json.dumps(json_stat(table))}\n", encoding="utf-8")
@@ -549,7 +549,7 @@ def json_stat(table: ProtectedTable) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write_excel(table: ProtectedTable, path: Path) -> None:
+def write_workbook(table: ProtectedTable, path: Path) -> None:
     """Write a table for readers, and its cells with flags: `c` where a cell is confidential."""
     require_extra("excel")
     from xlsxwriter import Workbook  # type: ignore[import-untyped]

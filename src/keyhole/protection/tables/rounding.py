@@ -21,7 +21,7 @@ import numpy as np
 from keyhole.data import Microdata
 from keyhole.errors import RunError
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.protection.tables.attackers import solve
+from keyhole.protection.tables.attackers import minimise
 from keyhole.protection.tables.cells import addends, relations
 
 # What is nearer to a multiple than this part of the base is that multiple.
@@ -83,7 +83,7 @@ def _solved(scaled: Floats, matrix: Any, beyond: int, seconds: float) -> Floats 
     high = np.concatenate([part > 0, np.full(n, beyond), np.minimum(beyond, below)])
     cost = np.concatenate([1 - 2 * part, np.ones(n), np.ones(n)])
     rows, sums = hstack([matrix, matrix, -matrix]), (-(matrix @ below),) * 2
-    done = solve(cost, rows, sums, np.zeros(3 * n), high, True, time_limit=seconds)
+    done = minimise(cost, rows, sums, np.zeros(3 * n), high, True, time_limit=seconds)
     if done.x is None:
         return None
     up, more, less = np.round(done.x).reshape(3, n)

@@ -236,13 +236,13 @@ def _on_product(product: Product, who: Intruder, cutoff: int) -> KeyOnProduct:
     before = None if product.start is None else seen_by(product.start, who)
     if before is not None and (before.detail, before.data.records) == (seen.detail, records):
         # Who was unique and is so with what is left of the key: a new unique is nobody.
-        alone = (cell_sizes(before) == 1) & (cell_sizes(seen) == 1)
+        alone = (_sizes(before) == 1) & (_sizes(seen) == 1)
         still = int((alone & same_values(before.data, seen.data, seen.columns)).sum())
     at_risk = round(found.rp * records)
     return KeyOnProduct(*row, found.uniques, at_risk, found.rp, found.cr, still)
 
 
-def cell_sizes(seen: _Seen) -> Ints:
+def _sizes(seen: _Seen) -> Ints:
     """Return for each record the size of its cell on the columns an intruder can match."""
     codes = {name: seen.data.codes(name) for name in seen.columns}
     return MemoryEngine(codes).cell_sizes(seen.columns)
@@ -453,7 +453,7 @@ def _on_key(
     if start is not None:
         held = seen_by(start, who)
         counts = [
-            ((cell_sizes(one) < cutoff) & same_values(held.data, one.data, columns)).sum()
+            ((_sizes(one) < cutoff) & same_values(held.data, one.data, columns)).sum()
             for one in seen
         ]
         true = float(max(counts)) / records
