@@ -43,23 +43,16 @@ from keyhole.screening.identifiers import words
 
 # --- REDCap ------------------------------------------------------------------------------------
 
-# The names of columns in the file that is downloaded, and in that of the interface.
+# Columns that we call otherwise; the downloaded file has words where the interface has underscores.
 _COLUMNS = {
-    "variable / field name": "field_name",
-    "form name": "form_name",
-    "field type": "field_type",
-    "field label": "field_label",
-    "choices, calculations, or slider labels": "choices",
-    "choices or calculations": "choices",
+    "variable_field_name": "field_name",
+    "choices_calculations_or_slider_labels": "choices",
+    "choices_or_calculations": "choices",
     "select_choices_or_calculations": "choices",
-    "text validation type or show slider number": "validation",
     "text_validation_type_or_show_slider_number": "validation",
-    "text validation min": "lowest",
     "text_validation_min": "lowest",
-    "text validation max": "highest",
     "text_validation_max": "highest",
-    "identifier?": "identifier",
-    "branching logic (show field only if...)": "branching_logic",
+    "branching_logic_show_field_only_if": "branching_logic",
 }
 _CHOSEN = ("radio", "dropdown", "select", "checkbox")
 _WRITTEN = ("text", "notes", "textarea", "calc", "file", "slider", "sql", "")
@@ -71,13 +64,18 @@ _FLAGGED = "Flagged dates and numbers stay fields to match on; flagged text is a
 
 def is_redcap(columns: frozenset[str]) -> bool:
     """Tell a dictionary by the names of its columns."""
-    return {"field_name", "field_type"} <= {_COLUMNS.get(column, column) for column in columns}
+    return {"field_name", "field_type"} <= {*map(_redcap_name, columns)}
+
+
+def _redcap_name(column: str) -> str:
+    name = re.sub(r"[^a-z]+", "_", column).strip("_")
+    return _COLUMNS.get(name, name)
 
 
 def read_redcap(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read a data dictionary, as CSV or as a sheet."""
     rows = [
-        SheetRow(row.number, {_COLUMNS.get(name, name): cell for name, cell in row.cells.items()})
+        SheetRow(row.number, {_redcap_name(name): cell for name, cell in row.cells.items()})
         for row in read_sheet(path, encoding)
     ]
     require_headings(rows, ("field_name", "field_type"), path.name)

@@ -252,15 +252,11 @@ def _levels(column: pl.Series, variable: Variable, notes: dict[str, None]) -> li
     missing = {code_text(code) for code in variable.missing_codes}
     found = {code_text(value): str(text) for value, text in labels.items()}
     counts = column.drop_nulls().alias("value").value_counts().sort("value").rows()
-    rare = 0
-    for value, count in counts:
-        code = code_text(value)
-        if code in found or code in missing:
-            continue
-        if count >= FEWEST or len(code) <= _SHORT_CODE:
-            found[code] = ""
-        else:
-            rare += 1
+    new = {code_text(value): count for value, count in counts}
+    new = {code: count for code, count in new.items() if code not in found and code not in missing}
+    kept = [code for code, count in new.items() if count >= FEWEST or len(code) <= _SHORT_CODE]
+    found |= dict.fromkeys(kept, "")
+    rare = len(new) - len(kept)
     listed = [
         Category(code, label or code, category_kind(label) if label else "value")
         for code, label in found.items()
