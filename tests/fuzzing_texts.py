@@ -24,7 +24,7 @@ from keyhole.core.verbs import verb_named
 from keyhole.environment import importers
 from keyhole.environment.adding.importing import import_files
 from keyhole.environment.exchange import read_place
-from keyhole.environment.kinds import KINDS
+from keyhole.environment.soundness import KINDS
 from keyhole.environment.verbs import export_environment, find_key, init_store
 from keyhole.protection.methods import METHODS
 from keyhole.reviews import runner

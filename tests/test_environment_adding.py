@@ -12,7 +12,6 @@ from keyhole.environment.adding.adding import add_form, add_forms, add_source, a
 from keyhole.environment.adding.matching_categories import answers_of
 from keyhole.environment.adding.proposals import Decision, Tie, propose
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.kinds import ordered
 from keyhole.environment.mapping.mapping import map_class
 from keyhole.environment.model import (
     CapturedField,
@@ -22,7 +21,7 @@ from keyhole.environment.model import (
     Form,
     Intervals,
 )
-from keyhole.environment.soundness import require_sound
+from keyhole.environment.soundness import ordered, require_sound
 from keyhole.errors import InputError
 
 DAYS = Intervals("date", start=727_564, stop=731_216, step=1, unit="day")

@@ -6,10 +6,10 @@ from keyhole.data.examples import KEYS, veterans, veterans_sample
 from keyhole.environment.codings.categories import parse_name, size_of
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.exchange import environment_to_json, example_environment, from_json
-from keyhole.environment.kinds import ordered
 from keyhole.environment.mapping.mapping import map_pair
 from keyhole.environment.mapping.public import resource_band, resource_index
 from keyhole.environment.scenarios.recoding import column_positions
+from keyhole.environment.soundness import ordered
 
 ENVIRONMENT = example_environment()
 GRAPH = CodingGraph(ENVIRONMENT)

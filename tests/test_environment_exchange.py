@@ -18,7 +18,6 @@ from keyhole.environment.exchange import (
 )
 from keyhole.environment.importers.reading import read_forms
 from keyhole.environment.importers.table import COLUMNS, neutral, restored_text, write_forms
-from keyhole.environment.kinds import KINDS, ordered
 from keyhole.environment.model import (
     CapturedQuestion,
     Category,
@@ -34,6 +33,7 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
+from keyhole.environment.soundness import KINDS, ordered
 from keyhole.errors import FileError, InputError, OptionError
 
 DAY = datetime.date(2026, 3, 1)

@@ -13,7 +13,6 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keyhole.environment.kinds import KINDS, entities, ordered
 from keyhole.environment.model import (
     COLLECTION_METHODS,
     CapturedQuestion,
@@ -31,6 +30,7 @@ from keyhole.environment.model import (
     Target,
 )
 from keyhole.environment.scenarios.scenarios import PublicStage, RestrictedStage, Scenario
+from keyhole.environment.soundness import KINDS, entities, ordered
 from keyhole.environment.store import Snapshot, differences, open_store
 from keyhole.errors import ConflictError, InputError, OptionError, RunError
 

@@ -18,12 +18,12 @@ from keyhole.core.shared import ForceOption
 from keyhole.core.tables import Table
 from keyhole.environment.codings.categories import KINDS, Node, parse_name, size_of
 from keyhole.environment.exchange import is_exported, read_place
-from keyhole.environment.kinds import entities
 from keyhole.environment.mapping.public import resource_band, resource_index
 from keyhole.environment.model import Coding, Construct, Environment, Field, Form, Source, Target
 from keyhole.environment.options import StoreFile, StorePlace, written
 from keyhole.environment.plain import encode_thing
 from keyhole.environment.scenarios.scenarios import Scenario, scenario_to_toml
+from keyhole.environment.soundness import entities
 from keyhole.environment.wording import short
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result

@@ -132,10 +132,10 @@ def _attributes(kind: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def _write_record(kind: Any, value: Any, problems: list[str]) -> Any:
+    plain, known = {}, _attributes(kind)
     if type(value) is not kind:
         return _must_be(f"a {kind.__name__}", value, problems)
-    plain = {}
-    for name, (hint, default) in _attributes(kind).items():
+    for name, (hint, default) in known.items():
         one = _at(f".{name}", hint, getattr(value, name), problems, True)
         if one != default:
             plain[name] = one

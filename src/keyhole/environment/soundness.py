@@ -1,4 +1,6 @@
-"""Soundness of an environment: names once, what is used is there, codings fit their names.
+"""Kinds of things in an environment, and its soundness: names once, what is used is there.
+
+A new kind gets an entry in `KINDS`.
 
 `require_sound` asks what must hold of an environment that is kept or exported, `graph_problems`
 what its graph needs. A thing is only removed where nothing uses it.
@@ -8,16 +10,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from keyhole.core.names import nearest, quoted, repeated, shown
+from keyhole.environment import model
 from keyhole.environment.codings.categories import codes_of, is_coding_name, parse_name, size_of
 from keyhole.environment.codings.intervals import interval_problems
-from keyhole.environment.kinds import KIND_OF, KINDS, EntityKind
-from keyhole.environment.model import CategoryKind, Coding, Environment, Source
 from keyhole.environment.plain import encode_thing
+from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
 
@@ -30,7 +32,103 @@ _APART = (" → ", " ~ ")
 _ARROWS = {"map": re.compile(r"\s*(?:→|->|>)\s*"), "overlap": re.compile(r"\s*~\s*")}
 
 
-def require_sound(environment: Environment) -> None:
+Key = tuple[str, str]
+"""The kind of a thing and its name, which tell it from all others."""
+
+Use = tuple[str, str, str]
+"""A kind, the name of a thing of it, and the words that say what for."""
+
+
+def _ends(edge: model.CategoryMap | model.Overlap, *names: str) -> list[Use]:
+    return [("coding", getattr(edge, name), f"its {name} coding") for name in names]
+
+
+def _field_uses(entity: model.Form | model.Source | model.Target) -> Iterator[Use]:
+    for field in entity.fields:
+        if field.coding is not None:
+            yield "coding", field.coding, f"the coding of its field {shown(field.name)}"
+
+
+def _scenario_uses(scenario: Scenario) -> Iterator[Use]:
+    for stage in scenario.restricted:
+        if stage.form:
+            yield "form", stage.form, "a form it starts from"
+    for column, coding in scenario.columns.items():
+        if coding:
+            yield "coding", coding, f"the coding of its column {shown(column)}"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityKind:
+    """A kind of thing: its attribute of `Environment`, its class, its name and what it uses."""
+
+    name: str
+    attribute: str
+    type: type
+    key: Callable[[Any], str] = lambda entity: str(entity.name)
+    uses: Callable[[Any], Iterable[Use]] = lambda _: ()
+
+    def of(self, environment: model.Environment) -> tuple[Any, ...]:
+        """Give the things of this kind."""
+        found: tuple[Any, ...] = getattr(environment, self.attribute)
+        return found
+
+    def all_names(self, entity: Any) -> tuple[str, ...]:
+        """Give the names by which others may refer to a thing."""
+        return self.key(entity), *getattr(entity, "aliases", ())
+
+
+KINDS = (
+    EntityKind("construct", "constructs", model.Construct, lambda one: one.letters),
+    EntityKind(
+        "coding",
+        "codings",
+        model.Coding,
+        uses=lambda one: [("construct", one.construct, "its construct")],
+    ),
+    EntityKind(
+        "map",
+        "maps",
+        model.CategoryMap,
+        lambda one: f"{one.finer} → {one.coarser}",
+        lambda one: _ends(one, "finer", "coarser"),
+    ),
+    EntityKind(
+        "overlap",
+        "overlaps",
+        model.Overlap,
+        lambda one: f"{one.left} ~ {one.right}",
+        lambda one: _ends(one, "left", "right"),
+    ),
+    EntityKind("organisation", "organisations", model.Organisation),
+    EntityKind("form", "forms", model.Form, uses=_field_uses),
+    EntityKind("source", "sources", model.Source, uses=_field_uses),
+    EntityKind("target", "targets", model.Target, uses=_field_uses),
+    EntityKind("scenario", "scenarios", Scenario, uses=_scenario_uses),
+)
+KIND_OF = {kind.name: kind for kind in KINDS}
+
+
+def ordered(environment: model.Environment) -> model.Environment:
+    """Give the same environment with the things of each kind sorted by name."""
+    sorts = {kind.attribute: tuple(sorted(kind.of(environment), key=kind.key)) for kind in KINDS}
+    return replace(environment, **sorts)
+
+
+def entities(environment: model.Environment) -> dict[Key, Any]:
+    """Give every thing of an environment under its kind and name."""
+    return {(kind.name, kind.key(one)): one for kind in KINDS for one in kind.of(environment)}
+
+
+def assembled(things: Mapping[Key, Any]) -> model.Environment:
+    """Give the environment of things under their kinds and names, sorted by name."""
+    sorts: dict[str, list[Any]] = {kind.name: [] for kind in KINDS}
+    for (kind, _), thing in things.items():
+        sorts[kind].append(thing)
+    return ordered(model.Environment(**{kind.attribute: tuple(sorts[kind.name]) for kind in KINDS}))
+
+
+def require_sound(environment: model.Environment) -> None:
     """Raise an `InputError` with everything that keeps an environment from being kept."""
     problems = list(unfit_names(environment))
     for kind in KINDS:
@@ -44,12 +142,12 @@ def plain_form(kind: EntityKind, entity: Any, problems: list[str]) -> Any:
     """Give the plain form of a thing; its problems begin with its name."""
     found: list[str] = []
     plain = encode_thing(entity, found)
-    found += rank_problems(entity) if isinstance(entity, Source) and not found else []
+    found += rank_problems(entity) if isinstance(entity, model.Source) and not found else []
     problems += [f"{kind.name} {shown(kind.key(entity))}: {problem}" for problem in found]
     return plain
 
 
-def unfit_names(environment: Environment) -> Iterator[str]:
+def unfit_names(environment: model.Environment) -> Iterator[str]:
     """Tell what is not of its kind, has no fit name, or has the name of another."""
     for kind in KINDS:
         fits: list[str] = []
@@ -84,7 +182,7 @@ def _name_problem(kind: EntityKind, entity: Any) -> str:
     return ""
 
 
-def use_problems(environment: Environment) -> Iterator[str]:
+def use_problems(environment: model.Environment) -> Iterator[str]:
     """Tell what is used and not there, and names that stand for several things.
 
     The environment must have no other problems.
@@ -110,13 +208,13 @@ def use_problems(environment: Environment) -> Iterator[str]:
                     )
 
 
-def coding_names(environment: Environment) -> dict[str, str]:
+def coding_names(environment: model.Environment) -> dict[str, str]:
     """Return the name of the coding behind each name and alias."""
     names = {alias: coding.name for coding in environment.codings for alias in coding.aliases}
     return names | {coding.name: coding.name for coding in environment.codings}
 
 
-def graph_problems(environment: Environment) -> Iterator[str]:
+def graph_problems(environment: model.Environment) -> Iterator[str]:
     """Say what keeps the graph of an environment from being built, its maps left aside."""
     yield from use_problems(replace(environment, scenarios=()))
     for coding in environment.codings:
@@ -130,7 +228,7 @@ def graph_problems(environment: Environment) -> Iterator[str]:
             yield f"source {shown(source.name)}: {text}"
 
 
-def coding_problems(coding: Coding) -> list[str]:
+def coding_problems(coding: model.Coding) -> list[str]:
     """Say what is wrong with one coding."""
     problems = [] if coding.intervals is None else interval_problems(coding.intervals)
     if problems:
@@ -138,7 +236,7 @@ def coding_problems(coding: Coding) -> list[str]:
     codes = codes_of(coding)
     if len(set(codes)) < len(codes):
         problems.append(f"the codes {quoted(sorted(repeated(codes)), 5)} are there twice.")
-    kinds = {category.kind for category in coding.categories} - set(get_args(CategoryKind))
+    kinds = {category.kind for category in coding.categories} - set(get_args(model.CategoryKind))
     problems += [f"{shown(kind)} is not a kind of category." for kind in sorted(kinds)]
     if not is_coding_name(coding.name):
         wanted = "a name is letters, number of categories, '.', 0 or 1, serial, as ES3.101."
@@ -151,7 +249,7 @@ def coding_problems(coding: Coding) -> list[str]:
     return problems
 
 
-def rank_problems(source: Source) -> list[str]:
+def rank_problems(source: model.Source) -> list[str]:
     """Say which ranks of a source are not those of the paper's tables."""
     return [
         f"{rank} must be a rank from 1 to {most}. Got {getattr(source, rank)!r} instead."
@@ -160,7 +258,7 @@ def rank_problems(source: Source) -> list[str]:
     ]
 
 
-def remove(environment: Environment, kind: str, name: str) -> Environment:
+def remove(environment: model.Environment, kind: str, name: str) -> model.Environment:
     """Take a thing out, unless something uses it.
 
     It is named by its kind and name: a construct's letters, ``A -> B`` of a map, ``A ~ B`` of an
@@ -168,7 +266,7 @@ def remove(environment: Environment, kind: str, name: str) -> Environment:
 
     Examples
     --------
-    >>> from keyhole.environment.model import Coding, Construct
+    >>> from keyhole.environment.model import Coding, Construct, Environment
     >>> world = Environment((Construct("SX", "sex"),), (Coding("SX0.001", "SX"),))
     >>> remove(world, "construct", "SX")
     Traceback (most recent call last):
@@ -205,7 +303,7 @@ def remove(environment: Environment, kind: str, name: str) -> Environment:
     return without(environment, kind, wanted)
 
 
-def without(environment: Environment, kind: str, name: str) -> Environment:
+def without(environment: model.Environment, kind: str, name: str) -> model.Environment:
     """Return the environment without a thing, whoever uses it."""
     sort = KIND_OF[kind]
     kept = tuple(one for one in sort.of(environment) if sort.key(one) != name)

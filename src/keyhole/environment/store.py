@@ -19,11 +19,18 @@ from typing import Any, Literal, NamedTuple
 import sqlalchemy as sa
 
 from keyhole.core.names import shown
-from keyhole.environment.kinds import KIND_OF, Key, assembled, entities
 from keyhole.environment.model import Environment
 from keyhole.environment.places import APPLICATION, DAMAGED, Place, failures_told, place_of_store
 from keyhole.environment.plain import decode, encode_thing
-from keyhole.environment.soundness import plain_form, unfit_names, use_problems
+from keyhole.environment.soundness import (
+    KIND_OF,
+    Key,
+    assembled,
+    entities,
+    plain_form,
+    unfit_names,
+    use_problems,
+)
 from keyhole.environment.wording import MOST, require_none
 from keyhole.errors import ConflictError, FileError, OptionError
 

@@ -149,7 +149,7 @@ def make_store(path: Path, environment: Environment) -> None:
 
     So a change of the review that is refused can be asked for again.
     """
-    from keyhole.environment.kinds import ordered
+    from keyhole.environment.soundness import ordered
     from keyhole.environment.store import open_store
 
     wanted, opened = ordered(environment), open_store(path, create=True)

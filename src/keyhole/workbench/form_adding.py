@@ -33,8 +33,8 @@ from keyhole.environment.adding.matching_categories import answers_of
 from keyhole.environment.adding.placing import Placer
 from keyhole.environment.adding.proposals import Decision, Proposals, Tie, propose, ties_of
 from keyhole.environment.codings.categories import size_of
-from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import CapturedField, CapturedForm, Environment
+from keyhole.environment.soundness import KIND_OF
 from keyhole.errors import ConflictError, FileError, InputError
 from keyhole.workbench import editing
 from keyhole.workbench.environments import EnvironmentPlace, environment_place, review_environment

@@ -39,7 +39,6 @@ from keyhole.environment.adding.proposals import (
     rank,
     read_decisions,
 )
-from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -52,7 +51,7 @@ from keyhole.environment.model import (
     Target,
 )
 from keyhole.environment.options import CAPTURE
-from keyhole.environment.soundness import plain_form, unfit_names
+from keyhole.environment.soundness import KIND_OF, plain_form, unfit_names
 from keyhole.environment.wording import require_none, short
 from keyhole.errors import InputError
 from keyhole.results import Result

@@ -35,7 +35,6 @@ from keyhole.environment.adding.proposals import (
 from keyhole.environment.adding.proposals import propose as propose_fields
 from keyhole.environment.exchange import current_user, open_writing
 from keyhole.environment.importers import capture_microdata, read_forms, read_labels
-from keyhole.environment.kinds import entities
 from keyhole.environment.listing import list_environment
 from keyhole.environment.mapping.mapping import class_of
 from keyhole.environment.model import CapturedForm, Environment
@@ -59,7 +58,7 @@ from keyhole.environment.options import (
     written,
 )
 from keyhole.environment.scenarios.scenarios import read_scenarios
-from keyhole.environment.soundness import without
+from keyhole.environment.soundness import entities, without
 from keyhole.environment.verbs import store_written
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
@@ -385,8 +384,8 @@ def undo(
     where the same things were changed again since. The undoing is a change too, which can be
     undone.
     """
-    from keyhole.environment.kinds import KIND_OF, assembled
     from keyhole.environment.plain import decode, encode_thing
+    from keyhole.environment.soundness import KIND_OF, assembled
 
     bind(undo, locals()).require()
     opened = open_writing(store)

@@ -26,7 +26,6 @@ from keyhole.environment.codings.categories import is_coding_name, next_name, pa
 from keyhole.environment.codings.graph import CodingGraph, not_there
 from keyhole.environment.codings.intervals import interval_problems
 from keyhole.environment.codings.joins import mint
-from keyhole.environment.kinds import KIND_OF
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -40,7 +39,7 @@ from keyhole.environment.model import (
     Intervals,
     Overlap,
 )
-from keyhole.environment.soundness import coding_problems
+from keyhole.environment.soundness import KIND_OF, coding_problems
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError
 
