@@ -65,11 +65,7 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Programs:
-    """The outsider with a solver of linear programs (HiGHS).
-
-    `matrix` has the sums, one row each. Cells that are known to be `whole` numbers make it a
-    mixed-integer program.
-    """
+    """The outsider with a solver of linear programs (HiGHS)."""
 
     matrix: Any
     whole: bool = False
@@ -173,14 +169,10 @@ UNITS = 720_720
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """The outsider of a two-way table.
+    """The outsider of a two-way table."""
 
-    Each cell's arc leaves one sum (`tails`) and enters another (`heads`); `programs` decides where
-    whole units are too coarse.
-    """
-
-    tails: Ints
-    heads: Ints
+    tails: Ints  # the sum that each cell's arc leaves
+    heads: Ints  # the sum that it enters
     programs: Programs
 
     @classmethod
@@ -303,12 +295,9 @@ Attacker = Programs | Network
 def prove(
     programs: Programs, wanted: Wanted, up: Floats, down: Floats, scopes: list[list[Ints]]
 ) -> tuple[Floats, Floats]:
-    """Return how far below and above their values cells can be at least.
-
-    The demands of a scope are attacked together: each program moves as many cells as far as wanted
-    as it can. Those that are left are attacked again in the next wider scopes; those that stand in
-    each other's way are at last taken apart, down to each by itself in the whole.
-    """
+    """Return how far below and above their values cells can be at least."""
+    # The demands of a scope are attacked together; those left, in the next wider scopes; those that
+    # stand in each other's way are at last taken apart.
     low, high = np.zeros(len(up)), np.zeros(len(up))
     left = np.ones(len(wanted.cells), dtype=bool)
     # What one scope leaves is mostly met in a wider one; only then is it worth taking apart.
@@ -495,10 +484,7 @@ class Witnesses:
         return found
 
     def doubtful(self, demand: Demand, open_: Flags) -> set[int] | None:
-        """Return who might know too much: those whose cells change in every table known.
-
-        None if no possible table is known yet.
-        """
+        """Return whose cells change in every table known; None if no possible table is."""
         found: set[int] | None = None
         for changed, touched in self.cells.get((demand.cell, demand.side), ()):
             if open_[changed].all():

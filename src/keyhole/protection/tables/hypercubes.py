@@ -152,10 +152,7 @@ class _Cubes:
             seen[place] = True
 
     def cheapest(self, demand: Demand, barred: Flags | None, shared: float) -> Ints | None:
-        """Return the cells of the cheapest move that meets a demand: of one hypercube, or of two.
-
-        Cells that others need cost the part `shared` of what they cost.
-        """
+        """Return the cells of the cheapest move that meets a demand, of one hypercube or two."""
         problem, side = self.problem, demand.side or 1
         open_ = self.open_ if barred is None else self.open_ & ~barred
         best, cells = self._cube(demand.cell, side, demand.level, open_, shared)
