@@ -10,7 +10,7 @@ between them, a move is a circulation, and a largest flow answers it much faster
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -440,7 +440,6 @@ class SuppressionProblem:
         ]
 
 
-@dataclass(slots=True, eq=False)
 class Witnesses:
     """Finds other tables that an outsider cannot exclude, and remembers them.
 
@@ -450,22 +449,17 @@ class Witnesses:
     of a plain two-way table of counts are whole numbers by themselves.
     """
 
-    problem: SuppressionProblem
-    attacker: Attacker = field(init=False)
-    whole: Programs | None = field(init=False)
-    demands: list[Demand] = field(init=False)
-    cells: dict[tuple[int, int], list[tuple[Ints, frozenset[int]]]] = field(default_factory=dict)
-    hopeless: set[tuple[Demand, int]] = field(default_factory=set)
-    owners: dict[int, list[int]] = field(default_factory=dict)
-    asked: int = 0  # how often the outsider was
-
-    def __post_init__(self) -> None:
-        sums, shape = relations(self.problem.sums, len(self.problem.up)), self.problem.network
-        self.attacker = Programs(sums) if shape is None else Network.of(shape)
-        needed = self.problem.whole and shape is None
+    def __init__(self, problem: SuppressionProblem) -> None:
+        self.problem, self.demands = problem, problem.demands()
+        self.asked = 0  # how often the outsider was
+        sums, shape = relations(problem.sums, len(problem.up)), problem.network
+        self.attacker: Attacker = Programs(sums) if shape is None else Network.of(shape)
+        needed = problem.whole and shape is None
         self.whole = Programs(sums, whole=True) if needed else None
-        self.demands = self.problem.demands()
-        for number, known in enumerate(self.problem.knowers):
+        self.cells: dict[tuple[int, int], list[tuple[Ints, frozenset[int]]]] = {}
+        self.hopeless: set[tuple[Demand, int]] = set()
+        self.owners: dict[int, list[int]] = {}
+        for number, known in enumerate(problem.knowers):
             for cell in known:
                 self.owners.setdefault(cell, []).append(number)
 

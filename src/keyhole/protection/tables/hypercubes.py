@@ -113,25 +113,14 @@ def joint_axes(linked: Linked) -> list[JointAxis]:
     return found
 
 
-@dataclass(slots=True, eq=False)
 class _Cubes:
     """The state of a search: how many hypercubes need each cell."""
 
-    linked: Linked
-    problem: SuppressionProblem
-    needed: Ints
-    axes: list[JointAxis] = field(init=False)
-    chains: Ints = field(init=False)
-    places: Ints = field(init=False)
-    first: Flags = field(init=False)
-    homes: Ints = field(init=False)
-    open_: Flags = field(init=False)
-    cheap: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.open_ = self.problem.allowed & ~dear(self.problem)
-        self.cheap = 4 * float(np.median(self.problem.cost[self.problem.allowed]))
-        linked, self.axes = self.linked, joint_axes(self.linked)
+    def __init__(self, linked: Linked, problem: SuppressionProblem, needed: Ints) -> None:
+        self.linked, self.problem, self.needed = linked, problem, needed
+        self.open_ = problem.allowed & ~dear(problem)
+        self.cheap = 4 * float(np.median(problem.cost[problem.allowed]))
+        self.axes = joint_axes(linked)
         tables, longest = len(linked.tables), max(map(len, linked.places))
         leaves = max(len(axis.sizes) for axis in self.axes)
         deep = max(chain.shape[1] for axis in self.axes for chain in axis.chains)

@@ -289,7 +289,7 @@ def find_pattern(
         found, unmet = protect_by_blocks(linked, witnesses)
         cost = float(problem.cost[found & ~problem.unsafe].sum())
         return Pattern(found, cost, 0.0, tuple(unmet), len(witnesses.hopeless))
-    search = _Search(problem, witnesses, np.where(problem.unsafe, 0.0, problem.cost))
+    search = _Search(witnesses)
     pattern, impossible = grow(witnesses, problem.unsafe)
     if not impossible:
         search.offer(pattern, deadline)
@@ -303,24 +303,15 @@ def find_pattern(
     )  # fmt: skip
 
 
-@dataclass(slots=True, eq=False)
 class _Search:
     """The state of a search: the best pattern, the bound, and the inequalities so far."""
 
-    problem: SuppressionProblem
-    witnesses: Witnesses
-    cost: Floats
-    cuts: Cuts = field(init=False)
-    best: Flags = field(init=False)
-    price: float = np.inf
-    bound: float = 0.0
-    fixed: Flags = field(init=False)
-    rounds: int = 0
-
-    def __post_init__(self) -> None:
-        self.cuts = Cuts(len(self.cost))
-        self.best = self.problem.unsafe.copy()
+    def __init__(self, witnesses: Witnesses) -> None:
+        self.witnesses, self.problem = witnesses, witnesses.problem
+        self.cost = np.where(self.problem.unsafe, 0.0, self.problem.cost)
+        self.cuts, self.best = Cuts(len(self.cost)), self.problem.unsafe.copy()
         self.fixed = ~self.problem.allowed
+        self.price, self.bound, self.rounds = np.inf, 0.0, 0
 
     def done(self) -> bool:
         """Whether the best pattern is proven the cheapest."""
