@@ -91,7 +91,14 @@ def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
         *_labels(plane, paths, named),
     ]
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return house_style(chart, title=_finding(ledgers), subtitle=_below(first), width=84)
+    below = [
+        f"Key: {listed(first.keys)}. Lost, of {listed(first.targets)}: the share of their entropy "
+        f"that the protected values no longer tell, on average."
+    ]
+    if first.missing == "wildcard":
+        below.append("A missing value matches every other: the less cautious reading.")
+    below.append("The axis of risk is stretched near zero.")
+    return house_style(chart, title=_finding(ledgers), subtitle=below, width=84)
 
 
 def _lost(line: LedgerLine) -> float:
@@ -156,16 +163,6 @@ def _finding(ledgers: Mapping[str, Ledger]) -> str:
     if one.rp is not None and percentage(one.rp) != percentage(end.rp):
         where += f" ({percentage(one.rp)} with what can be read off)"
     return f"The plan takes {where} and loses {lost} of the information"
-
-
-def _below(one: Ledger) -> list[str]:
-    lines = [
-        f"Key: {listed(one.keys)}. Lost, of {listed(one.targets)}: the share of their entropy "
-        f"that the protected values no longer tell, on average."
-    ]
-    if one.missing == "wildcard":
-        lines.append("A missing value matches every other: the less cautious reading.")
-    return [*lines, "The axis of risk is stretched near zero."]
 
 
 def before_after_chart(protection: Protection) -> alt.TopLevelMixin:

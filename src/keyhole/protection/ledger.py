@@ -146,11 +146,7 @@ def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> Ledger
 def ledger_targets(
     data: Microdata, plans: Sequence[Plan], keys: Iterable[str], weight: str | None = None
 ) -> tuple[str, ...]:
-    """Return the variables whose loss counts unless told otherwise.
-
-    Those of the keys and the plans, but for identifiers, numbers of households, weights and text:
-    they are nothing to an analyst's tables.
-    """
+    """Return the variables whose loss counts unless told otherwise."""
 
     def is_analysed(name: str) -> bool:
         variable = data.variable(name)

@@ -307,10 +307,7 @@ class Method(Generic[P]):
         return found if data is None else [*found, *self.unfit_for(data, given)]
 
     def unfit_for(self, data: Microdata, options: Options) -> list[str]:
-        """Return what in the data keeps the options from being carried out.
-
-        Columns that are not there are told whatever else is wrong; the rest only of fit options.
-        """
+        """Return what in the data keeps the options from being carried out."""
         given = self._given(options)
         absent = column_problems(data, self.columns(given), "column")
         if absent or self.problems(given):

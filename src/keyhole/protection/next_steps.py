@@ -75,11 +75,7 @@ def find_next_steps(
     now: Price,
     derived: Mapping[str, Sequence[str]],
 ) -> tuple[NextStep, ...]:
-    """Try what could be added to a plan; first what meets the limit, the cheapest leading.
-
-    `kept` says which records of the original the protected file has, `now` what has been lost so
-    far, and `derived` what derived columns are made from.
-    """
+    """Try what could be added to a plan; first what meets the limit, the cheapest leading."""
     found = []
     measure = partial(information_loss, variables=targets, kept=kept, derived=derived)
     for step, words in _candidates(protected, keys, limit, cutoff, missing):
@@ -105,13 +101,11 @@ def _candidates(
 ) -> Iterator[tuple[dict[str, Any], str]]:
     fixes = cheapest_fix(data, keys=keys, limit=limit, cutoff=cutoff).fixes
     for fix in fixes[:TRIED]:
+        words = f"{fix.action} {fix.variable} ({fix.detail})"
         for name, method in METHODS.items():
             options = method.suggest(data, fix)
             if options is not None:
-                yield (
-                    {"method": name, **options},
-                    f"{fix.action} {fix.variable} ({fix.detail})",
-                )
+                yield {"method": name, **options}, words
     step = {"method": "suppress", "keys": list(keys), "limit": limit}
     step |= {"cutoff": cutoff} if cutoff >= 2 else {}
     step |= {"missing": missing} if missing == "wildcard" else {}

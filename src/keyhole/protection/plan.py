@@ -123,11 +123,7 @@ def parse_step(raw: Any) -> tuple[PlanStep | None, list[str]]:
 
 
 def conflicts(steps: Mapping[int, PlanStep]) -> list[str]:
-    """Return what is wrong with steps beside each other, by their numbers.
-
-    A column that is dropped is not there for later steps; the same treatment of the same column
-    twice is most likely a leftover; labels have no order.
-    """
+    """Return what is wrong with steps beside each other, by their numbers."""
     dropped, labelled = dict[str, int](), dict[str, int]()
     treated: dict[tuple[str, str], int] = {}
     found = []
@@ -186,10 +182,7 @@ class PlanDraft:
         return cls.of(open_toml(path, "plan"), where=f"plan {str(path)!r}, ")
 
     def with_codings(self, locate: Callable[[str], Any]) -> PlanDraft:
-        """Return the draft with codings that derived columns name as files written into it.
-
-        `locate` says where a file is.
-        """
+        """Return the draft with codings that derived columns name as files written into it."""
         steps, problems = dict(self.steps), list(self.problems)
         for number, step in self.steps.items():
             text = step.options.get("expression", "")

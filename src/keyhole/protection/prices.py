@@ -79,11 +79,7 @@ def measure_price(
     kept: Ints,
     derived: Mapping[str, Sequence[str]],
 ) -> Price:
-    """Compare a protected file with the original, regressions aside.
-
-    `kept` says which records of the original (from 0) the protected file has, in its order;
-    `derived` what derived columns are made from.
-    """
+    """Compare a protected file with the original, regressions aside."""
     loss = information_loss(original, protected, variables=targets, kept=kept, derived=derived)
     whole = len(kept) == original.records
     before = original if whole else original.replace(frame=original.frame[kept])

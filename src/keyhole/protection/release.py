@@ -42,16 +42,12 @@ SMALL = 1 << 32
 
 
 class Secret:
-    """What is drawn from a seed for one file.
-
-    Without a seed it is drawn from the system's entropy, but for the order of the records, which
-    then depends on the file alone.
-    """
+    """What is drawn from a seed for one file."""
 
     def __init__(self, seed: int | None, data: Microdata) -> None:
         self._entropy = np.random.SeedSequence(seed).entropy
         self._data = data
-        self._seeded = seed is not None
+        self._seeded = seed is not None  # else the order depends on the file alone
         self._seen: dict[int, int] = {}
 
     def of(self, step: PlanStep) -> np.random.SeedSequence:
@@ -95,11 +91,7 @@ def _of_file(data: Microdata) -> str:
 
 
 def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
-    """Return the file without what it knows of values that no record has any more; and say so.
-
-    Categories of a dictionary and value labels are cut to those that occur. The label and the
-    notes that a statistical file has of itself are left out.
-    """
+    """Return the file without what it knows of values that no record has any more; and say so."""
     origin, notes = data.origin, []
     if origin.file_label or origin.notes:
         notes.append("the label and the notes that the file had of itself are left out")

@@ -412,11 +412,7 @@ class PlanComparison(Result):
 def risk_columns(
     lines: Sequence[LedgerLine], cutoff: int, missing: str, *, people: bool
 ) -> tuple[list[str], list[list[str]], list[str]]:
-    """Return heads and rows of the risk of lines, and how a missing key counts in them.
-
-    The reading that was not asked for stands beside RP if it differs anywhere; of sensitive
-    columns, that of which most is told.
-    """
+    """Return heads and rows of the risk of lines, and how a missing key counts in them."""
     other, name = ("rp_own", "RP own") if missing == "wildcard" else ("rp_wildcard", "RP wild")
     differs = any(getattr(line, other) != line.rp for line in lines)
     columns: dict[str, Callable[[LedgerLine], str]] = {f"RP({cutoff})": lambda one: share(one.rp)}
@@ -444,10 +440,7 @@ def risk_columns(
 def figure_columns(
     heads: list[str], lead: list[list[str]], lines: Sequence[LedgerLine], of: Ledger
 ) -> tuple[list[str], list[list[str]], list[str]]:
-    """Return a table's columns and rows: what leads each line, then its risk and its price.
-
-    Beside them stand what the figures are, and how a missing key counts.
-    """
+    """Return a table's columns and rows: what leads each line, then its risk and its price."""
     measured = [line.price for line in lines if line.price.by_variable is not None]
     names = [n for n in HEADS if n == "lost" or any(getattr(p, n) is not None for p in measured)]
     risk, cells, notes = risk_columns(lines, of.cutoff, of.missing, people=not of.unestimated)

@@ -42,11 +42,7 @@ class Sets:
 
 
 def sets_by_cost(importance: Sequence[float], allowed: Sequence[int], sizes: Sequence[int]) -> Sets:
-    """Return the sets of the allowed variables by cost.
-
-    All sets up to a size of which there are not too many; then a chain that adds variable after
-    variable, those of most categories first, up to all that are allowed.
-    """
+    """Return the sets of the allowed variables by cost."""
     found: list[tuple[int, ...]] = []
     size = 1
     while size <= len(allowed) and len(found) + comb(len(allowed), size) <= MOST_SETS:
@@ -98,11 +94,7 @@ def make_key(columns: Sequence[Codes]) -> Key:
 
 
 def put_back(key: Key, gone: Words, k: int, allowed: int) -> Words:
-    """Return by record what is still to be taken away; then no group can be put back.
-
-    `key` is as it was, `gone` by record the mask of the variables taken away; `allowed` records may
-    stay in cells smaller than k.
-    """
+    """Return by record what is still to be taken away; then no group can be put back."""
     rows = np.flatnonzero(gone)
     if not len(rows):
         return gone
@@ -192,10 +184,7 @@ class _Restoring:
 
 
 def suppress_as_own(key: Key, k: int, allowed: int, sets: Sets) -> Words:
-    """Return by record the mask of the variables to take away, the cheapest of the sets first.
-
-    All but `allowed` records must end in cells of k.
-    """
+    """Return by record the mask of the variables to take away, the cheapest of the sets first."""
     search = _Settling(key, k)
     ways = (
         (cost * k / fewest, place, fewest)
@@ -303,10 +292,7 @@ MOST_ENTRIES = 3_000_000
 def suppress_as_wildcards(
     key: Key, columns: Sequence[Codes], f: Ints, k: int, allowed: int, sets: Sets
 ) -> Words:
-    """Return by record the mask of the variables to take away, the cheapest of the sets first.
-
-    `f` is how many records match each; all but `allowed` must end with k.
-    """
+    """Return by record the mask of the variables to take away, the cheapest of the sets first."""
     from keyhole.kernels.wildcards import blank_by_company
 
     gone, f = key.gone.copy(), f.copy()
@@ -348,12 +334,8 @@ def _companies(key: Key, rows: Ints, variables: list[int]) -> tuple[Ints, Ints]:
 
 
 def _greedy(cells: Ints, sizes: Ints, gone: Words, masks: Words, k: int) -> tuple[Ints, Ints]:
-    """Choose for each record one of the sets; return who comes first, and the sets.
-
-    Of the sets that give k matches, the one with fewest values still to be taken away, then the
-    one whose cell has most records below k: they gain. The records whose set takes least and
-    helps most come first.
-    """
+    """Choose for each record one of the sets; return who comes first, and the sets."""
+    # The set with fewest values still to be taken away, then that which most below k gain by.
     gains = np.array([np.bincount(one)[one] for one in cells])
     fresh = np.bitwise_count(masks[:, None] & ~gone[None, :]).astype(np.int64)
     rank = np.where(sizes >= k, fresh * (cells.shape[1] + 1) - gains, np.iinfo(np.int64).max)

@@ -33,10 +33,7 @@ def is_text_of_values(data: Microdata, name: str) -> bool:
 
 
 def one_form(data: Microdata, name: str) -> Microdata:
-    """Return the file with the numbers or times of a text column written in one form.
-
-    Missing codes, and columns that are no text of values, stay as they are.
-    """
+    """Return the file with the numbers or times of a text column written in one form."""
     if not is_text_of_values(data, name):
         return data
     cells, values = data.frame[name], data.column(name)
@@ -79,11 +76,7 @@ ENDLESS = 1e300
 
 
 def past_codes(data: Microdata, name: str, new: Floats, old: Floats, changed: Flags) -> Floats:
-    """Move new numbers that stand for a missing value to such as do not.
-
-    A number within a range of missing codes is mirrored at the end of the range that it came
-    over; where that leads to another code, it becomes the nearest number outside.
-    """
+    """Move new numbers that stand for a missing value to such as do not."""
     variable = data.variable(name)
     step = 1.0 if data.column(name).dtype.is_integer() else 10.0 ** -(variable.decimals or 6)
     codes = pl.Series(map(str, variable.missing_codes), dtype=pl.String)
@@ -166,10 +159,7 @@ def keep_precision(data: Microdata, name: str, values: Floats) -> Floats:
 def put_levels(
     data: Microdata, name: str, levels: list[Any], *, value_labels: Mapping[Any, str] | None = None
 ) -> tuple[Microdata, int]:
-    """Return the file with each level of a column replaced, and how many values are new.
-
-    `levels` are in the order of `Microdata.codes`; the labels of the column stay if none are given.
-    """
+    """Return the file with each level of a column replaced, and how many values are new."""
     codes = data.codes(name)
     values = _plain(levels).extend_constant(None, 1)
     series = values.gather(codes.values.astype(np.uint32)).alias(name)
@@ -189,11 +179,7 @@ def _plain(levels: list[Any]) -> pl.Series:
 
 
 def blank_out(data: Microdata, name: str, mask: Flags) -> tuple[Microdata, int]:
-    """Return the file with some values of a column taken away, and how many those are.
-
-    They are written as what is missing in the column already, and that all alike: else a reader
-    who takes missing codes for categories would see others than were counted.
-    """
+    """Return the file with some values of a column taken away, and how many those are."""
     data = one_form(data, name)
     missing, cells = data.column(name).is_null(), data.frame[name]
     gone = int((mask & ~missing.to_numpy()).sum())
@@ -215,10 +201,7 @@ def missing_forms(data: Microdata, name: str) -> int:
 def put(
     data: Microdata, name: str, new: pl.Series, *, value_labels: Mapping[Any, str] | None = None
 ) -> tuple[Microdata, int]:
-    """Return the file with other values in a column, and how many are new.
-
-    Where the new value is null, or is the old one, the value stays as it is.
-    """
+    """Return the file with other values in a column, and how many are new."""
     old, cells = data.column(name), data.frame[name]
     variable = data.variable(name)
     changed = _differs(new, old).fill_null(False) & old.is_not_null() & new.is_not_null()

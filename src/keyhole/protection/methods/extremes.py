@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -161,8 +162,10 @@ def _unfit(data: Microdata, options: Options, *, top: bool) -> list[str]:
             f"share must be larger than that of the infinite values of column {name!r}: give a "
             f"larger one, or the limit by value."
         )
-    if "label" in options and _reads_as_value(options["label"], dtype):
-        # Who has it could not be told from the others.
+    with suppress(ValueError):
+        # Who has a label that reads as a value could not be told from the others.
+        label = options.get("label", "")
+        float(label) if dtype.is_numeric() else date.fromisoformat(label.strip()[:10])
         found.append(
             f"label must be words, since column {name!r} holds others like it. Got "
             f"{'a number' if dtype.is_numeric() else 'a date'} instead: give a text like "
@@ -177,14 +180,6 @@ def _unfit(data: Microdata, options: Options, *, top: bool) -> list[str]:
                 f"{name!r}, else it tells their values: choose another limit, or replace='limit'."
             )
     return found
-
-
-def _reads_as_value(label: str, dtype: pl.DataType) -> bool:
-    try:
-        float(label) if dtype.is_numeric() else date.fromisoformat(label.strip()[:10])
-    except ValueError:
-        return False
-    return True
 
 
 def _coding(

@@ -67,29 +67,26 @@ def _clashes(options: Options) -> list[str]:
     groups = [group for step in steps for _, group in _members(step)]
     empty = any(isinstance(group, str) and not group.strip() for group in groups)
     unnamed = ["groups must have names. Got an empty text, which is read as missing."] * empty
-    return [problem for step in steps for problem in _overlaps(step)] + unnamed
-
-
-def _overlaps(table: Mapping[Any, Any]) -> list[str]:
-    seen: dict[str, Any] = {}
-    twice = []
-    for category, group in _members(table):
-        forms = forms_of([category])
-        if any(seen.get(form, group) != group for form in forms):
-            twice.append(str(category))
-        seen |= dict.fromkeys(forms, group)
-    return [f"groups must not overlap. In two groups: {quoted(twice)}."] if twice else []
+    found = []
+    for step in steps:
+        seen: dict[str, Any] = {}
+        twice = []
+        for category, group in _members(step):
+            forms = forms_of([category])
+            twice += [str(category)] * any(seen.get(form, group) != group for form in forms)
+            seen |= dict.fromkeys(forms, group)
+        found += [f"groups must not overlap. In two groups: {quoted(twice)}."] * bool(twice)
+    return found + unnamed
 
 
 def _unfit(data: Microdata, options: Options) -> list[str]:
-    missed = sum(new is None for new in _new_levels(data, options))
-    if not missed:
-        return []
+    new = _new_levels(data, options)
+    missed = new.count(None)
     return [
         f"groups must hold every category of column {options['column']!r}. {missed:,} of "
-        f"{len(data.codes(options['column']).levels):,} {'is' if missed == 1 else 'are'} in none: "
-        f"add {'it' if missed == 1 else 'them'}."
-    ]
+        f"{len(new):,} {'is' if missed == 1 else 'are'} in none: add "
+        f"{'it' if missed == 1 else 'them'}."
+    ] * bool(missed)
 
 
 @method(

@@ -156,17 +156,15 @@ def _grouped(values: Floats, strata: Ints, k: int, standardise: bool) -> Ints:
     for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         if a < b:
             rows = order[a:b]
-            points = _standard(values[rows]) if standardise else values[rows]
+            points = values[rows]
+            if standardise:
+                largest = np.abs(points).max(axis=0, initial=0)
+                points = points / np.where(largest > 1e100, largest, 1)  # else squares are none
+                spread = points.std(axis=0)
+                points = (points - points.mean(axis=0)) / np.where(spread > 0, spread, 1)
             group[rows] = number + mdav(np.ascontiguousarray(points), k)
             number = int(group[rows].max()) + 1
     return group
-
-
-def _standard(values: Floats) -> Floats:
-    largest = np.abs(values).max(axis=0, initial=0)
-    values = values / np.where(largest > 1e100, largest, 1)  # their squares are no numbers
-    spread = values.std(axis=0)
-    return np.asarray((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1))
 
 
 def _middles(values: Floats, group: Ints, median: bool) -> tuple[Floats, int]:

@@ -143,7 +143,9 @@ def _noisy(values: Floats, draws: Floats, size: float, kind: Kind, rescale: bool
         return np.asarray(values * np.exp(draws * np.sqrt(spread) - spread / 2))
     if kind == "correlated":
         complete = values[np.isfinite(values).all(axis=1)]
-        noise = size * draws @ _root(np.atleast_2d(np.cov(complete, rowvar=False)))
+        amounts, vectors = np.linalg.eigh(np.atleast_2d(np.cov(complete, rowvar=False)))
+        # The symmetric root of the covariances, whatever their rank.
+        noise = size * draws @ ((vectors * np.sqrt(np.maximum(amounts, 0))) @ vectors.T)
     else:
         noise = size * draws * _deviations(values)
     if not rescale:
@@ -159,12 +161,6 @@ def _known(column: Floats) -> Floats:
 def _deviations(values: Floats) -> Floats:
     parts = [_known(column) for column in values.T]
     return np.array([part.std(ddof=1) if len(part) > 1 else 0.0 for part in parts])
-
-
-def _root(covariance: Floats) -> Floats:
-    """Return the symmetric root of covariances, whatever their rank."""
-    amounts, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors * np.sqrt(np.maximum(amounts, 0))) @ vectors.T)
 
 
 def _mirrored(values: Floats, low: float, high: float) -> Floats:

@@ -60,18 +60,13 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     missed = sum(rows.isdisjoint(forms_of([level])) for level in levels)
     reached = {str(to) for row in matrix.values() for to, p in row.items() if p > 0}
     strange = len(reached - forms_of(levels))
-    found = []
-    if missed:
-        found.append(
-            f"matrix must have a row for every category of column {name!r}. It misses {missed:,} "
-            f"of {len(levels):,}: add them."
-        )
-    if strange:
-        found.append(
-            f"matrix may lead only to categories that column {name!r} has. {strange:,} of those "
-            f"it leads to are not there."
-        )
-    return found
+    problems = {
+        f"matrix must have a row for every category of column {name!r}. It misses {missed:,} of "
+        f"{len(levels):,}: add them.": missed,
+        f"matrix may lead only to categories that column {name!r} has. {strange:,} of those it "
+        f"leads to are not there.": strange,
+    }
+    return [text for text, count in problems.items() if count]
 
 
 @method(
@@ -150,7 +145,18 @@ def pram(
         used = stay * np.eye(count) + (1 - stay) * off / off.sum(axis=1, keepdims=True)
     if invariant:
         used = make_invariant(used, _counts(codes))
-    out, changed = _changed(data, column, used, np.random.default_rng(seed))
+    known = np.flatnonzero(codes.values < count)
+    rows, draws = np.cumsum(used, axis=1), np.random.default_rng(seed).random(len(known))
+    new = np.zeros(len(known), dtype=np.int64)
+    for level in range(count):
+        mine = codes.values[known] == level
+        new[mine] = np.searchsorted(rows[level], draws[mine], side="right")
+    new = np.minimum(new, count - 1)
+    # Each new value is the cell of a record that has it, with whatever zeros lead it.
+    first, source = np.zeros(codes.size, dtype=np.int64), np.arange(data.records)
+    first[codes.values[::-1]] = source[::-1]
+    source[known] = np.where(new == codes.values[known], known, first[new])
+    out, changed = exchange(data, column, source)
     notes = _kept_notes(codes, out.codes(column)) if invariant else ()
     return Protected(out, "pram", {column: changed}, notes, internal={"matrix": used})
 
@@ -182,23 +188,3 @@ def make_invariant(matrix: Floats, counts: Floats) -> Floats:
     joint = matrix * counts[:, None]
     back = (joint / joint.sum(axis=0)).T
     return np.asarray(matrix @ back)
-
-
-def _changed(
-    data: Microdata, column: str, matrix: Floats, generator: np.random.Generator
-) -> tuple[Microdata, int]:
-    codes = data.codes(column)
-    known = np.flatnonzero(codes.values < len(codes.levels))
-    rows = np.cumsum(matrix, axis=1)
-    draws = generator.random(len(known))
-    new = np.zeros(len(known), dtype=np.int64)
-    for level in range(len(codes.levels)):
-        mine = codes.values[known] == level
-        new[mine] = np.searchsorted(rows[level], draws[mine], side="right")
-    new = np.minimum(new, len(codes.levels) - 1)
-    # Each new value is the cell of a record that has it, with whatever zeros lead it.
-    first = np.zeros(codes.size, dtype=np.int64)
-    first[codes.values[::-1]] = np.arange(data.records)[::-1]
-    source = np.arange(data.records)
-    source[known] = np.where(new == codes.values[known], known, first[new])
-    return exchange(data, column, source)

@@ -93,11 +93,7 @@ def exchange(data: Microdata, name: str, source: Ints) -> tuple[Microdata, int]:
 def pair_across(
     wanted: Ints, cells: Ints, areas: Ints, free: Flags, generator: np.random.Generator
 ) -> tuple[Ints, Ints]:
-    """Pair each wanted record with a free one of its cell in another area, each once.
-
-    The partner's area is drawn by how many free records it has in the cell, and the partner at
-    random among them.
-    """
+    """Pair each wanted record with a free one of its cell in another area, each once."""
     rows = generator.permutation(np.flatnonzero(free & np.isin(cells, cells[wanted])))
     pools: dict[int, dict[int, list[int]]] = {int(cell): {} for cell in np.unique(cells[wanted])}
     for row, cell, area in np.column_stack([rows, cells[rows], areas[rows]]).tolist():

@@ -10,7 +10,7 @@ between them, a move is a circulation, and a largest flow answers it much faster
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,11 +65,7 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Programs:
-    """The outsider with a solver of linear programs (HiGHS).
-
-    `matrix` has the sums, one row each. Cells that are known to be `whole` numbers make it a
-    mixed-integer program.
-    """
+    """The outsider with a solver of linear programs (HiGHS)."""
 
     matrix: Any
     whole: bool = False
@@ -173,14 +169,10 @@ UNITS = 720_720
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """The outsider of a two-way table.
+    """The outsider of a two-way table."""
 
-    Each cell's arc leaves one sum (`tails`) and enters another (`heads`); `programs` decides where
-    whole units are too coarse.
-    """
-
-    tails: Ints
-    heads: Ints
+    tails: Ints  # the sum that each cell's arc leaves
+    heads: Ints  # the sum that it enters
     programs: Programs
 
     @classmethod
@@ -303,12 +295,9 @@ Attacker = Programs | Network
 def prove(
     programs: Programs, wanted: Wanted, up: Floats, down: Floats, scopes: list[list[Ints]]
 ) -> tuple[Floats, Floats]:
-    """Return how far below and above their values cells can be at least.
-
-    The demands of a scope are attacked together: each program moves as many cells as far as wanted
-    as it can. Those that are left are attacked again in the next wider scopes; those that stand in
-    each other's way are at last taken apart, down to each by itself in the whole.
-    """
+    """Return how far below and above their values cells can be at least."""
+    # The demands of a scope are attacked together; those left, in the next wider scopes; those that
+    # stand in each other's way are at last taken apart.
     low, high = np.zeros(len(up)), np.zeros(len(up))
     left = np.ones(len(wanted.cells), dtype=bool)
     # What one scope leaves is mostly met in a wider one; only then is it worth taking apart.
@@ -451,7 +440,6 @@ class SuppressionProblem:
         ]
 
 
-@dataclass(slots=True, eq=False)
 class Witnesses:
     """Finds other tables that an outsider cannot exclude, and remembers them.
 
@@ -461,22 +449,17 @@ class Witnesses:
     of a plain two-way table of counts are whole numbers by themselves.
     """
 
-    problem: SuppressionProblem
-    attacker: Attacker = field(init=False)
-    whole: Programs | None = field(init=False)
-    demands: list[Demand] = field(init=False)
-    cells: dict[tuple[int, int], list[tuple[Ints, frozenset[int]]]] = field(default_factory=dict)
-    hopeless: set[tuple[Demand, int]] = field(default_factory=set)
-    owners: dict[int, list[int]] = field(default_factory=dict)
-    asked: int = 0  # how often the outsider was
-
-    def __post_init__(self) -> None:
-        sums, shape = relations(self.problem.sums, len(self.problem.up)), self.problem.network
-        self.attacker = Programs(sums) if shape is None else Network.of(shape)
-        needed = self.problem.whole and shape is None
+    def __init__(self, problem: SuppressionProblem) -> None:
+        self.problem, self.demands = problem, problem.demands()
+        self.asked = 0  # how often the outsider was
+        sums, shape = relations(problem.sums, len(problem.up)), problem.network
+        self.attacker: Attacker = Programs(sums) if shape is None else Network.of(shape)
+        needed = problem.whole and shape is None
         self.whole = Programs(sums, whole=True) if needed else None
-        self.demands = self.problem.demands()
-        for number, known in enumerate(self.problem.knowers):
+        self.cells: dict[tuple[int, int], list[tuple[Ints, frozenset[int]]]] = {}
+        self.hopeless: set[tuple[Demand, int]] = set()
+        self.owners: dict[int, list[int]] = {}
+        for number, known in enumerate(problem.knowers):
             for cell in known:
                 self.owners.setdefault(cell, []).append(number)
 
@@ -495,10 +478,7 @@ class Witnesses:
         return found
 
     def doubtful(self, demand: Demand, open_: Flags) -> set[int] | None:
-        """Return who might know too much: those whose cells change in every table known.
-
-        None if no possible table is known yet.
-        """
+        """Return whose cells change in every table known; None if no possible table is."""
         found: set[int] | None = None
         for changed, touched in self.cells.get((demand.cell, demand.side), ()):
             if open_[changed].all():

@@ -346,11 +346,7 @@ class Linked:
         return (table.shape[0], table.shape[1]) if plain else None
 
     def blocks(self) -> list[Ints]:
-        """Return cells that can balance each other, in blocks that cover all cells.
-
-        A block has some categories of the longest axis that follow each other, all that is above
-        them, and every category of the other axes.
-        """
+        """Return cells that can balance each other, in blocks that cover all cells."""
         axes = [axis for table in self.tables for axis in table.axes]
         longest = max(axes, key=lambda axis: int(axis.is_leaf.sum()))
         most = max(4, BLOCK * int(longest.is_leaf.sum()) // self.size)

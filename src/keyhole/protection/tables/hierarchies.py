@@ -130,10 +130,7 @@ def tree_axis(
 def find_chains(
     data: Microdata, names: Sequence[str], nested: Sequence[str] = ()
 ) -> list[tuple[str, ...]]:
-    """Return variables of rows or columns, those that are nested together, the coarsest first.
-
-    A variable is nested in another if each of its categories occurs with one category of that.
-    """
+    """Return variables of rows or columns, those that are nested together, the coarsest first."""
     chains: list[tuple[str, ...]] = []
     declared = tuple(name for name in nested if name in names)
     for name in names:

@@ -113,25 +113,14 @@ def joint_axes(linked: Linked) -> list[JointAxis]:
     return found
 
 
-@dataclass(slots=True, eq=False)
 class _Cubes:
     """The state of a search: how many hypercubes need each cell."""
 
-    linked: Linked
-    problem: SuppressionProblem
-    needed: Ints
-    axes: list[JointAxis] = field(init=False)
-    chains: Ints = field(init=False)
-    places: Ints = field(init=False)
-    first: Flags = field(init=False)
-    homes: Ints = field(init=False)
-    open_: Flags = field(init=False)
-    cheap: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.open_ = self.problem.allowed & ~dear(self.problem)
-        self.cheap = 4 * float(np.median(self.problem.cost[self.problem.allowed]))
-        linked, self.axes = self.linked, joint_axes(self.linked)
+    def __init__(self, linked: Linked, problem: SuppressionProblem, needed: Ints) -> None:
+        self.linked, self.problem, self.needed = linked, problem, needed
+        self.open_ = problem.allowed & ~dear(problem)
+        self.cheap = 4 * float(np.median(problem.cost[problem.allowed]))
+        self.axes = joint_axes(linked)
         tables, longest = len(linked.tables), max(map(len, linked.places))
         leaves = max(len(axis.sizes) for axis in self.axes)
         deep = max(chain.shape[1] for axis in self.axes for chain in axis.chains)
@@ -152,10 +141,7 @@ class _Cubes:
             seen[place] = True
 
     def cheapest(self, demand: Demand, barred: Flags | None, shared: float) -> Ints | None:
-        """Return the cells of the cheapest move that meets a demand: of one hypercube, or of two.
-
-        Cells that others need cost the part `shared` of what they cost.
-        """
+        """Return the cells of the cheapest move that meets a demand, of one hypercube or two."""
         problem, side = self.problem, demand.side or 1
         open_ = self.open_ if barred is None else self.open_ & ~barred
         best, cells = self._cube(demand.cell, side, demand.level, open_, shared)

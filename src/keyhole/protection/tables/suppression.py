@@ -30,6 +30,7 @@ from keyhole.protection.tables.attackers import (
     Shortfall,
     SuppressionProblem,
     Witnesses,
+    solve,
 )
 from keyhole.protection.tables.cells import Linked
 from keyhole.protection.tables.hypercubes import dear, protect_by_hypercubes
@@ -99,10 +100,7 @@ def first_cuts(problem: SuppressionProblem, cuts: Cuts) -> None:
 
 
 def lone_cuts(problem: SuppressionProblem, solution: Floats, cuts: Cuts, most: int = 400) -> int:
-    """Add that no cell is suppressed alone in a sum, where a solution violates that.
-
-    A cell that cannot move protects nothing, so a cheapest pattern has none.
-    """
+    """Add that no cell is suppressed alone in a sum, where a solution violates that."""
     candidates = problem.allowed & ~problem.unsafe
     worst: list[tuple[float, int, Ints]] = []
     for cells in problem.sums:
@@ -123,13 +121,8 @@ def lone_cuts(problem: SuppressionProblem, solution: Floats, cuts: Cuts, most: i
 def grow(
     witnesses: Witnesses, open_: Flags, guide: Floats | None = None
 ) -> tuple[Flags, list[Demand]]:
-    """Add cells to a pattern until it is safe; return it and the demands that no pattern meets.
-
-    Each demand that is not met is met by its cheapest move over all the cells that may be
-    suppressed; the cells that move are suppressed from then on. What was met stays met. `guide` is
-    how much each cell is wanted, from 0 to 1: the solution of a relaxed program. Demands against
-    lone contributors that nothing meets are noted as hopeless and dropped.
-    """
+    """Add cells to a pattern until it is safe; return it and the demands that no pattern meets."""
+    # Each demand that is not met is met by its cheapest move; the cells that move are suppressed.
     problem = witnesses.problem
     pattern = open_.copy()
     price = problem.cost * (1.0 if guide is None else 1.0 - 0.99 * guide)
@@ -183,13 +176,7 @@ THINNED, ASKED = 3_000, 1_500
 
 
 def protect_by_blocks(linked: Linked, witnesses: Witnesses) -> tuple[Flags, list[Demand]]:
-    """Return a safe pattern of a large table, and the demands that no pattern meets.
-
-    Hypercubes meet most demands; the others are met by programs, over the cells of a block if they
-    can be, then of the blocks beside it too, at last of the whole. Dear cells, like totals of a
-    country, are spared as long as anything else helps: one may cost more than all the rest. What
-    is found does not depend on the time it takes.
-    """
+    """Return a safe pattern of a large table, and the demands that no pattern meets."""
     problem, blocks = witnesses.problem, linked.blocks()
     pattern, left = protect_by_hypercubes(linked, witnesses)
     home = {cell: number for number, cells in enumerate(blocks) for cell in cells.tolist()}
@@ -302,8 +289,11 @@ def find_pattern(
         found, unmet = protect_by_blocks(linked, witnesses)
         cost = float(problem.cost[found & ~problem.unsafe].sum())
         return Pattern(found, cost, 0.0, tuple(unmet), len(witnesses.hopeless))
-    search = _Search(problem, witnesses, np.where(problem.unsafe, 0.0, problem.cost))
-    impossible = search.begin(deadline)
+    search = _Search(witnesses)
+    pattern, impossible = grow(witnesses, problem.unsafe)
+    if not impossible:
+        search.offer(pattern, deadline)
+        first_cuts(problem, search.cuts)
     if not impossible and not search.done():
         search.relax(time.monotonic() + RELAXED * (deadline - time.monotonic()), deadline)
         search.settle(deadline)
@@ -313,38 +303,21 @@ def find_pattern(
     )  # fmt: skip
 
 
-@dataclass(slots=True, eq=False)
 class _Search:
     """The state of a search: the best pattern, the bound, and the inequalities so far."""
 
-    problem: SuppressionProblem
-    witnesses: Witnesses
-    cost: Floats
-    cuts: Cuts = field(init=False)
-    best: Flags = field(init=False)
-    price: float = np.inf
-    bound: float = 0.0
-    fixed: Flags = field(init=False)
-    rounds: int = 0
-
-    def __post_init__(self) -> None:
-        self.cuts = Cuts(len(self.cost))
-        self.best = self.problem.unsafe.copy()
+    def __init__(self, witnesses: Witnesses) -> None:
+        self.witnesses, self.problem = witnesses, witnesses.problem
+        self.cost = np.where(self.problem.unsafe, 0.0, self.problem.cost)
+        self.cuts, self.best = Cuts(len(self.cost)), self.problem.unsafe.copy()
         self.fixed = ~self.problem.allowed
+        self.price, self.bound, self.rounds = np.inf, 0.0, 0
 
     def done(self) -> bool:
         """Whether the best pattern is proven the cheapest."""
         return self.price <= self.bound + 1e-6 * max(1.0, self.price)
 
-    def begin(self, deadline: float) -> list[Demand]:
-        """Find a first safe pattern; return what no pattern meets."""
-        pattern, impossible = grow(self.witnesses, self.problem.unsafe)
-        if not impossible:
-            self._offer(pattern, deadline)
-            first_cuts(self.problem, self.cuts)
-        return impossible
-
-    def _offer(self, pattern: Flags, deadline: float) -> None:
+    def offer(self, pattern: Flags, deadline: float) -> None:
         """Keep a safe pattern, thinned out, if it is better than the best."""
         thinned = thin(self.witnesses, pattern, deadline)
         price = float(self.cost[thinned].sum())
@@ -367,19 +340,16 @@ class _Search:
         if solution is not None and not self.done():
             begin = self.problem.unsafe | (solution > 0.7) & self.problem.allowed
             pattern, _ = grow(self.witnesses, begin, np.clip(solution, 0, 1))
-            self._offer(pattern, deadline)
+            self.offer(pattern, deadline)
             self._relaxed()
 
     def _relaxed(self) -> Floats | None:
         """Solve the relaxed master; cells too dear to be in a better pattern are ruled out."""
         from scipy.optimize import linprog
 
-        high = np.where(self.fixed, 0.0, 1.0)
-        low = np.where(self.problem.unsafe, 1.0, 0.0)
-        done = linprog(
-            self.cost, A_ub=-self.cuts.matrix(), b_ub=-np.array(self.cuts.least),
-            bounds=np.stack([low, high], axis=1),
-        )  # fmt: skip
+        bounds = np.stack([self.problem.unsafe, ~self.fixed], axis=1).astype(np.float64)
+        least = -np.array(self.cuts.least)
+        done = linprog(self.cost, A_ub=-self.cuts.matrix(), b_ub=least, bounds=bounds)
         if done.x is None:  # only if too much is ruled out: nothing beats the best
             self.bound = self.price if done.status == 2 else self.bound
             return None
@@ -413,35 +383,23 @@ class _Search:
             self.rounds += 1
             lacking = self.witnesses.shortfalls(pattern)
             if not lacking:
-                self._offer(pattern, deadline)
+                self.offer(pattern, deadline)
                 continue
-            self._learn(pattern, lacking)
-            self._offer(grow(self.witnesses, pattern)[0], deadline)
-
-    def _learn(self, pattern: Flags, lacking: list[Shortfall]) -> None:
-        """Add what the outsider's successes teach; at least that this pattern is not enough."""
-        x = pattern.astype(np.float64)
-        fresh = 0
-        for one in lacking:
-            cut = capacity_cut(self.problem, one)
-            if cut is not None and cut @ x < 1 - 1e-7:
-                fresh += self.cuts.add(cut)
-        lone_cuts(self.problem, x, self.cuts)
-        if not fresh:  # some cell beyond the pattern must be suppressed too
-            self.cuts.add((self.problem.allowed & ~pattern).astype(np.float64))
+            x, fresh = pattern.astype(np.float64), 0
+            for one in lacking:  # each success of the outsider teaches an inequality
+                cut = capacity_cut(self.problem, one)
+                if cut is not None and cut @ x < 1 - 1e-7:
+                    fresh += self.cuts.add(cut)
+            lone_cuts(self.problem, x, self.cuts)
+            if not fresh:  # some cell beyond the pattern must be suppressed too
+                self.cuts.add((self.problem.allowed & ~pattern).astype(np.float64))
+            self.offer(grow(self.witnesses, pattern)[0], deadline)
 
     def _master(self, seconds: float) -> Flags | None:
-        from scipy.optimize import Bounds, LinearConstraint, milp
-
-        high = np.where(self.fixed, 0.0, 1.0)
-        low = np.where(self.problem.unsafe, 1.0, 0.0)
-        done: Any = milp(
-            self.cost,
-            constraints=LinearConstraint(self.cuts.matrix(), np.array(self.cuts.least), np.inf),
-            bounds=Bounds(low, high),
-            integrality=np.ones(len(self.cost)),
-            options={"time_limit": max(seconds, 0.1), "mip_rel_gap": 1e-7},
-        )
+        limits = {"time_limit": max(seconds, 0.1), "mip_rel_gap": 1e-7}
+        low, high = self.problem.unsafe.astype(np.float64), np.where(self.fixed, 0.0, 1.0)
+        least = np.array(self.cuts.least), np.inf
+        done = solve(self.cost, self.cuts.matrix(), least, low, high, True, **limits)
         if done.status == 2:  # nothing better than the best is left
             self.bound = self.price
         elif done.mip_dual_bound is not None and np.isfinite(done.mip_dual_bound):
