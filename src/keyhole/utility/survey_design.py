@@ -134,11 +134,7 @@ class ReplicateWeights:
 
     @property
     def scale(self) -> float:
-        """What the sum of squared deviations is multiplied by.
-
-        With R replicates: SDR 4 / R, JK1 (R - 1) / R, BRR 1 / R, Fay 1 / (R (1 - k)²), bootstrap
-        1 / R, or 1 / (R - 1) about the mean of the replicates.
-        """
+        """What the sum of squared deviations is multiplied by, as each type is defined."""
         count = len(self.names)
         fay = 1 / (count * (1 - (self.fay or 0.0)) ** 2)
         bootstrap = 1 / (count - (self.centre == "mean"))
