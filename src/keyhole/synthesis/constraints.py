@@ -142,11 +142,7 @@ def _constraint(data: Microdata, target: str, name: str, groups: Ints) -> Constr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleTable:
-    """Rules on the same columns: which combinations of codes break which of them.
-
-    `numbers` are the rules' places among all; `broken` has a row a combination, the last column's
-    code changing fastest, and a column a rule.
-    """
+    """Rules on the same columns: which combinations of codes (rows) break which of them."""
 
     columns: tuple[str, ...]
     sizes: tuple[int, ...]

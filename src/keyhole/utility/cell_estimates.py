@@ -48,11 +48,7 @@ def cell_totals(cells: Ints, size: int, weights: Floats) -> Estimates:
 
 
 def cell_shares(cells: Ints, groups: Ints, weights: Floats) -> Estimates:
-    """Return the share of each cell in the weight of its group of cells.
-
-    `cells` has the cell of each record, and `groups` the group of each cell. The share is the mean
-    of an indicator d over the group, linearised: n/(n - 1) Σ e², e = w (d - p) / Σ w.
-    """
+    """Return the share of each cell in the weight of its group, linearised as a ratio."""
     n, size = len(cells), len(groups)
     total = np.bincount(cells, weights, size)
     squares = np.bincount(cells, weights**2, size)

@@ -192,12 +192,7 @@ class Linearised:
         return f"{self.stratum[-1] + 1:,} strata and {len(self.stratum):,} clusters, linearised"
 
     def variance(self, cells: Ints, amounts: Floats, shares: Floats, groups: Ints) -> Floats:
-        """Return the variance of a sum over each cell, less a share of that over its group.
-
-        `cells` and `amounts` are those of each record, `shares` and `groups` of each cell. With
-        e the amounts of cluster c of stratum h in a cell, less the share of those in the cell's
-        group, it is the sum over h of n_h / (n_h - 1) Σ_c (e - mean of h)².
-        """
+        """Return the linearised variance of a sum over each cell, less a share of its group's."""
         count, found = len(self.stratum), np.zeros(len(shares))
         held = np.bincount(self.stratum)
         factor, starts = held / (held - 1.0), np.cumsum(held) - held
