@@ -1,8 +1,7 @@
 """Associations of targets with other columns: which must predict a target, which are kept or lost.
 
-All columns are compared alike, by Cramér's V corrected for bias, numbers being cut into bins. What
-does not predict a target is not kept together with it; so every target is compared with every
-column of the release, not only with those that somebody thought of.
+All columns are compared alike, by Cramér's V corrected for bias, numbers being cut into bins, and
+every target with every column of the release, not only with those that somebody thought of.
 """
 
 from __future__ import annotations

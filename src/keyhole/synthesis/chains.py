@@ -114,12 +114,7 @@ class Chain:
         return own, given
 
     def _exchange(self, t: int, own: Ints, given: Ints, free: Ints, near: Floats) -> None:
-        """Pass values that may not return on to records that may have them.
-
-        A record whose nearest donor has its own value takes another one. If nobody took what it
-        leaves, frequent values would become rarer: so it changes places with a record of the
-        subgroup that is predicted to be alike.
-        """
+        """Pass values that may not return on to records alike, or frequent ones become rarer."""
         accept = self.plan.acceptance
         if accept.must_change is None or accept.leaders.count(accept.leaders[t]) > 1:
             return  # the parts of a sum are drawn as a whole
@@ -174,11 +169,8 @@ class _Fold:
 
     def fill(self) -> Ints:
         """Return for each recipient the donor of each target, by its number in the file."""
-        plan = self._plan
-        if plan.question.procedure == "paper":
-            self._fill_singly()
-        else:
-            self._fill_in_turn()
+        published = self._plan.question.procedure == "paper"
+        (self._fill_singly if published else self._fill_in_turn)()
         self._repair()
         rows: Ints = self._chain.rows[self._given]
         return rows
@@ -206,11 +198,7 @@ class _Fold:
                     self._update(t, who, self._fitted[t, alike])
 
     def _fill_singly(self) -> None:
-        """Fill each target as published: at random, then better in cycles, the others as they were.
-
-        Hawala & Funk (2.3): a bootstrap of all records, the filled ones included, a model, and the
-        donor with the closest prediction.
-        """
+        """Fill each target at random, then better in cycles, by itself (Hawala & Funk, 2.3)."""
         for t, target in enumerate(self._plan.targets):
             who, at = np.flatnonzero(self._replace[:, t]), self._design.names.index(target)
             before = self._codes[:, at].copy()

@@ -2,14 +2,12 @@
 
 None that breaks a rule the record kept, none of equal value where that is forbidden, and none
 that contradicts another column: an age of 52 beside an age group of 60 to 69 shows that one of
-them was replaced, and which record was at risk. So where a column nearly follows from a target,
-or is closely associated with it, a record only receives values that the original has together
-with the record's own value of that column.
+them was replaced. So where a column nearly follows from a target, or is closely associated with
+it, a record only receives values that the original has together with its own value of that column.
 
-Rules are worked out for every combination of their columns' values, so that asking is a look into
-a table. The same tables say which donors can give at all: a target tied by a rule to other columns
-is taken from a record that the rule leaves the same choice (`Acceptance.ties`), so that nothing
-need be refused afterwards, which would shift what is drawn.
+Rules are worked out for every combination of their columns' values. These tables also say which
+donors can give at all (`Acceptance.ties`), so that nothing need be refused afterwards, which would
+shift what is drawn.
 """
 
 from __future__ import annotations
@@ -144,11 +142,7 @@ def _constraint(data: Microdata, target: str, name: str, groups: Ints) -> Constr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleTable:
-    """Rules on the same columns: which combinations of codes break which of them.
-
-    `numbers` are the rules' places among all; `broken` has a row a combination, the last column's
-    code changing fastest, and a column a rule.
-    """
+    """Rules on the same columns: which combinations of codes (rows) break which of them."""
 
     columns: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -206,11 +200,9 @@ class DonorTie(NamedTuple):
 class Acceptance:
     """Tells whether records may receive the values of donors.
 
-    `data`: the file. `targets`: the variables that are replaced, in the order of the columns of
-    `given`. `rules`: rules that a record must go on keeping if it kept them. `must_change`: records
-    that may not receive an equal value, of any target or of each. `constraints`: what a target and
-    another column may say together. `replace`: which targets of which records are replaced: a
-    value that is still to be replaced constrains nothing.
+    Records must go on keeping `rules` if they kept them; those in `must_change` may not receive an
+    equal value, of any target or of each; a value that is still to be replaced (`replace`)
+    constrains nothing. `given` has donors by record and target.
     """
 
     def __init__(

@@ -3,10 +3,9 @@
 Numbers become restricted cubic splines, categories one column a level. Rare levels share a
 column, and what is missing has one of its own, so that no bootstrap can lose what it needs.
 
-A state of fifty levels needs fifty columns, more than the model of a small subgroup can carry. But
-what it says of a race is told nearly as well by a few level scores: the coordinates of a
-correspondence analysis of the two, over the whole file, where there are records enough. Scores
-of levels with few records are shrunk towards the mean.
+A state of fifty levels needs fifty columns, more than the model of a small subgroup can carry. What
+it says of a race is told nearly as well by a few level scores: the coordinates of a correspondence
+analysis of the two, over the whole file, shrunk towards the mean for levels with few records.
 """
 
 from __future__ import annotations

@@ -65,11 +65,7 @@ MOST_FOR_PROPENSITY = 20_000
 
 @dataclass(frozen=True, slots=True)
 class TargetBars:
-    """Shares of records by bar, before and after.
-
-    `synthetic` is the mean over the implicates, `lowest` and `highest` are the range of them.
-    `ordered` tells bins of numbers from categories.
-    """
+    """Shares of records by bar, before and after: mean, lowest and highest of the implicates."""
 
     variable: str
     ordered: bool

@@ -105,7 +105,7 @@ def _judged(
     name: Note, value: float | None, limit: float, why: str, advice: str, *, least: bool = False
 ) -> Goal:
     """Judge a figure by its limit: say why there is none, or what to try if it misses it."""
-    met = None if value is None else value >= limit if least else value <= limit
+    met = None if value is None else bool(value >= limit if least else value <= limit)
     said = why if met is None else "" if met else advice
     return Goal(name, value, f"at {'least' if least else 'most'} {limit:g}", met, said)
 
@@ -138,12 +138,9 @@ def homogeneity_goal(found: Distributions, limits: GoalLimits, asked: Asked = NO
     """Judge whether all adjusted p are large enough."""
     failing = dict.fromkeys(one.name for one in found.tests if one.adjusted < limits.p)
     # A test with too few changes a category finds nothing, unless nothing changed at all.
-    sparse = dict.fromkeys(
-        one.name
-        for one in found.tests
-        if (one.test.changed or one.test.categories < 2)
-        and one.test.changed < LEAST_CHANGED * max(one.test.df, 1)
-    )
+    tests = [one for one in found.tests if one.test.changed or one.test.categories < 2]
+    few = [one for one in tests if one.test.changed < LEAST_CHANGED * max(one.test.df, 1)]
+    sparse = dict.fromkeys(one.name for one in few)
     advice = f"Too few records changed to judge {listed(sparse)}." if sparse else ""
     met = None if len(sparse) == len({one.name for one in found.tests}) else True
     if failing:

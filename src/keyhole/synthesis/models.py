@@ -120,11 +120,9 @@ def strongest(
 ) -> tuple[str, ...]:
     """Leave out the weakest predictors where there are too few records for all their columns.
 
-    A model with a column for every few records fits its donors better than the recipients,
-    which it has not seen; matched on such predictions, relationships fade. So a category of
-    many levels gives way to its level scores, and predictors enter by what each explains of the
-    target by itself, for each of its columns. Those in `first` go before: being at risk is a
-    matter of the key as a whole, which ties its variables together among the records at risk.
+    A model with a column for every few records fits its donors better than the recipients. So a
+    category of many levels gives way to its level scores, and predictors enter by what each
+    explains of the target by itself, for each of its columns, those in `first` before the others.
     """
     room = moments.weight / RECORDS_A_COLUMN
     if len(design.columns(predictors)) <= room:

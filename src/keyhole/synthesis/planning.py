@@ -50,11 +50,7 @@ NEAR = 0.03
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SynthesisRequest:
-    """What was asked, checked.
-
-    `targets` are in the order in which they are filled, `designating` designates records, given
-    how many decoys to have for each one at risk, and `drawing` is where implicates are drawn.
-    """
+    """What was asked, checked: `targets` in their order, and how to designate and to draw."""
 
     question: Question
     data: Microdata
@@ -74,12 +70,7 @@ class Drawn(NamedTuple):
 
 
 def draw_with_decoys(asked: SynthesisRequest, progress: Progress | None) -> Drawn:
-    """Draw until decoys bring P(unique | visibly changed) to the level asked for.
-
-    A decoy has common values, so that it gets its own again more often than a record at risk:
-    as many more are needed as fewer of them are seen to change. Of the draws that reach the
-    level the one nearest to it is kept.
-    """
+    """Draw until decoys, which are seen to change less, bring P(unique | changed) to its level."""
     constraints: tuple[Constraint, ...] = ()
     if asked.question.procedure != "paper":
         constraints = find_constraints(asked.data, asked.targets, comparable_columns(asked.data))

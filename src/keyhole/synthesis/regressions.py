@@ -43,12 +43,7 @@ NORMAL, TINY = 1.959963984540054, 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """One model: its coefficients but the intercept, and what became of them.
-
-    `kept` have the original's estimate in their combined 95 % interval, `overlap` is the mean of
-    their interval overlaps, and `largest` the largest difference, in standard errors of the
-    original.
-    """
+    """One model: how many coefficients are kept, their mean overlap, the largest difference."""
 
     outcome: str
     coefficients: int

@@ -262,9 +262,8 @@ def _fill_release(made: Synthesis, order: Ints, folder: Path) -> None:
 
 def _json(value: Mapping[str, Any]) -> str:
     def plain(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return dict(value)
-        return value.tolist() if hasattr(value, "tolist") else str(value)
+        own = value.tolist() if hasattr(value, "tolist") else str(value)
+        return dict(value) if isinstance(value, Mapping) else own
 
     return json.dumps(value, indent=2, ensure_ascii=False, default=plain) + "\n"
 

@@ -128,10 +128,9 @@ class TrueExposure(Result):
         files = self.implicates
         files += (self.reconstruction,) if len(files) > 1 else ()
         for one in files:
-            before = [f"{one.unique_before:,}", f"{one.still:,}"]
-            exposures = [share(one.exposure), share(one.designated_exposure)]
+            shares = map(share, (one.exposure, one.designated_exposure))
             after = [f"{one.unique_after:,}", share(one.nobody), share(one.laid_bare)]
-            rows.append([one.name, *before, *exposures, *after])
+            rows.append([one.name, f"{one.unique_before:,}", f"{one.still:,}", *shares, *after])
         columns = ["file", "unique before", "still, own key", "true exposure", "of those at risk",
                    "unique after", "with another key", "newly alone"]  # fmt: skip
         notes = [
@@ -153,25 +152,19 @@ def true_exposure(
         alone = MemoryEngine(dict(after)).cell_sizes(keys) == 1
         own = np.all([before[key].values == after[key].values for key in before], axis=0)
         still, at_risk = unique & alone & own, designation.at_risk
-        now = int(alone.sum())
-        return FileExposure(
-            name,
-            unique_before=int(unique.sum()),
-            still=int(still.sum()),
-            designated_exposure=_ratio(int((still & at_risk).sum()), int((unique & at_risk).sum())),
-            unique_after=now,
-            nobody=_ratio(int((alone & ~own).sum()), now),
-            laid_bare=_ratio(int((alone & own & ~unique).sum()), now),
-        )
+        now, count = int(alone.sum()), np.count_nonzero
+        designated = _ratio(count(still & at_risk), count(unique & at_risk))
+        shares = _ratio(count(alone & ~own), now), _ratio(count(alone & own & ~unique), now)
+        return FileExposure(name, count(unique), count(still), designated, now, *shares)
 
     files = []
     for place in range(len(implicates)):
         after = {
-            key: Codes(c.values[implicates.source(place, key)], c.levels, c.has_missing)
-            for key, c in before.items()
+            key: replace(codes, values=codes.values[implicates.source(place, key)])
+            for key, codes in before.items()
         }
         files.append(aftermath(f"implicate {place + 1}", after))
-    again = aftermath("mean or mode", {key: guessed.get(key, before[key]) for key in before})
+    again = aftermath("mean or mode", before | {k: v for k, v in guessed.items() if k in before})
     only = designation.least_probability is not None
     return TrueExposure(keys, tuple(files), again, only)
 
@@ -317,13 +310,10 @@ class SelfMatch(Result):
 def match_to_self(
     implicates: Implicates, designation: Designation, *, most: int, seed: int
 ) -> SelfMatch:
-    """Link protected records of the first implicate with the original file.
+    """Link protected records of the first implicate, as the PUF, with the original as the EIF.
 
-    Notes
-    -----
-    The records are the PUF, the whole original file is the EIF, and the key is compared value by
-    value. Unicity asks that a record be alone in the PUF too, which is here a part of the
-    implicate: it finds at least what it would find in all of it.
+    Unicity asks that a record be alone in the PUF too, which is here a part of the implicate: it
+    finds at least what it would find in all of it.
     """
     data = implicates.data
     # A key that is missing everywhere leaves nothing to link by.

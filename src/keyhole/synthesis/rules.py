@@ -87,7 +87,8 @@ class EditRules:
         keyhole.errors.OptionError: rule 'a', character 6: a value is expected, not the end.
         rule 'b', character 5: '?' means nothing in a rule. Put unusual column names in backquotes.
         """
-        rules, problems = cls.sound(None if isinstance(given, str) else given)
+        is_file = isinstance(given, str | os.PathLike)  # which `read` reads
+        rules, problems = (cls([]), _named(given)[1]) if is_file else cls.sound(given)
         if problems:
             raise OptionError(problems)
         return rules

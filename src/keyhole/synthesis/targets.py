@@ -11,16 +11,15 @@ an equal value. (To let others keep a value would show it: it would be the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from keyhole.core.names import quoted
 from keyhole.core.notes import Note
 from keyhole.data.microdata import Microdata
-from keyhole.kernels.arrays import Flags, Words
+from keyhole.kernels.arrays import Flags, Ints, Words
 from keyhole.kernels.smallest_sets import break_all
 from keyhole.synthesis.associations import KIN, NEVER_RELEASED, related
 from keyhole.synthesis.designate import Designation
@@ -61,13 +60,9 @@ def choose_targets(
     """
     names = tuple(targets)
     owner, mask, lost = _target_sets(designation, names)
+    replace = np.repeat(designation.changed[:, None], len(names), axis=1)
     if targeted:
-        # The chance that two records have the same value.
-        shares = [np.bincount(data.codes(name).values) / data.records for name in names]
-        coincidence = [float((one**2).sum()) for one in shares]
-        replace = _targeted(designation, names, owner, mask, coincidence)
-    else:
-        replace = np.repeat(designation.changed[:, None], len(names), axis=1)
+        replace = _targeted(data, designation, names, owner, mask)
     records = len(np.unique(lost))
     notes: list[str] = []
     if len(lost):
@@ -81,9 +76,7 @@ def choose_targets(
     return TargetChoice(names, targeted, replace, len(lost), records, tuple(notes))
 
 
-def _target_sets(
-    designation: Designation, names: tuple[str, ...]
-) -> tuple[npt.NDArray[np.int64], Words, npt.NDArray[np.int64]]:
+def _target_sets(designation: Designation, names: tuple[str, ...]) -> tuple[Ints, Words, Ints]:
     """Return the minimal uniques of records at risk as masks of targets, and owners of the rest."""
     sets = designation.sets
     held = designation.at_risk[sets.owner]
@@ -99,11 +92,7 @@ def _target_sets(
 
 
 def _targeted(
-    designation: Designation,
-    names: tuple[str, ...],
-    owner: npt.NDArray[np.int64],
-    mask: Words,
-    coincidence: Sequence[float],
+    data: Microdata, designation: Designation, names: tuple[str, ...], owner: Ints, mask: Words
 ) -> Flags:
     rows = np.flatnonzero(designation.at_risk)
     generator = np.random.default_rng(np.random.SeedSequence(designation.seed, spawn_key=(2,)))
@@ -122,6 +111,9 @@ def _targeted(
     bits = (chosen[:, None] >> np.arange(len(names), dtype=np.uint64)) & np.uint64(1)
     replace, chosen_flags = np.zeros((designation.records, len(names)), bool), bits.astype(bool)
     # To a single target another one of the key is added, the one least likely to come back.
+    # The chance that two records have the same value.
+    shares = [np.bincount(data.codes(name).values) / data.records for name in names]
+    coincidence = [float((one**2).sum()) for one in shares]
     free = [place for place, name in enumerate(names) if name in designation.keys]
     for place in sorted(free, key=lambda place: coincidence[place]):
         chosen_flags[chosen_flags.sum(axis=1) == 1, place] = True

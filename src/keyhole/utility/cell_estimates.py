@@ -48,11 +48,7 @@ def cell_totals(cells: Ints, size: int, weights: Floats) -> Estimates:
 
 
 def cell_shares(cells: Ints, groups: Ints, weights: Floats) -> Estimates:
-    """Return the share of each cell in the weight of its group of cells.
-
-    `cells` has the cell of each record, and `groups` the group of each cell. The share is the mean
-    of an indicator d over the group, linearised: n/(n - 1) Σ e², e = w (d - p) / Σ w.
-    """
+    """Return the share of each cell in the weight of its group, linearised as a ratio."""
     n, size = len(cells), len(groups)
     total = np.bincount(cells, weights, size)
     squares = np.bincount(cells, weights**2, size)
@@ -129,11 +125,9 @@ class Estimator:
     ) -> tuple[pl.DataFrame, list[str]]:
         """Tabulate by some variables; shares are within the categories of others among them."""
         labels, cells = find_cells(self.data, variables)
-        groups = np.zeros(labels.height if variables else 1, dtype=np.int64)
-        if within:
-            places: dict[tuple[Any, ...], int] = {}
-            sides = labels[list(within)].rows()
-            groups = np.array([places.setdefault(side, len(places)) for side in sides])
+        places: dict[tuple[Any, ...], int] = {}
+        sides = labels[list(within)].rows() if within else [()] * (labels.height or 1)
+        groups = np.array([places.setdefault(side, len(places)) for side in sides])
         figures, notes = self.figures(cells, groups)
         return labels.hstack(figures) if variables else figures, notes
 
@@ -143,14 +137,12 @@ class Estimator:
 
     def margins(self, down: Sequence[str], across: Sequence[str]) -> dict[str, pl.DataFrame]:
         """Tabulate by rows alone, by columns alone, and as a whole."""
-        total, _ = self.table((), ())
-        if not across:
-            return {"total": total}
         sides = {
             side: self.table(variables, variables if self.share == side else ())[0]
             for side, variables in (("rows", down), ("cols", across))
+            if across
         }
-        return {**sides, "total": total}
+        return {**sides, "total": self.table((), ())[0]}
 
     def _estimate(self, place: int, cells: Ints, groups: Ints) -> Estimates:
         weights = None if self.weights is None else self._calibrated(place, self.weights[place])
@@ -204,17 +196,14 @@ class Estimator:
         sure = estimable & np.isfinite(v).all(axis=0)
         columns = {name: np.full(q.shape[1], np.nan) for name in FIGURES}
         columns["estimate"][estimable] = q[:, estimable].mean(axis=0)
-        notes = []
-        if empty := int((~estimable).sum()):
-            notes.append(
-                f"the {'share' if self.share else 'mean'} of {empty:,} cells is not estimable: in "
-                f"some implicate they hold no record"
-            )
-        if single := int((estimable & ~sure).sum()):
-            notes.append(
-                f"the standard error of {single:,} cells is not estimable: in some implicate they "
-                f"hold a single record"
-            )
+        empty, single = int((~estimable).sum()), int((estimable & ~sure).sum())
+        what, held = (
+            "share" if self.share else "mean",
+            "is not estimable: in some implicate they hold",
+        )
+        notes = [f"the {what} of {empty:,} cells {held} no record"] if empty else []
+        if single:
+            notes.append(f"the standard error of {single:,} cells {held} a single record")
         if sure.any():
             if len(q) == 1:
                 se, df = np.sqrt(v[0, sure]), np.full(int(sure.sum()), self._df)

@@ -10,14 +10,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from keyhole.core.marks import figure
 from keyhole.core.tables import Table
 from keyhole.data import Microdata, load
 from keyhole.errors import ColumnError, InputError, OptionError
-from keyhole.kernels.arrays import Floats
+from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result
 from keyhole.utility import survey_design
 from keyhole.utility.combining import combine_fits, level_problems
@@ -154,7 +153,8 @@ def compare_coefficients(
         raise OptionError([*problems, *error.problems]) from None
     more = () if design is None else design.columns(before.names)
     data = load_sides(before, implicates, names, more=more, problems=problems)
-    response, matrix, part, kept = _matrices(data, formula)
+    matrices = _matrices(data, formula)
+    response, matrix, part, _ = matrices
     if family == "logit" and not set(np.unique(response)) <= {0.0, 1.0}:
         raise ColumnError(
             "the response of a logit must be 0 or 1. Got other values instead: recode it, or use "
@@ -166,7 +166,7 @@ def compare_coefficients(
     )
     few = math.inf
     if design is not None:
-        first, *others = _design_fits(data, response, matrix, part, kept, design)
+        first, *others = _design_fits(data, matrices, design)
         few = min(one.df for one in others)
     combined = combine_fits(others, level=level, df=few)
     low, high = np.asarray(first.conf_int(alpha=1 - level)).T
@@ -228,14 +228,10 @@ class _DesignFit(NamedTuple):
 
 
 def _design_fits(
-    data: Sequence[Microdata],
-    response: Any,
-    matrix: Any,
-    part: npt.NDArray[np.int64],
-    kept: npt.NDArray[np.int64],
-    design: survey_design.SurveyDesign,
+    data: Sequence[Microdata], matrices: _Matrices, design: survey_design.SurveyDesign
 ) -> Iterator[_DesignFit]:
     """Fit each file with its weights; records without a value of the model count for nothing."""
+    response, matrix, part, kept = matrices
     found = survey_design.read_design(data, design)
     starts = np.cumsum([0, *(one.records for one in data)])
     for i, one in enumerate(data):
@@ -267,9 +263,10 @@ def _weighted(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return inverse @ (x.T @ (weights * y)), inverse
 
 
-def _matrices(
-    data: Sequence[Microdata], formula: str
-) -> tuple[Any, Any, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+_Matrices = tuple[Any, Any, Ints, Ints]
+
+
+def _matrices(data: Sequence[Microdata], formula: str) -> _Matrices:
     """Return response, design, file number and place of whole records, over all files together."""
     import statsmodels.formula.api as smf
 

@@ -193,12 +193,13 @@ def _checked(
     if len(arrays) == 2:
         size, shapes = np.size(arrays[0][:1]), [array.shape for array in arrays]
         got = " and ".join(" × ".join(map(str, shape)) for shape in shapes)
-        if shapes[0] != shapes[1]:
-            one = "estimates and variances must have one shape, a row for each implicate."
-            problems.append(f"{one} Got {got} instead.")
-        if names and len(names) != size:
-            many = "names must be as many as there are estimates."
-            problems.append(f"{many} Got {len(names)} for {size} instead.")
+        faults = {
+            f"estimates and variances must have one shape, a row for each implicate. Got {got} "
+            f"instead.": shapes[0] != shapes[1],
+            f"names must be as many as there are estimates. Got {len(names)} for {size} "
+            f"instead.": names and len(names) != size,
+        }
+        problems += [text for text, holds in faults.items() if holds]
     if problems:
         raise OptionError(problems)
     return arrays[0], arrays[1]

@@ -179,12 +179,11 @@ def derived_from(name: str, derived: Mapping[str, Sequence[str]]) -> list[str]:
     return [made for made in derived if made in found]
 
 
+Derived = Mapping[str, Sequence[str]]
+
+
 def _loss(
-    before: Microdata,
-    after: Microdata,
-    name: str,
-    kept: float,
-    derived: Mapping[str, Sequence[str]],
+    before: Microdata, after: Microdata, name: str, kept: float, derived: Derived
 ) -> VariableLoss:
     there = name in after.names
     one, other = paired_codes(before, after if there else before, name)
@@ -209,16 +208,13 @@ def _both(one: Ints, other: Ints) -> Ints:
 def paired_codes(before: Microdata, after: Microdata, name: str) -> tuple[Ints, Ints]:
     """Return the categories before and after; numbers that are still numbers are coded alike."""
     x, y = before.column(name), after.column(name)
-    if not (_is_number(x) and before.variable(name).kind in ("measure", "date")):
+    numeric = [one.dtype.is_numeric() or one.dtype.is_temporal() for one in (x, y)]
+    if not numeric[0] or before.variable(name).kind not in ("measure", "date"):
         return _own(x), _own(y)
     levels = np.unique(physical(x.drop_nulls()))
     edges = (levels[1:] + levels[:-1]) / 2 if len(levels) <= FINE else quantile_bins(x, BINS)
-    alike = _is_number(y) and x.dtype.is_temporal() == y.dtype.is_temporal()
+    alike = numeric[1] and x.dtype.is_temporal() == y.dtype.is_temporal()
     return bin_numbers(x, edges), bin_numbers(y, edges) if alike else _own(y)
-
-
-def _is_number(series: pl.Series) -> bool:
-    return series.dtype.is_numeric() or series.dtype.is_temporal()
 
 
 def _own(series: pl.Series) -> Ints:

@@ -134,11 +134,7 @@ class ReplicateWeights:
 
     @property
     def scale(self) -> float:
-        """What the sum of squared deviations is multiplied by.
-
-        With R replicates: SDR 4 / R, JK1 (R - 1) / R, BRR 1 / R, Fay 1 / (R (1 - k)²), bootstrap
-        1 / R, or 1 / (R - 1) about the mean of the replicates.
-        """
+        """What the sum of squared deviations is multiplied by, as each type is defined."""
         count = len(self.names)
         fay = 1 / (count * (1 - (self.fay or 0.0)) ** 2)
         bootstrap = 1 / (count - (self.centre == "mean"))
@@ -196,12 +192,7 @@ class Linearised:
         return f"{self.stratum[-1] + 1:,} strata and {len(self.stratum):,} clusters, linearised"
 
     def variance(self, cells: Ints, amounts: Floats, shares: Floats, groups: Ints) -> Floats:
-        """Return the variance of a sum over each cell, less a share of that over its group.
-
-        `cells` and `amounts` are those of each record, `shares` and `groups` of each cell. With
-        e the amounts of cluster c of stratum h in a cell, less the share of those in the cell's
-        group, it is the sum over h of n_h / (n_h - 1) Σ_c (e - mean of h)².
-        """
+        """Return the linearised variance of a sum over each cell, less a share of its group's."""
         count, found = len(self.stratum), np.zeros(len(shares))
         held = np.bincount(self.stratum)
         factor, starts = held / (held - 1.0), np.cumsum(held) - held
