@@ -26,16 +26,17 @@ from keyhole.protection.plan import Plan, toml_of
 from keyhole.protection.prices import FIGURES
 from keyhole.protection.results import HEADS, Ledger, LedgerLine, meaning, utility_figure
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.digits import rate
+from keyhole.reviews.rendering import rate
 from keyhole.reviews.runner import run_stages
 from keyhole.reviews.settings import Review, resolve_protection
-from keyhole.reviews.stages import restored, selection_stage
-from keyhole.reviews.stages.protection import (
+from keyhole.reviews.stages import restored
+from keyhole.reviews.stages.products import (
     PROTECTION,
     PROTECTION_STAGE,
     dropped_by,
     release_steps,
 )
+from keyhole.reviews.stages.selection import selection_stage
 from keyhole.workbench.page import SentForm, View, secret_seed
 from keyhole.workbench.projects import Project
 from keyhole.workbench.state import keep_figures, kept_figures

@@ -15,8 +15,8 @@ from keyhole.protection.methods import METHODS
 from keyhole.protection.next_steps import NextStep
 from keyhole.protection.plan import toml_of
 from keyhole.protection.results import meaning
-from keyhole.reviews.digits import limit_percentage
-from keyhole.reviews.stages.protection import PROTECTION, dropped_by
+from keyhole.reviews.rendering import limit_percentage
+from keyhole.reviews.stages.products import PROTECTION, dropped_by
 from keyhole.workbench import editing
 from keyhole.workbench.fields import FormField, form_fields, is_percentage, read_fields, take_fields
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View
