@@ -1,8 +1,7 @@
 """The verdict of a review: may what is released go out, and why or why not; and its limits.
 
 Every reason is about the outgoing files, as the stage `outgoing` and the attacks measured them. A
-condition is met, not met, or could not be judged; the release may go out if all are met. Limits
-are held against everything that was tried, with the cheapest fix where one is not met.
+condition is met, not met, or not judged. Limits are held against everything that was tried.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ ANSWERS: Mapping[Answer, tuple[str, str]] = {
 }
 """How a page marks an answer, and its words."""
 MOST_NAMED = 6
+# Notes of protections that say how many records or values are gone.
 LOST = ("records.blanked", "records.removed", "suppress.values", "sample.kept")
-"""Notes of protections that say how many records or values are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +93,7 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
         older = "The release was not measured: run the review again with this version of keyhole."
         return Verdict("not_judged", older, ())
     found: outgoing.ReleasedFiles = results[outgoing.OUTGOING]
-    reasons = [_identifiers(found)]
-    limit = review.exposure.limit
+    reasons, limit = [_identifiers(found)], review.exposure.limit
     if limit is None:
         remedy = "Set limit in [exposure]: the highest acceptable share of records at risk."
         reasons.append(Reason("Exposure", "not_judged", "no limit is set", remedy=remedy))
@@ -139,8 +137,8 @@ def _given_up(
         for source in sources
         if name in found.columns and source not in found.columns
     }
-    roles = review.data.roles
-    out = [n for n in found.left_out if n not in coarser and roles.get(n) not in NEVER_RELEASED]
+    never = {name for name, role in review.data.roles.items() if role in NEVER_RELEASED}
+    out = [name for name in found.left_out if name not in {*coarser, *never}]
     recoded = [
         name
         for step in (() if plan is None else plan.steps)
@@ -188,8 +186,7 @@ def _on_key(one: outgoing.OnKey, cutoff: int, limit: float, read_off: float | No
     before = "" if one.original is None else f"; {percentage(one.original)} in the original"
     most = "at most " if one.detail == "at most" else ""
     shown = partial(shown_share, records=one.records, cutoff=cutoff, limit=limit)
-    against = f"against a limit of {limit_percentage(limit)}{before}"
-    said = f"{most}{shown(figure, named=True)} {against}"
+    said = f"{most}{shown(figure, named=True)} against a limit of {limit_percentage(limit)}{before}"
     notes = []
     if figure != one.judged:
         plain = "" if one.judged is None else f", {shown(one.judged)} without"
@@ -203,12 +200,12 @@ def _on_key(one: outgoing.OnKey, cutoff: int, limit: float, read_off: float | No
         notes.append(
             f"If a missing value matched every other, it would be {shown(one.rp_wildcard)}."
         )
-    answer: Answer = "met" if figure <= limit else "not_met"
-    if answer == "not_met":
+    if figure > limit:
         notes.append(
             "Release fewer or coarser variables, protect more records, or let [solve] find the "
             "best release within the limit."
         )
+    answer: Answer = "not_met" if figure > limit else "met"
     return Reason(what, answer, said, figure, limit, " ".join(notes) or None)
 
 
@@ -244,9 +241,8 @@ def _not_counted(found: outgoing.ReleasedFiles, limit: float) -> Iterator[Reason
     if not found.not_counted:
         return
     what = "Columns released and in no key"
-    open_ = open_columns(found, limit)
+    open_, many = open_columns(found, limit), len(found.not_counted)
     explained = sum(one.rp_if_known > limit for one in found.not_counted) - len(open_)
-    many = len(found.not_counted)
     if not open_:
         said = f"RP is within the limit with {many - explained} of {many}, if an intruder knows it"
         said += f"; no intruder can know the other {explained}, as declared" if explained else ""
@@ -409,15 +405,14 @@ def _attacks(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
         elif rates.conditional_rate is None or rates.intervals["conditional_rate"] is None:
             yield Reason(what, "met", "no match is suspected", 0.0, limit)
         elif not results[study_stage(metric)].overlap.records:
-            why = "the internal file has no true matches"
-            yield Reason(what, "not_judged", why, None, limit)
+            yield Reason(what, "not_judged", "the internal file has no true matches", None, limit)
         else:
             figures = (rates.conditional_rate, *rates.intervals["conditional_rate"])
             rate, low, high = (percentage_beside(x, limit) for x in figures)
-            said = f"{rate} (95% interval {low} to {high}) against a limit of "
-            said += limit_percentage(limit)
-            answer: Answer = "met" if figures[0] <= limit else "not_met"
-            yield Reason(what, answer, said, figures[0], limit)
+            against = f"against a limit of {limit_percentage(limit)}"
+            said = f"{rate} (95% interval {low} to {high}) {against}"
+            met = figures[0] <= limit
+            yield Reason(what, "met" if met else "not_met", said, figures[0], limit)
 
 
 VERDICTS = {True: ("met", "Met"), False: ("unmet", "Not met"), None: ("unjudged", "Not judged")}
@@ -532,11 +527,10 @@ def _of_scenarios(review: Review, stories: ScenarioStories, limit: float) -> Ite
             said.append(f'To see what would help, run the review with keys = "scenario:{name}".')
         what = f"RP({result.cutoff}) under the worst scenario, {name!r}"
         yield Limit(what, limit, rp, rp <= limit, " ".join(said), name, interval)
-    for part in result.parts:
-        if part.exposure is None:
-            why = f"Scenario {part.name!r} is not judged: {part.notes[-1]}."
-            what = f"RP({result.cutoff}) under scenario {part.name!r}"
-            yield Limit(what, limit, None, None, why, part.name)
+    for part in (one for one in result.parts if one.exposure is None):
+        why = f"Scenario {part.name!r} is not judged: {part.notes[-1]}."
+        what = f"RP({result.cutoff}) under scenario {part.name!r}"
+        yield Limit(what, limit, None, None, why, part.name)
 
 
 def _of_protection(found: Protection, limit: float) -> Limit:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from keyhole.exposure.attributes import LearntColumn
 
 
-REMAINING = "remaining"
+REMAINING, OUTGOING, RELEASED_ATTRIBUTES = "remaining", "outgoing", "attributes-released"
 AS_IT_IS = "the file as it is"
 KEYS = "the keys"
 PRODUCT_NAMES = {
@@ -243,7 +243,6 @@ def same_values(one: Microdata, other: Microdata, columns: Sequence[str]) -> Fla
     return pl.DataFrame(pairs).select(pl.all_horizontal(pl.all())).to_series().to_numpy()
 
 
-OUTGOING = "outgoing"
 ALL_KNOWN = "the keys and every variable selected"
 WEIGHT = "a weight, made by the office"
 
@@ -448,9 +447,6 @@ def _not_counted(data: Microdata, asked: Asked, keys: Sequence[OnKey]) -> Iterat
         if name not in counted:
             found = risk(data, keys=[*base, name], cutoff=asked["cutoff"])
             yield UncountedColumn(name, found.rp, reasons.get(name))
-
-
-RELEASED_ATTRIBUTES = "attributes-released"
 
 
 @dataclass(frozen=True, slots=True)
