@@ -7,7 +7,7 @@ import keyhole
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan
-from keyhole.reviews.stages.releases import code_alike
+from keyhole.reviews.stages.attacks import code_alike
 
 KEYS = ["sex", "age", "race1"]
 TEXT = """\

@@ -36,7 +36,7 @@ STAGES = {
     "study-unicity": "keyhole.reidentification.result.Study",
     "study-euclidean": "keyhole.reidentification.result.Study",
     "synthesis": "keyhole.synthesis.release.Synthesis",
-    "releases": "keyhole.reviews.stages.releases.Attacked",
+    "releases": "keyhole.reviews.stages.attacks.Attacked",
 }
 
 

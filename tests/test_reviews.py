@@ -22,10 +22,10 @@ from keyhole.reviews import demo as demonstration
 from keyhole.reviews import stages
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.demo import demo
+from keyhole.reviews.files import line_numbers
 from keyhole.reviews.rendering import inline_drawing
 from keyhole.reviews.runner import review
 from keyhole.reviews.schema import SECTIONS, TOP
-from keyhole.reviews.source import line_numbers
 
 DOCS = Path(__file__).parents[1] / "docs" / "review-file.md"
 REVIEW = """\

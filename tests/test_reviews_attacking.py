@@ -7,8 +7,8 @@ from tests.reviews import edit, run
 import keyhole
 from keyhole.charts import percentage
 from keyhole.data.examples import veterans
-from keyhole.reviews.stages.protection import ROWS, read_rows
-from keyhole.reviews.stages.releases import PROTECTED
+from keyhole.reviews.stages.attacks import PROTECTED
+from keyhole.reviews.stages.products import ROWS, read_rows
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 

@@ -16,7 +16,7 @@ from tests.whole_review import REVIEW, review_in
 import keyhole
 from keyhole.errors import InputError
 from keyhole.reviews.dossier_chapters import release_terms, remaining_chapter
-from keyhole.reviews.restoring import read_stored
+from keyhole.reviews.result import read_stored
 from keyhole.reviews.stages.outgoing import Intruder, Product, Remaining, find_remaining
 
 CHROMIUM = shutil.which("chromium")

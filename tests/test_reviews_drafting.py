@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 import keyhole
 from keyhole.cli.main import run
+from keyhole.data import load
 from keyhole.errors import InputError
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.column_guesses import guess_codes
+from keyhole.reviews.column_guesses import guess_codes, guess_kinds, guess_sensitive
+from keyhole.screening.screen import screen
 
 SECTIONS = [["release"], ["selection", "frontier"], ["protection"], ["synthesis"]]
 
@@ -351,3 +353,19 @@ def test_integers_beyond_64_bits_are_looked_at_as_numbers(tmp_path):
     pl.DataFrame({"wide": wide, "narrow": narrow}).write_parquet(tmp_path / "people.parquet")
     found = keyhole.init(tmp_path / "people.parquet", out=tmp_path / "review.toml")
     assert "kinds" not in tomllib.loads(found.path.read_text())["data"]
+
+
+def test_codes_kinds_and_subjects_are_told_by_names_and_values():
+    ages = [30, 41, 52, -9] * 5 + [999] * 4
+    found = guess_codes(load(pl.DataFrame({"age": ages, "sex": ["f", "m", "NA"] * 8})))
+    assert found == ({"age": (-9,), "sex": ("NA",)}, {"age": (999,)})
+    states = load(pl.DataFrame({"state": ["MD", "VA", "-9", "unknown"] * 5}))
+    assert guess_codes(states) == ({}, {"state": ("-9", "unknown")})
+    deciles = load(pl.DataFrame({"decile": ["1", "2", "3", "N"] * 5}))
+    assert guess_codes(deciles) == ({}, {"decile": ("N",)})
+    frame = pl.DataFrame({"OCCP": [10, 4720] * 30, "wage": [0, 4720, 12] * 20})
+    coded = load(frame, kinds={"OCCP": "measure"})
+    assert guess_kinds(coded) == {"OCCP": "a code, by its name"}
+    people = load(pl.DataFrame({"wage": [900, 1200, 900], "c1": ["HIV", "cancer", "none"]}))
+    subjects = dict(guess_sensitive(people, screen(people).inspections, ()))
+    assert subjects == {"wage": "income or wealth, by its name", "c1": "health, by its categories"}

@@ -9,7 +9,7 @@ from tests.reviews import edit, problems, run
 import keyhole
 from keyhole.core.notes import Note, collect_notes
 from keyhole.errors import InputError
-from keyhole.reviews.protection_chapters import protection_chapter
+from keyhole.reviews.product_chapters import protection_chapter
 from keyhole.reviews.stages import restored
 
 pytestmark = pytest.mark.usefixtures("plain_charts")

@@ -10,8 +10,8 @@ from tests.whole_review import REVIEW, SEED, review_in
 
 import keyhole
 from keyhole.protection.methods import METHODS
-from keyhole.reviews import public_note as notes
-from keyhole.reviews.asked import sources
+from keyhole.reviews import report as notes
+from keyhole.reviews.dossier_chapters import sources
 from keyhole.reviews.schema import PRODUCTS
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
@@ -97,7 +97,7 @@ def test_the_offices_own_words_and_the_sources_are_in_it(found):
         assert text in page
     assert "Kooiman" in page
     assert "Singer" not in page, "there was no study"
-    assert set(sources("protection")) < set(notes.public_note(found).sources)
+    assert set(sources("protection")) < set(notes.public_note(found)["sources"])
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -13,7 +13,7 @@ from keyhole.charts import percentage
 from keyhole.cli.main import run
 from keyhole.errors import InputError
 from keyhole.reviews import verdict
-from keyhole.reviews.stages.protection import plan_of_release
+from keyhole.reviews.stages.products import plan_of_release
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 

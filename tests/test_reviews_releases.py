@@ -11,9 +11,9 @@ import keyhole
 from keyhole.charts import percentage
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError
-from keyhole.reviews.asked import score_in_words
-from keyhole.reviews.stages.releases import IMPLICATE_1
-from keyhole.reviews.stages.synthesis import LEAST, pool_bars
+from keyhole.reviews.dossier_chapters import score_in_words
+from keyhole.reviews.stages.attacks import IMPLICATE_1
+from keyhole.reviews.stages.products import LEAST, pool_bars
 from keyhole.reviews.study_chapters import releases_chapter
 from keyhole.synthesis.evaluation import TargetBars
 

@@ -17,8 +17,8 @@ from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.store import open_store
 from keyhole.errors import InputError
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.digits import limit_percentage, percentage_beside, percentage_near
-from keyhole.reviews.limits import Limit
+from keyhole.reviews.rendering import limit_percentage, percentage_beside, percentage_near, rate
+from keyhole.reviews.verdict import Limit
 
 DATA = veterans_sample(1500)
 REVIEW = """
@@ -386,3 +386,18 @@ def test_a_study_on_a_scenario_needs_an_environment(attacked):
     (attacked / "review.toml").write_text(text)
     with pytest.raises(InputError, match=r"line 10: \[environment\] is missing"):
         read_review(attacked / "review.toml")
+
+
+def test_shares_beside_their_limit_have_as_many_digits_as_tell_the_side():
+    assert [limit_percentage(x) for x in (0.1, 0.155, 0.0005)] == ["10%", "15.5%", "0.05%"]
+    shares = (0, 0.0001, 0.0213, 0.05, 0.4, 0.99996, 1)
+    told = ["0.0%", "<0.1%", "2.1%", "5.0%", "40.0%", ">99.9%", "100.0%"]
+    assert [rate(x) for x in shares] == told
+    assert [rate(x, 0.1) for x in (0.10003, 0.1, 0.3458)] == ["10.003%", "10.0%", "34.6%"]
+    shares = (0.3458, 0.1, 0.10003, 0.0999999999, 0, 0.0002, 1)
+    told = ["35%", "10%", "10.003%", "just below 10%", "0%", "0.02%", "100%"]
+    assert [percentage_beside(x, 0.1) for x in shares] == told
+    shares = (0.4676, 0.0503, 0.05, 0.29996, 0.9984, -0.0312)
+    told = ["47%", "5.03%", "5%", "29.996%", "99.84%", "−3.1%"]
+    assert [percentage_near(x, (0.05, 0.3)) for x in shares] == told
+    assert percentage_near(0.1551, [0.155]) == "15.51%"

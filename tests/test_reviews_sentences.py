@@ -12,10 +12,9 @@ from tests.reviews import write_people
 from keyhole.exposure.attributes import attributes
 from keyhole.exposure.uniques import uniques
 from keyhole.reviews.chapters import learnt_said
-from keyhole.reviews.protection_chapters import screen_said
+from keyhole.reviews.product_chapters import screen_said
 from keyhole.reviews.runner import review
-from keyhole.reviews.stages.attributes import draw_attributes
-from keyhole.reviews.stages.exposure import draw_uniques
+from keyhole.reviews.stages.exposure import draw_attributes, draw_uniques
 from keyhole.screening.screen import screen
 
 BEGIN = 'keys = ["sex", "age", "region"]\n{top}[data]\nfile = "people.csv"\n{roles}'

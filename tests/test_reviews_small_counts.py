@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.reviews.count_sheets import CountSheet, smallest_shown
+from keyhole.reviews.product_chapters import _share, true_exposures
 from keyhole.reviews.runner import review
-from keyhole.reviews.synthesis_chapters import _share, true_exposures
 from keyhole.synthesis.remaining_risk import FileExposure, TrueExposure
 
 SMALLEST = 3

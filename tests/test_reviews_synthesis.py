@@ -14,10 +14,10 @@ from keyhole.core.notes import Note, collect_notes, restore_notes, with_notes
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError
 from keyhole.reviews.count_sheets import CountSheet
+from keyhole.reviews.product_chapters import heat_map, synthesis_chapter, true_exposures
 from keyhole.reviews.runner import review
 from keyhole.reviews.schema import SECTIONS
 from keyhole.reviews.stages import restored
-from keyhole.reviews.synthesis_chapters import heat_map, synthesis_chapter, true_exposures
 from keyhole.synthesis.changes import LevelChanges
 from keyhole.synthesis.remaining_risk import FileExposure, TrueExposure
 

@@ -7,8 +7,8 @@ import pytest
 from tests.reviews import problems, run
 
 import keyhole
-from keyhole.reviews.restoring import read_stored
-from keyhole.reviews.source import read_source
+from keyhole.reviews.files import read_source
+from keyhole.reviews.result import read_stored
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 

@@ -18,7 +18,7 @@ from keyhole.core.codec import plain_values
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan
 from keyhole.reviews import checks
-from keyhole.reviews.restoring import compare_values, restore_review
+from keyhole.reviews.result import compare_values, restore_review
 from keyhole.reviews.stages import exposure as exposure_stages
 from keyhole.reviews.store import digest, to_json
 

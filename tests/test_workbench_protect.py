@@ -17,7 +17,7 @@ import keyhole
 from keyhole.core.kinds import Columns, Flag
 from keyhole.protection.methods import METHODS
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.digits import rate
+from keyhole.reviews.rendering import rate
 from keyhole.workbench.page import SentForm, View
 from keyhole.workbench.pages.protect import price_of, read_step, step_fields
 

@@ -12,7 +12,7 @@ from tests.workbench import REVIEW, Workbench, start
 from tests.workbench_jobs import do_jobs_at_once
 from tests.workbench_pages import STUDY, open_bench
 
-from keyhole.reviews.digits import percentage_beside
+from keyhole.reviews.rendering import percentage_beside
 from keyhole.reviews.runner import review, run_stages
 from keyhole.reviews.verdict import find_verdict
 from keyhole.reviews.verifying import verify

@@ -18,8 +18,9 @@ from keyhole.results import share, tables_of
 from keyhole.reviews.count_sheets import CountSheet, count_alone, smallest_shown
 from keyhole.reviews.group_tables import enter_groups, exposure_by_group
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages import selection_stage
-from keyhole.reviews.stages.attributes import ATTRIBUTES, RELEASED_ATTRIBUTES, hidden_share
+from keyhole.reviews.stages.exposure import ATTRIBUTES, hidden_share
+from keyhole.reviews.stages.outgoing import RELEASED_ATTRIBUTES
+from keyhole.reviews.stages.selection import selection_stage
 
 if TYPE_CHECKING:
     from keyhole.exposure.attributes import Attributes
@@ -121,10 +122,7 @@ def uniques_tables(found: MinimalUniques) -> list[Table]:
 
 
 def driver_tables(review: Review, found: Drivers) -> list[Table]:
-    """Return the levels that stand out, and what regrouping or setting apart would do.
-
-    The stage left out what is small.
-    """
+    """Return the levels that stand out, small ones aside, and what regrouping them would do."""
     levels, *moves = found.tables()
     smallest = smallest_shown(review.exposure.cutoff)
     left_out = (
@@ -194,10 +192,10 @@ def learnt_said(found: Attributes, name: str, smallest: int) -> str:
 
 def selection_paths(review: Review, results: Results, sheet: CountSheet) -> list[dict[str, Any]]:
     """Return the path of each method: its steps, and all candidates of each."""
-    if review.selection is None:
-        return []
-    found = (results[selection_stage(method)] for method in review.selection.methods)
-    return [_path(one, review.selection.named_groups, sheet) for one in found]
+    chosen = review.selection
+    methods = () if chosen is None else chosen.methods
+    named = () if chosen is None else chosen.named_groups
+    return [_path(results[selection_stage(method)], named, sheet) for method in methods]
 
 
 def _path(found: Selection, named: Sequence[str], sheet: CountSheet) -> dict[str, Any]:
@@ -208,8 +206,8 @@ def _path(found: Selection, named: Sequence[str], sheet: CountSheet) -> dict[str
         old, _, new = step.variable.partition(" → ")
         added = step.step.startswith("F")
         entered, removed = (step.variable, None) if added else (new or None, old)
-        figures = _figures(step)
-        steps.append({"step": step, "entered": entered, "removed": removed, "figures": figures})
+        names = {"entered": entered, "removed": removed}
+        steps.append({"step": step, "figures": _figures(step), **names})
     groups = None
     if found.groups:  # of a small one that was asked for only the name is shown
         sizes = [(group.label, group.selection.records or 0) for group in found.groups]

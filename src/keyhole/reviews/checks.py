@@ -9,13 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from keyhole.core.expressions import (
-    Derivations,
-    coding_files,
-    definition_problems,
-    map_files,
-    parse_expression,
-)
+from keyhole.core import expressions
 from keyhole.core.names import absent, nearest, quoted, shown
 from keyhole.core.options import Parameter, Question, bind, shown_value, unknown_problems, worded
 from keyhole.core.verbs import VERBS
@@ -30,8 +24,12 @@ from keyhole.reviews.files import (
     LINKED,
     Files,
     ReviewFile,
+    ReviewSource,
+    ValuePath,
     allowed,
     hash_or_none,
+    named_scenario,
+    read_source,
     read_steadily,
     scenario_key_of,
 )
@@ -46,12 +44,10 @@ from keyhole.reviews.settings import (
     resolve_study,
     resolve_synthesis,
 )
-from keyhole.reviews.source import ReviewSource, ValuePath, named_scenario, read_source
 from keyhole.reviews.stages.attacks import check_attacks
 from keyhole.reviews.stages.outgoing import derived_columns
-from keyhole.reviews.stages.protection import check_protection
+from keyhole.reviews.stages.products import check_protection, check_synthesis
 from keyhole.reviews.stages.selection import ladder_problems, located_ladders
-from keyhole.reviews.stages.synthesis import check_synthesis
 from keyhole.selection.solve import unmet_limits
 
 Values = dict[str, Any]
@@ -63,11 +59,7 @@ VERB_OF = {"exposure": "risk", "uniques": "uniques", "drivers": "drivers", "scre
 
 
 def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> tuple[Review, Files]:
-    """Read and check a review file, and load the files it is about, by their part in it.
-
-    `content` is what the file is about to hold, if that is to be checked before it is written. All
-    problems are raised at once, each with its line.
-    """
+    """Read and check a review file, or what it is about to hold, and load the files it names."""
     source = read_source(path, content)
     sections = _structure(source)
     reviewed = _data(source, sections)
@@ -86,7 +78,6 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
     _together(source, sections)
     if reviewed is not None:
         _columns(source, sections, reviewed.data)
-        _fitness(source, sections, reviewed.data)
         review = dataclasses.replace(
             resolve(source, sections, reviewed.data), study=study, scenarios=scenarios
         )
@@ -95,11 +86,24 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
             planned = resolve_protection(sections.get("protection", {}), review)
             protection = check_protection(source, planned, reviewed.data)
             review = dataclasses.replace(review, protection=protection)
-        _reasons(source, review, reviewed.data)
+        # Reasons may be those of columns which the plan derives.
+        written = review.protection and review.protection.plan
+        plan = Plan.parse(written) if written else None
+        names = tuple(dict.fromkeys([*reviewed.data.names, *derived_columns(review, plan)]))
+        reasons = {"not_knowable": review.release.not_knowable}
+        for where, text in _absent(reasons, SECTIONS["release"], reviewed.data, names):
+            source.say(("release", *where), text)
         review = dataclasses.replace(review, **_tables(source, reviewed.data))
         if "synthesis" in sections:
             given = resolve_synthesis(sections["synthesis"], review)
-            synthesis = check_synthesis(source, given, _started(review, reviewed.data))
+            data = reviewed.data
+            if review.release.product == "synthesis" and review.release.protects:
+                # Without what the steps of the release before a synthesis surely drop.
+                steps = () if plan is None else plan.steps
+                drops = (step.columns for step in steps if step.definition.effect == "drops")
+                gone = {*review.release.drop, *(name for names in drops for name in names)}
+                data = data.select([name for name in data.names if name not in gone])
+            synthesis = check_synthesis(source, given, data)
             review = dataclasses.replace(review, synthesis=synthesis)
         if "attacks" in sections:
             attacks = resolve_attacks(sections["attacks"], review, reviewed.data)
@@ -108,17 +112,6 @@ def read_review(path: str | os.PathLike[str], content: bytes | None = None) -> t
     if source.problems or reviewed is None:
         raise InputError(dict.fromkeys(text for _, text in sorted(source.problems)))
     return review, files
-
-
-def _started(review: Review, data: Microdata) -> Microdata:
-    """Return the file without what the steps of the release before a synthesis surely drop."""
-    if review.release.product != "synthesis" or not review.release.protects:
-        return data
-    dropped = set(review.release.drop)
-    if review.protection is not None and review.protection.plan:
-        steps = Plan.parse(review.protection.plan).steps
-        dropped |= {n for step in steps if step.definition.effect == "drops" for n in step.columns}
-    return data.select([name for name in data.names if name not in dropped])
 
 
 def _structure(source: ReviewSource) -> dict[str, Values]:
@@ -134,22 +127,19 @@ def _structure(source: ReviewSource) -> dict[str, Values]:
             sections[name] = _section(source, (name,), value, SECTIONS[name])
         elif name in TOP:
             sections[""] |= _section(source, (), {name: value}, TOP)
+        elif name in (*SECTIONS, DERIVE):
+            got = f"Got {shown_value(value)} instead."
+            source.say((name,), f"{name} must be a section, headed [{name}]. {got}")
         else:
-            source.say((name,), _unknown_top(name, value))
+            headed = [f"[{one}]" for one in (*SECTIONS, DERIVE)]
+            known = headed if isinstance(value, Mapping) else [*TOP, *SECTIONS, DERIVE]
+            written = f"[{name}]" if isinstance(value, Mapping) else name
+            near = nearest(written, known, most=1)
+            remedy = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
+            source.say((name,), f"{written} is not known. {remedy}")
     if "data" not in source.values:
         source.say((), "section [data] is missing. Add it.")
     return sections
-
-
-def _unknown_top(name: str, value: Any) -> str:
-    sections = [*SECTIONS, DERIVE]
-    if name in sections:
-        return f"{name} must be a section, headed [{name}]. Got {shown_value(value)} instead."
-    known = [f"[{s}]" for s in sections] if isinstance(value, Mapping) else [*TOP, *sections]
-    shown = f"[{name}]" if isinstance(value, Mapping) else name
-    near = nearest(shown, known, most=1)
-    remedy = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
-    return f"{shown} is not known. {remedy}"
 
 
 def _section(
@@ -184,25 +174,13 @@ def _derived(source: ReviewSource, given: Mapping[str, Any]) -> dict[str, str]:
         below = {one: "year(_)" for one in [*given][place:] if one}
         wrong = [
             f"[derive] {one}"
-            for one in definition_problems({**fit, name: text, **below})
+            for one in expressions.definition_problems({**fit, name: text, **below})
             if one.startswith(f"derived column {shown(name)}")
         ]
         source.say((DERIVE, name), *wrong)
         if not wrong:
-            fit |= Derivations().settle({name: text})
+            fit |= expressions.Derivations().settle({name: text})
     return fit
-
-
-def _located(derive: Mapping[str, str], folder: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return expressions with files seen from a folder, and the hashes of these files."""
-    found: dict[str, str] = {}
-    codings: dict[str, str] = {}
-    for name, text in derive.items():
-        tree = parse_expression(text)
-        for file in coding_files(tree):
-            codings[file] = hash_or_none(allowed(folder / file)) or ""
-        found[name] = str(map_files(tree, lambda file: os.fspath(folder / file)))
-    return found, codings
 
 
 def _data(source: ReviewSource, sections: Mapping[str, Values]) -> ReviewFile | None:
@@ -235,9 +213,15 @@ def _data(source: ReviewSource, sections: Mapping[str, Values]) -> ReviewFile | 
 def _reviewed(
     source: ReviewSource, settings: DataSettings, options: Values, in_memory_for: str
 ) -> ReviewFile:
-    path = source.path.parent / settings.file
-    derive, codings = _located(settings.derive, source.path.parent)
-    book = settings.codebook and allowed(source.path.parent / settings.codebook)
+    folder, derive, codings = source.path.parent, dict[str, str](), dict[str, str]()
+    for name, text in settings.derive.items():  # files are seen from the folder of the review
+        tree = expressions.parse_expression(text)
+        codings |= {
+            file: hash_or_none(allowed(folder / file)) or ""
+            for file in expressions.coding_files(tree)
+        }
+        derive[name] = str(expressions.map_files(tree, lambda file: os.fspath(folder / file)))
+    book = settings.codebook and allowed(folder / settings.codebook)
     if book:
         codings[str(settings.codebook)] = hash_or_none(book) or ""
     read_it = partial(
@@ -250,7 +234,7 @@ def _reviewed(
         codebook=book,
         **options,
     )
-    found, digest = read_steadily(path, read_it)
+    found, digest = read_steadily(folder / settings.file, read_it)
     data = cast(Microdata, found)  # what is on disk offers all that the other stages ask for
     read = {name: value for name, value in settings.declared().items() if name != "labels"}
     if derive:
@@ -266,7 +250,7 @@ def _open(path: Path, codings: Mapping[str, str], **options: Any) -> Records:  #
 
 
 def _columns(source: ReviewSource, sections: Mapping[str, Values], data: Microdata) -> None:
-    """Say of each column named and not there so, on its own line."""
+    """Say of each column named and not there so, on its own line; check records and the weight."""
     known = {"": TOP, **SECTIONS}
     derived = source.values.get(DERIVE)
     made = derived if isinstance(derived, Mapping) else {}  # what cannot be made is told there
@@ -277,15 +261,14 @@ def _columns(source: ReviewSource, sections: Mapping[str, Values], data: Microda
             looked = {n: value for n, value in given.items() if n != "not_knowable"}
             for where, text in _absent(looked, known[section], data, names):
                 source.say((section, *where) if section else where, text)
-
-
-def _reasons(source: ReviewSource, review: Review, data: Microdata) -> None:
-    """Say of which columns a reason is given that neither the file nor the release has."""
-    given, planned = review.release.not_knowable, review.protection
-    plan = Plan.parse(planned.plan) if planned is not None and planned.plan else None
-    names = tuple(dict.fromkeys([*data.names, *derived_columns(review, plan)]))
-    for where, text in _absent({"not_knowable": given}, SECTIONS["release"], data, names):
-        source.say(("release", *where), text)
+    if data.records == 0:
+        text = f"{data.name!r} has a header but no records. Give a file with records."
+        source.say(("data", "file"), text)
+    given, roles = sections.get("exposure", {}), data.role("weight")
+    by_role = roles[0] if len(roles) == 1 and "fraction" not in given else ""
+    if (name := given.get("weight", by_role)) in data.names:
+        with source.telling(("exposure", "weight") if "weight" in given else ("data", "roles")):
+            data.weights(name)
 
 
 def _absent(
@@ -297,22 +280,6 @@ def _absent(
             purpose = known[name].kind.purpose or name
             for text in absent([column], names, purpose=purpose, where=repr(data.name)):
                 yield (name, *where), text
-
-
-def _fitness(source: ReviewSource, sections: Mapping[str, Values], data: Microdata) -> None:
-    """Check that there are records, and that the weight is one."""
-    if data.records == 0:
-        text = f"{data.name!r} has a header but no records. Give a file with records."
-        source.say(("data", "file"), text)
-    given, roles = sections.get("exposure", {}), data.role("weight")
-    name, at = "", ("data", "roles")
-    if "weight" in given:
-        name, at = given["weight"], ("exposure", "weight")
-    elif len(roles) == 1 and "fraction" not in given:
-        name = roles[0]
-    if name in data.names:
-        with source.telling(at):
-            data.weights(name)
 
 
 def _together(source: ReviewSource, sections: Mapping[str, Values]) -> None:
@@ -417,6 +384,9 @@ def _say_together(source: ReviewSource, at: ValuePath, asked: Question, section:
 
 def _tables(source: ReviewSource, data: Microdata) -> Values:
     """Check each of the sections that may be there several times; return them by name."""
+    from keyhole.protection.tables.asked import table_data_problems
+    from keyhole.utility.tabulation import figures_of
+
     found: Values = {}
     for section in REPEATED:
         given = source.values.get(section, [])
@@ -431,24 +401,15 @@ def _tables(source: ReviewSource, data: Microdata) -> Values:
             fit = _section(source, at, one, SECTIONS[section])
             for where, text in _absent(fit, SECTIONS[section], data, data.names):
                 source.say((*at, *where), text)
-            questions.append(question_of(section, fit))
-            if len(source.problems) == before:
-                _table(source, at, questions[-1], data)
+            question = question_of(section, fit)
+            questions.append(question)
+            asked = bind(VERBS[section].function(), question.values)
+            if len(source.problems) > before or _say_together(source, at, asked, question):
+                continue
+            with source.telling((*at, "rows"), f"[{section}] "):
+                if section == "tabulate" and data.records:
+                    figures_of([data], question.weight, question.mean)
+                elif data.records and (texts := table_data_problems(data, question)):
+                    raise InputError(texts)
         found[section] = tuple(questions)
     return found
-
-
-def _table(source: ReviewSource, at: ValuePath, question: Question, data: Microdata) -> None:
-    """Say what is wrong with fit settings of a table, together and for the file."""
-    from keyhole.protection.tables.asked import table_data_problems
-    from keyhole.utility.tabulation import figures_of
-
-    section = question.verb
-    asked = bind(VERBS[section].function(), question.values)
-    if _say_together(source, at, asked, question) or not data.records:
-        return
-    with source.telling((*at, "rows"), f"[{section}] "):
-        if section == "tabulate":
-            figures_of([data], question.weight, question.mean)
-        elif texts := table_data_problems(data, question):
-            raise InputError(texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Annotated, Any
@@ -107,20 +108,19 @@ def guess(
     keys: Sequence[str] | None = None,
     codes: Mapping[str, str] | None = None,
 ) -> Guess:
-    """Guess what the columns of a file are.
-
-    `keys` are those an intruder could know, if given; `codes` what `guess_kinds` found.
-    """
+    """Guess what the columns are; `keys` may be given, `codes` are what `guess_kinds` found."""
     why: dict[str, str] = {}
     given = tuple(keys or ())
     free = [one for one in found.inspections if one.variable.name not in {*given, "*"}]
     weight, replicates = _weights(data, free)
     free = [one for one in free if one.variable.name not in replicates]
     roles = dict(_roles(free, weight, why))
+    apart = {*roles, *replicates, "*"}
     open_columns = [
         one
         for one in found.inspections
-        if _is_open(one, roles) and one.variable.name not in replicates
+        if one.read and one.variable.name not in apart
+        if not (one.is_free_text or one.is_constant or one.is_nearly_unique)
     ]
     chosen, coarser, knowable = (given, {}, ()) if given else _keys(open_columns, found, why)
     taken = {*chosen, *coarser.values(), *replicates}
@@ -145,15 +145,7 @@ def guess(
 
 
 def guess_kinds(data: Microdata) -> dict[str, str]:
-    """Return the numbers that stand for something and measure nothing, each with the reason.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> frame = pl.DataFrame({"OCCP": [10, 4720] * 30, "wage": [0, 4720, 12] * 20})
-    >>> guess_kinds(load(frame, kinds={"OCCP": "measure"}))
-    {'OCCP': 'a code, by its name'}
-    """
+    """Return the numbers that stand for something and measure nothing, each with the reason."""
     found = {}
     for variable in data.variables:
         column = data.frame.get_column(variable.name).drop_nulls()
@@ -244,33 +236,19 @@ def _weights(data: Microdata, columns: Sequence[Inspection]) -> tuple[str | None
         name for some in families.values() if len(some) >= _FEWEST_REPLICATES for name in some
     )
     named = [name for name in named if name not in replicates]
-    fit = {name: zeros for name in named if (zeros := _without_weight(data, name)) is not None}
+    fit: dict[str, int] = {}  # how many records weigh nothing, where the column can be a weight
+    for name in named:
+        with suppress(ColumnError):
+            fit[name] = int((data.weights(name) == 0).sum())
     # A household's weight is 0 for those who are in none; a person's weighs everybody.
     weight = min(fit, key=lambda name: (fit[name], len(name), name), default=None)
     return weight, replicates
 
 
-def _without_weight(data: Microdata, name: str) -> int | None:
-    """Return how many records weigh nothing; None if the column cannot be a weight."""
-    try:
-        return int((data.weights(name) == 0).sum())
-    except ColumnError:
-        return None
-
-
-def _is_open(one: Inspection, roles: Mapping[str, str]) -> bool:
-    name = one.variable.name
-    plain = one.read and name not in roles and name != "*" and not one.is_free_text
-    return plain and not one.is_constant and not one.is_nearly_unique
-
-
 def _keys(
     columns: Sequence[Inspection], found: Screening, why: dict[str, str]
 ) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
-    """Choose keys: the finest column for each thing that others know, and all of a place.
-
-    Also returned: the coarser versions of keys, and what others could know beside them.
-    """
+    """Choose keys: the finest column for each thing known; with coarser versions, and others."""
     coarser = {
         one.determined: one.by[0]
         for one in found.dependencies
@@ -278,16 +256,28 @@ def _keys(
     }
     chosen: list[str] = []
     for what, pattern in _KNOWN:
-        fit = [one for one in columns if _is_about(one, what, pattern)]
-        fit = [one for one in fit if one.variable.name not in chosen]
+        told = {"place": "place", "age or birth": "age"}.get(what, "")
+        fit = [
+            one
+            for one in columns
+            if getattr(one, told, None) is not None or _has(one.variable, pattern)
+            if one.variable.name not in chosen
+        ]
         fit.sort(key=lambda one: -one.distinct)
         # Codes of areas that start anew in each larger area say nothing without it.
         for one in fit if what == "place" else fit[:1]:
             why[one.variable.name] = what
             chosen.append(one.variable.name)
     chosen = [name for name in chosen if coarser.get(name) not in chosen]
-    if len(chosen) < FEW_KEYS:
-        chosen += _more(columns, chosen, coarser, why)[: FEW_KEYS - len(chosen)]
+    if len(chosen) < FEW_KEYS:  # filled up with categories of some levels
+        named = {*chosen, *(name for name, fine in coarser.items() if fine in chosen)}
+        few = [
+            one.variable.name for one in columns
+            if one.variable.name not in named and 2 <= one.distinct <= MOST_LEVELS
+            and one.variable.kind == "category"
+        ]  # fmt: skip
+        why.update(dict.fromkeys(few[:FEW_KEYS], "only a guess: it has few levels"))
+        chosen += few[: FEW_KEYS - len(chosen)]
     chosen, knowable = chosen[:MOST_KEYS], chosen[MOST_KEYS:]
     names = {one.variable.name for one in columns}
     rough = {fine: name for name, fine in coarser.items() if fine in chosen and name in names}
@@ -295,44 +285,10 @@ def _keys(
     return tuple(chosen), rough, tuple(knowable)
 
 
-def _is_about(one: Inspection, what: str, pattern: str) -> bool:
-    if what == "place" and one.place is not None:
-        return True
-    if what == "age or birth" and one.age is not None:
-        return True
-    return _has(one.variable, pattern)
-
-
-def _more(
-    columns: Sequence[Inspection],
-    chosen: Sequence[str],
-    coarser: Mapping[str, str],
-    why: dict[str, str],
-) -> list[str]:
-    """Fill up with categories of some levels, where names tell too little."""
-    named = {*chosen, *(name for name, fine in coarser.items() if fine in chosen)}
-    few = [
-        one.variable.name for one in columns
-        if one.variable.name not in named and 2 <= one.distinct <= MOST_LEVELS
-        and one.variable.kind == "category"
-    ]  # fmt: skip
-    why.update(dict.fromkeys(few[:FEW_KEYS], "only a guess: it has few levels"))
-    return few
-
-
 def guess_sensitive(
     data: Microdata, columns: Sequence[Inspection], taken: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield columns that seem sensitive, each with the reason; `taken` are no candidates.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> from keyhole.screening.screen import screen
-    >>> people = load(pl.DataFrame({"wage": [900, 1200, 900], "c1": ["HIV", "cancer", "none"]}))
-    >>> dict(guess_sensitive(people, screen(people).inspections, ()))
-    {'wage': 'income or wealth, by its name', 'c1': 'health, by its categories'}
-    """
+    """Yield columns that seem sensitive, each with the reason; `taken` are no candidates."""
     count: dict[str, int] = {}
     for one in columns:
         name = one.variable.name
@@ -354,7 +310,10 @@ def _subject(data: Microdata, variable: Variable) -> tuple[str, str] | None:
                 return subject, where
     if variable.kind in ("measure", "date"):
         return None
-    texts = _categories(data, variable)
+    # The categories of the column, and what they mean.
+    levels = data.codes(variable.name).levels
+    shown = levels.to_list() if len(levels) <= MOST_CATEGORIES else []
+    texts = [*(one for one in shown if isinstance(one, str)), *variable.value_labels.values()]
     if len(texts) >= _FEWEST_CODES:
         codes = sum(_ICD.fullmatch(text.strip().upper()) is not None for text in texts)
         if codes >= _NEARLY_ALL * len(texts):
@@ -366,29 +325,8 @@ def _subject(data: Microdata, variable: Variable) -> tuple[str, str] | None:
     return None
 
 
-def _categories(data: Microdata, variable: Variable) -> list[str]:
-    """Return the categories of a column, and what they mean."""
-    levels = data.codes(variable.name).levels
-    shown = levels.to_list() if len(levels) <= MOST_CATEGORIES else []
-    return [*(one for one in shown if isinstance(one, str)), *variable.value_labels.values()]
-
-
 def guess_codes(data: Microdata) -> tuple[dict[str, Codes], dict[str, Codes]]:
-    """Return by column the codes that surely mean missing, and those that may.
-
-    A code that few records have is told of neither: it may be somebody's value.
-
-    Examples
-    --------
-    >>> from keyhole.data import load
-    >>> ages = [30, 41, 52, -9] * 5 + [999] * 4
-    >>> guess_codes(load(pl.DataFrame({"age": ages, "sex": ["f", "m", "NA"] * 8})))
-    ({'age': (-9,), 'sex': ('NA',)}, {'age': (999,)})
-    >>> guess_codes(load(pl.DataFrame({"state": ["MD", "VA", "-9", "unknown"] * 5})))
-    ({}, {'state': ('-9', 'unknown')})
-    >>> guess_codes(load(pl.DataFrame({"decile": ["1", "2", "3", "N"] * 5})))
-    ({}, {'decile': ('N',)})
-    """
+    """Return by column the codes that surely mean missing, and those that may; no rare ones."""
     sure: dict[str, Codes] = {}
     doubtful: dict[str, Codes] = {}
     for variable in data.variables:
@@ -408,12 +346,6 @@ def guess_codes(data: Microdata) -> tuple[dict[str, Codes], dict[str, Codes]]:
     return sure, doubtful
 
 
-def share_of(data: Microdata, name: str, codes: Codes) -> float:
-    """Return the share of the records that have one of some codes."""
-    column = data.frame.get_column(name)
-    return float(column.is_in(list(codes)).sum()) / max(data.records, 1)
-
-
 def _of_text(column: pl.Series) -> tuple[Codes, Codes]:
     counts = column.drop_nulls().alias("value").value_counts(sort=True, name="count").head(_MOST)
     often = [text for text, count in counts.iter_rows() if count >= SMALLEST]
@@ -422,17 +354,13 @@ def _of_text(column: pl.Series) -> tuple[Codes, Codes]:
     if len(words) == len(counts):
         return (), ()
     rest = [text for text in counts["value"] if text not in words]
-    word = _only_word(rest)
+    # A text that is the only word, where all others are numbers.
+    plain = (text.strip().lstrip("+-").replace(".", "", 1) for text in rest)
+    others = [text for text, bare in zip(rest, plain, strict=True) if not bare.isdecimal()]
+    alone = len(others) == 1 < len(rest) - 1 and others[0].strip().isalpha()
+    word = others[0] if alone else None
     perhaps = [text for text in often if text in rest and (text == word or _may_be(text, rest))]
     return tuple(words), tuple(sorted(perhaps)) if len(perhaps) < len(rest) else ()
-
-
-def _only_word(texts: Sequence[str]) -> str | None:
-    """Return the text that is a word where all others are numbers, if there is one."""
-    words = [
-        text for text in texts if not text.strip().lstrip("+-").replace(".", "", 1).isdecimal()
-    ]
-    return words[0] if len(words) == 1 < len(texts) - 1 and words[0].strip().isalpha() else None
 
 
 def _may_be(text: str, others: Sequence[str]) -> bool:

@@ -15,10 +15,10 @@ Handles of a sheet are texts to be: what they say is settled when the first of t
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from keyhole.core.notes import Note
 
@@ -35,13 +35,7 @@ def smallest_shown(cutoff: int) -> int:
 
 
 def count_alone(count: int, smallest: int = SMALLEST) -> str:
-    """Write a count that stands alone: it adds up to nothing, and nothing follows from it.
-
-    Examples
-    --------
-    >>> [count_alone(count) for count in (0, 1, 2, 3, 1200)]
-    ['0', '<3', '<3', '3', '1,200']
-    """
+    """Write a count that stands alone: it adds up to nothing, and nothing follows from it."""
     return f"<{smallest}" if 0 < count < smallest else f"{count:,}"
 
 
@@ -163,37 +157,24 @@ class IfExact:
         return str(self.text) if exact else self.otherwise
 
 
-Terms = tuple[tuple[Count, int], ...]
+Terms = tuple[tuple[Count, int | Fraction], ...]
 
 
-@dataclass(slots=True, eq=False)
-class _Relation:
-    """Counts times whole numbers that add up to what a reader knows, or to nothing below it."""
+class _Relation(NamedTuple):
+    """Counts times numbers that add up to what a reader knows: between `least` and `most`."""
 
     terms: Terms
-    least: int
+    least: float
     most: float
 
-    def holds(self, values: Mapping[Count, int]) -> bool:
-        total = sum(factor * values[count] for count, factor in self.terms)
-        return self.least <= total <= self.most
+    @property
+    def counts(self) -> set[Count]:
+        return {count for count, _ in self.terms}
 
 
 @dataclass(slots=True)
 class CountSheet:
-    """The counts of a chapter and what a reader knows of them; those below `smallest` are small.
-
-    Examples
-    --------
-    Three groups whose sizes add up to 49. The small one is not named by its size, and could be
-    reckoned from the others; so another one is withheld.
-
-    >>> sheet = CountSheet(3)
-    >>> sizes = [sheet.count(size, floor=1) for size in (40, 2, 7)]
-    >>> sheet.add_up(sizes, 49)
-    >>> [str(size) for size in sizes]
-    ['40', '<3', 'withheld']
-    """
+    """The counts of a chapter and what a reader knows of them; those below `smallest` are small."""
 
     smallest: int = SMALLEST
     counts: list[Count] = field(default_factory=list)
@@ -209,10 +190,7 @@ class CountSheet:
         return Count(self, value, floor=value)
 
     def count(self, value: int, *, floor: int = 0, of: Count | None = None) -> Count:
-        """Enter a count; `floor` is the least it can be, 1 for a group that is there.
-
-        Of the count that it is a part `of`, one or two short is as telling as one or two.
-        """
+        """Enter a count, a part `of` another; `floor` is 1 for a group that is there."""
         if self.settled:
             raise RuntimeError("the sheet is settled: enter all counts before one is shown")
         count = Count(self, value, floor, "small" if value < self.smallest else "exact")
@@ -223,10 +201,7 @@ class CountSheet:
         return count
 
     def unshown(self, value: int, *, of: Count | None = None, guarded: bool = True) -> Count:
-        """Enter a count that no table shows, though others may tell it.
-
-        One that is not `guarded` may become known; it only ties others together.
-        """
+        """Enter a count that no table shows; not `guarded`, it only ties others together."""
         count = self.count(value)
         count.state, count.guarded = "unknown", guarded
         if of is not None:
@@ -277,11 +252,19 @@ class CountSheet:
         at_first, uncertain = self._states(), set[Terms]()
         # What is uncertain stays so when less is shown.
         while (told := self._worked_out(uncertain)) is not None:
-            if not self._withhold(told):
-                self._hide_all(told)
+            if not self._withhold(told):  # nothing at all is said of the counts around it
+                for count in self.counts:
+                    if count.state != "exact" or count in dict(told):
+                        count.state = "unknown"
+                for rate in self.rates:
+                    rate.state = "withheld"
                 return
         self._show_again(at_first)
-        self._show_nobody()
+        # That nobody is counted is shown where what is shown leaves nothing else anyway.
+        system = _System.of(self)
+        for count in self.counts:
+            if count.state == "small" and not count.value and not system.another(((count, 1),)):
+                count.state = "exact"
 
     def _states(self) -> dict[Count | ShownRate, str]:
         every: list[Count | ShownRate] = [*self.counts, *self.rates]
@@ -299,13 +282,6 @@ class CountSheet:
                     break
                 figure.state = state
 
-    def _show_nobody(self) -> None:
-        """Show that nobody is counted where what is shown leaves nothing else anyway."""
-        system = _System.of(self)
-        for count in self.counts:
-            if count.state == "small" and not count.value and not system.another(((count, 1),)):
-                count.state = "exact"
-
     def _targets(self) -> Iterator[Terms]:
         """Yield what must stay uncertain: small counts, and being one or two short of a whole."""
         for count in self.counts:
@@ -316,10 +292,7 @@ class CountSheet:
                 yield ((whole, 1), (part, -1))
 
     def _worked_out(self, uncertain: set[Terms]) -> Terms | None:
-        """Return a small count that what is shown leaves only one value, if there is one.
-
-        Those that are known to be `uncertain` are not tried, and others found so are noted.
-        """
+        """Return a small count that has only one value, if any; note those that are `uncertain`."""
         system = _System.of(self)
         open_ = [terms for terms in self._targets() if terms not in uncertain]
         while open_:
@@ -331,10 +304,7 @@ class CountSheet:
         return None
 
     def _untied(self, figure: Count | ShownRate) -> set[Terms]:
-        """Return the targets that no condition ties to a figure, so that it tells nothing of them.
-
-        It is tied as it was while it was hidden: then nothing had been worked out.
-        """
+        """Return the targets that no condition ties to a figure, taken as it was while hidden."""
         counts = [figure] if isinstance(figure, Count) else [figure.part, figure.whole]
         state = figure.state
         if isinstance(figure, Count):
@@ -371,16 +341,11 @@ class CountSheet:
 
     def _near(self, told: Terms) -> list[Count | ShownRate]:
         """Return the shown figures that are tied to a count by conditions on hidden ones."""
-        reached = {count for count, _ in told}
-        groups = [{count for count, _ in relation.terms} for relation in self.relations]
+        own = {count for count, _ in told}
+        groups = [relation.counts for relation in self.relations]
         groups += [{rate.part, rate.whole} for rate in self.rates if rate.state != "withheld"]
-        growing = True
-        while growing:
-            # Through what is shown exactly nothing is worked out further.
-            passing = {one for one in reached if one.state != "exact"} | {c for c, _ in told}
-            more = set().union(*(group for group in groups if group & passing)) - reached
-            growing = bool(more)
-            reached |= more
+        # Through what is shown exactly nothing is worked out further.
+        reached = _reached(own, groups, lambda one: one.state != "exact" or one in own)
         counts = [one for one in self.counts if one in reached and one.state == "exact"]
         rates = [
             rate
@@ -391,13 +356,20 @@ class CountSheet:
         ]
         return [*counts, *rates]
 
-    def _hide_all(self, told: Terms) -> None:
-        """Say nothing at all of the counts around one that cannot be hidden otherwise."""
-        for count in self.counts:
-            if count.state != "exact" or count in dict(told):
-                count.state = "unknown"
-        for rate in self.rates:
-            rate.state = "withheld"
+
+def _reached(
+    start: Collection[Count],
+    groups: Sequence[set[Count]],
+    passes: Callable[[Count], bool] = lambda _: True,
+) -> set[Count]:
+    """Return counts with all that groups tie to them, one after the other."""
+    reached = set(start)
+    while True:
+        through = set(filter(passes, reached))
+        more = set().union(*(group for group in groups if group & through)) - reached
+        if not more:
+            return reached
+        reached |= more
 
 
 def _order(figure: Count | ShownRate, own: Collection[Count]) -> tuple[int, int]:
@@ -407,8 +379,8 @@ def _order(figure: Count | ShownRate, own: Collection[Count]) -> tuple[int, int]
     return (0 if {figure.part, figure.whole} & {*own} else 2), figure.whole.value
 
 
-def _sum(terms: Terms, values: Mapping[Count, int] | None = None) -> int:
-    known = values or {}
+def _sum(terms: Terms, values: Mapping[Count, int] | None = None) -> Any:
+    known = values or {}  # counts that are shown have their own
     return sum(factor * known.get(count, count.value) for count, factor in terms)
 
 
@@ -418,19 +390,18 @@ class _System:
 
     hidden: list[Count]
     relations: list[_Relation]
-    rates: list[tuple[ShownRate, tuple[Fraction, Fraction]]]
 
     @classmethod
     def of(cls, sheet: CountSheet) -> _System:
-        hidden = [count for count in sheet.counts if count.state != "exact"]
-        known = [(rate, limits) for rate in sheet.rates if (limits := rate.limits()) is not None]
-        return cls(hidden, sheet.relations, known)
+        relations = list(sheet.relations)
+        for rate in sheet.rates:
+            if (limits := rate.limits()) is not None:
+                low, high = (((rate.part, 1), (rate.whole, -limit)) for limit in limits)
+                relations += [_Relation(low, 0, math.inf), _Relation(high, -math.inf, 0)]
+        return cls([count for count in sheet.counts if count.state != "exact"], relations)
 
     def another(self, terms: Terms) -> dict[Count, int] | None:
-        """Return other values of the hidden counts that a reader could as well believe.
-
-        The sum of the terms is another in them; None where it cannot be.
-        """
+        """Return values of the hidden counts with another sum that could as well be, if any."""
         true, part = _sum(terms), self.tied(terms)
         for least, most in ((true + 1, math.inf), (-math.inf, true - 1)):
             found = part._solution(terms, least, most)
@@ -438,26 +409,15 @@ class _System:
                 return found
         return None
 
-    def tied(self, terms: Iterable[tuple[Count, int]]) -> _System:
+    def tied(self, terms: Iterable[tuple[Count, int | Fraction]]) -> _System:
         """Return the conditions that are tied to some counts; others hold with their own values."""
         hidden = set(self.hidden)
-        groups: list[tuple[Any, set[Count]]] = [
-            (relation, {count for count, _ in relation.terms} & hidden)
-            for relation in self.relations
-        ]
-        groups += [(known, {known[0].part, known[0].whole} & hidden) for known in self.rates]
-        reached, taken, growing = {count for count, _ in terms} & hidden, [], True
-        while growing:
-            tied = [group for group in groups if group[1] & reached]
-            groups = [group for group in groups if not group[1] & reached]
-            taken += [one for one, _ in tied]
-            more = set().union(*(counts for _, counts in tied)) - reached
-            growing = bool(more)
-            reached |= more
+        groups = [relation.counts & hidden for relation in self.relations]
+        reached = _reached({count for count, _ in terms} & hidden, groups)
+        relations = zip(self.relations, groups, strict=True)
         return _System(
             [count for count in self.hidden if count in reached],
-            [one for one in taken if isinstance(one, _Relation)],
-            [one for one in taken if not isinstance(one, _Relation)],
+            [relation for relation, counts in relations if counts & reached],
         )
 
     def _solution(self, terms: Terms, least: float, most: float) -> dict[Count, int] | None:
@@ -465,34 +425,25 @@ class _System:
         import numpy as np
         from scipy.optimize import Bounds, LinearConstraint, milp
 
-        place = {count: i for i, count in enumerate(self.hidden)}
-        rows: list[Any] = []
-        lows: list[float] = []
-        highs: list[float] = []
-
-        def add(parts: Iterable[tuple[Count, float]], low: float, high: float) -> None:
-            row, shift = np.zeros(len(self.hidden)), 0.0
-            for count, factor in parts:
-                if count in place:
-                    row[place[count]] += factor
-                else:
-                    shift += factor * count.value
-            rows.append(row)
-            lows.append(low - shift)
-            highs.append(high - shift)
-
-        for relation in self.relations:
-            add(relation.terms, relation.least, relation.most)
-        for rate, (low, high) in self.rates:
-            add([(rate.part, 1), (rate.whole, -float(low))], 0, math.inf)
-            add([(rate.part, 1), (rate.whole, -float(high))], -math.inf, 0)
-        add(terms, least, most)
-        bounds = np.array([count.bounds() for count in self.hidden], dtype=float).reshape(-1, 2)
         if not self.hidden:
             return None
+        place = {count: i for i, count in enumerate(self.hidden)}
+        every = [*self.relations, _Relation(terms, least, most)]
+        rows, shifts = np.zeros((len(every), len(place))), np.zeros(len(every))
+        for i, relation in enumerate(every):
+            for count, factor in relation.terms:
+                if count in place:
+                    rows[i, place[count]] += float(factor)
+                else:
+                    shifts[i] += float(factor) * count.value
+        lows, highs = (
+            np.array(ends) - shifts
+            for ends in zip(*((r.least, r.most) for r in every), strict=True)
+        )
+        bounds = np.array([count.bounds() for count in self.hidden], dtype=float).reshape(-1, 2)
         found = milp(
             np.zeros(len(self.hidden)),
-            constraints=LinearConstraint(np.array(rows), lows, highs),
+            constraints=LinearConstraint(rows, lows, highs),
             bounds=Bounds(bounds[:, 0], bounds[:, 1]),
             integrality=np.ones(len(self.hidden)),
         )
@@ -502,21 +453,7 @@ class _System:
 
     def _agrees(self, values: Mapping[Count, int]) -> bool:
         """Tell whether values agree with what is shown, in exact arithmetic."""
-        for count, value in values.items():
-            low, high = count.bounds()
-            if not low <= value <= high:
-                return False
-        every = _Values(values)
-        if not all(relation.holds(every) for relation in self.relations):
-            return False
-        return all(
-            low * every[rate.whole] <= every[rate.part] <= high * every[rate.whole]
-            for rate, (low, high) in self.rates
+        ends = ((value, count.bounds()) for count, value in values.items())
+        return all(low <= value <= high for value, (low, high) in ends) and all(
+            one.least <= _sum(one.terms, values) <= one.most for one in self.relations
         )
-
-
-class _Values(dict[Count, int]):
-    """Values of hidden counts; those that are shown have their own."""
-
-    def __missing__(self, count: Count) -> int:
-        return count.value

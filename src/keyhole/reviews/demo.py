@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from keyhole.core.files import sweep
@@ -28,8 +27,6 @@ REGIONS, STATES = "regions.csv", "GE54.001"
 # Linked within sex; ag8r is only a coarser age.
 NOT_LINKED = ("sex", "ag8r")
 
-_REVIEW = read_template("demo-review.toml")
-
 
 @documented
 def demo(
@@ -50,12 +47,28 @@ def demo(
     """
     bind(demo, locals()).require()
     folder = Path(out)
-    with own_folder(folder, partial(_check, folder, force)):
+
+    def check() -> None:
+        """Take a new folder, an empty one, or that of an earlier demonstration."""
+        sweep(folder)
+        ours = {DATA, EXTERNAL, TRUTH, ENVIRONMENT, REGIONS, REVIEW, RESULTS}
+        if not force and {path.name for path in folder.iterdir()} - ours:
+            told = "{0!r} has other files in it. Give another folder, or {force} to write into it."
+            raise OptionError(Problem(told, str(folder)))
+
+    with own_folder(folder, check):
         if progress is not None:
             progress("making a population of veterans")
         write_world(folder, people, force=force)
         found = review(folder / REVIEW, out=folder / RESULTS, force=force, progress=progress)
-    return dataclasses.replace(found, advice=tuple(_advice(found, folder)))
+    plan, results = folder / REVIEW, folder / RESULTS
+    advice = (
+        f"Open it in a browser: {found.report.resolve().as_uri()}",
+        f"Go on in the workbench: keyhole serve {folder}",
+        f"Then change {plan}, say the limit, and run: keyhole review {plan} --out {results}",
+        "With your own file, begin with: keyhole init FILE",
+    )
+    return dataclasses.replace(found, advice=advice)
 
 
 def write_world(folder: Path, people: int = PEOPLE, *, force: bool = False) -> None:
@@ -71,23 +84,10 @@ def write_world(folder: Path, people: int = PEOPLE, *, force: bool = False) -> N
         data.save(folder / name, force=True)
 
 
-def _check(folder: Path, force: bool) -> None:
-    """Take a new folder, an empty one, or that of an earlier demonstration."""
-    sweep(folder)
-    ours = {DATA, EXTERNAL, TRUTH, ENVIRONMENT, REGIONS, REVIEW, RESULTS}
-    if not force and {path.name for path in folder.iterdir()} - ours:
-        raise OptionError(
-            Problem(
-                "{0!r} has other files in it. Give another folder, or {force} to write into it.",
-                str(folder),
-            )
-        )
-
-
 def _review_text(names: tuple[str, ...]) -> str:
     quoted = [f'"{name}"' for name in KEYS if name not in ("sex", "ag8r")]
     rows = [", ".join(quoted[i : i + 7]) for i in range(0, len(quoted), 7)]
-    return _REVIEW.format(
+    return read_template("demo-review.toml").format(
         review=REVIEW,
         results=RESULTS,
         data=DATA,
@@ -99,13 +99,3 @@ def _review_text(names: tuple[str, ...]) -> str:
         labels="\n".join(f'{name} = "{CODEBOOK[name].label}"' for name in names),
         candidates=",\n    ".join(rows) + ",",
     )
-
-
-def _advice(found: ReviewResult, folder: Path) -> list[str]:
-    plan, results = folder / REVIEW, folder / RESULTS
-    return [
-        f"Open it in a browser: {found.report.resolve().as_uri()}",
-        f"Go on in the workbench: keyhole serve {folder}",
-        f"Then change {plan}, say the limit, and run: keyhole review {plan} --out {results}",
-        "With your own file, begin with: keyhole init FILE",
-    ]

@@ -19,20 +19,11 @@ from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
 from keyhole.core.tables import Table
 from keyhole.core.toml import comment, quote, toml_key, toml_value
-from keyhole.data import Microdata
-from keyhole.data.reading import (
-    CodebookOption,
-    CodesOption,
-    DelimiterOption,
-    EncodingOption,
-    KindsOption,
-    SheetOption,
-    load,
-)
+from keyhole.data import Microdata, reading
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.results import Result
-from keyhole.reviews.column_guesses import Guess, guess, guess_kinds, share_of
+from keyhole.reviews.column_guesses import Guess, guess, guess_kinds
 from keyhole.reviews.files import seen_from
 from keyhole.screening.screen import Screening, screen
 from keyhole.synthesis.constraints import revealing_columns
@@ -59,16 +50,16 @@ class Draft(Result):
         """Return one row a column with a part in the review."""
         import polars as pl
 
-        rows = self._rows()
-        return pl.DataFrame(
-            rows, schema=dict.fromkeys(("column", "part", "why"), pl.String), orient="row"
-        )
+        schema = dict.fromkeys(("column", "part", "why"), pl.String)
+        return pl.DataFrame(self._rows(), schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
         """Return what each column was taken for, and what to do next."""
         title = f"{self.file.name}: {self.records:,} records, {self.columns:,} columns"
         run = f"keyhole review {self.path} --out {self.path.with_name('findings')}"
         guess, knowable = self.guess, ", ".join(self.guess.knowable)
+        suspected = {"Taken for missing": guess.missing_codes,
+                     "May mean missing, see the review file": guess.doubtful}  # fmt: skip
         notes = [
             *([f"Others could know these too; the key has {len(guess.keys)} columns without them: "
                f"{knowable}."] if knowable else []),
@@ -76,20 +67,11 @@ class Draft(Result):
                f"{guess.replicates[-1]}."] if guess.replicates else []),
             *(f"{count} level{'s' * (count > 1)} of {name} differ{'s' * (count == 1)} from another "
               f"only by case or blanks." for name, count in guess.alike.items()),
-            *self._suspected(),
+            *(f"{words}: {_listed(codes)}." for words, codes in suspected.items() if codes),
             f"The review file is at {self.path}. It is a proposal: read it and change it.",
             f"Then run: {run}",
         ]  # fmt: skip
         return [Table(title, ["column", "taken for", "why"], self._rows(), notes)]
-
-    def _suspected(self) -> list[str]:
-        kinds = {"Taken for missing": self.guess.missing_codes,
-                 "May mean missing, see the review file": self.guess.doubtful}  # fmt: skip
-        told = {
-            words: [f"{', '.join(map(str, codes))} in {name}" for name, codes in found.items()]
-            for words, found in kinds.items()
-        }
-        return [f"{words}: {'; '.join(codes)}." for words, codes in told.items() if codes]
 
     def _rows(self) -> list[list[str]]:
         why = self.guess.why
@@ -97,6 +79,10 @@ class Draft(Result):
         rows += [[name, role, why.get(name, "")] for name, role in self.guess.roles.items()]
         rows += [[name, "category", reason] for name, reason in self.guess.codes.items()]
         return rows
+
+
+def _listed(found: Mapping[str, Sequence[Any]]) -> str:
+    return "; ".join(f"{', '.join(map(str, codes))} in {name}" for name, codes in found.items())
 
 
 @documented
@@ -118,12 +104,12 @@ def init(
         Names | None,
         Option("The columns an intruder could know, instead of guesses.", kind=Columns("key")),
     ] = None,
-    missing_codes: CodesOption = None,
-    kinds: KindsOption = None,
-    encoding: EncodingOption = None,
-    delimiter: DelimiterOption = None,
-    sheet: SheetOption = None,
-    codebook: CodebookOption = None,
+    missing_codes: reading.CodesOption = None,
+    kinds: reading.KindsOption = None,
+    encoding: reading.EncodingOption = None,
+    delimiter: reading.DelimiterOption = None,
+    sheet: reading.SheetOption = None,
+    codebook: reading.CodebookOption = None,
     force: ForceOption = False,
 ) -> Draft:
     r"""Draft a review file by looking at a data file.
@@ -151,7 +137,7 @@ def init(
     path = Path(question.out)
     read = {name: question.values[name] for name in _READ}
     try:
-        data = load(file, **read)
+        data = reading.load(file, **read)
         data.require_records()
     except InputError as error:
         raise type(error)([*question.problems, *error.problems]) from None
@@ -215,11 +201,6 @@ steps = {0}    # the sections that make it from the file
 # contact = "the office's address for questions"
 # board = ["The head of the office", "The disclosure officer"]
 """
-_ENVIRONMENT = (
-    'Keys from scenarios, instead of guesses: then keys = "scenario:NAME" above.',
-    """[environment]
-store = "environment.db"    # made by: keyhole environment init --store environment.db""",
-)
 
 
 def draft_text(
@@ -265,36 +246,37 @@ limit = 0.1    # the highest acceptable share of suspected matches that are conf
         _protection(data, found, guess, numbers),
         _synthesis(data, found, guess),
         _commented("An attack as an intruder would make it; it needs two more files.", study),
-        _commented(*_ENVIRONMENT),
+        _commented(
+            'Keys from scenarios, instead of guesses: then keys = "scenario:NAME" above.',
+            '[environment]\nstore = "environment.db"    '
+            "# made by: keyhole environment init --store environment.db",
+        ),
     ]
     return "\n".join(parts)
 
 
 def _keys(guess: Guess) -> str:
+    why = guess.why
     lines = [
-        "# What an intruder could know of a person. Nobody but you knows: go through all columns."
+        "# What an intruder could know of a person. Nobody but you knows: go through all columns.",
+        *(
+            f"# {comment(coarse)} is a coarser version of {comment(fine)}: name it instead if "
+            f"nobody knows more."
+            for fine, coarse in guess.coarser.items()
+        ),
+        "keys = [",
+        *(_reasoned(f"    {quote(n)},", why.get(n, "as asked")) for n in guess.keys),
+        *(f"    # {comment(quote(n))},    # others could know it too" for n in guess.knowable),
+        "]",
+        "",
     ]
-    lines += [
-        f"# {comment(coarse)} is a coarser version of {comment(fine)}: name it instead if nobody "
-        f"knows more."
-        for fine, coarse in guess.coarser.items()
-    ]
-    lines += ["keys = ["]
-    lines += [
-        _reasoned(f"    {quote(name)},", guess.why.get(name, "as asked")) for name in guess.keys
-    ]
-    lines += [
-        f"    # {comment(quote(name))},    # others could know it too" for name in guess.knowable
-    ]
-    return "\n".join([*lines, "]", ""])
+    return "\n".join(lines)
 
 
 def _data(data: Microdata, file: str, guess: Guess, read: Mapping[str, Any]) -> str:
-    stated = [
-        n for n in ("encoding", "delimiter", "sheet", "codebook", "missing_codes") if n in read
-    ]
+    stated = ("encoding", "delimiter", "sheet", "codebook", "missing_codes")
     lines = ["[data]", f"file = {quote(file)}"]
-    lines += [f"{name} = {toml_value(read[name])}" for name in stated]
+    lines += [f"{name} = {toml_value(read[name])}" for name in stated if name in read]
     if guess.replicates:
         first, last = comment(guess.replicates[0]), comment(guess.replicates[-1])
         lines += [f"# {len(guess.replicates)} replicate weights: {first} to {last}"]
@@ -316,30 +298,26 @@ def _codes(data: Microdata, guess: Guess) -> list[str]:
     sure, doubtful, lines = guess.missing_codes, guess.doubtful, list[str]()
 
     def share(name: str, codes: Sequence[Any]) -> str:
-        return percentage(share_of(data, name, tuple(codes)))
+        column = data.frame.get_column(name)
+        return percentage(float(column.is_in(list(codes)).sum()) / max(data.records, 1))
 
     if sure:
         lines += ["", "# These look like codes for missing values.", "[data.missing_codes]"]
     for name, codes in sure.items():
-        more = ""
+        told = f"{toml_key(name)} = {toml_value(codes)}    # {share(name, codes)} of the records"
         if name in doubtful:
-            both, told = (toml_value([*codes, *doubtful[name]]), toml_value(doubtful[name])[1:-1])
-            more = (
-                f"; {comment(told)} ({share(name, doubtful[name])}) may be one too: {comment(both)}"
-            )
-        lines.append(
-            f"{toml_key(name)} = {toml_value(codes)}    # {share(name, codes)} of the records{more}"
-        )
+            both, more = toml_value([*codes, *doubtful[name]]), toml_value(doubtful[name])[1:-1]
+            told += f"; {comment(more)} ({share(name, doubtful[name])}) may be one too: "
+            told += comment(both)
+        lines.append(told)
     alone = {name: codes for name, codes in doubtful.items() if name not in sure}
     if alone:
-        lines += [] if sure else [""]
-        lines += ["# These may be codes for missing values, or values: nobody but you knows."]
-        lines += [] if sure else ["# [data.missing_codes]"]
-    return lines + [
-        f"# {toml_key(name)} = {comment(toml_value(codes))}    "
-        f"# {share(name, codes)} of the records"
-        for name, codes in alone.items()
-    ]
+        asks = "# These may be codes for missing values, or values: nobody but you knows."
+        lines += [asks] if sure else ["", asks, "# [data.missing_codes]"]
+    for name, codes in alone.items():
+        told = f"# {toml_key(name)} = {comment(toml_value(codes))}"
+        lines.append(f"{told}    # {share(name, codes)} of the records")
+    return lines
 
 
 def _measured(guess: Guess, year: int) -> str:

@@ -9,7 +9,7 @@ by the count sheet of the report (`keyhole.reviews.count_sheets`).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +33,7 @@ DESCRIBED_FROM = 4
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The groups of a table: their names and sizes, and the places of those with a row.
-
-    `suppressed`: the places of those that a table to be published suppresses.
-    """
+    """The groups of a table, the places of those with a row, and of those `suppressed`."""
 
     labels: Sequence[str]
     sizes: Sequence[Count]
@@ -55,11 +52,6 @@ class Groups:
         if len(self.named) < len(self.labels):
             cells.append([_Pooled(self), *[""] * (len(columns) - 1)])
         return Table(title, columns, cells)
-
-    def is_of(self, sizes: Sequence[tuple[str, int]]) -> bool:
-        """Tell whether these are the groups of another table too."""
-        values = [size.value for size in self.sizes]
-        return [*sizes] == [*zip(self.labels, values, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +72,6 @@ class _Pooled:
         return f"groups with fewer than {smallest} records{also} ({pooled:,} {many})"
 
 
-Bounds = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class _Published:
-    """What a table to be published shows of groups by label, to within `reach`."""
-
-    shown: Mapping[str, float | None]
-    reach: float
-
-    def bounds(self, label: str) -> Bounds | None:
-        """Return between which numbers the size of a group is; None if it is suppressed."""
-        # A group that rounding or noise leaves with zeros has no row.
-        value = self.shown.get(label, 0 if self.reach else None)
-        return None if value is None else (value - self.reach, value + self.reach)
-
-
 def enter_tables(sheet: CountSheet, made: Iterable[tuple[ProtectedTable, Question]]) -> None:
     """Enter what tables to be published tell of groups; each stands beside what it was asked."""
     for table, asked in made:
@@ -112,7 +87,7 @@ def enter_tables(sheet: CountSheet, made: Iterable[tuple[ProtectedTable, Questio
                     for cell in cells
                     if name in cell and len(cell["total_over"]) == len(one.variables) - 1
                 }
-                sheet.published.setdefault(name, []).append(_Published(shown, reach))
+                sheet.published.setdefault(name, []).append((shown, reach))
 
 
 def enter_groups(
@@ -123,33 +98,24 @@ def enter_groups(
     *,
     own: bool = True,
 ) -> Groups:
-    """Enter the sizes of groups, which add up to a known total.
-
-    The same groups in another table of the chapter are entered once. `own` says that they are
-    groups of the file that tables are made of.
-
-    Examples
-    --------
-    >>> sheet = CountSheet(3)
-    >>> sizes = [("a", 40), ("b", 1), ("c", 1), ("d", 60)]
-    >>> groups = enter_groups(sheet, "where", sizes, asked=["c"])
-    >>> print(groups.table("By where", ["group", "records"], [[]] * 4).to_text())
-    By where
-      group                                       records
-      a                                          withheld
-      c                                                <3
-      d                                                60
-      groups with fewer than 3 records (1 group)
-    """
+    """Enter groups that add up, once a chapter; `own` are those of the file that tables are of."""
     known: Groups | None = sheet.groups.get(by)
-    if known is not None and known.is_of(sizes):
+    labels, values = [label for label, _ in sizes], [size for _, size in sizes]
+    if known and ([*known.labels], [one.value for one in known.sizes]) == (labels, values):
         counts, suppressed = [*known.sizes], known.suppressed
     else:
         told = _told(sheet, by, sizes) if own else [[]] * len(sizes)
         suppressed = [i for i, one in enumerate(told) if None in one]
-        counts = [_size(sheet, size, one) for (_, size), one in zip(sizes, told, strict=True)]
-        sheet.add_up(counts, sum(size for _, size in sizes))
-    labels = [label for label, _ in sizes]
+        counts = []
+        for size, bounds in zip(values, told, strict=True):
+            published = None not in bounds and (size, size) in bounds
+            count = sheet.total(size) if published else sheet.count(size, floor=1)
+            count.state = "unknown" if None in bounds else count.state
+            for low, high in () if published else filter(None, bounds):
+                sheet.at_least([(count, 1)], math.ceil(low))
+                sheet.at_least([(count, -1)], -math.floor(high))
+            counts.append(count)
+        sheet.add_up(counts, sum(values))
     named = [
         i
         for i, (label, size) in enumerate(sizes)
@@ -162,14 +128,14 @@ def enter_groups(
 
 def _told(
     sheet: CountSheet, by: str, sizes: Sequence[tuple[str, int]]
-) -> list[list[Bounds | None]]:
-    """Return what each published table tells of each group.
-
-    Where these are finer than those of a table, or have other names, no group may be shown, as if
-    every one were suppressed.
-    """
-    tables: list[_Published] = sheet.published.get(by, [])
-    told = [[table.bounds(label) for table in tables] for label, _ in sizes]
+) -> list[list[tuple[float, float] | None]]:
+    """Return what published tables show of groups; None if suppressed, or finer than theirs."""
+    told: list[list[tuple[float, float] | None]] = [[] for _ in sizes]
+    for shown, reach in sheet.published.get(by, []):
+        for place, (label, _) in enumerate(sizes):
+            # A group that rounding or noise leaves with zeros has no row.
+            value = shown.get(label, 0 if reach else None)
+            told[place].append(None if value is None else (value - reach, value + reach))
     finer = any(name in sheet.published for name in by.split(", ") if name != by)
     true = all(
         low <= size <= high
@@ -177,19 +143,6 @@ def _told(
         for low, high in filter(None, bounds)
     )
     return told if true and not finer else [[None]] * len(sizes)
-
-
-def _size(sheet: CountSheet, size: int, told: Sequence[Bounds | None]) -> Count:
-    """Enter the size of a group, with what published tables tell of it."""
-    if None not in told and (size, size) in told:
-        return sheet.total(size)
-    count = sheet.count(size, floor=1)
-    if None in told:
-        count.state = "unknown"
-    for low, high in filter(None, told):
-        sheet.at_least([(count, 1)], math.ceil(low))
-        sheet.at_least([(count, -1)], -math.floor(high))
-    return count
 
 
 def exposure_by_group(sheet: CountSheet, found: Exposure, asked: Collection[str] = ()) -> Table:
@@ -200,41 +153,24 @@ def exposure_by_group(sheet: CountSheet, found: Exposure, asked: Collection[str]
     rows: list[list[object]] = []
     entered: list[tuple[Count, Count, Count]] = []
     for place, (part, size) in enumerate(zip(parts, groups.sizes, strict=True)):
-        counts, row = _exposure(sheet, part, size, shown=groups.is_described(place))
-        entered.append(counts)
-        rows.append(row)
+        shown = groups.is_described(place)
+        uniques = (sheet.count if shown else sheet.unshown)(part.uniques, of=size)
+        risky = sheet.unshown(round(part.rp * part.records), of=size)
+        cells = sheet.unshown(part.cells, of=size, guarded=False)
+        if part.missing == "own":
+            _tie(sheet, part, (size, uniques, risky, cells))
+        entered.append((uniques, risky, cells))
+        cr: object = sheet.rate(cells, size) if shown and part.missing != "wildcard" else None
+        cr = cr or IfExact([uniques], share(part.cr))  # no number of cells is behind it
+        rows.append([uniques, sheet.rate(risky, size), cr] if shown else ["", "", ""])
     for column in zip(*entered, strict=True):
         sheet.add_up(column, sum(count.value for count in column))
     columns = ["group", "records", "uniques", f"RP({found.cutoff})", "CR"]
     return groups.table(f"By {found.by}", columns, rows)
 
 
-def _exposure(
-    sheet: CountSheet, part: Exposure, size: Count, *, shown: bool
-) -> tuple[tuple[Count, Count, Count], list[object]]:
-    """Enter the uniques, the records at risk and the cells of a group, and return its row.
-
-    Cells of each size make up all three, which ties them together.
-    """
-    risky_records = round(part.rp * part.records)
-    uniques = sheet.count(part.uniques, of=size) if shown else sheet.unshown(part.uniques, of=size)
-    risky = sheet.unshown(risky_records, of=size)
-    cells = sheet.unshown(part.cells, of=size, guarded=False)
-    if part.missing == "own":
-        _tie(sheet, part, (size, uniques, risky, cells))
-    if not shown:
-        return (uniques, risky, cells), ["", "", ""]
-    cr: object = sheet.rate(cells, size)
-    if part.missing == "wildcard":  # no number of cells is behind it
-        cr = IfExact([uniques], share(part.cr))
-    return (uniques, risky, cells), [uniques, sheet.rate(risky, size), cr]
-
-
 def _tie(sheet: CountSheet, part: Exposure, counts: tuple[Count, Count, Count, Count]) -> None:
-    """Enter what every reader knows: records lie in cells, and cells below the cutoff are at risk.
-
-    How many cells of each size there are is open to the reader, whatever it is.
-    """
+    """Enter what every reader knows: cells below the cutoff are at risk, however many there are."""
     size, uniques, risky, cells = counts
     small = [(sheet.unshown(0, guarded=False), f) for f in range(2, part.cutoff)]
     large = sheet.unshown(0, guarded=False)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keyhole.core.names import absent, nearest, quoted
 from keyhole.core.options import Problem as OptionProblem
@@ -30,21 +30,20 @@ from keyhole.reidentification.variables import variable_problems
 from keyhole.reviews.files import (
     KEYED,
     LINKED,
+    SCENARIO,
     Files,
     ReviewFile,
+    ReviewSource,
     ScenarioFile,
+    ValuePath,
     allowed,
+    named_scenario,
     read_again,
     read_steadily,
     remembered,
     scenario_key_of,
 )
 from keyhole.reviews.settings import ScenarioSettings
-from keyhole.reviews.source import SCENARIO, ReviewSource, ValuePath, named_scenario
-
-if TYPE_CHECKING:
-    from keyhole.environment.scenarios.recoding import ScenarioKey
-
 
 Values = Mapping[str, Any]
 
@@ -52,11 +51,7 @@ Values = Mapping[str, Any]
 def check_scenarios(
     source: ReviewSource, sections: Mapping[str, Values], reviewed: ReviewFile
 ) -> tuple[ScenarioSettings | None, dict[str, ReviewFile]]:
-    """Read the environment and derive the key of each scenario.
-
-    Returned are the settings (None without an environment), and the file recoded to each key under
-    ``scenario:NAME``, to the review's own under ``keyed`` and to a study's under ``linked``.
-    """
+    """Return the scenarios' settings, and the file recoded to the key of each and of the review."""
     asked: tuple[tuple[str, Any, ValuePath], ...] = (
         (KEYED, sections[""].get("keys"), ("keys",)),
         (LINKED, sections.get("study", {}).get("link"), ("study", "link")),
@@ -86,10 +81,21 @@ def check_scenarios(
             environment = read_again(source.path.parent / store, read_place)
     if environment is None:
         return None, {}
-    scenarios = _scenarios(source, environment, given, stories)
-    for name, where in wanted.values():
-        if name not in scenarios:
-            _add(source, environment, name, scenarios, where)
+    known = {one.name: one for one in environment.scenarios}
+    scenarios = _told(source, stories)
+    named = given.get("scenarios", [] if stories else [*known])
+    places: list[tuple[str, ValuePath]] = [
+        (name, ("environment", "scenarios", place)) for place, name in enumerate(named)
+    ]
+    for name, where in [*places, *wanted.values()]:
+        if name in known:
+            scenarios.setdefault(name, known[name])
+        elif name not in scenarios:
+            near = nearest(name, list(known), most=1)
+            hint = f"There are {quoted(known) or 'none'}."
+            hint = f"Did you mean {quoted(near)}?" if near else hint
+            text = f"scenario {name!r} is neither in the review nor in the environment. {hint}"
+            source.say(where, text)
     files = _files(source, environment, scenarios, given, reviewed)
     for part, (name, where) in wanted.items():
         if f"{SCENARIO}{name}" in files:
@@ -103,10 +109,8 @@ def check_scenarios(
     return settings, files
 
 
-def _scenarios(
-    source: ReviewSource, environment: Environment, given: Values, stories: Values
-) -> dict[str, Scenario]:
-    """Return the scenarios: those the review tells, and those of the environment it names."""
+def _told(source: ReviewSource, stories: Values) -> dict[str, Scenario]:
+    """Return the scenarios that the review itself tells."""
     found: dict[str, Scenario] = {}
     for name, plain in stories.items():
         try:
@@ -116,28 +120,7 @@ def _scenarios(
                 # The setting that a problem is about has a line of its own.
                 setting = re.match(r"scenario .*?: '?(\w+)", text)
                 source.say(("scenario", name, *(setting.groups() if setting else ())), text)
-    known = given.get("scenarios", [] if stories else [s.name for s in environment.scenarios])
-    for i, name in enumerate(known):
-        if name not in found:
-            _add(source, environment, name, found, ("environment", "scenarios", i))
     return found
-
-
-def _add(
-    source: ReviewSource,
-    environment: Environment,
-    name: str,
-    found: dict[str, Scenario],
-    where: ValuePath,
-) -> None:
-    """Take a scenario of the environment, or say that it has none of this name."""
-    known = {one.name: one for one in environment.scenarios}
-    if name in known:
-        found[name] = known[name]
-        return
-    near = nearest(name, list(known), most=1)
-    hint = f"Did you mean {quoted(near)}?" if near else f"There are {quoted(known) or 'none'}."
-    source.say(where, f"scenario {name!r} is neither in the review nor in the environment. {hint}")
 
 
 def _files(
@@ -147,14 +130,27 @@ def _files(
     given: Values,
     reviewed: ReviewFile,
 ) -> dict[str, ReviewFile]:
+    """Derive each key; it is remembered for the same file, environment and story."""
     files: dict[str, ReviewFile] = {}
     store: ValuePath = ("environment", "store")
+    data, target = reviewed.data, given.get("target")
+
+    def coded() -> tuple[CodingGraph, str]:
+        graph = CodingGraph(dataclasses.replace(environment, scenarios=()))
+        return graph, hashlib.sha256(environment_to_json(environment).encode()).hexdigest()
+
     with source.telling(store):
-        graph, digest = remembered("the environment", (environment,), lambda: _graph(environment))
+        graph, digest = remembered("the environment", (environment,), coded)
         for name, scenario in scenarios.items():
             at: ValuePath = ("scenario", name)
             with source.telling(at if at in source.lines else store):
-                key = _key(graph, scenario, reviewed.data, given.get("target"))
+                # The key keeps the file, and the graph stands beside it: neither number is given
+                # to another.
+                key, _ = remembered(
+                    f"{SCENARIO}{name}",
+                    (id(data), id(graph), scenario, target),
+                    partial(_derived_key, graph, scenario, data, target),
+                )
                 read = {"target": key.target.name, "scenario": scenario_to_toml(scenario)}
                 shown = given["store"] if "://" not in given["store"] else "the environment"
                 files[f"{SCENARIO}{name}"] = ScenarioFile(
@@ -163,23 +159,8 @@ def _files(
     return files
 
 
-def _graph(environment: Environment) -> tuple[CodingGraph, str]:
-    graph = CodingGraph(dataclasses.replace(environment, scenarios=()))
-    return graph, hashlib.sha256(environment_to_json(environment).encode()).hexdigest()
-
-
-def _key(
-    graph: CodingGraph, scenario: Scenario, data: Microdata, target: str | None
-) -> ScenarioKey:
-    """Derive a scenario's key; it is remembered for the same file, environment and story."""
-    # The key keeps the file, and the graph stands beside it: neither number is given to another.
-    state = (id(data), id(graph), scenario, target)
-    found, _ = remembered(
-        f"{SCENARIO}{scenario.name}",
-        state,
-        lambda: (scenario_key(graph, scenario, data, target), graph),
-    )
-    return found
+def _derived_key(graph: CodingGraph, *about: Any) -> tuple[ScenarioKey, CodingGraph]:
+    return scenario_key(graph, *about), graph
 
 
 PARTS = ("puf", "eif", "iuf")
@@ -191,12 +172,7 @@ def check_study(
     reviewed: ReviewFile | None,
     key: ScenarioKey | None = None,
 ) -> tuple[Question, Files]:
-    """Load the files of a study and say everything that is wrong with it.
-
-    The file under review is attacked where no other is named; `key` is that of the scenario linked
-    on, if it could be derived. Returned are the settings with the declared scores and a scenario's
-    linking variables in place, and the files by their part.
-    """
+    """Load a study's files and say all that is wrong; return its settings, completed, and files."""
     if given.scores_file is not None:
         # Told once: with the file, not again as scores that are missing.
         others = tuple(metric for metric in given.metrics if metric != "adhoc")
@@ -205,7 +181,12 @@ def check_study(
             scores, _ = read_steadily(source.path.parent / given.scores_file, load_scores)
             given = given.replace(scores=scores, metrics=metrics)
     files: dict[str, ReviewFile] = {}
-    derived = _derived(reviewed)
+    # The derived columns of the file under review, and what they depend on, wherever it lies.
+    derived: tuple[dict[str, str], dict[str, Any]] = {}, {}
+    in_memory = reviewed is not None and isinstance(reviewed.data, Microdata)
+    if reviewed is not None and in_memory and (lines := fit_derivations(reviewed.data)):
+        read = {name: reviewed.read[name] for name in ("derive", "codings")}
+        derived = lines, {**read, "counted in": reviewed.sha256}
     for part in PARTS:
         name = given.values[part]  # what must be there and is missing has been told
         found = reviewed if part == "puf" else None
@@ -213,17 +194,19 @@ def check_study(
             found = _read(source, given, name, ("study", part), derived)
         if found is not None:
             files[part] = found
-    _codes(source, given, files)
+    known = {"*", *(name for file in files.values() for name in file.data.names)}
+    for name in given.missing_codes or () if len(files) == len(PARTS) else ():
+        if name not in known:
+            text = f"missing_codes names {name!r}, which is a column of none of the files."
+            source.say(("study", "missing_codes", name), f"[study] {text}")
     given, data = _keyed(source, given, files, key)
     _together(source, given)
     before = len(source.problems)
     _columns(source, given, files)
     if len(data) == len(PARTS) and len(source.problems) == before:
         source.say(("study",), *_content(given, data))
-    else:
-        data = {}
     # Where the files do not fit together, the candidates are only read.
-    fit = data if len(source.problems) == before else {}
+    fit = data if len(data) == len(PARTS) and len(source.problems) == before else {}
     for name, path in given.candidates.items():
         at = ("study", "candidates", name)
         found = _read(source, given, path, at, derived)
@@ -241,10 +224,7 @@ def check_study(
 def _keyed(
     source: ReviewSource, given: Question, files: Files, key: ScenarioKey | None
 ) -> tuple[Question, dict[str, Microdata]]:
-    """Take the linking variables and the files' detail from a scenario's key, if there is one.
-
-    Without the key that is wanted, or without all files, there is nothing to be looked into.
-    """
+    """Take the linking variables and the files' detail from a scenario's key, if there is one."""
     data = {part: file.data for part, file in files.items()}
     if given.scenario is None:
         return given, data
@@ -275,22 +255,12 @@ def _together(source: ReviewSource, given: Question) -> None:
         source.say(("study", at), f"[study] {text}")
 
 
-Derived = tuple[Mapping[str, str], Mapping[str, Any]]
-"""The derived columns of the file under review, and what they depend on, wherever it lies."""
-
-
-def _derived(reviewed: ReviewFile | None) -> Derived:
-    lines: dict[str, str] = {}
-    if reviewed is not None and isinstance(reviewed.data, Microdata):
-        lines = fit_derivations(reviewed.data)
-    if reviewed is None or not lines:
-        return {}, {}
-    read = {name: reviewed.read[name] for name in ("derive", "codings")}
-    return lines, {**read, "counted in": reviewed.sha256}
-
-
 def _read(
-    source: ReviewSource, given: Question, name: str, at: tuple[str, ...], derived: Derived
+    source: ReviewSource,
+    given: Question,
+    name: str,
+    at: tuple[str, ...],
+    derived: tuple[Mapping[str, str], Mapping[str, Any]],
 ) -> ReviewFile | None:
     how = {name: given.values[name] for name in HOW}
     codes = given.missing_codes
@@ -311,17 +281,8 @@ def _load(
     return load(data, derive=derived, partial=True) if derived else data
 
 
-def _codes(source: ReviewSource, given: Question, files: Files) -> None:
-    if not given.missing_codes or len(files) < len(PARTS):
-        return
-    known = {name for file in files.values() for name in file.data.names} | {"*"}
-    for name in given.missing_codes:
-        if name not in known:
-            text = f"missing_codes names {name!r}, which is a column of none of the files."
-            source.say(("study", "missing_codes", name), f"[study] {text}")
-
-
 def _columns(source: ReviewSource, given: Question, files: Files) -> None:
+
     wanted: list[tuple[str, str, Sequence[str], tuple[str, ...]]] = [
         ("puf_id", "PUF id", given.puf_id, ("puf", "iuf")),
         ("eif_id", "EIF id", given.eif_id, ("eif", "iuf")),

@@ -8,9 +8,9 @@ nothing but shapes and text can come in with it.
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import re
+from collections.abc import Iterable
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -26,17 +26,16 @@ def render_page(template: str, styles: tuple[str, ...], **context: Any) -> str:
     """Return a page as text, with its style inside and a policy that allows nothing besides."""
     style = _compact("\n".join(map(read_template, styles)))
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    text = _page(template).render(
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'",
-        style=markup(style),
-        **context,
+    text = (
+        page_environment()
+        .from_string(read_template(template))
+        .render(
+            policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'",
+            style=markup(style),
+            **context,
+        )
     )
     return _compact(text) + "\n"
-
-
-@functools.cache
-def _page(template: str) -> jinja2.Template:
-    return page_environment().from_string(read_template(template))
 
 
 def markup(text: str) -> Any:
@@ -63,20 +62,22 @@ def page_environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environm
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["percentage"] = percentage
-    environment.filters["share"] = share
-    environment.filters["capitalize_first"] = lambda text: f"{text[:1].upper()}{text[1:]}"
-    environment.filters["picture_label"] = picture_label
-    environment.filters["count"] = lambda number: f"{number:,}"
+    environment.filters |= {
+        "percentage": percentage,
+        "share": share,
+        "capitalize_first": lambda text: f"{text[:1].upper()}{text[1:]}",
+        "picture_label": picture_label,
+        "count": lambda number: f"{number:,}",
+    }
     return environment
 
 
 def _printable(value: Any) -> Any:
     """Keep control characters of hostile names out of the page; escaping does the rest."""
-    if type(value) is not str:
-        return value
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value
+    unfit = "\N{REPLACEMENT CHARACTER}"
+    plain = type(value) is str
+    return (
+        "".join(c if c.isprintable() or c in "\n\t" else unfit for c in value) if plain else value
     )
 
 
@@ -143,16 +144,8 @@ def picture_label(name: str) -> str:
 
 
 def inline_drawing(svg: str, name: str, label: str) -> str:
-    """Return an SVG chart as markup for a page; `name` is put before the names inside it.
-
-    Examples
-    --------
-    >>> inline_drawing('<svg xmlns="http://www.w3.org/2000/svg" width="9" onload="x()">'
-    ...                '<script>x()</script><path d="M0,0" fill="#1f2a33"/></svg>', "a", "A & B")
-    '<svg role="img" aria-label="A &amp; B" width="9"><path d="M0,0" fill="var(--ink)" /></svg>'
-    """
-    old = ElementTree.fromstring(svg)
-    new = _copied(old, name)
+    """Return an SVG chart as markup for a page; `name` is put before the names inside it."""
+    new = _copied(ElementTree.fromstring(svg), name)
     assert new is not None
     new.attrib = {"role": "img", "aria-label": label, **new.attrib}
     text: str = ElementTree.tostring(new, encoding="unicode")
@@ -163,7 +156,10 @@ def _copied(old: ElementTree.Element, name: str) -> ElementTree.Element | None:
     tag = old.tag.removeprefix(_SPACE) if isinstance(old.tag, str) else ""
     if tag not in _SHAPES:
         return None
-    kept = {k: _value(k, v, name) for k, v in old.attrib.items() if k in _PROPERTIES}
+    kept = {k: v for k, v in old.attrib.items() if k in _PROPERTIES}
+    for key, value in kept.items():
+        value = _COLOURS.get(value.lower(), value) if key in ("fill", "stroke") else value
+        kept[key] = f"{name}-{value}" if key == "id" else _REFERENCE.sub(rf"url(#{name}-\1)", value)
     if old.get("display") == "none" or (tag == "path" and not kept.get("d")):
         return None
     new = ElementTree.Element(tag, kept)
@@ -178,9 +174,67 @@ def _copied(old: ElementTree.Element, name: str) -> ElementTree.Element | None:
     return new
 
 
-def _value(key: str, value: str, name: str) -> str:
-    if key == "id":
-        return f"{name}-{value}"
-    if key in ("fill", "stroke"):
-        value = _COLOURS.get(value.lower(), value)
-    return _REFERENCE.sub(rf"url(#{name}-\1)", value)
+# Beyond the limit's own digits; what is nearer yet is said in words.
+MOST = 4
+# Of a limit; finer than any that is set, and coarser than the rounding of a product.
+FINEST = 10
+
+
+def limit_percentage(limit: float) -> str:
+    """Write a limit with all its digits."""
+    return f"{_exactly(100 * limit)}%"
+
+
+def rate(value: float, limit: float | None = None) -> str:
+    """Write a share in percent with one decimal; beside a limit it shows on which side it is."""
+    words = f"{100 * value:.1f}%"
+    if words == "0.0%" and value > 0:
+        words = "<0.1%"
+    elif words == "100.0%" and value < 1:
+        words = ">99.9%"
+    if limit is None or value == limit or words != f"{100 * limit:.1f}%":
+        return words
+    return percentage_beside(value, limit)
+
+
+def percentage_beside(found: float, limit: float) -> str:
+    """Write a share in percent so that it shows whether it is above the limit."""
+    return percentage_near(found, (limit,))
+
+
+def percentage_near(found: float, limits: Iterable[float]) -> str:
+    """Write a share in percent as everywhere, but with more digits than round across a limit."""
+    if found < 0:
+        return f"−{percentage(-found)}"
+    words = percentage(found)
+    for limit in limits:
+        if not words[0].isdigit():  # less than 0.01%, more than 99.99%
+            if not 1e-4 <= limit <= 1 - 1e-4 and _side(found, limit):
+                beyond = "below" if found < limit else "above"
+                return f"just {beyond} {limit_percentage(limit)}"
+            continue
+        exact, shown = _exactly(100 * limit), float(words[:-1])
+        near = "." in exact and abs(found - limit) < 0.01
+        if near or _side(shown, float(exact)) != _side(found, limit):
+            return f"{_beside(100 * found, 100 * limit)}%"
+    return words
+
+
+def _beside(found: float, limit: float) -> str:
+    side, exact = _side(found, limit), _exactly(limit)
+    if side == 0 or found == round(found):
+        return _exactly(found)
+    for digits in range(1, max(1, len(exact.partition(".")[2])) + MOST + 1):
+        text = f"{found:.{digits}f}"
+        # Nothing and everything are said only where exact.
+        if _side(float(text), float(exact)) == side and float(text) not in (0, 100):
+            return text
+    return f"just {'below' if side < 0 else 'above'} {exact}"
+
+
+def _side(value: float, limit: float) -> int:
+    return (value > limit) - (value < limit)
+
+
+def _exactly(value: float) -> str:
+    return f"{value:.{FINEST}f}".rstrip("0").rstrip(".")

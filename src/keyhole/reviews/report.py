@@ -1,4 +1,12 @@
-"""Pages of a review, the dossier and the public note: made when it ends, and again later."""
+"""Pages of a review, the dossier and the public note: made when it ends, and again later.
+
+The public note says in words what was done to a release, and what its users should know. It goes
+to whoever may have the data, an intruder among them. So it has no parameters, no seeds, no limits,
+no counts of records, no keys or scenarios the office thought of, and no hash of a file that is not
+released. A change that anybody can see in the file is told with its columns; of one that cannot be
+seen only the method is told, since where it was used would tell which values to trust. What the
+review file says under ``[release]`` is printed as it stands.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +16,133 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from keyhole.core.codec import PublicView
 from keyhole.core.options import bind, documented
 from keyhole.core.shared import DossierFolder
 from keyhole.core.tables import Table
+from keyhole.protection.method import WEAKER
 from keyhole.results import share, shares_written
-from keyhole.reviews import (
-    chapters,
-    dossier_chapters,
-    protection_chapters,
-    study_chapters,
-    synthesis_chapters,
-)
-from keyhole.reviews.asked import asked_table, assumptions, methods_used
+from keyhole.reviews import chapters, dossier_chapters, product_chapters, study_chapters
 from keyhole.reviews.count_sheets import CountSheet, hide_counts, rule, smallest_shown
-from keyhole.reviews.digits import percentage_near
+from keyhole.reviews.dossier_chapters import asked_table, assumptions, methods_used, sources
 from keyhole.reviews.group_tables import enter_tables
-from keyhole.reviews.limits import better_in_words, limits_by_product
-from keyhole.reviews.public_note import write_note
-from keyhole.reviews.rendering import inline_drawing, markup, picture_label, render_page
-from keyhole.reviews.restoring import read_content, read_stored, strange
-from keyhole.reviews.result import ReviewResult
+from keyhole.reviews.rendering import (
+    inline_drawing,
+    markup,
+    percentage_near,
+    picture_label,
+    render_page,
+)
+from keyhole.reviews.result import ReviewResult, read_content, read_stored, strange
 from keyhole.reviews.settings import Review
+from keyhole.reviews.stages.products import plan_of_release, released_product
+from keyhole.reviews.stages.selection import better_in_words, proposed_set
 from keyhole.reviews.store import NOTE, REPORT, RESULTS, ResultStore, digest, own_folder, to_json
 
-if TYPE_CHECKING:
-    from keyhole.reviews.result import ReviewResult
+
+def write_note(found: ReviewResult) -> str:
+    """Return the public note as a page."""
+    note = public_note(found)
+    return render_page("public-note.html", ("report.css", "public-note.css"), note=note)
+
+
+def public_note(found: ReviewResult) -> dict[str, Any]:
+    """Return what may be told to everybody about the release of a review."""
+    review, release = found.review, found.review.release
+    product = released_product(review, found.records)
+    done, analysis = _TOLD[product](found)
+    terms = {
+        "For": release.to,
+        "Purpose": release.purpose,
+        "Version": release.version,
+        "Contact": release.contact,
+    }
+    checked = ["The columns were screened for direct identifiers."] if review.screen else []
+    checked.append(
+        "The office measured how many records are rare on what others could know of people."
+    )
+    used = ["exposure"]
+    if review.scenarios is not None:
+        checked.append("The office considered who could try to identify people, and how.")
+        used.append("scenarios")
+    if review.study is not None:
+        checked.append("The office tried to identify people itself, with another file.")
+        used.append("study")
+    checked.append("The decision to release rests on these checks. No release is without risk.")
+    return {
+        "title": review.title,
+        "altered": product in ("protection", "synthesis"),
+        "terms": [(term, value) for term, value in terms.items() if value],
+        "conditions": release.conditions,
+        "done": done,
+        "analysis": [*dict.fromkeys(text for text in analysis if text), *release.notes],
+        # In words what the office checked; how far it went and what it found is not public.
+        "checked": checked,
+        "sources": sources(*used, *([product] if product != "file" else [])),
+    }
+
+
+Told = tuple[list[str], list[str]]
+"""What was done, and what follows from it for an analysis."""
+
+
+def _left_out(review: Review) -> list[str]:
+    named = {"identifier", "household"}.intersection(review.data.roles.values())
+    return ["Columns that identify people or households are not released."] if named else []
+
+
+def _of_selection(found: ReviewResult) -> Told:
+    public = {name: PublicView(result) for name, result in found.by_stage().items()}
+    kept = proposed_set(found.review, public)
+    some = [] if kept is None else [f"The file has these variables: {', '.join(kept)}."]
+    done = ["Variables were left out, so that those that remain tell fewer people apart."]
+    unchanged = "The values of those that remain were not changed for this release."
+    return [*_left_out(found.review), *done, *some, unchanged], []
+
+
+def _of_protection(found: ReviewResult) -> Told:
+    # Of a plan only what its methods declare public is told.
+    plan = plan_of_release(found.review, found.by_stage())
+    steps = () if plan is None else plan.steps
+    return (
+        [*_left_out(found.review), *dict.fromkeys(s.definition.done(s.options) for s in steps)],
+        [step.definition.note.follows for step in steps],
+    )
+
+
+def _of_synthesis(found: ReviewResult) -> Told:
+    given = found.review.synthesis
+    names = "" if given is None else f" of {', '.join(given.targets)}"
+    several = given is not None and given.implicates > 1
+    protected, before = _of_protection(found)
+    done = [
+        *protected,
+        f"In some records values{names} were replaced by those of other records that a model "
+        f"predicts to be similar. Which records is not disclosed.",
+    ]
+    if several:
+        done.append("This was done several times over: the release has several versions.")
+        follows = (
+            "Run an analysis on each version by itself and combine the results by the rules for "
+            "partially synthetic data; the note in the release gives them. Do not average the "
+            "values of records over the versions."
+        )
+    else:
+        follows = "Standard errors are somewhat too short: drawing the values adds to them."
+    return done, [*before, follows, WEAKER]
+
+
+_TOLD: Mapping[str, Callable[[ReviewResult], Told]] = {
+    "file": lambda found: (
+        [*_left_out(found.review), "No values were changed for this release."],
+        [],
+    ),
+    "selection": _of_selection,
+    "protection": _of_protection,
+    "synthesis": _of_synthesis,
+}
 
 
 # So many may sign if the review names nobody.
@@ -61,20 +169,27 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         made = (one.published for one in results["table"].made)
         enter_tables(sheet, zip(made, review.table, strict=True))
     of_stages: dict[str, Callable[[Any], Any]] = {
-        "screen": protection_chapters.screen_said,
+        "screen": product_chapters.screen_said,
         "uniques": chapters.uniques_tables,
         "drivers": partial(chapters.driver_tables, review),
         "fix": lambda found: replace(found.tables()[0], title="Changes of one variable"),
         # The best release beside simpler plans, and some of the releases to choose from.
         "solve": lambda found: found.tables()[:3],
         "frontier": lambda found: found.tables()[-1],
+        "ends": lambda found: found.tables()[0],
+        "comparison": lambda found: found.tables()[0],
     }
-    plain = {n: chapter(results[n]) if n in results else None for n, chapter in of_stages.items()}
+    stage_of = {"ends": "paths"}
+    of_stage = {name: results.get(stage_of.get(name, name)) for name in of_stages}
+    plain = {n: None if one is None else of_stages[n](one) for n, one in of_stage.items()}
+    drawn = review.synthesis is not None or review.protection is not None
+    own = f"{review.path.name}{' (without its seed)' if drawn else ''}"
+    products = dict.fromkeys(one.of for one in found.limits)
     return {
         **plain,
         "review": review,
         "results": results,
-        "limits": limits_by_product(found.limits),
+        "limits": {of: [one for one in found.limits if one.of == of] for of in products},
         "made": found.made,
         "measures": _measures(review),
         "file_name": PurePath(review.data.file).name,
@@ -86,8 +201,6 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "exposure": chapters.exposure_tables(review, results["exposure"], sheet),
         "exposure_notes": hide_counts(results["exposure"].notes, smallest),
         "paths": chapters.selection_paths(review, results, sheet),
-        "ends": results["paths"].tables()[0] if "paths" in results else None,
-        "comparison": results["comparison"].tables()[0] if "comparison" in results else None,
         "before_after": chapters.before_after(results),
         "better": better_in_words(review, results),
         "attacks": study_chapters.attacks(review, results, sheet),
@@ -96,12 +209,10 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "controlled": study_chapters.controlled_chapter(review, results),
         "attributes": chapters.attributes_chapter(review, results),
         "scenarios": results.get("scenarios"),
-        "scenario_tables": [_in_percent(one) for one in records["scenarios"]["tables"]]
-        if "scenarios" in records
-        else [],
-        "protection": protection_chapters.protection_chapter(review, results),
-        "tables": protection_chapters.table_chapters(results),
-        "synthesis": synthesis_chapters.synthesis_chapter(review, results, sheet),
+        "scenario_tables": list(map(_in_percent, records.get("scenarios", {}).get("tables", ()))),
+        "protection": product_chapters.protection_chapter(review, results),
+        "tables": product_chapters.table_chapters(results),
+        "synthesis": product_chapters.synthesis_chapter(review, results, sheet),
         "remaining": dossier_chapters.remaining_chapter(review, results),
         "decision": dossier_chapters.decision_terms(review, results, found.files),
         "board": review.release.board or ("",) * SIGNATURES,
@@ -109,7 +220,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "methods": methods_used(results),
         "rule": rule(smallest),
         "versions": found.versions,
-        "hashes": _hashes(found),
+        "hashes": {own: review.sha256, **{f["file"]: f["sha256"] for f in found.files.values()}},
         "stages": {name: record["key"] for name, record in records.items()},
     }
 
@@ -141,14 +252,6 @@ def _in_percent(stored: Mapping[str, Any]) -> Table:
         for row in table.cells
     ]
     return replace(table, rows=cells)
-
-
-def _hashes(found: ReviewResult) -> dict[str, str]:
-    files = {file["file"]: file["sha256"] for file in found.files.values()}
-    name = found.review.path.name
-    drawn = (found.review.synthesis, found.review.protection)
-    name += " (without its seed)" if any(one is not None for one in drawn) else ""
-    return {name: found.review.sha256, **files}
 
 
 def make_pages(store: ResultStore, found: ReviewResult) -> dict[str, str]:

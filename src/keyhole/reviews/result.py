@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from keyhole.core.codec import plain_values
+from keyhole.core.codec import from_plain, plain_values
+from keyhole.core.options import Problem
 from keyhole.core.tables import Table
+from keyhole.errors import FileError, KeyholeError
 from keyhole.results import Result
-from keyhole.reviews.limits import Limit
-from keyhole.reviews.settings import Review
+from keyhole.reviews import store
+from keyhole.reviews.files import hash_or_none
+from keyhole.reviews.schema import SECTIONS, question_of
+from keyhole.reviews.settings import DataSettings, ReleaseSettings, Review, ScenarioSettings
 from keyhole.reviews.stages import restored
-from keyhole.reviews.store import NOTE, REPORT, RESULTS, digest
-from keyhole.reviews.verdict import Verdict, find_verdict
+from keyhole.reviews.verdict import Limit, Verdict, find_limits, find_verdict
 
 if TYPE_CHECKING:
     import polars as pl
-
 
 Record = Mapping[str, Any]
 
@@ -57,12 +63,12 @@ class ReviewResult(Result):
     @property
     def report(self) -> Path:
         """The report, one page that needs nothing else."""
-        return self.folder / REPORT
+        return self.folder / store.REPORT
 
     @property
     def public_note(self) -> Path:
         """The note for the public: methods in words, without figures that help an intruder."""
-        return self.folder / NOTE
+        return self.folder / store.NOTE
 
     @property
     def met(self) -> bool:
@@ -94,29 +100,26 @@ class ReviewResult(Result):
             **({"made": dict(self.made)} if self.made else {}),  # older reviews have none
         }
         content = cast("dict[str, Any]", plain_values(found))
-        return {**content, "sha256": digest(content)}
+        return {**content, "sha256": store.digest(content)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of results.json, and where the files are."""
-        paths = {
-            "folder": self.folder,
-            "report": self.report,
-            "public_note": self.public_note,
-            "results": self.folder / RESULTS,
+        return {
+            **self.content(),
+            "folder": str(self.folder),
+            "report": str(self.report),
+            "public_note": str(self.public_note),
+            "results": str(self.folder / store.RESULTS),
         }
-        return {**self.content(), **{name: str(path) for name, path in paths.items()}}
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a stage."""
         import polars as pl
 
-        return pl.DataFrame(
-            {
-                "stage": list(self.records),
-                "title": [record["title"] for record in self.records.values()],
-                "reused": [name in self.reused for name in self.records],
-            }
-        )
+        rows = [
+            (name, record["title"], name in self.reused) for name, record in self.records.items()
+        ]
+        return pl.DataFrame(rows, schema=["stage", "title", "reused"], orient="row")
 
     def tables(self) -> list[Table]:
         """Return the verdict, the limits, and the main figures by stage."""
@@ -139,3 +142,199 @@ class ReviewResult(Result):
             *self.advice,
         ]
         return [*tables, Table(self.review.title, ["stage", "result"], rows, notes)]
+
+
+Content = Mapping[str, Any]
+
+
+def read_stored(folder: Path) -> ReviewResult:
+    """Read the results of a finished review, or say everything that is not whole."""
+    content = read_content(folder)
+    problems = changed(folder, content)
+    records: dict[str, Any] = {}
+    kept = store.ResultStore(folder)
+    for name, figures in content["stages"].items():
+        path, record = str(folder / "stages" / f"{name}.json"), kept.record(name)
+        if record is None:
+            problems.append(f"{path!r} is not there, or cannot be read.")
+            continue
+        records[name] = record
+        if not store.is_unaltered(record):
+            problems.append(f"{path!r} is not as it was written: its hash does not fit.")
+        elif record["result"] != figures:
+            problems.append(f"{path!r} has other figures than {store.RESULTS}.")
+        problems += [
+            f"{str(kept.chart(chart))!r} is not there, or not as it was written."
+            for chart, expected in record["charts"].items()
+            if hash_or_none(kept.chart(chart)) != expected
+        ]
+    if problems:
+        raise FileError([*problems, f"Run the review again: keyhole review … --out {folder}"])
+    with strange(folder):
+        review = restore_review(content)
+        return ReviewResult(
+            review=review,
+            folder=folder,
+            records=records,
+            limits=tuple(find_limits(review, restored(records))),
+            reused=tuple(records),
+            versions=content["versions"],
+            files=content["files"],
+            pages=content["pages"],
+            made=content.get("made", {}),
+        )
+
+
+@contextmanager
+def strange(folder: Path) -> Iterator[None]:
+    """Blame the folder for what goes wrong with figures that somebody made up and hashed."""
+    try:
+        yield
+    except KeyholeError:
+        raise
+    except Exception as error:
+        raise FileError(
+            f"{str(folder)!r} holds figures that no review gives, though their hashes fit. Run "
+            f"the review again: keyhole review … --out {folder}"
+        ) from error
+
+
+def review_file(folder: Path) -> Path:
+    """Return where the review file of a folder is, as the folder says."""
+    mark = store.read_json(folder / store.MARK)
+    named = str(mark["file"]) if store.fits(mark, {"file": str}) else "\0"
+    path = None if "\0" in named else folder / named
+    if path is None or not path.is_file():
+        raise FileError(
+            Problem(
+                "{0!r} does not say which review file the folder belongs to, or it is not there. "
+                "Name it ({review}).",
+                str(folder / store.MARK),
+            )
+        )
+    return path
+
+
+def read_content(folder: Path, *, older: bool = False) -> dict[str, Any]:
+    """Read results.json of a finished review, as far as it must be sound to be gone on with."""
+    path = folder / store.RESULTS
+    store.require_no_link(folder)
+    if not folder.is_dir():
+        raise FileError(f"{str(folder)!r} is no folder. Give the one that a review wrote.")
+    if not path.is_file():
+        raise FileError(
+            f"{str(folder)!r} holds no finished review: there is no {store.RESULTS}. Run the "
+            f"review to its end first: keyhole review REVIEW.toml --out {folder}"
+        )
+    problems = [*store.out_of_place(folder)]
+    if problems:
+        raise FileError(problems)
+    content: dict[str, Any] = store.read_json(path)
+    if not store.fits(content, store.CONTENT) or not all(
+        store.fits(content.get(name, {}), {str: str}) for name in ("pages", "made")
+    ):
+        raise FileError(f"{str(path)!r} cannot be read as the results of a review. Run it again.")
+    made, here = content["versions"].get("keyhole", ""), store.keyhole_version()
+    if is_older(content) and not (older and store.version_parts(made) <= store.version_parts(here)):
+        told = made if made != here else "an earlier one"
+        raise FileError(
+            f"{str(path)!r} was made by another version of keyhole ({short_name(told)}; this is "
+            f"{here}). Use that version, or run the review again."
+        )
+    return content
+
+
+def is_older(content: Content) -> bool:
+    """Tell whether results are not of this version; those of 0.1 hold no hashes of pages."""
+    made = content["versions"].get("keyhole", "")
+    return made != store.keyhole_version() or (made.startswith("0.1.") and "pages" not in content)
+
+
+def short_name(name: Any) -> str:
+    """Write a name that somebody else gave: printable, and of a line's length at most."""
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name))
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def changed(folder: Path, content: Content) -> list[str]:
+    """Say so if results.json is not as it was written."""
+    rest = {name: value for name, value in content.items() if name != "sha256"}
+    if content.get("sha256") == store.digest(rest):
+        return []
+    return [f"{str(folder / store.RESULTS)!r} is not as it was written: its hash does not fit."]
+
+
+def restore_review(content: Content) -> Review:
+    """Build a review from the settings that results.json holds; the secrets are not in it."""
+    given = content["settings"]
+    kinds = {"data": DataSettings, "scenarios": ScenarioSettings, "release": ReleaseSettings}
+    settings = {n: from_plain(k, given[n]) for n, k in kinds.items() if given.get(n) is not None}
+    fields = {one.name for one in dataclasses.fields(Review)}.intersection(given, SECTIONS)
+    asked = {name: _question(name, given[name]) for name in fields - {*kinds, "keys"}}
+    return Review(
+        title=str(given["title"]),
+        run_by=None,  # `made` has it
+        path=Path(content["review"]["file"]),
+        sha256=content["review"]["sha256"],
+        **{**asked, **settings, "keys": tuple(given["keys"])},
+    )
+
+
+def _question(section: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_question(section, one) for one in value)
+    return None if value is None else question_of(section, {**value, **value.get("options", {})})
+
+
+_ABSENT = object()
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How many figures were compared, and the paths of those that differ."""
+
+    figures: int
+    differences: tuple[str, ...] = ()
+
+    def __add__(self, other: Compared) -> Compared:
+        return Compared(self.figures + other.figures, self.differences + other.differences)
+
+
+def compare_values(stored: Any, computed: Any, at: str = "", *, older: bool = False) -> Compared:
+    """Compare values leaf by leaf; an `older` version may lack members, and word otherwise."""
+    leaves = list(_leaves(stored, computed, at, older))
+    return Compared(len(leaves), tuple(told for told in leaves if told))
+
+
+def _leaves(stored: Any, computed: Any, at: str, older: bool) -> Iterator[str]:
+    """Yield for each leaf its path if the sides differ there, else nothing to tell."""
+    if _ABSENT in (stored, computed):
+        yield f"{at} (is not there)" if stored is _ABSENT else f"{at} (should not be there)"
+    elif isinstance(computed, Mapping) and isinstance(stored, Mapping):
+        for name in [*computed, *(name for name in stored if name not in computed)]:
+            inner = f"{at}.{short_name(name)}" if at else short_name(name)
+            if name in stored or not older:
+                pair = stored.get(name, _ABSENT), computed.get(name, _ABSENT)
+                yield from _leaves(*pair, inner, older)
+    elif older and at.endswith(".notes") and isinstance(computed, list):
+        for i, note in enumerate(stored):
+            said = any(note == other or _means_same(note, other) for other in computed)
+            yield "" if said else f"{at}[{i}]"
+    elif isinstance(computed, list) and isinstance(stored, list):
+        for i in range(max(len(stored), len(computed))):
+            one, other = (side[i] if i < len(side) else _ABSENT for side in (stored, computed))
+            yield from _leaves(one, other, f"{at}[{i}]", older)
+    else:
+        same = type(stored) is type(computed) and stored == computed
+        yield "" if same or (older and _means_same(stored, computed)) else at
+
+
+def _means_same(stored: Any, computed: Any) -> bool:
+    """Tell whether two numbers are as good as equal, or two sentences have the same numbers."""
+    sides = (stored, computed)
+    if all(isinstance(side, str) for side in sides):
+        one, other = (sorted(_NUMBER.findall(side)) for side in sides)
+        return " " in stored and one == other
+    numbers = all(isinstance(s, int | float) and not isinstance(s, bool) for s in sides)
+    return numbers and math.isclose(stored, computed, rel_tol=1e-9)

@@ -18,24 +18,14 @@ from keyhole.core.options import Option, bind, documented
 from keyhole.core.shared import FolderOption, ForceOption
 from keyhole.errors import OptionError
 from keyhole.results import Result
+from keyhole.reviews import store
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.files import Files
-from keyhole.reviews.limits import find_limits
 from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages import STAGES, Asked, Stage, restored
-from keyhole.reviews.stages.stage import NothingToDoError
-from keyhole.reviews.store import (
-    RESULTS,
-    Draw,
-    ResultStore,
-    digest,
-    fits,
-    open_results,
-    read_json,
-    to_json,
-    versions,
-)
+from keyhole.reviews.stages import STAGES, restored
+from keyhole.reviews.stages.stage import Asked, NothingToDoError, Stage
+from keyhole.reviews.verdict import find_limits
 from keyhole.synthesis.release import require_free
 
 Progress = Callable[[str], None]
@@ -112,12 +102,9 @@ def run_review(
     progress: Progress,
     stored: Mapping[str, Asked] | None = None,
 ) -> ReviewResult:
-    """Run a review that was read and checked; see `review`.
-
-    `stored` has options by stage, which are asked as a dossier stores them.
-    """
-    with open_results(out, settings.path, force=force) as store:
-        run = _Run(settings, files, store, progress, versions(), given=tuple(files))
+    """Run a review that was read and checked, with options by stage as a dossier has `stored`."""
+    with store.open_results(out, settings.path, force=force) as results:
+        run = _Run(settings, files, results, progress, store.versions(), given=tuple(files))
         run.stored = stored or {}
         run.require_room()
         for stage in STAGES:
@@ -136,10 +123,14 @@ def run_stages(
     tell = progress or (lambda _: None)
     tell("checking the review file")
     settings, files = read_review(path)
-    with open_results(out, settings.path, force=False) as store:
-        run = _Run(settings, files, store, tell, versions(), given=tuple(files))
-        for stage in _with_inputs(stages):
-            run.stage(stage)
+    with store.open_results(out, settings.path, force=False) as results:
+        run = _Run(settings, files, results, tell, store.versions(), given=tuple(files))
+        wanted = set(stages)
+        for stage in reversed(STAGES):
+            wanted |= set(stage.inputs) if stage.name in wanted else set()
+        for stage in STAGES:
+            if stage.name in wanted:
+                run.stage(stage)
         return run.records
 
 
@@ -153,20 +144,12 @@ class Standing:
 
 def standings(review: Review, files: Files, folder: Path) -> dict[str, Standing]:
     """Tell of every stage whether the folder holds its result; nothing is computed or written."""
-    run = _Run(review, files, ResultStore(folder), lambda _: None, versions())
+    run = _Run(review, files, store.ResultStore(folder), lambda _: None, store.versions())
     found: dict[str, Standing] = {}
     for stage in STAGES:
         unsure = {name for name, one in found.items() if one.state in ("stale", "absent")}
         found[stage.name] = run.standing(stage, unsure)
     return found
-
-
-def _with_inputs(names: Collection[str]) -> list[Stage]:
-    """Return stages by name with all whose results they need, in the order of the work."""
-    wanted = set(names)
-    for stage in reversed(STAGES):
-        wanted |= set(stage.inputs) if stage.name in wanted else set()
-    return [stage for stage in STAGES if stage.name in wanted]
 
 
 @dataclass(slots=True)
@@ -175,7 +158,7 @@ class _Run:
 
     review: Review
     files: Files
-    store: ResultStore
+    store: store.ResultStore
     tell: Progress
     versions: Mapping[str, str]
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -186,11 +169,11 @@ class _Run:
 
     def require_room(self) -> None:
         """Refuse before the work what a stage could not write after it."""
-        problems: list[str] = []
-        for stage in STAGES:
-            if stage.outputs and getattr(self.review, stage.name) is not None:
-                problems += require_free(self.store.outputs(stage.name), force=True)
-        if problems:
+        makes = [
+            one for one in STAGES if one.outputs and getattr(self.review, one.name) is not None
+        ]
+        places = [self.store.outputs(stage.name) for stage in makes]
+        if problems := [text for one in places for text in require_free(one, force=True)]:
             raise OptionError(problems)
 
     def stage(self, stage: Stage) -> None:
@@ -205,13 +188,10 @@ class _Run:
             try:
                 self._keep(stage, self._computed(stage, asked, inputs))
             except NothingToDoError:
-                self.store.keep_idle(stage.name, self._key(stage, asked))
+                self.store.drop(stage.name, idle=self._key(stage, asked))
 
     def standing(self, stage: Stage, unsure: set[str]) -> Standing:
-        """Tell how the stored result of a stage stands, and compute nothing.
-
-        `unsure` names the stages found so far that have no current result though one is asked.
-        """
+        """Tell how a stored result stands; `unsure` are stages that have no current one."""
         if not unsure & set(stage.inputs):
             _, asked = self._asked(stage)
             if asked is None or self.store.is_idle(stage.name, self._key(stage, asked)):
@@ -236,9 +216,10 @@ class _Run:
     def _found(self, stage: Stage, asked: Asked) -> dict[str, Any] | None:
         """Return the stored record that answers, if its files are current too."""
         record = self.store.find(stage.name, self._key(stage, asked))
-        folder = self.store.outputs(stage.name)
-        if record and stage.outputs and not stage.outputs.are_current(folder, asked, record):
-            return None
+        folder, made = self.store.outputs(stage.name), stage.outputs
+        if record is not None and made is not None:  # its files may be of another question
+            same = made.hashes(folder) == record.get("files") and made.answers(folder, asked)
+            record = record if same else None
         return None if record is None else self._keep(stage, record)
 
     def _keep(self, stage: Stage, record: dict[str, Any]) -> dict[str, Any]:
@@ -253,10 +234,10 @@ class _Run:
         """Name the question: what is asked, of which files, by which version."""
         # Candidates have names of their own.
         files = {p: file for p, file in self.files.items() if p.partition(":")[0] in stage.reads}
-        return digest(
+        return store.digest(
             {
                 "stage": stage.name,
-                "asked": _told(stage, asked),
+                "asked": stage.told(asked),
                 "files": {part: [file.sha256, file.read] for part, file in files.items()},
                 "keyhole": self.versions["keyhole"],
             }
@@ -272,7 +253,7 @@ class _Run:
             "title": stage.title,
             "key": self._key(stage, asked),
             "keyhole": self.versions["keyhole"],
-            "asked": _told(stage, asked),
+            "asked": stage.told(asked),
             "result": words_only(figures),
             "tables": words_only(tables),
             "notes": collect_notes(figures, tables),
@@ -292,7 +273,7 @@ class _Run:
             review=self.review,
             folder=self.store.folder,
             records=self.records,
-            limits=find_limits(self.review, restored(self.records)),
+            limits=tuple(find_limits(self.review, restored(self.records))),
             reused=tuple(self.reused),
             versions=self.versions,
             files={
@@ -306,18 +287,18 @@ class _Run:
         found = replace(found, made=self._made(found))
         pages = make_pages(self.store, found)
         found = replace(found, pages=page_hashes(pages))
-        content = to_json(found.content())
-        if not self.store.holds(RESULTS, content):
+        content = store.to_json(found.content())
+        if not self.store.holds(store.RESULTS, content):
             self.store.drop_report()  # old results beside new pages would be half a dossier
         for name, text in pages.items():
             self.store.write(name, text)
-        self.store.write(RESULTS, content)
+        self.store.write(store.RESULTS, content)
         return found
 
     def _made(self, found: ReviewResult) -> dict[str, str]:
         """Return the date and who ran the review: those stored, where nothing else is new."""
-        stored, now = read_json(self.store.folder / RESULTS), found.content()
-        if fits(stored, {"made": {"date": str, "by": str}}):
+        stored, now = store.read_json(self.store.folder / store.RESULTS), found.content()
+        if store.fits(stored, {"made": {"date": str, "by": str}}):
             apart = {"made", "pages", "sha256"}
             if all(stored.get(name) == now.get(name) for name in {*stored, *now} - apart):
                 return dict(stored["made"])
@@ -328,11 +309,7 @@ class _Run:
         return {"date": datetime.date.today().isoformat(), "by": by}
 
 
-def _told(stage: Stage, asked: Asked) -> Asked:
-    return asked if stage.outputs is None else stage.outputs.told(asked)
-
-
-def _pictures(stage: Stage, result: Result) -> dict[str, Draw]:
+def _pictures(stage: Stage, result: Result) -> dict[str, store.Draw]:
     """Return how each picture of a result is drawn into a file, by the file's name."""
     if stage.draw is None or extra_problems("charts"):
         return {}
@@ -351,5 +328,5 @@ def _save(chart: Any, path: Path) -> None:
     """Save a picture, and beside it its spec, from which a page draws it anew."""
     from keyhole.charts import save_chart
 
-    save_chart(chart, path.with_suffix(".json"), force=True)
-    save_chart(chart, path, force=True)
+    for place in (path.with_suffix(".json"), path):
+        save_chart(chart, place, force=True)

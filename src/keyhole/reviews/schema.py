@@ -9,7 +9,6 @@ from typing import Any
 
 from keyhole.core.kinds import Choice, File, Kind, Memory, Number, Place, Several, Text, Whole
 from keyhole.core.kinds import Columns as ColumnNames
-from keyhole.core.names import quoted, repeated
 from keyhole.core.options import (
     REQUIRED,
     Option,
@@ -20,7 +19,7 @@ from keyhole.core.options import (
 )
 from keyhole.core.verbs import VERBS
 from keyhole.data.reading import load
-from keyhole.reviews.source import named_scenario
+from keyhole.reviews.files import named_scenario
 from keyhole.selection.search import METHODS
 
 DERIVE = "derive"
@@ -90,25 +89,6 @@ class _Keys(_Linking):
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts(Kind):
-    """A list of texts, each once."""
-
-    what: str = "texts"
-
-    def fault(self, value: Any) -> str | None:
-        if not isinstance(value, list) or any(Text().fault(item) for item in value):
-            return f"a list of {self.what}"
-        double = repeated(value)
-        return f"a list that names each once ({quoted(double)} is repeated)" if double else None
-
-    def settle(self, value: Any) -> Any:
-        return None if value is None else tuple(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
-
-
-@dataclass(frozen=True, slots=True)
 class _TextsByName(Kind):
     """A table of texts, of a kind, by name."""
 
@@ -134,8 +114,15 @@ class _Reasons(_TextsByName):
             yield (name,), name
 
 
+class _Texts(Several):
+    """A list of texts, each once."""
+
+    def fault(self, value: Any) -> str | None:
+        return Several.fault(self, value) if isinstance(value, list) else "a list of texts"
+
+
 def _own(**settings: tuple[Kind, Any, str]) -> dict[str, Parameter]:
-    """Return settings that no verb has: of each its kind, its default and what it means."""
+    """Return settings that no verb has: of each its kind, its default and its meaning."""
     return {
         name: Parameter(name, Option(words, kind=kind), kind, default, default is None)
         for name, (kind, default, words) in settings.items()
@@ -144,7 +131,7 @@ def _own(**settings: tuple[Kind, Any, str]) -> dict[str, Parameter]:
 
 _SHARE = Number(low=0, high=1)
 _KEYS = (ColumnNames("key"), None, "The columns an intruder is assumed to know.")
-_GROUPS = Several(Text("the name of a group"))
+_GROUPS, _TEXTS = Several(Text("the name of a group")), _Texts(Text())
 _NAMED_GROUPS = (_GROUPS, (), "Categories of `by` that the report names even where they are small.")
 _READ_SO = ("missing_codes", "encoding", "delimiter", "sheet")
 """How the files that only the study has are read."""
@@ -173,64 +160,48 @@ TOP: Mapping[str, Parameter] = _own(
 
 SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
     "release": _own(
-        product=(
-            Choice(PRODUCTS), None,
+        product=(Choice(PRODUCTS), None,
             "One product by itself: the `file` as it is, the variables of the `selection`, or what "
             "the `protection` or the `synthesis` makes of the file as it is. Use `steps` to have "
-            "each start from what the one before left.",
-        ),
-        steps=(
-            Several(Choice(STEPS)), None,
+            "each start from what the one before left."),
+        steps=(Several(Choice(STEPS)), None,
             "The sections that make the release, each starting from what the one before left: "
             "`solve` or `selection`, `protection`, `synthesis`. By default all that the review "
-            "has; with `solve`, without `selection`.",
-        ),
-        take=(
-            ColumnNames("variable to release"), None,
-            "The variables of the selection that are released; by default the set it proposes.",
-        ),
+            "has; with `solve`, without `selection`."),
+        take=(ColumnNames("variable to release"), None,
+            "The variables of the selection that are released; by default the set it proposes."),
         drop=(ColumnNames("column to drop", least=0), (), "Columns to drop from the release."),
-        not_knowable=(
-            _Reasons("column a reason"), None,
+        not_knowable=(_Reasons("column a reason"), None,
             "Columns that are released and in no key, each with the reason why no intruder could "
-            "know its values.",
-        ),
+            "know its values."),
         to=(Text(), None, "To whom it goes."),
         purpose=(Text(), None, "What for."),
         version=(Text(), None, "Which version of the release this is."),
         contact=(Text(), None, "Whom users may ask."),
-        conditions=(_Texts(), (), "Under which conditions it goes out."),
-        notes=(
-            _Texts(), (), "What users should know besides; in the public note as it stands here."
-        ),
+        conditions=(_TEXTS, (), "Under which conditions it goes out."),
+        notes=(_TEXTS, (), "What users should know besides; in the public note as it stands here."),
         board=(
-            _Texts(), (), "Who decides: names or offices, one line each on the page for signatures."
+            _TEXTS, (), "Who decides: names or offices, one line each on the page for signatures."
         ),
     ),
     "data": {
         **_own(
             file=(Text(), REQUIRED, "The file under review, seen from the review file."),
-            engine=(
-                Choice(("auto", "memory", "disk")), "auto",
-                "Where the file is counted: `memory`, `disk` or `auto` (in memory while it fits).",
-            ),
+            engine=(Choice(("auto", "memory", "disk")), "auto",
+                "Where the file is counted: `memory`, `disk` or `auto` (in memory while it fits)."),
             memory=(Memory(), None, "What counting on disk may use, like `1GB`."),
         ),
         **{name: p for name, p in parameters_of(load).items() if name != DERIVE},
     },
     "keys": _own(columns=(ColumnNames("key"), REQUIRED, "The columns an intruder could know.")),
     "environment": _own(
-        store=(
-            Text(), REQUIRED,
+        store=(Text(), REQUIRED,
             "The data environment: a store (`env.db`, or a PostgreSQL URL) or an exported `.json` "
-            "file, seen from the review file.",
-        ),
+            "file, seen from the review file."),
         target=(Text(), None, "The target that describes the file; by default the only one."),
-        scenarios=(
-            _Texts("names of scenarios"), None,
+        scenarios=(_TEXTS, None,
             "Scenarios of the environment to look at, `[]` for none; by default all of them, "
-            "unless the review tells some.",
-        ),
+            "unless the review tells some."),
     ),
     "screen": section_of("screen", without=("keys",)),
     "exposure": section_of("risk", _own(named_groups=_NAMED_GROUPS), without=("keys",)),
@@ -261,10 +232,8 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
             cutoffs=(
                 Several(Whole(low=1)), (), "Further cutoffs, compared with the one of `[exposure]`."
             ),
-            methods=(
-                Several(Choice(METHODS)), (),
-                "Another name of `method`. The first of several makes the proposal.",
-            ),
+            methods=(Several(Choice(METHODS)), (),
+                "Another name of `method`. The first of several makes the proposal."),
             named_groups=_NAMED_GROUPS,
         ),
         without=("cutoff",),
@@ -282,70 +251,48 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
             _own(
                 puf=(File(), None, "The public use file; the file under review if left out."),
                 eif=(File(), REQUIRED, "The external intruder file."),
-                iuf=(
-                    File(), REQUIRED,
-                    "The internal file: the ids of both, a row for each pair that is one person.",
-                ),
-                link=(
-                    _Linking("linking variable"), REQUIRED,
+                iuf=(File(), REQUIRED,
+                    "The internal file: the true matches, one row per person in both files."),
+                link=(_Linking("linking variable"), REQUIRED,
                     'The linking variables, columns of both files, or `"scenario:NAME"` for the '
-                    "key of a scenario.",
-                ),
-                metrics=(
-                    Several(Choice(METRICS), least=1), ("unicity",),
-                    "Several metrics, compared in one table; the first leads.",
-                ),
+                    "key of a scenario."),
+                metrics=(Several(Choice(METRICS), least=1), ("unicity",),
+                    "Several metrics, compared in one table; the first leads."),
                 named_groups=(
                     _GROUPS, (), "Strata that the report names even where they are small."
                 ),
                 limit=(_SHARE, None, "The highest conditional rate that is acceptable."),
-                candidates=(
-                    _TextsByName("name a file", File()), None,
+                candidates=(_TextsByName("name a file", File()), None,
                     "By name, files of other releases that could go out instead; they are "
-                    "attacked too.",
-                ),
+                    "attacked too."),
             ),
         ),
         **{name: p for name, p in parameters_of(load).items() if name in _READ_SO},
     },
     "attacks": _own(
-        attacks=(
-            Several(Choice(CONTROLLED)), (),
+        attacks=(Several(Choice(CONTROLLED)), (),
             "Which attacks are made: `singled-out`, `linked`, `inferred`, `present`. By default "
-            "all for which columns are named.",
-        ),
-        link=(
-            ColumnNames("known column"), None,
-            "The columns that the intruder knows; the keys if left out.",
-        ),
-        second_link=(
-            ColumnNames("second linking variable", least=0), (),
-            "The columns that a second source of the intruder holds, for `linked`.",
-        ),
-        secret=(
-            ColumnNames("secret", least=0), (),
+            "all for which columns are named."),
+        link=(ColumnNames("known column"), None,
+            "The columns that the intruder knows; the keys if left out."),
+        second_link=(ColumnNames("second linking variable", least=0), (),
+            "The columns that a second source of the intruder holds, for `linked`."),
+        secret=(ColumnNames("secret", least=0), (),
             "The columns that the intruder wants to learn, for `inferred`; the sensitive ones if "
-            "left out.",
-        ),
-        numeric=(
-            ColumnNames("numeric", least=0), (),
-            "Which of all these are numbers; measures if left out.",
-        ),
-        control=(
-            File(), None,
+            "left out."),
+        numeric=(ColumnNames("numeric", least=0), (),
+            "Which of all these are numbers; measures if left out."),
+        control=(File(), None,
             "A file of people who are like those of the file under review and not in it. Without "
-            "one, records that `[synthesis]` holds out are the control.",
-        ),
+            "one, records that `[synthesis]` holds out are the control."),
         limit=(_SHARE, None, "The highest acceptable residual risk."),
         seed=(Whole(low=0, high=math.inf), 1, "The seed of everything drawn at random."),
     ),
     "protection": section_of(
         "protect",
         _own(
-            plan=(
-                Text(), None,
-                "A TOML file with the plan, seen from the review file; or write its steps here.",
-            ),
+            plan=(Text(), None,
+                "A TOML file with the plan, seen from the review file; or write its steps here."),
             step=(_Steps(), None, "The steps of the plan, as `[[protection.step]]` tables."),
         ),
         without=("cutoff", "weight", "fraction"),
@@ -368,7 +315,15 @@ REPEATED = ("table", "tabulate")
 
 def review_schema() -> dict[str, Any]:
     """Describe review files as JSON Schema, for editors that check and complete TOML."""
-    sections = {name: _section_schema(settings) for name, settings in SECTIONS.items()}
+    sections: dict[str, dict[str, Any]] = {}
+    for name, settings in SECTIONS.items():
+        required = [setting for setting, one in settings.items() if one.required]
+        sections[name] = {
+            "type": "object",
+            "properties": {setting: one.schema() for setting, one in settings.items()},
+            "additionalProperties": False,
+            **({"required": required} if required else {}),
+        }
     sections[DERIVE] = {
         "description": parameters_of(load)[DERIVE].help,
         "type": "object",
@@ -393,13 +348,3 @@ def review_schema() -> dict[str, Any]:
         "properties": {**top, **sections, **both, "scenario": scenario},
         "additionalProperties": False,
     }
-
-
-def _section_schema(settings: Mapping[str, Parameter]) -> dict[str, Any]:
-    found = {
-        "type": "object",
-        "properties": {name: setting.schema() for name, setting in settings.items()},
-        "additionalProperties": False,
-    }
-    required = [name for name, setting in settings.items() if setting.required]
-    return {**found, "required": required} if required else found

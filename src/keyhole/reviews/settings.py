@@ -11,8 +11,8 @@ from typing import Any
 from keyhole.core.options import Question
 from keyhole.data import Microdata
 from keyhole.protection.plan import Plan
+from keyhole.reviews.files import ReviewSource, named_scenario
 from keyhole.reviews.schema import CONTROLLED, DERIVE, REPEATED, STEPS, question_of
-from keyhole.reviews.source import ReviewSource, named_scenario
 from keyhole.synthesis.synthesise import DRAWING
 
 
@@ -95,11 +95,7 @@ class ReleaseSettings:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A review file, checked and resolved.
-
-    `path` is where the review file is; it is no part of what the review says, so that the same
-    review gives the same results wherever it lies.
-    """
+    """A review file, checked and resolved; its `path` is no part of what the review says."""
 
     title: str
     path: Path
@@ -135,31 +131,31 @@ class Review:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values; sections that were not asked for are null."""
         found = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        found |= {name: [_plain(one) for one in getattr(self, name)] for name in REPEATED}
         if found["synthesis"] is not None:
             # Stored reviews have how implicates are drawn apart.
             apart = {name: found["synthesis"].pop(name) for name in DRAWING}
             found["synthesis"]["options"] = apart
-            if found["synthesis"]["hold_out"] is None:
-                del found["synthesis"]["hold_out"]  # older reviews have none
         if self.protection is not None and self.protection.plan:
             found["protection"]["plan"] = Plan.parse(self.protection.plan).told()
         if found["scenarios"] is not None and "://" in found["scenarios"]["store"]:
             found["scenarios"]["store"] = "the environment"  # an address may hold a password
-        release = found["release"]  # older reviews have none of these
-        for name in ("steps", "take", "drop", "not_knowable"):
-            if release[name] in (None, {}) or (name == "drop" and not release[name]):
-                del release[name]
-        for name in (DERIVE, "codebook"):
-            if not found["data"][name]:
-                del found["data"][name]  # older reviews have none
-        for name in ("solve", "attributes", "attacks"):
-            if found[name] is None:
-                del found[name]
-        for name in REPEATED:
-            found[name] = [_plain(one) for one in getattr(self, name)]
-            if not found[name]:
-                del found[name]  # older reviews have none
+        for section, names in _NEWER.items():
+            part = found[section] if section else found
+            for name in names:
+                # A release without any steps says so.
+                if part is not None and not part[name] and (part[name] is None or name != "steps"):
+                    del part[name]
         return {k: v for k, v in found.items() if k not in ("path", "sha256", "run_by")}
+
+
+_NEWER = {
+    "synthesis": ("hold_out",),
+    "release": ("steps", "drop", "take", "not_knowable"),
+    "data": (DERIVE, "codebook"),
+    "": ("solve", "attributes", "attacks", *REPEATED),
+}
+"""By section settings that older reviews do not have: they are stored where they are given."""
 
 
 def counts_published(asked: Question) -> bool:
@@ -181,7 +177,8 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
     """Build the review from the fit values of its sections.
 
     Where a setting is left out, a column's role answers: the keys are the columns with the role
-    `key`, weight and household the one column with that role.
+    `key`, weight and household the one column with that role; columns with the role `sensitive`
+    ask for attribute disclosure.
     """
     top = sections[""]
     keys = top.get("keys") or sections.get("keys", {}).get("columns") or data.role("key")
@@ -193,6 +190,12 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
     selection = None
     if "selection" in sections:
         selection = resolve_selection(sections["selection"], tuple(keys))
+    for name in ("weight", "household"):
+        told = name == "weight" and "fraction" in exposure
+        if len(data.role(name)) == 1 and not told:
+            exposure = {name: data.role(name)[0], **exposure}
+    by_role = tuple(name for name in data.role("sensitive") if name not in keys)
+    sections = {**({"attributes": {}} if by_role else {}), **sections}
     return Review(
         title=top.get("title", f"Review of {data.name}"),
         run_by=top.get("run_by"),
@@ -200,10 +203,10 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
         sha256=source.sha256,
         data=DataSettings(**sections["data"], derive=sections.get(DERIVE, {})),
         keys=tuple(keys),
-        exposure=_exposure(exposure, data),
+        exposure=question_of("exposure", exposure),
         uniques=asked("uniques"),
         drivers=asked("drivers"),
-        attributes=_attributes(sections.get("attributes"), tuple(keys), data),
+        attributes=asked("attributes", sensitive=by_role),
         solve=asked("solve", keys=tuple(keys), limit=exposure.get("limit")),
         selection=selection,
         frontier=None if selection is None else asked("frontier", limit=selection.limit),
@@ -213,11 +216,7 @@ def resolve(source: ReviewSource, sections: Mapping[str, Values], data: Microdat
 
 
 def _release(sections: Mapping[str, Values]) -> ReleaseSettings:
-    """Say what is released and by which steps.
-
-    A review without ``[release]``, and one that names a product, means what it meant before there
-    were steps: one product, made of the file as it is.
-    """
+    """Say what is released and by which steps; with a product by itself, of the file as it is."""
     given = sections.get("release", {})
     found = dict(question_of("release", given).values)
     found["not_knowable"] = found["not_knowable"] or {}
@@ -233,29 +232,8 @@ def _release(sections: Mapping[str, Values]) -> ReleaseSettings:
     return dataclasses.replace(release, product=product)
 
 
-def _exposure(given: Values, data: Microdata) -> Question:
-    found = dict(given)
-    for name in ("weight", "household"):
-        with_role = data.role(name)
-        told = name == "weight" and "fraction" in given
-        if len(with_role) == 1 and not told:
-            found.setdefault(name, with_role[0])
-    return question_of("exposure", found)
-
-
-def _attributes(given: Values | None, keys: tuple[str, ...], data: Microdata) -> Question | None:
-    """Build the question of attribute disclosure; columns of the role `sensitive` ask for it."""
-    by_role = tuple(name for name in data.role("sensitive") if name not in keys)
-    if given is None and not by_role:
-        return None
-    return question_of("attributes", {"sensitive": by_role, **(given or {})})
-
-
 def resolve_selection(given: Values, keys: tuple[str, ...]) -> Question:
-    """Build the settings of a selection: `methods` in order, candidates as lists of alternatives.
-
-    The candidates are the keys that are not kept, if none are named.
-    """
+    """Build the question of a selection; its candidates are by default the keys not kept."""
     # Without a limit the review is refused; the rest of the section is checked all the same.
     found = question_of("selection", {"limit": 0.0, **given})
     methods, candidates = found.methods or found.method, found.candidates
@@ -278,11 +256,7 @@ def resolve_study(given: Values) -> Question:
 
 
 def resolve_attacks(given: Values, review: Review, data: Microdata) -> Question:
-    """Build the question of attacks with a control.
-
-    The intruder knows the keys and wants to learn the sensitive columns, if nothing else is said;
-    made are all attacks for which there are columns, and measures are numbers.
-    """
+    """Build the question of attacks: on the keys, for the sensitive columns, all that can be."""
     found = question_of("attacks", {"link": list(review.keys), **given})
     known = (*(found.link or ()), *(found.second_link or ()))
     if "secret" not in given and review.attributes is not None:
@@ -300,12 +274,7 @@ def resolve_attacks(given: Values, review: Review, data: Microdata) -> Question:
 
 
 def resolve_protection(given: Values, review: Review) -> Question:
-    """Build the settings of a protection; its plan is read when it is checked.
-
-    The key and the limit are the review's. A review without the section has one all the same if
-    its release drops columns. `plan` becomes the text of the plan, and `plan_file`
-    the file it is in.
-    """
+    """Build the question of a protection: `plan` becomes its text, `plan_file` its file."""
     found = {name: value for name, value in given.items() if name not in ("plan", "step")}
     own = {"limit": review.exposure.limit, "plan": "", "plan_file": given.get("plan")}
     question = question_of("protection", {**own, **found})
@@ -313,11 +282,7 @@ def resolve_protection(given: Values, review: Review) -> Question:
 
 
 def resolve_synthesis(given: Values, review: Review) -> Question:
-    """Build the question of a synthesis.
-
-    The key is the review's, and so are weight or fraction where they are needed. As a step of the
-    release it treats the records that are at risk there: by the review's cutoff.
-    """
+    """Build the question of a synthesis: key, weight, fraction and cutoff are the review's."""
     found: Values = {"keys": review.keys, **given}
     if "synthesis" in (review.release.steps or ()):
         found.setdefault("cutoff", max(2, review.exposure.cutoff))

@@ -19,7 +19,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -64,10 +63,7 @@ CONTENT = {
 
 
 def fits(value: Any, shape: Any) -> bool:
-    """Tell whether plain values have a shape: a type, a list of one shape, shapes by name.
-
-    ``{str: shape}`` stands for any names; of others at least those given must be there.
-    """
+    """Tell whether values have a shape: a type, `[shape]`, `{str: shape}` or shapes by name."""
     if isinstance(shape, list):
         return isinstance(value, list) and all(fits(one, shape[0]) for one in value)
     if not isinstance(shape, dict):
@@ -77,18 +73,6 @@ def fits(value: Any, shape: Any) -> bool:
     if str in shape:
         return all(fits(one, shape[str]) for one in value.values())
     return all(name in value and fits(value[name], inner) for name, inner in shape.items())
-
-
-def _is_record(value: Any, stage: str) -> bool:
-    """Tell whether values are the record of a stage, whose pictures have its name and no path."""
-    own = re.compile(rf"{re.escape(stage)}(-[a-z0-9]+)?")
-    return (
-        fits(value, _RECORD)
-        and fits(value.get("notes", []), [_NOTE])
-        and value["stage"] == stage
-        and all(own.fullmatch(name) for name in value["charts"])
-        and all(len(row) == len(t["columns"]) for t in value["tables"] for row in t["rows"])
-    )
 
 
 def read_json(path: Path) -> Any:
@@ -101,38 +85,29 @@ def read_json(path: Path) -> Any:
 
 
 def out_of_place(folder: Path) -> Iterator[str]:
-    """Say what stands in the folder of a review in place of its own files and folders.
-
-    What lies there by other names is nobody's business.
-    """
-    for name in (MARK, REPORT, NOTE, RESULTS):
-        yield from _unless_own(folder / name, "file")
+    """Say what stands in a review's folder in place of its own files; other names do not matter."""
+    wanted = dict.fromkeys((folder / name for name in (MARK, REPORT, NOTE, RESULTS)), "file")
     for name in _FOLDERS:
-        yield from _unless_own(folder / name, "folder")
-        for path in _entries(folder / name):
-            if path.suffix in (".json", ".svg"):
-                yield from _unless_own(path, "file")
+        wanted[folder / name] = "folder"
+        written = (p for p in _entries(folder / name) if p.suffix in (".json", ".svg"))
+        wanted |= dict.fromkeys(written, "file")
     for name in _OUTPUTS:
-        yield from _unless_own(folder / name, "folder")
-        for part in _PARTS:
-            yield from _below(folder / name / part)
-
-
-def _below(folder: Path) -> Iterator[str]:
-    """Go through all of a folder, and into no link."""
-    yield from _unless_own(folder, "folder")
-    for path in _entries(folder):
-        yield from _below(path) if _what(path) == "folder" else _unless_own(path, "file")
+        wanted[folder / name] = "folder"
+        open_ = [folder / name / part for part in _PARTS]
+        wanted |= dict.fromkeys(open_, "folder")
+        while open_:  # all of a folder, and into no link
+            inside = _entries(open_.pop(0))
+            folders = [path for path in inside if _what(path) == "folder"]
+            wanted |= {path: "folder" if path in folders else "file" for path in inside}
+            open_ += folders
+    for path, kind in wanted.items():
+        if (what := _what(path)) not in (kind, None):
+            told = f"must be a {kind} of its own. Got a {what} instead. Move it away."
+            yield f"{str(path)!r} {told}"
 
 
 def _entries(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if _what(folder) == "folder" else []
-
-
-def _unless_own(path: Path, wanted: str) -> Iterator[str]:
-    what = _what(path)
-    if what not in (wanted, None):
-        yield f"{str(path)!r} must be a {wanted} of its own. Got a {what} instead. Move it away."
 
 
 def _what(path: Path) -> str | None:
@@ -147,10 +122,7 @@ def _what(path: Path) -> str | None:
 def own_folder(
     folder: Path, check: Callable[[], None], parts: Sequence[str] = ()
 ) -> Iterator[None]:
-    """Hold a folder, made if need be, while it is written into; on failure leave nothing behind.
-
-    `check` raises what speaks against the folder once it is held; `parts` are folders inside it.
-    """
+    """Hold a folder that passes a `check`, and its `parts`; on failure leave nothing behind."""
     made: list[Path] = []
     lock: int | None = None
     try:
@@ -211,16 +183,15 @@ def _lock(folder: Path) -> int:
     except ImportError:  # Windows cannot hold a folder: two runs there must not meet
         return os.open(os.devnull, os.O_RDONLY)
     number = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(number)
-        raise OptionError(
-            f"{str(folder)!r} is being written into by another run. Wait until it has ended, or "
-            f"give another folder."
-        ) from None
-    except OSError:  # a file system without locks
-        return number
+    with suppress(OSError):  # a file system without locks
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(number)
+            raise OptionError(
+                f"{str(folder)!r} is being written into by another run. Wait until it has ended, "
+                f"or give another folder."
+            ) from None
     return number
 
 
@@ -282,8 +253,15 @@ class ResultStore:
         path = self._file(stage)
         if any(place.is_symlink() for place in (path, path.parent, self.folder)):
             return None
-        record: dict[str, Any] | None = read_json(path)
-        return record if _is_record(record, stage) else None
+        record: Any = read_json(path)
+        fit = fits(record, _RECORD) and fits(record.get("notes", []), [_NOTE])
+        # Its pictures have its name, and no path.
+        own = re.compile(rf"{re.escape(stage)}(-[a-z0-9]+)?")
+        fit = fit and record["stage"] == stage and all(map(own.fullmatch, record["charts"]))
+        fit = fit and all(
+            len(row) == len(table["columns"]) for table in record["tables"] for row in table["rows"]
+        )
+        return record if fit else None
 
     def _file(self, stage: str, kind: str = "json") -> Path:
         return self.folder / "stages" / f"{stage}.{kind}"
@@ -302,8 +280,8 @@ class ResultStore:
         self.write(f"stages/{stage}.json", to_json(record))
         return record
 
-    def drop(self, stage: str) -> None:
-        """Remove what is left of a stage that is no longer asked for."""
+    def drop(self, stage: str, *, idle: str = "") -> None:
+        """Remove what is left of a stage; `idle` is a question that it has nothing to do for."""
         record = self.record(stage)
         if record is not None and isinstance(record.get("files"), dict):
             for part in _PARTS:
@@ -313,11 +291,8 @@ class ResultStore:
         self._drop_charts(stage)
         for kind in ("json", "idle"):
             self._file(stage, kind).unlink(missing_ok=True)
-
-    def keep_idle(self, stage: str, key: str) -> None:
-        """Keep that a stage has nothing to do for a question, and no result."""
-        self.drop(stage)
-        self.write(f"stages/{stage}.idle", f"{key}\n")
+        if idle:
+            self.write(f"stages/{stage}.idle", f"{idle}\n")
 
     def is_idle(self, stage: str, key: str) -> bool:
         """Tell whether a stage has nothing to do for a question."""
@@ -352,33 +327,31 @@ def open_results(
 ) -> Iterator[ResultStore]:
     """Open the folder of a review, or make it; another's folder is not taken without force."""
     folder = Path(out)
-    with own_folder(folder, partial(_check, folder, review, force), parts=_FOLDERS):
+
+    def mark() -> dict[str, str]:
+        return {"keyhole": "review", "file": seen_from(folder.resolve(), review)}
+
+    def check() -> None:
+        """Refuse a folder that holds something else, or another review's results."""
+        if problems := [*out_of_place(folder)]:
+            raise OptionError(problems)
+        sweep(folder)
+        # A run that was killed at its start leaves empty folders.
+        if force or not any(p.name not in _FOLDERS or any(p.iterdir()) for p in folder.iterdir()):
+            return
+        found = read_json(folder / MARK)
+        if found != mark():
+            what = "has other files in it"
+            what = what if found is None else "holds the results of another review file"
+            told = "{0!r} {1}. Give another folder, or {force} to write into it."
+            raise OptionError(Problem(told, str(folder), what))
+
+    with own_folder(folder, check, parts=_FOLDERS):
         store = ResultStore(folder)
         for name in _FOLDERS:
             sweep(folder / name)
-        store.write(MARK, to_json(_mark(folder, review)))
+        store.write(MARK, to_json(mark()))
         yield store
-
-
-def _check(folder: Path, review: Path, force: bool) -> None:
-    """Refuse a folder that holds something else, or another review's results."""
-    problems = [*out_of_place(folder)]
-    if problems:
-        raise OptionError(problems)
-    sweep(folder)
-    # A run that was killed at its start leaves empty folders.
-    if force or not any(p.name not in _FOLDERS or any(p.iterdir()) for p in folder.iterdir()):
-        return
-    found = read_json(folder / MARK)
-    if found != _mark(folder, review):
-        what = "has other files in it"
-        what = what if found is None else "holds the results of another review file"
-        told = "{0!r} {1}. Give another folder, or {force} to write into it."
-        raise OptionError(Problem(told, str(folder), what))
-
-
-def _mark(folder: Path, review: Path) -> dict[str, str]:
-    return {"keyhole": "review", "file": seen_from(folder.resolve(), review)}
 
 
 def keyhole_version() -> str:
@@ -387,13 +360,7 @@ def keyhole_version() -> str:
 
 
 def version_parts(text: str) -> tuple[float, ...]:
-    """Return the numbers of a version, to be compared; of what is none, infinity.
-
-    Examples
-    --------
-    >>> version_parts("0.10.1") > version_parts("0.9"), version_parts("0.2.0.dev1")
-    (True, (0, 2, 0))
-    """
+    """Return the numbers of a version, to be compared; of what is none, infinity."""
     if not re.match(r"\d+\.\d+", text):
         return (math.inf,)
     return tuple(int(part) for part in text.split(".") if part.isdecimal())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,22 +28,23 @@ from keyhole.reviews.count_sheets import (
     hide_counts,
     smallest_shown,
 )
-from keyhole.reviews.digits import percentage_beside
 from keyhole.reviews.group_tables import enter_groups
+from keyhole.reviews.rendering import percentage_beside
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages import study_stage
-from keyhole.reviews.stages.attacks import ATTACKS, ReleasedAttacks, few_of, without_small
-from keyhole.reviews.stages.releases import IMPLICATE_1, PROTECTED, RELEASES
+from keyhole.reviews.stages.attacks import (
+    ATTACKS,
+    IMPLICATE_1,
+    PROTECTED,
+    RELEASES,
+    ReleasedAttacks,
+    few_of,
+    study_stage,
+    without_small,
+)
 
 Results = Mapping[str, Any]
 # Which variables so few pairs agree on, with on how many, would tell of single pairs.
 MANY_PAIRS = 600
-RATES = {
-    "putative_rate": "suspected, of all PUF records",
-    "confirmed_rate": "confirmed, of all PUF records",
-    "conditional_rate": "confirmed, of the suspected",
-    "pair_precision": "true pairs, of the suspected pairs",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,28 +58,32 @@ class AttackChapter(Chapter):
 
 def attacks(review: Review, results: Results, sheet: CountSheet) -> list[AttackChapter]:
     """Return the study by each metric, in the order the review names them."""
-    if review.study is None:
-        return []
-    stages = map(study_stage, review.study.metrics)
-    return [_attack(review, stage, results, sheet) for stage in stages]
-
-
-def _attack(review: Review, stage: str, results: Results, sheet: CountSheet) -> AttackChapter:
-    assert review.study is not None
-    study: Study = results[stage]
-    wide = [_rates(study), strata_table(study, sheet, review.study)]
-    narrow = [_perturbation(study, sheet.smallest)]
-    if study.suspected:
-        narrow += pair_tables(study, sheet)
-    about = study.linkage.suspected_in_words, study.linkage.variables_in_words, *study.recoding
-    return AttackChapter(
-        stage=stage,
-        study=study,
-        suspected=" ".join(about),
-        said=[*study.findings.values(), *_identified(study, results.get("scenarios"))],
-        wide=[table for table in wide if table is not None],
-        narrow=[table for table in narrow if table is not None],
-    )
+    found: list[AttackChapter] = []
+    asked = review.study
+    for stage in () if asked is None else map(study_stage, asked.metrics):
+        assert asked is not None
+        study: Study = results[stage]
+        rates = dataclasses.replace(study.tables()[0], title="Rates", notes=())
+        strata = strata_table(study, sheet, asked)
+        narrow = pair_tables(study, sheet) if study.suspected else []
+        if study.perturbation is not None:
+            lost = study.perturbation
+            changed = [f"{n} {count_alone(c, sheet.smallest)}" for n, c in lost.changed.items()]
+            note = (
+                f"Values perturbed, in {lost.records:,} records of the IUF: {', '.join(changed)}."
+            )
+            narrow = [dataclasses.replace(lost.table(study.rates), notes=[note]), *narrow]
+        about = study.linkage.suspected_in_words, study.linkage.variables_in_words, *study.recoding
+        chapter = AttackChapter(
+            stage=stage,
+            study=study,
+            suspected=" ".join(about),
+            said=[*study.findings.values(), *_identified(study, results.get("scenarios"))],
+            wide=[rates] if strata is None else [rates, strata],
+            narrow=narrow,
+        )
+        found.append(chapter)
+    return found
 
 
 def _identified(study: Study, scenarios: Any) -> list[str]:
@@ -95,36 +100,8 @@ def _identified(study: Study, scenarios: Any) -> list[str]:
     ]
 
 
-def _rates(study: Study) -> Table:
-    chances = study.by_chance
-    rows = []
-    for name, rate in study.rates.named().items():
-        chance = share(chances[name]) if name in chances else ""
-        counts = [f"{rate.count:,}", f"{rate.total:,}"]
-        rows.append([RATES[name], *counts, share(rate.value), _bounds(rate.interval), chance])
-    columns = ["rate", "count", "of", "value", "95% interval", "by chance"]
-    return Table("Rates", columns, rows)
-
-
 def _bounds(interval: Interval | None) -> str:
     return "" if interval is None else f"{share(interval[0])} to {share(interval[1])}"
-
-
-def _perturbation(study: Study, smallest: int) -> Table | None:
-    found = study.perturbation
-    if found is None:
-        return None
-    before, after = found.without.named(), study.rates.named()
-    rows = [
-        [words, share(before[name].value), share(after[name].value)]
-        for name, words in RATES.items()
-    ]
-    changed = ", ".join(
-        f"{name} {count_alone(count, smallest)}" for name, count in found.changed.items()
-    )
-    notes = [f"Values perturbed, in {found.records:,} records of the IUF: {changed}."]
-    columns = ["rate", "without it", "with it"]
-    return Table("What the perturbation bought", columns, rows, notes)
 
 
 def strata_table(study: Study, sheet: CountSheet, asked: Question) -> Table | None:
@@ -139,41 +116,31 @@ def strata_table(study: Study, sheet: CountSheet, asked: Question) -> Table | No
     rows: list[list[object]] = []
     entered: list[tuple[Count, Count]] = []
     for place, (part, size) in enumerate(zip(parts, groups.sizes, strict=True)):
-        enter = sheet.count if groups.is_described(place, 1) else sheet.unshown
+        described = groups.is_described(place, 1)
+        enter = sheet.count if described else sheet.unshown
         suspected = enter(part.rates.suspected, of=size)
         confirmed = enter(part.rates.confirmed, of=suspected)
         entered.append((suspected, confirmed))
-        interval = _bounds(part.rates.intervals["conditional_rate"])
-        if groups.is_described(place, 1):
-            rate = sheet.rate(confirmed, suspected)
+        row: list[object] = [""] * 4
+        if described:
+            interval = _bounds(part.rates.intervals["conditional_rate"])
             only = IfExact([suspected, confirmed], interval)
-            rows.append([suspected, confirmed, rate, only])
-        else:
-            rows.append([""] * 4)
+            row = [suspected, confirmed, sheet.rate(confirmed, suspected), only]
+        rows.append(row)
     for column in zip(*entered, strict=True):
         sheet.add_up(column, sum(count.value for count in column))
     columns = ["stratum", "PUF records", "suspected", "confirmed", "conditional", "95% interval"]
-    table = groups.table(f"By {strata}", columns, rows)
-    return dataclasses.replace(table, notes=_unlinked(study, sheet.smallest))
-
-
-def _unlinked(study: Study, smallest: int) -> list[str]:
-    """Say how many records of each file lie in a stratum that the other does not have."""
-    if study.gaps is None:
-        return []
-    named = ", ".join(study.linkage.strata)
+    table, gaps, smallest = groups.table(f"By {strata}", columns, rows), study.gaps, sheet.smallest
+    if gaps is None:
+        return table
     # Of the PUF a count may be that of a stratum which the table withholds.
-    texts = study.gaps.puf.in_words("PUF", "EIF", named, count=lambda _: "some")
-    texts += study.gaps.eif.in_words("EIF", "PUF", named, lambda n: count_alone(n, smallest))
-    return [f"{text[0].upper()}{text[1:]}." for text in texts]
+    texts = gaps.puf.in_words("PUF", "EIF", strata, count=lambda _: "some")
+    texts += gaps.eif.in_words("EIF", "PUF", strata, lambda n: count_alone(n, smallest))
+    return dataclasses.replace(table, notes=[f"{text[0].upper()}{text[1:]}." for text in texts])
 
 
 def pair_tables(study: Study, sheet: CountSheet) -> list[Table]:
-    """Return the pairs by agreement, by rank or subset, and by variable.
-
-    They are the same pairs: how many variables they agree on, added up, is how many pairs agree
-    on each variable, added up.
-    """
+    """Return the pairs by agreement, by rank or subset, and by variable: the same pairs."""
     agreement, agreeing = _pairs(
         "By number of variables on which a pair agrees", "agreeing", study.by_agreement, sheet
     )
@@ -216,19 +183,17 @@ def _pairs(
 ) -> tuple[Table, tuple[Weighed, Weighed]]:
     """Lay out the pairs of each part, which add up to those of the study; and return the counts."""
     pairs = [sheet.count(part.rates.pairs) for part in parts]
-    true = [
-        sheet.count(part.rates.true_pairs, of=count)
-        for part, count in zip(parts, pairs, strict=True)
-    ]
+    both = zip(parts, pairs, strict=True)
+    true = [sheet.count(part.rates.true_pairs, of=count) for part, count in both]
     for column in (pairs, true):
         sheet.add_up(column, sum(count.value for count in column))
+    labels = [int(part.label) for part in parts]
     rows: list[list[object]] = [
         [str(part.label), every, right, sheet.rate(right, every)]
         for part, every, right in zip(parts, pairs, true, strict=True)
     ]
-    labels = [int(part.label) for part in parts]
-    counts = tuple([*zip(column, labels, strict=True)] for column in (pairs, true))
-    return Table(title, [head, "pairs", "true pairs", "share true"], rows), (counts[0], counts[1])
+    table = Table(title, [head, "pairs", "true pairs", "share true"], rows)
+    return table, ([*zip(pairs, labels, strict=True)], [*zip(true, labels, strict=True)])
 
 
 ATTACK_TITLES = {
@@ -247,16 +212,7 @@ _STORIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ControlledChapter:
-    """Attacks with a control as the report shows them: a sentence each, and the figures."""
-
-    said: Sequence[str]
-    table: Table | None
-    notes: Sequence[str]
-
-
-def controlled_chapter(review: Review, results: Results) -> ControlledChapter | None:
+def controlled_chapter(review: Review, results: Results) -> Chapter | None:
     """Return the chapter on attacks with a control, if they were made."""
     if review.attacks is None or ATTACKS not in results:
         return None
@@ -277,14 +233,26 @@ def controlled_chapter(review: Review, results: Results) -> ControlledChapter | 
     said += [f"The attacks could not be made: {found.unfit}"] if found.unfit else []
     several = len(found.files) > 1
     rows = [
-        [*[one.file.rpartition("/")[2]] * several, *row]
-        for one in found.files
-        for row in _attack_rows(one.found.attacks, smallest)
+        [*[file.file.rpartition("/")[2]] * several, *_attack_row(name, one, smallest)]
+        for file in found.files
+        for name, one in listed_attacks(file.found.attacks)
     ]
     head = ["attack", "attempts", "controls", "success", "control", "baseline", "residual risk",
             "95% interval"]  # fmt: skip
-    table = Table("By file and attack", ["file"] * several + head, rows) if rows else None
-    return ControlledChapter(said, table, _attack_remarks(found, smallest))
+    tables = [Table("By file and attack", ["file"] * several + head, rows)] if rows else []
+    notes = [
+        "Success: on people of the file. Control: on people who were not in it. Baseline: a guess "
+        "without the release. Residual risk: (success - control) / (1 - control)."
+    ]
+    if found.control == "held out":
+        notes.append("The control was held out at random before the synthesis.")
+    if found.left_out:
+        left = ", ".join(found.left_out)
+        notes.append(f"Not released, or not to be coded as the release is: {left}.")
+    for name, one in listed_attacks(found.worst):  # why some are absent
+        told = hide_counts(one.notes, smallest)
+        notes += [f"{name}: {re.sub(_NULL, 'not estimable', text)}." for text in told]
+    return Chapter(said=said, wide=tables, notes=notes)
 
 
 def rates_said(one: Attack, smallest: int, limit: float | None = None) -> str:
@@ -302,34 +270,15 @@ def rates_said(one: Attack, smallest: int, limit: float | None = None) -> str:
     return f"{told}, a guess without the release in {percentage(one.baseline)}"
 
 
-def _attack_rows(attacks: Mapping[str, Attack], smallest: int) -> Iterator[list[str]]:
-    for name, one in listed_attacks(attacks):
-        few, shown = few_of(one, smallest), without_small(one, smallest)
-        rates = [
-            f"<{smallest} people" if n in few else share(getattr(one, n))
-            for n in ("success", "control", "baseline")
-        ]
-        ends = shown.intervals["risk"]
-        risk = "withheld" if shown.risk is None and one.risk is not None else share(shown.risk)
-        counts = (count_alone(n, smallest) for n in (one.attempts, one.controls))
-        yield [name, *counts, *rates, risk, _bounds(ends)]
-
-
-def _attack_remarks(found: ReleasedAttacks, smallest: int) -> list[str]:
-    """Say what the figures rest on, and why some are absent, each once."""
-    remarks = [
-        "Success: on people of the file. Control: on people who were not in it. Baseline: a guess "
-        "without the release. Residual risk: (success - control) / (1 - control)."
+def _attack_row(name: str, one: Attack, smallest: int) -> list[str]:
+    few, shown = few_of(one, smallest), without_small(one, smallest)
+    rates = [
+        f"<{smallest} people" if n in few else share(getattr(one, n))
+        for n in ("success", "control", "baseline")
     ]
-    if found.control == "held out":
-        remarks.append("The control was held out at random before the synthesis.")
-    if found.left_out:
-        left = ", ".join(found.left_out)
-        remarks.append(f"Not released, or not to be coded as the release is: {left}.")
-    for name, one in listed_attacks(found.worst):
-        for text in hide_counts(one.notes, smallest):
-            remarks.append(f"{name}: {re.sub(_NULL, 'not estimable', text)}.")
-    return remarks
+    risk = "withheld" if shown.risk is None and one.risk is not None else share(shown.risk)
+    counts = (count_alone(n, smallest) for n in (one.attempts, one.controls))
+    return [name, *counts, *rates, risk, _bounds(shown.intervals["risk"])]
 
 
 def metrics_table(review: Review, results: Results) -> Table | None:
@@ -364,8 +313,10 @@ def releases_chapter(review: Review, results: Results) -> Chapter | None:
     columns += ["within the limit"] * (limit is not None)
     cells = []
     for release, metric, rates in [*own, *others]:
-        within = [] if limit is None else [_within(rates.conditional_rate, limit, judged)]
-        cells.append([release, metric, *_cells(rates), *within])
+        within = {True: "yes", False: "no"}[(rates.conditional_rate or 0.0) <= (limit or 0.0)]
+        if rates.conditional_rate is not None and not judged:
+            within = "not judged"  # where the IUF names nobody, no rate says so
+        cells.append([release, metric, *_cells(rates), *[within] * (limit is not None)])
     warnings = dict.fromkeys(f"{row.release}: {text}." for row in rows for text in row.warnings)
     return Chapter(
         said=[*_of_protection(review, results), *_of_synthesis(review, results)],
@@ -374,43 +325,28 @@ def releases_chapter(review: Review, results: Results) -> Chapter | None:
     )
 
 
-def _within(rate: float | None, limit: float, judged: bool) -> str:
-    """Judge a release; where the IUF names nobody, no rate says that it is within the limit."""
-    if rate is not None and not judged:
-        return "not judged"
-    return "yes" if (rate or 0.0) <= limit else "no"
-
-
 def protected_rates(
     review: Review, results: Results, release: str = IMPLICATE_1
 ) -> list[tuple[str, float | None, float | None]]:
     """Return by metric the conditional rate on the file, and on a release made from it."""
     if review.study is None or RELEASES not in results:
         return []
-    after = {
-        row.metric: row.rates.conditional_rate
-        for row in results[RELEASES].found.rows
-        if row.release == release
-    }
-    return [
-        (metric, results[study_stage(metric)].conditional_rate, after[metric])
-        for metric in review.study.metrics
-        if metric in after
-    ]
+    rows = [row for row in results[RELEASES].found.rows if row.release == release]
+    after = {row.metric: row.rates.conditional_rate for row in rows}
+    metrics = [metric for metric in review.study.metrics if metric in after]
+    return [(one, results[study_stage(one)].conditional_rate, after[one]) for one in metrics]
 
 
 def _moves(found: Sequence[tuple[str, float | None, float | None]], what: str) -> str:
-    words = [
-        (metric, *("nobody suspected" if rate is None else percentage(rate) for rate in rates))
-        for metric, *rates in found
-    ]
-    moves = "; ".join(f"by {metric} {a} before and {b} after" for metric, a, b in words)
+    def shown(rate: float | None) -> str:
+        return "nobody suspected" if rate is None else percentage(rate)
+
+    moves = "; ".join(f"by {name} {shown(a)} before and {shown(b)} after" for name, a, b in found)
     return f"Of the records an intruder suspects, truly found: {moves} the {what}."
 
 
 def _of_protection(review: Review, results: Results) -> list[str]:
-    rates = protected_rates(review, results, PROTECTED)
-    found = results[RELEASES]
+    rates, found = protected_rates(review, results, PROTECTED), results[RELEASES]
     said = [_moves(rates, "protection")] if rates else []
     if found.coded:
         said.append(
@@ -434,15 +370,15 @@ def _of_synthesis(review: Review, results: Results) -> list[str]:
     if not found or review.study is None or review.synthesis is None:
         return []
     link = [*review.study.link, *review.study.strata]
-    changed = [name for name in link if name in review.synthesis.targets]
-    kept = [name for name in link if name not in review.synthesis.targets]
-    said = [_moves(found, "synthesis")]
-    said.append(
+    changed = ", ".join(name for name in link if name in review.synthesis.targets)
+    kept = ", ".join(name for name in link if name not in review.synthesis.targets)
+    said = [
+        _moves(found, "synthesis"),
         f"The synthesis protects records that stand out on {', '.join(review.synthesis.keys)}, by "
         f"other values of {', '.join(review.synthesis.targets)}. This attack links on "
-        f"{', '.join(link)}; of these {', '.join(changed) or 'none'} may change, in the records at "
-        f"risk, and {', '.join(kept) or 'none'} go out as they are."
-    )
+        f"{', '.join(link)}; of these {changed or 'none'} may change, in the records at risk, and "
+        f"{kept or 'none'} go out as they are.",
+    ]
     limit = review.study.limit
     if limit is not None and any((after or 0.0) > limit for _, _, after in found):
         said.append(

@@ -28,10 +28,12 @@ from keyhole.core.tables import Table
 from keyhole.data import load
 from keyhole.errors import FileError, KeyholeError
 from keyhole.results import Result
+from keyhole.reviews import store
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.files import Files, hash_or_none
-from keyhole.reviews.restoring import (
+from keyhole.reviews.files import Files, hash_or_none, read_source
+from keyhole.reviews.result import (
     Compared,
+    ReviewResult,
     changed,
     compare_values,
     is_older,
@@ -40,19 +42,9 @@ from keyhole.reviews.restoring import (
     short_name,
     strange,
 )
-from keyhole.reviews.result import ReviewResult
 from keyhole.reviews.settings import Review
-from keyhole.reviews.source import read_source
-from keyhole.reviews.stages import STAGES, Stage
-from keyhole.reviews.store import (
-    NOTE,
-    REPORT,
-    RESULTS,
-    ResultStore,
-    is_unaltered,
-    version_parts,
-    versions,
-)
+from keyhole.reviews.stages import STAGES
+from keyhole.reviews.stages.stage import Stage
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,17 +53,13 @@ Progress = Callable[[str], None]
 Content = Mapping[str, Any]
 # More differences than this are in the JSON only.
 SHOWN = 20
-PAGE_TITLES = {REPORT: "Dossier", NOTE: "Public note"}
+PAGE_TITLES = {store.REPORT: "Dossier", store.NOTE: "Public note"}
 # Formats that hold the time they were written: the same content never has the same bytes.
 STAMPED = (".xlsx", ".sav", ".zsav", ".dta", ".xpt")
 DATA = (*STAMPED, ".csv", ".tsv", ".parquet", ".arrow", ".feather")
 _STAGES: dict[str, Stage] = {stage.name: stage for stage in STAGES}
 _SCALARS = (str, int, float, bool, type(None))
 _YES = {True: "yes", False: "NO"}
-_TIMED = (
-    "The search of {0} ran out of time. What it finds then depends on the machine: a difference "
-    "there, or in what follows from it, need not be a fault."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +78,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a dossier: a stage, the limits, a page.
-
-    `remark` says why the part of an older dossier was not computed anew.
-    """
+    """A part of a dossier; `remark` says why that of an older one was not computed anew."""
 
     name: Annotated[str, Named("part")]
     title: str
@@ -144,19 +129,13 @@ class Verification(Result):
         """Return one row a part."""
         import polars as pl
 
-        return pl.DataFrame(
-            {
-                "part": [part.name for part in self.parts],
-                "figures": [part.compared.figures for part in self.parts],
-                "same": [part.same for part in self.parts],
-            },
-            schema={"part": pl.String, "figures": pl.Int64, "same": pl.Boolean},
-        )
+        rows = [(part.name, part.compared.figures, part.same) for part in self.parts]
+        schema = {"part": pl.String, "figures": pl.Int64, "same": pl.Boolean}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def tables(self) -> list[Table]:
         """Return the inputs, then the parts, then what differs."""
-        inputs = [[part.name, _YES[part.same]] for part in self.inputs]
-        tables = [Table("Inputs", ["file", "same"], inputs)]
+        tables = [Table("Inputs", ["file", "same"], [[p.name, _YES[p.same]] for p in self.inputs])]
         if self.parts:
             rows = [
                 [p.title, f"{p.compared.figures:,}", (p.same and p.remark) or _YES[p.same]]
@@ -164,17 +143,14 @@ class Verification(Result):
             ]
             tables.append(Table("Computed anew", ["stage", "figures compared", "same"], rows))
         left = [part for part in self.parts if part.remark]
-        verdict = "The dossier is not what its inputs give. These differ:"
-        if not self.parts:
-            verdict = (
-                "Not the inputs that the dossier was made from; nothing was computed. Changed:"
-            )
-        elif self.same and left:
+        verdict = "Not the inputs that the dossier was made from; nothing was computed. Changed:"
+        if self.parts and self.same:
+            compared = f"figures{' compared' if left else ''}"
+            verdict = f"All {self.figures:,} {compared} are what the inputs give."
             titles = ", ".join(part.title for part in left)
-            verdict = f"All {self.figures:,} figures compared are what the inputs give. "
-            verdict += f"{left[0].remark.capitalize()}: {titles}."
-        elif self.same:
-            verdict = f"All {self.figures:,} figures are what the inputs give."
+            verdict += f" {left[0].remark.capitalize()}: {titles}." if left else ""
+        elif self.parts:
+            verdict = "The dossier is not what its inputs give. These differ:"
         said = [verdict, *self.differences[:SHOWN]]
         more = len(self.differences) - SHOWN
         said += [f"… and {more:,} more, with --json."] if more > 0 else []
@@ -239,10 +215,9 @@ def verify(
     stored = read_content(place, older=True)
     path = Path(review) if review is not None else review_file(place)
     inputs = [*_inputs(stored, path)]
-    if not all(part.same for part in inputs):
-        return Verification(place, path, tuple(inputs), ())
-    settings, files = read_review(path)
-    inputs += _read_inputs(stored, settings, files)
+    if all(part.same for part in inputs):
+        settings, files = read_review(path)
+        inputs += _read_inputs(stored, settings, files)
     if not all(part.same for part in inputs):
         return Verification(place, path, tuple(inputs), ())
     parts = tuple(_computed(place, stored, settings, files, tell))
@@ -259,7 +234,8 @@ def _inputs(stored: Content, path: Path) -> Iterator[Input]:
         if not part.startswith(("scenario:", "keyed", "linked"))
     }
     # Only where the review file leads is looked: results.json could lead anywhere.
-    meant = {name for name in named if name in set(_texts(source.values))}
+    written = [one for one in _inside(source.values) if isinstance(one, str)]
+    meant = {name for name in named if name in written}
     absent = [name for name in meant if not (source.path.parent / name).is_file()]
     if absent:
         raise FileError(
@@ -268,24 +244,22 @@ def _inputs(stored: Content, path: Path) -> Iterator[Input]:
             for name in sorted(absent)
         )
     for name, expected in named.items():
-        if name in meant:
-            yield _input(name, hash_or_none(source.path.parent / name) == expected)
-        else:
-            yield _input(short_name(name), False, "is not in the review file")
+        same = name in meant and hash_or_none(source.path.parent / name) == expected
+        otherwise = "is another file" if name in meant else "is not in the review file"
+        yield _input(name if name in meant else short_name(name), same, otherwise)
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from _texts(list(value.values()))
-    elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
+def _inside(value: Any) -> Iterator[Any]:
+    """Yield plain values, and all that they hold."""
+    yield value
+    for one in (
+        value.values() if isinstance(value, Mapping) else value if type(value) is list else ()
+    ):
+        yield from _inside(one)
 
 
 def _input(name: str, same: bool, otherwise: str = "is another file") -> Input:
-    return Input(name, Compared(1, () if same else (f"{name} {otherwise}",)))
+    return Input(name, _untouched(same, f"{name} {otherwise}"))
 
 
 def _read_inputs(stored: Content, settings: Review, files: Files) -> Iterator[Input]:
@@ -296,8 +270,7 @@ def _read_inputs(stored: Content, settings: Review, files: Files) -> Iterator[In
         mine = [part for part in told if told[part]["file"] == place]
         yield _input(place, all(stored["files"].get(part) == told[part] for part in mine))
     now = plain_values(settings.to_dict())
-    beside = (("protection", "plan"), ("synthesis", "rules"), ("study", "scores"))
-    for section, name in beside:
+    for section, name in (("protection", "plan"), ("synthesis", "rules"), ("study", "scores")):
         one, other = (_setting(side, section, name) for side in (stored["settings"], now))
         file = _setting(now, section, f"{name}_file")
         if file is not None:
@@ -316,34 +289,29 @@ def _computed(
     from keyhole.reviews.report import make_pages, page_hashes
     from keyhole.reviews.runner import run_review
 
-    older, pages = is_older(stored), None
+    older, pages, asked = is_older(stored), None, dict[str, dict[str, Any]]()
     with scratch_folder() as temporary, strange(place) if older else nullcontext():
-        asked = _year(settings, place)
+        screened = store.ResultStore(place).last("screen")
         if older:
             asked = stored_options(place, stored, read_source(settings.path).values)
+        elif screened and settings.screen is not None and settings.screen.year is None:
+            # In the year the dossier is of, which the review file leaves to the day.
+            year = screened["asked"].get("year")
+            fit = type(year) is int and MINYEAR <= year <= MAXYEAR
+            asked = {"screen": {"year": year}} if fit else {}
         anew = temporary / "anew"
         found = run_review(settings, files, out=anew, progress=tell, stored=asked)
         if not older:
             as_made = {"versions": stored["versions"], "made": stored.get("made", {})}
             found = dataclasses.replace(found, **as_made)
-            pages = make_pages(ResultStore(anew), found)
+            pages = make_pages(store.ResultStore(anew), found)
             found = dataclasses.replace(found, pages=page_hashes(pages))
         tell("comparing the figures")
         yield from compare_dossier(place, stored, found, pages)
 
 
-def _year(settings: Review, place: Path) -> dict[str, dict[str, Any]]:
-    """Screen in the year the dossier is of, where the review file leaves it to the day."""
-    if settings.screen is None or settings.screen.year is not None:
-        return {}
-    record = ResultStore(place).last("screen")
-    year = record["asked"].get("year") if record else None
-    fit = type(year) is int and MINYEAR <= year <= MAXYEAR
-    return {"screen": {"year": year}} if fit else {}
-
-
 def _notes(stored: Content) -> Iterator[str]:
-    made, here = stored["versions"], versions()
+    made, here = stored["versions"], store.versions()
     others = [
         f"{short_name(name)} {short_name(made[name])} (here {here.get(name, 'none')})"
         for name in made
@@ -359,28 +327,21 @@ def _notes(stored: Content) -> Iterator[str]:
     for stage in ("frontier", "solve"):
         asked = _setting(stored["settings"], stage, "evaluations")
         if stored["stages"].get(stage, {}).get("complete") is False and asked is None:
-            yield _TIMED.format(stage)
+            yield (
+                f"The search of {stage} ran out of time. What it finds then depends on the "
+                f"machine: a difference there, or in what follows from it, need not be a fault."
+            )
 
 
 def stored_options(place: Path, stored: Content, stated: Content) -> dict[str, dict[str, Any]]:
-    """Return the options of each stage that its record stores and the review file does not state.
-
-    They were defaults, which may be others now. What the review file states is asked as it states.
-    """
-    names = {name for section in (stated, *_sections(stated)) for name in section}
+    """Return the options of each stage that were defaults: stored, but not in the review file."""
+    names = {name for one in _inside(stated) if isinstance(one, Mapping) for name in one}
     found = {}
     for stage in stored["stages"]:
-        record = ResultStore(place).last(stage)
+        record = store.ResultStore(place).last(stage)
         asked = record["asked"] if record and stage in _STAGES else {}
         found[stage] = {n: v for n, v in _scalars(asked).items() if n not in names}
     return found
-
-
-def _sections(value: Any) -> Iterator[Content]:
-    for inner in value.values() if isinstance(value, Mapping) else ():
-        if isinstance(inner, Mapping):
-            yield inner
-        yield from _sections(inner)
 
 
 def _scalars(asked: Content) -> Content:
@@ -390,13 +351,15 @@ def _scalars(asked: Content) -> Content:
 def compare_dossier(
     place: Path, stored: Content, found: ReviewResult, pages: Mapping[str, str] | None = None
 ) -> Iterator[Part]:
-    """Compare a dossier part by part with what was `found` anew and the `pages` made of it.
-
-    Without pages the dossier is of an older version.
-    """
+    """Compare a dossier with what was `found` anew and its `pages`; an older one has none."""
     made, older = stored["versions"]["keyhole"], pages is None
     remark = f"made by {short_name('.'.join(made.split('.')[:2]))}, not recomputed"
-    others = _otherwise(made, stored["stages"])
+    # The stages of which that version found something else, and those that build on one.
+    version, others = store.version_parts(made), set[str]()
+    for stage in _STAGES.values():  # in the order of the work
+        built_on = others.intersection(stage.inputs).intersection(stored["stages"])
+        if version < store.version_parts(stage.since) or built_on:
+            others.add(stage.name)
     for name in {**stored["stages"], **found.records}:
         fit = name in _STAGES and name not in others
         if name in stored["stages"] or fit or not older:
@@ -405,39 +368,36 @@ def compare_dossier(
     yield from _strays(place, stored, found, older)
     content = plain_values(found.content())
     # Limits are also on what was released.
-    if any(_STAGES[name].outputs is not None for name in others.intersection(stored["stages"])):
-        yield Part("limits", "Limits", Compared(0), remark)
-    else:
-        place_of = f"{RESULTS}: limits"
-        same = compare_values(stored["limits"], content["limits"], place_of, older=older)
-        yield Part("limits", "Limits", same)
+    left = any(_STAGES[name].outputs is not None for name in others.intersection(stored["stages"]))
+    at = f"{store.RESULTS}: limits"
+    same = compare_values(stored["limits"], content["limits"], at, older=older)
+    yield Part("limits", "Limits", *((Compared(0), remark) if left else (same,)))
     apart = ("stages", "limits", "versions")
     kept = ("title", "review", "data", "files") if older else {*stored, *content}.difference(apart)
     one, other = ({n: side[n] for n in kept if n in side} for side in (stored, content))
-    rest = compare_values(one, other, f"{RESULTS}: ")
+    rest = compare_values(one, other, f"{store.RESULTS}: ")
     if older:
-        told_of = (f"{RESULTS} is not as it was written",) * bool(changed(place, stored))
+        told_of = (f"{store.RESULTS} is not as it was written",) * bool(changed(place, stored))
         rest += Compared(1, told_of)
     yield Part("settings", "Settings and hashes", rest)
     for page, title in PAGE_TITLES.items():
-        yield _page(place, page, title, stored.get("pages", {}).get(page), pages, remark)
-
-
-def _otherwise(made: str, stored: Content) -> set[str]:
-    """Return the stages of which a version found something else, and those that build on one."""
-    version, found = version_parts(made), set[str]()
-    for stage in _STAGES.values():  # in the order of the work
-        built_on = found.intersection(stage.inputs).intersection(stored)
-        if version < version_parts(stage.since) or built_on:
-            found.add(stage.name)
-    return found
+        # Of an older dossier a page is compared with its stored hash.
+        digest, there = stored.get("pages", {}).get(page), hash_or_none(place / page)
+        if pages is not None:
+            as_now = store.ResultStore(place).holds(page, pages[page])
+            yield Part(page, title, _untouched(as_now, f"{page} is not what the figures give"))
+        elif there is not None and digest is None:  # the pages of 0.1 have none
+            yield Part(page, title, Compared(0), remark)
+        else:
+            wrong = f"{page} is not {'there' if there is None else 'as it was written'}"
+            yield Part(page, title, _untouched(there is not None and there == digest, wrong))
 
 
 def _stage(
     place: Path, name: str, figures: Any, found: ReviewResult, older: bool, remark: str
 ) -> Part:
     """Compare a stage with the hashes in its record, and its figures with those of now."""
-    old, new, shown = ResultStore(place), ResultStore(found.folder), short_name(name)
+    old, new, shown = store.ResultStore(place), store.ResultStore(found.folder), short_name(name)
     file, title = f"stages/{shown}.json", _STAGES[name].title if name in _STAGES else shown
     now = plain_values(found.records[name]) if name in found.records else None
     kept = old.record(name) if name.replace("-", "").isalnum() else None
@@ -450,14 +410,14 @@ def _stage(
         told = f"{file} is not there, or cannot be read"
     compared = Compared(1, (told,)) if told else Compared(0)
     if now is not None and not remark and (figures is not None or not older):
-        path = f"{RESULTS}: stages.{name}"
+        path = f"{store.RESULTS}: stages.{name}"
         compared += compare_values(figures or {}, now["result"], path, older=older)
     if kept is None or (now is None and not older):
         return Part(shown, title, compared)
     compared += _outputs(old, new, name, kept, None if remark else now, older)
     if older:
-        unlike = f"{file} has other figures than {RESULTS}"
-        compared += _untouched(is_unaltered(kept), f"{file} is not as it was written")
+        unlike = f"{file} has other figures than {store.RESULTS}"
+        compared += _untouched(store.is_unaltered(kept), f"{file} is not as it was written")
         compared += _untouched(kept["result"] == figures, unlike)
     if now is not None and not remark:
         parts = [kept, now]
@@ -470,13 +430,14 @@ def _stage(
 
 
 def _outputs(
-    old: ResultStore, new: ResultStore, stage: str, kept: Content, now: Content | None, older: bool
+    old: store.ResultStore,
+    new: store.ResultStore,
+    stage: str,
+    kept: Content,
+    now: Content | None,
+    older: bool,
 ) -> Compared:
-    """Compare what a stage wrote besides its record with the hashes there, and with that of now.
-
-    Without the record of `now` the stage was not computed anew. Of an older dossier only data must
-    be what is computed anew: pictures and words may be others.
-    """
+    """Compare what a stage wrote with the hashes in its record, and with that of `now`, if any."""
     compared, anew = Compared(0), {} if older or now is None else now["charts"]
     for name, digest in {**kept["charts"], **anew}.items():
         drawn = hash_or_none(old.chart(name)) == digest == kept["charts"].get(name)
@@ -527,7 +488,7 @@ def _strays(place: Path, stored: Content, found: ReviewResult, older: bool) -> I
     """Name files of stages and pictures that the dossier, or the review, does not tell of."""
     records: Content = found.records
     if older:
-        records = {n: ResultStore(place).record(n) for n in stored["stages"] if n in _STAGES}
+        records = {n: store.ResultStore(place).record(n) for n in stored["stages"] if n in _STAGES}
     charts = {chart for record in records.values() if record for chart in record["charts"]}
     known = {"stages": {*stored["stages"], *found.records}, "charts": charts}
     for folder, names in known.items():
@@ -536,18 +497,3 @@ def _strays(place: Path, stored: Content, found: ReviewResult, older: bool) -> I
         if more:
             told = tuple(f"{name} (should not be there)" for name in more)
             yield Part(folder, f"Files of no stage in {folder}", Compared(len(more), told))
-
-
-def _page(
-    place: Path, name: str, title: str, digest: str | None, now: Content | None, remark: str
-) -> Part:
-    """Compare a page with what the figures give, of an older dossier with its stored hash."""
-    if now is not None:
-        same = ResultStore(place).holds(name, now[name])
-        return Part(name, title, _untouched(same, f"{name} is not what the figures give"))
-    found = hash_or_none(place / name)
-    if found is None:
-        return Part(name, title, Compared(1, (f"{name} is not there",)))
-    if digest is None:  # the pages of 0.1 have none
-        return Part(name, title, Compared(0), remark)
-    return Part(name, title, _untouched(found == digest, f"{name} is not as it was written"))

@@ -16,8 +16,8 @@ import tomlkit
 from tomlkit.items import AoT, Array, Comment, Item, Null, Table, Whitespace
 from tomlkit.toml_document import TOMLDocument
 
+from keyhole.reviews.files import comment_lines, header_lines
 from keyhole.reviews.schema import DERIVE, SECTIONS, STEPS
-from keyhole.reviews.source import comment_lines, header_lines
 
 # A list wider than this is written a value a line.
 _WIDE = 70

@@ -17,8 +17,7 @@ from fastapi.responses import FileResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from keyhole.charts import browser_bundle
-from keyhole.reviews.digits import limit_percentage, rate
-from keyhole.reviews.rendering import page_environment
+from keyhole.reviews.rendering import limit_percentage, page_environment, rate
 from keyhole.reviews.store import read_json
 from keyhole.workbench.jobs import Jobs
 from keyhole.workbench.projects import Project, Projects

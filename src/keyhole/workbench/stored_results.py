@@ -18,22 +18,22 @@ from keyhole.core.tables import Table
 from keyhole.errors import FileError
 from keyhole.protection.results import Ledger
 from keyhole.reviews.count_sheets import CountSheet, smallest_shown
-from keyhole.reviews.digits import rate
 from keyhole.reviews.files import hash_file, hash_or_none
-from keyhole.reviews.limits import Limit, find_limits
+from keyhole.reviews.product_chapters import SynthesisChapter, synthesis_chapter
+from keyhole.reviews.rendering import rate
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages import restored, selection_stage, study_stage
-from keyhole.reviews.stages.attacks import ATTACKS
-from keyhole.reviews.stages.attributes import RELEASED_ATTRIBUTES
+from keyhole.reviews.stages import restored
+from keyhole.reviews.stages.attacks import ATTACKS, RELEASES, study_stage
 from keyhole.reviews.stages.outgoing import (
     OUTGOING,
     OUTGOING_STAGE,
+    RELEASED_ATTRIBUTES,
     OnKey,
     ReleasedFiles,
     scenario_words,
 )
-from keyhole.reviews.stages.protection import PROTECTION, SYNTHESIS
-from keyhole.reviews.stages.releases import RELEASES
+from keyhole.reviews.stages.products import PROTECTION, SYNTHESIS
+from keyhole.reviews.stages.selection import selection_stage
 from keyhole.reviews.store import (
     RESULTS,
     TABLE,
@@ -45,8 +45,15 @@ from keyhole.reviews.store import (
     to_json,
 )
 from keyhole.reviews.study_chapters import AttackChapter, attacks
-from keyhole.reviews.synthesis_chapters import SynthesisChapter, synthesis_chapter
-from keyhole.reviews.verdict import ANSWERS, Reason, find_verdict, open_columns, released_rates
+from keyhole.reviews.verdict import (
+    ANSWERS,
+    Limit,
+    Reason,
+    find_limits,
+    find_verdict,
+    open_columns,
+    released_rates,
+)
 from keyhole.workbench.page import View
 
 Record = Mapping[str, Any]
@@ -97,7 +104,7 @@ def stored_limits(view: View) -> tuple[Limit, ...]:
             review = dataclasses.replace(review, selection=None, frontier=None)
     if "protection" not in records:
         review = dataclasses.replace(review, protection=None)
-    return find_limits(review, restored(records))
+    return tuple(find_limits(review, restored(records)))
 
 
 def _with_metrics(review: Review, records: Mapping[str, Record]) -> Review:

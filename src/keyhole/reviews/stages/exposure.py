@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from keyhole.core.marks import COUNT, SPREAD
 from keyhole.core.tables import Table
 from keyhole.exposure.scenarios import ScenarioComparison, compare_scenarios
-from keyhole.results import Result
+from keyhole.results import Result, share
 from keyhole.reviews.count_sheets import CountSheet, count_alone, smallest_shown
-from keyhole.reviews.files import Files, scenario_key_of
+from keyhole.reviews.files import SCENARIO, Files, scenario_key_of
 from keyhole.reviews.settings import Review
-from keyhole.reviews.source import SCENARIO
 from keyhole.reviews.stages.stage import (
     Asked,
     Earlier,
@@ -31,9 +30,13 @@ from keyhole.reviews.stages.stage import (
 if TYPE_CHECKING:
     import altair
 
+    from keyhole.exposure.attributes import Attributes
     from keyhole.exposure.cells import Exposure
     from keyhole.exposure.drivers import Drivers
     from keyhole.exposure.uniques import MinimalUniques
+
+
+ATTRIBUTES = "attributes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +77,8 @@ def _run_data(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     for name in asked["columns"]:
         variable, codes = data.variable(name), data.codes(name)
         missing = int((codes.values == len(codes.levels)).sum()) if codes.has_missing else 0
-        described.append(
-            ColumnDescription(
-                name, variable.label, variable.kind, variable.role, len(codes.levels), missing
-            )
-        )
+        about = (variable.label, variable.kind, variable.role)
+        described.append(ColumnDescription(name, *about, len(codes.levels), missing))
     return Description(data.name, data.records, len(data.names), tuple(described))
 
 
@@ -87,12 +87,10 @@ def _ask_data(review: Review, _: Earlier) -> Asked:
     names = [*review.keys]
     if chosen is not None:
         names += [*chosen.keep, *(name for group in chosen.candidates for name in group)]
-    if review.drivers is not None:
-        names += review.drivers.variables or ()
-    if review.protection is not None:
-        names += review.protection.keys
-    if review.synthesis is not None:
-        names += [*review.synthesis.keys, *review.synthesis.targets, *review.synthesis.strata]
+    used = {"drivers": ("variables",), "protection": ("keys",)}
+    for section, options in (used | {"synthesis": ("keys", "targets", "strata")}).items():
+        given = getattr(review, section)
+        names += [n for one in options for n in (given and given.values[one]) or ()]
     named = (exposure.weight, exposure.household, exposure.by, chosen.by if chosen else None)
     names += [name for name in named if name is not None]
     return {"columns": list(dict.fromkeys(names)), "labels": dict(review.data.labels)}
@@ -195,12 +193,7 @@ def _run_drivers(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result
 
 
 def without_small_levels(found: Drivers, elsewhere: Collection[str | None] = ()) -> Drivers:
-    """Leave out the levels of which something small could be told.
-
-    A level stays if it has enough records, enough of them are at risk, and either none or enough
-    are not; and if nothing of a level left out follows from it and the totals: no table, picture or
-    figure tells it then. A variable that another table tells of is left out as a whole.
-    """
+    """Leave out the levels of which something small could be told, beside the totals too."""
     smallest = smallest_shown(found.cutoff)
     told: set[tuple[str, int]] = set()
     for name in found.variables:
@@ -220,10 +213,7 @@ def without_small_levels(found: Drivers, elsewhere: Collection[str | None] = ())
 
 
 def tellable(levels: Sequence[tuple[int, int]], smallest: int) -> list[int]:
-    """Return the places of the levels whose counts may all be told, given the file's totals.
-
-    Each level has its records, and how many of them are counted.
-    """
+    """Return the places of levels (records, those counted) that may be told beside the totals."""
     sheet = CountSheet(smallest)
     sizes = [sheet.count(records, floor=1) for records, _ in levels]
     risky = [sheet.count(part, of=size) for (_, part), size in zip(levels, sizes, strict=True)]
@@ -232,35 +222,43 @@ def tellable(levels: Sequence[tuple[int, int]], smallest: int) -> list[int]:
     return [i for i in range(len(levels)) if sizes[i].exact and risky[i].exact]
 
 
-EXPOSURE = "keyhole.exposure.cells.Exposure"
-EXPOSURE_STAGES: tuple[Stage, ...] = (
-    Stage(
-        "data", "The data", _ask_data, _run_data,
-        returns="keyhole.reviews.stages.exposure.Description",
-    ),
-    Stage(
-        "exposure", "Exposure", ask_exposure, run_exposure, draw=draw_exposure, returns=EXPOSURE
-    ),
-    Stage(
-        "fix", "Cheapest fix", _ask_fix, runs("keyhole.exposure.fix.cheapest_fix"), ("exposure",),
-        returns="keyhole.exposure.fix.Fixes",
-    ),
-    Stage(
-        "uniques", "Minimal uniques", ask_uniques,
-        runs("keyhole.exposure.uniques.uniques", progress=counted, then=_without_rare_category),
-        ("exposure",), draw=draw_uniques,
-        returns="keyhole.exposure.uniques.MinimalUniques",
-    ),
-)  # fmt: skip
-SCREEN_STAGE = Stage(
-    "screen", "Screening", _ask_screen, runs("keyhole.screening.screen.screen", whole=True),
-    reads=("data",), draw=own_picture, returns="keyhole.screening.screen.Screening",
-)  # fmt: skip
-DRIVERS_STAGE = Stage(
-    "drivers", "What drives exposure", ask_drivers, _run_drivers, draw=own_picture,
-    since="0.2",  # which levels are told is decided on a count sheet
-    returns="keyhole.exposure.drivers.Drivers",
-)  # fmt: skip
+def hidden_share(count: int, part: float | None, smallest: int) -> list[str]:
+    """Return a count with its share, neither of them if it is small."""
+    few = 0 < count < smallest
+    return [count_alone(count, smallest), "" if few else share(part)]
+
+
+def ask_attributes(review: Review, _: Earlier) -> Asked | None:
+    """Ask what the keys tell of the sensitive columns, if there are any."""
+    given = review.attributes
+    if given is None:
+        return None
+    options = {name: value for name, value in given.values.items() if name != "limit"}
+    on_keys = {"keys": list(review.keys), "cutoff": review.exposure.cutoff}
+    return {**options, **on_keys, "sensitive": list(given.sensitive)}
+
+
+def _without_small_levels(found: Attributes) -> Attributes:
+    """Leave out the levels of keys of which a small count could be told."""
+    smallest, each = smallest_shown(found.cutoff), {}
+    for column, one in found.sensitive.items():
+        levels = []
+        for name in found.keys:
+            mine = [level for level in one.levels if level.column == name]
+            counts = [(level.records, level.homogeneous) for level in mine]
+            others = found.records - sum(level.records for level in mine)
+            rest = (others, one.hidden_by_rp - sum(level.homogeneous for level in mine))
+            told = tellable([*counts, rest] if others else counts, smallest)
+            levels += [mine[i] for i in told if i < len(mine)]
+        each[column] = dataclasses.replace(one, levels=tuple(levels))
+    return dataclasses.replace(found, sensitive=each, grid=None)
+
+
+def draw_attributes(found: Attributes) -> Pictures:
+    """Draw what the key discloses, but for columns with a count that the table hides."""
+    smallest, each = smallest_shown(found.cutoff), found.sensitive
+    shown = {n: one for n, one in each.items() if not 0 < one.homogeneous_records < smallest}
+    return dataclasses.replace(found, sensitive=shown).plot() if shown else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,13 +303,42 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     return ScenarioStories(comparison, tuple(stories))
 
 
-SCENARIO_STAGE = Stage(
-    "scenarios",
-    "Scenarios",
-    _ask,
-    _run,
-    reads=("data", "scenario"),
-    draw=own_picture,
-    returns="keyhole.reviews.stages.exposure.ScenarioStories",
-    since="0.2",  # a sample's p(identification | attempt) follows from a model of the key
-)
+EXPOSURE = "keyhole.exposure.cells.Exposure"
+EXPOSURE_STAGES: tuple[Stage, ...] = (
+    Stage(
+        "screen", "Screening", _ask_screen, runs("keyhole.screening.screen.screen", whole=True),
+        reads=("data",), draw=own_picture, returns="keyhole.screening.screen.Screening",
+    ),
+    Stage(
+        "data", "The data", _ask_data, _run_data,
+        returns="keyhole.reviews.stages.exposure.Description",
+    ),
+    Stage(
+        "exposure", "Exposure", ask_exposure, run_exposure, draw=draw_exposure, returns=EXPOSURE
+    ),
+    Stage(
+        "fix", "Cheapest fix", _ask_fix, runs("keyhole.exposure.fix.cheapest_fix"), ("exposure",),
+        returns="keyhole.exposure.fix.Fixes",
+    ),
+    Stage(
+        "uniques", "Minimal uniques", ask_uniques,
+        runs("keyhole.exposure.uniques.uniques", progress=counted, then=_without_rare_category),
+        ("exposure",), draw=draw_uniques,
+        returns="keyhole.exposure.uniques.MinimalUniques",
+    ),
+    Stage(
+        "drivers", "What drives exposure", ask_drivers, _run_drivers, draw=own_picture,
+        since="0.2",  # which levels are told is decided on a count sheet
+        returns="keyhole.exposure.drivers.Drivers",
+    ),
+    Stage(
+        ATTRIBUTES, "What the key tells", ask_attributes,
+        runs("keyhole.exposure.attributes.attributes", then=_without_small_levels),
+        draw=draw_attributes, returns="keyhole.exposure.attributes.Attributes",
+    ),
+    Stage(
+        "scenarios", "Scenarios", _ask, _run, reads=("data", "scenario"), draw=own_picture,
+        returns="keyhole.reviews.stages.exposure.ScenarioStories",
+        since="0.2",  # a sample's p(identification | attempt) follows from a model of the key
+    ),
+)  # fmt: skip

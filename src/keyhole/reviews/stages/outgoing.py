@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import polars as pl
 
@@ -26,34 +26,21 @@ from keyhole.kernels.arrays import Flags, Ints
 from keyhole.protection.plan import Plan
 from keyhole.results import Result, share
 from keyhole.reviews.count_sheets import count_alone, smallest_shown
-from keyhole.reviews.files import Files, scenario_key_of
+from keyhole.reviews.files import SCENARIO, Files, scenario_key_of
 from keyhole.reviews.settings import Review
-from keyhole.reviews.source import SCENARIO
-from keyhole.reviews.stages.protection import (
-    PROTECTED_FILE,
-    PROTECTION,
-    STARTED,
-    SYNTHESIS,
-    plan_of_release,
-    released_product,
-)
+from keyhole.reviews.stages import products
+from keyhole.reviews.stages.exposure import hidden_share
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.reviews.stages.stage import Asked, Earlier, Progress, Stage
-from keyhole.reviews.stages.synthesis import (
-    IMPLICATE,
-    MADE_FROM,
-    RELEASE,
-    ReleaseFolder,
-    synthesised_from,
-)
 from keyhole.screening.screen import identifying
 from keyhole.synthesis.associations import NEVER_RELEASED
 
 if TYPE_CHECKING:
     from keyhole.engines import Missing
+    from keyhole.exposure.attributes import LearntColumn
 
 
-REMAINING = "remaining"
+REMAINING, OUTGOING, RELEASED_ATTRIBUTES = "remaining", "outgoing", "attributes-released"
 AS_IT_IS = "the file as it is"
 KEYS = "the keys"
 PRODUCT_NAMES = {
@@ -68,12 +55,15 @@ def _ask_remaining(review: Review, earlier: Earlier) -> Asked | None:
     """Ask where anything is done to the file: every key of the review, each once."""
     chosen = review.release.steps is None or "selection" not in review.release.steps
     proposed = proposed_set(review, earlier) if chosen else None
-    if proposed is None and PROTECTION not in earlier and SYNTHESIS not in earlier:
+    if (
+        proposed is None
+        and products.PROTECTION not in earlier
+        and products.SYNTHESIS not in earlier
+    ):
         return None
-    scenarios = review.scenarios
-    keyed = scenarios is not None and scenarios.chosen is not None  # measured as a scenario's
+    scenarios, keyed = _scenarios_of(review)
     named = {} if keyed else {KEYS: review.keys}
-    for name in (PROTECTION, SYNTHESIS):
+    for name in (products.PROTECTION, products.SYNTHESIS):
         part = getattr(review, name)
         if part is not None and part.keys not in named.values():
             named[f"the key of the {name}"] = part.keys
@@ -81,28 +71,36 @@ def _ask_remaining(review: Review, earlier: Earlier) -> Asked | None:
         "cutoff": review.exposure.cutoff,
         "missing": review.exposure.missing,
         "intruders": {name: list(keys) for name, keys in named.items()},
-        "scenarios": [] if scenarios is None else list(scenarios.names),
+        "scenarios": scenarios,
         "proposed": proposed,
-        "protected": earlier[PROTECTION].ledger.missing if PROTECTION in earlier else None,
-        "implicate": SYNTHESIS in earlier,
+        "protected": earlier[products.PROTECTION].ledger.missing
+        if products.PROTECTION in earlier
+        else None,
+        "implicate": products.SYNTHESIS in earlier,
     }
+
+
+def _scenarios_of(review: Review) -> tuple[list[str], bool]:
+    """Return the scenarios of a review, and whether its keys are measured as those of one."""
+    given = review.scenarios
+    return ([], False) if given is None else (list(given.names), given.chosen is not None)
 
 
 def _run_remaining(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     data, missing = files["data"].data, asked["missing"]
-    products = [Product(AS_IT_IS, data, missing)]
+    made_of = [Product(AS_IT_IS, data, missing)]
     if asked["proposed"] is not None:
         kept = data.select([name for name in data.names if name in asked["proposed"]])
-        products.append(Product(PRODUCT_NAMES["selection"], kept, missing))
+        made_of.append(Product(PRODUCT_NAMES["selection"], kept, missing))
     if asked["protected"] is not None:
-        protected = files[PROTECTED_FILE].data
-        products.append(Product(PRODUCT_NAMES[PROTECTION], protected, asked["protected"]))
+        protected = files[products.PROTECTED_FILE].data
+        made_of.append(Product(PRODUCT_NAMES[products.PROTECTION], protected, asked["protected"]))
     if asked["implicate"]:
-        made, start = files[IMPLICATE].data, synthesised_from(files)
-        products.append(Product(PRODUCT_NAMES[SYNTHESIS], made, missing, start))
+        made, start = files[products.IMPLICATE].data, products.synthesised_from(files)
+        made_of.append(Product(PRODUCT_NAMES[products.SYNTHESIS], made, missing, start))
     intruders = [Intruder(name, tuple(keys)) for name, keys in asked["intruders"].items()]
     intruders += _in_scenarios(files, asked["scenarios"])
-    return find_remaining(products, intruders, cutoff=asked["cutoff"])
+    return find_remaining(made_of, intruders, cutoff=asked["cutoff"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +114,7 @@ class Intruder:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A file that could go out.
-
-    `missing` is what a missing key means in it. `start` has the same records in their order, with
-    the values before the synthesis, if there was one.
-    """
+    """A file that could go out; `start` has its records before the synthesis, if there was one."""
 
     name: str
     data: Microdata
@@ -130,11 +124,10 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class KeyOnProduct:
-    """One key on one product.
+    """One key on one product, which has the `columns` of it.
 
-    `columns` are those of the key that the product has. `detail` is `exact`, or `at most` where
-    the product could not be brought to the detail of the scenario, so that the intruder is given
-    more than he has. `still` counts the records that were unique and are, with the values they had.
+    `detail` is `exact`, or `at most` where the product could not be brought to the detail of the
+    scenario. `still` counts the records that were unique and are, with the values they had.
     """
 
     knows: str
@@ -175,22 +168,18 @@ class Remaining(Result):
                     "" if row.still is None else count_alone(row.still, smallest),
                 ]
             rows.append([row.knows, row.product, *told][: len(columns)])
-        notes = []
-        if any(row.detail == "at most" for row in self.rows):
-            notes.append(
-                "≤: the file has values that the scenario’s coding does not know, so that the "
-                "intruder is taken to match it at its own detail, finer than he may have."
-            )
-        if counted:
-            notes.append(
-                "Unique as before: records that were unique and still are, with the values they "
-                "had. A unique of a synthesis with another key is nobody."
-            )
+        finer = any(row.detail == "at most" for row in self.rows)
+        notes = [
+            "≤: the file has values that the scenario’s coding does not know, so that the "
+            "intruder is taken to match it at its own detail, finer than he may have."
+        ] * finer + [
+            "Unique as before: records that were unique and still are, with the values they "
+            "had. A unique of a synthesis with another key is nobody."
+        ] * counted
         return [Table("Each key on each file that could go out", columns, rows, notes)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(NamedTuple):
     """A product as an intruder could match it, and whether that is his detail or finer."""
 
     data: Microdata
@@ -221,14 +210,13 @@ def find_remaining(
     products: Sequence[Product], intruders: Sequence[Intruder], *, cutoff: int
 ) -> Remaining:
     """Measure every product on the key of every intruder; the first is the file as it is."""
-    pairs = [(who, product) for who in intruders for product in products]
-    return Remaining(cutoff, tuple(_on_product(product, who, cutoff) for who, product in pairs))
+    rows = [_on_product(product, who, cutoff) for who in intruders for product in products]
+    return Remaining(cutoff, tuple(rows))
 
 
 def _on_product(product: Product, who: Intruder, cutoff: int) -> KeyOnProduct:
-    seen, still = seen_by(product.data, who), None
+    seen, records, still = seen_by(product.data, who), product.data.records, None
     left_out = tuple(name for name in who.columns if name not in seen.columns)
-    records = seen.data.records
     row = (who.knows, product.name, seen.columns, left_out, seen.detail, records)
     if not seen.columns:
         return KeyOnProduct(*row, uniques=None, at_risk=None, rp=None, cr=None)
@@ -250,14 +238,11 @@ def _sizes(seen: _Seen) -> Ints:
 
 def same_values(one: Microdata, other: Microdata, columns: Sequence[str]) -> Flags:
     """Return which records have the same values in two files, both in the same order."""
-    pairs: Mapping[str, pl.Series] = {
-        name: one.column(name).cast(pl.String).eq_missing(other.column(name).cast(pl.String))
-        for name in columns
-    }
+    first, second = ([data.column(n).cast(pl.String) for n in columns] for data in (one, other))
+    pairs = [a.eq_missing(b) for a, b in zip(first, second, strict=True)]
     return pl.DataFrame(pairs).select(pl.all_horizontal(pl.all())).to_series().to_numpy()
 
 
-OUTGOING = "outgoing"
 ALL_KNOWN = "the keys and every variable selected"
 WEIGHT = "a weight, made by the office"
 
@@ -274,11 +259,9 @@ class Identified:
 class OnKey:
     """Exposure of the release on one key, a missing value as a category of its own.
 
-    `columns` are those of the key that are released. `rp` is the largest over the implicates, and
-    `rp_wildcard` the same figure where a missing value matches every other. `rp_true` counts only
-    records with the values that they had before the synthesis: a new unique is nobody. `original`
-    is the figure of the file under review. `detail` is `exact`, or `at most` where an intruder is
-    given more detail than the scenario has.
+    `rp` is the largest over the implicates, `rp_wildcard` the same where a missing value matches
+    every other; `rp_true` counts only records with the values that they had before the synthesis.
+    `columns` and `detail` are as of `KeyOnProduct`; `original` is the figure of the file reviewed.
     """
 
     knows: str
@@ -330,11 +313,10 @@ class ReleasedFiles(Result):
         ]
 
 
-def ask_outgoing(review: Review, earlier: Earlier) -> Asked | None:
+def ask_outgoing(review: Review, earlier: Earlier) -> Asked:
     """Ask how exposed what is released is, on every key of the review."""
-    release, scenarios = review.release, review.scenarios
-    keyed = scenarios is not None and scenarios.chosen is not None
-    chosen = review.selection
+    release, chosen = review.release, review.selection
+    scenarios, keyed = _scenarios_of(review)
     selected = proposed_set(review, earlier) or []
     if release.steps is not None:
         selected = list(release.take or selected) if "selection" in release.steps else []
@@ -342,14 +324,14 @@ def ask_outgoing(review: Review, earlier: Earlier) -> Asked | None:
         selected = []
     kept = [] if chosen is None else list(chosen.keep)
     return {
-        "product": released_product(review, earlier),
+        "product": products.released_product(review, earlier),
         "keys": [] if keyed else list(review.keys),
         "selected": list(dict.fromkeys([*kept, *selected])) if selected else [],
-        "scenarios": [] if scenarios is None else list(scenarios.names),
+        "scenarios": scenarios,
         "cutoff": review.exposure.cutoff,
         "weight": review.exposure.weight,
         "not_knowable": dict(release.not_knowable),
-        "derived": derived_columns(review, plan_of_release(review, earlier)),
+        "derived": derived_columns(review, products.plan_of_release(review, earlier)),
     }
 
 
@@ -365,11 +347,10 @@ def derived_columns(review: Review, plan: Plan | None) -> dict[str, list[str]]:
 def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     source = files["data"].data
     named, made = released_files(files, asked)
-    start = synthesised_from(files) if asked["product"] == SYNTHESIS else None
+    start = products.synthesised_from(files) if asked["product"] == products.SYNTHESIS else None
     first, cutoff = made[0], asked["cutoff"]
-    keys = [
-        _on_key(who, source, made, start, cutoff) for who in intruders_on(files, asked, first.names)
-    ]
+    intruders = intruders_on(files, asked, first.names)
+    keys = [_on_key(who, source, made, start, cutoff) for who in intruders]
     return ReleasedFiles(
         files=named,
         records=first.records,
@@ -385,20 +366,19 @@ def _run(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
 def released_files(files: Files, asked: Asked) -> tuple[tuple[str, ...], list[Microdata]]:
     """Return the names of the files that are released, and what they hold."""
     product, data = asked["product"], files["data"]
-    if product == SYNTHESIS:
-        folder = files[RELEASE]
-        assert isinstance(folder, ReleaseFolder)
-        names = tuple(f"{SYNTHESIS}/release/{path.name}" for path in folder.paths)
+    if product == products.SYNTHESIS:
+        folder = files[products.RELEASE]
+        assert isinstance(folder, products.ReleaseFolder)
+        names = tuple(f"{products.SYNTHESIS}/release/{path.name}" for path in folder.paths)
         return names, [folder.data, *map(folder.load, folder.paths[1:])]
-    if product == PROTECTION and PROTECTED_FILE in files:
-        found = files[PROTECTED_FILE]
+    if product == products.PROTECTION and products.PROTECTED_FILE in files:
+        found = files[products.PROTECTED_FILE]
         return (found.file,), [found.data]
-    left = [name for name in data.data.names if data.data.variable(name).role not in NEVER_RELEASED]
+    left = [one.name for one in data.data.variables if one.role not in NEVER_RELEASED]
     if product == "selection":
         left = [name for name in left if name in asked["selected"]]
-    return (data.file,), [
-        data.data if len(left) == len(data.data.names) else data.data.select(left)
-    ]
+    every = len(left) == len(data.data.names)
+    return (data.file,), [data.data if every else data.data.select(left)]
 
 
 def intruders_on(files: Files, asked: Asked, released: Sequence[str]) -> Iterator[Intruder]:
@@ -419,9 +399,8 @@ def _in_scenarios(files: Files, names: Sequence[str]) -> Iterator[Intruder]:
             yield Intruder(scenario_words(name), key.keys, key)
 
 
-def scenario_words(name: str) -> str:
-    """Name an intruder by the scenario."""
-    return f"scenario {name!r}"
+scenario_words = "scenario {!r}".format
+"""Names an intruder by the scenario."""
 
 
 def _with_derived(known: Sequence[str], derived: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -451,16 +430,11 @@ def _on_key(
     loose = max(measure(one.data, keys=columns, missing="wildcard").rp for one in seen)
     true = None
     if start is not None:
-        held = seen_by(start, who)
-        counts = [
-            ((_sizes(one) < cutoff) & same_values(held.data, one.data, columns)).sum()
-            for one in seen
-        ]
-        true = float(max(counts)) / records
-    at_risk = round(worst.rp * records)
-    return OnKey(
-        who.knows, columns, records, at_risk, worst.rp, loose, true, original, seen[0].detail
-    )
+        held = seen_by(start, who).data
+        kept = [(cell_sizes(one) < cutoff) & same_values(held, one.data, columns) for one in seen]
+        true = float(max(one.sum() for one in kept)) / records
+    risks = (round(worst.rp * records), worst.rp, loose, true, original)
+    return OnKey(who.knows, columns, records, *risks, seen[0].detail)
 
 
 def _not_counted(data: Microdata, asked: Asked, keys: Sequence[OnKey]) -> Iterator[UncountedColumn]:
@@ -475,15 +449,150 @@ def _not_counted(data: Microdata, asked: Asked, keys: Sequence[OnKey]) -> Iterat
             yield UncountedColumn(name, found.rp, reasons.get(name))
 
 
-RELEASE_INPUTS = (PROTECTION, SYNTHESIS, "solve", *SELECTIONS)
-RELEASE_READS = ("data", "scenario", PROTECTED_FILE, STARTED, MADE_FROM, RELEASE)
-REMAINING_STAGE = Stage(
-    REMAINING, "What remains", _ask_remaining, _run_remaining,
-    (PROTECTION, SYNTHESIS, *SELECTIONS),
-    reads=("data", "scenario", PROTECTED_FILE, STARTED, MADE_FROM, IMPLICATE),
-    returns="keyhole.reviews.stages.outgoing.Remaining",
-)  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class AttributeOnKey:
+    """What a key tells of a sensitive column of the release.
+
+    `homogeneous` is the share of records in cells with one value, the largest over the implicates,
+    `hidden_by_rp` how many of them lie in cells of the cutoff or more, `right` (of a synthesis) the
+    share of people whose own value that is (DiSCO). Figures are None where the column, or the
+    whole key, is not released; a column with one value tells nothing, and its shares are 0.
+    """
+
+    knows: str
+    column: str
+    columns: tuple[str, ...]
+    records: Annotated[int, COUNT]
+    homogeneous: Annotated[float | None, Share("records")] = None
+    hidden_by_rp: Annotated[int | None, COUNT] = None
+    cap: float | None = None
+    base_rate: float | None = None
+    right: float | None = None
+    original: float | None = None
+
+    @property
+    def judged(self) -> float | None:
+        """The figure that is compared with the limit."""
+        return self.homogeneous if self.right is None else self.right
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReleasedAttributes(Result):
+    """What the keys tell of the sensitive columns of a release."""
+
+    cutoff: int
+    rows: tuple[AttributeOnKey, ...]
+
+    def tables(self) -> list[Table]:
+        """Return one row a key and sensitive column; small counts are not told."""
+        smallest, rows = smallest_shown(self.cutoff), []
+        for one in self.rows:
+            told, before = ["not released", ""], ""
+            if one.judged is not None:
+                told = hidden_share(round(one.judged * one.records), one.judged, smallest)
+                original = one.original or 0.0
+                before = hidden_share(round(original * one.records), one.original, smallest)[1]
+            rows.append([one.knows, one.column, *told, before])
+        notes = [
+            "Counted are people whose cell has one value in an implicate, and it is their own."
+        ] * any(one.right is not None for one in self.rows)
+        head = ["an intruder knows", "sensitive", "records that tell", "share", "in the original"]
+        return [Table("What is released", head, rows, notes)]
+
+    def worst(self, column: str) -> AttributeOnKey | None:
+        """Return the key that tells most of a column, if any tells something of it."""
+        told = [one for one in self.rows if one.column == column and one.judged is not None]
+        return max(told, key=lambda one: one.judged or 0.0, default=None)
+
+
+def _ask_released(review: Review, earlier: Earlier) -> Asked | None:
+    outgoing = ask_outgoing(review, earlier)
+    if review.attributes is None:
+        return None
+    used = ("product", "keys", "selected", "scenarios", "cutoff", "derived")
+    asked = {name: outgoing[name] for name in used}
+    return {**asked, "sensitive": list(review.attributes.sensitive)}
+
+
+def _run_released(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
+    source, made = files["data"].data, released_files(files, asked)[1]
+    start = products.synthesised_from(files) if asked["product"] == products.SYNTHESIS else None
+    released = made[0].names
+    rows = list[AttributeOnKey]()
+    for who in intruders_on(files, asked, released):
+        rows += _attributes_on_key(who, source, made, start, asked)
+    known = {one.column for one in rows}
+    gone = [name for name in asked["sensitive"] if name not in {*known, *released}]
+    rows += [AttributeOnKey("", name, (), made[0].records) for name in gone]
+    return ReleasedAttributes(asked["cutoff"], tuple(rows))
+
+
+def _attributes_on_key(
+    who: Intruder,
+    source: Microdata,
+    made: Sequence[Microdata],
+    start: Microdata | None,
+    asked: Asked,
+) -> Iterator[AttributeOnKey]:
+    """Yield what one key tells of each sensitive column that is not a part of it."""
+    from keyhole.exposure.attribution import attribution
+
+    # The sensitive columns of the release, and what is made of one.
+    sensitive, derived = set(asked["sensitive"]), asked["derived"]
+    told = [n for n in made[0].names if {n, *derived.get(n, ())} & sensitive]
+    names = [n for n in told if n not in who.columns]
+    if not names:
+        return
+    seen = [seen_by(one, who) for one in made]
+    columns, records = seen[0].columns, made[0].records
+    if not columns:
+        yield from (AttributeOnKey(who.knows, name, (), records) for name in names)
+        return
+    found = [_learnt(one.data, columns, names, asked["cutoff"]) for one in seen]
+    file, known, _ = seen_by(source, who)
+    there = [n for n in names if n in source.names]
+    original = _learnt(file, known, there, asked["cutoff"]) if there else {}
+    right: dict[str, float] = {}
+    if start is not None:
+        held = seen_by(start, who).data
+        copied = [attribution(held, one.data, columns, names) for one in seen]
+        right = {
+            n: max(each[n].DiSCO for each in copied) * (found[0][n].base_rate < 1) for n in names
+        }
+    for name in names:
+        worst = max((each[name] for each in found), key=lambda one: one.disclosed)
+        hidden = worst.hidden_by_rp if worst.disclosed else 0
+        figures = (worst.disclosed, hidden, worst.cap, worst.base_rate, right.get(name))
+        before = original[name].disclosed if name in original else None
+        yield AttributeOnKey(who.knows, name, columns, records, *figures, before)
+
+
+def _learnt(
+    data: Microdata, keys: Sequence[str], names: Sequence[str], cutoff: int
+) -> Mapping[str, LearntColumn]:
+    from keyhole.exposure.attributes import attributes
+
+    return attributes(data, keys=keys, sensitive=names, cutoff=cutoff).sensitive
+
+
+RELEASE_INPUTS = (products.PROTECTION, products.SYNTHESIS, "solve", *SELECTIONS)
+_FILES = ("data", "scenario", products.PROTECTED_FILE, products.STARTED, products.MADE_FROM)
+RELEASE_READS = (*_FILES, products.RELEASE)
 OUTGOING_STAGE = Stage(
     OUTGOING, "What is released", ask_outgoing, _run, RELEASE_INPUTS, reads=RELEASE_READS,
     since="0.2", returns="keyhole.reviews.stages.outgoing.ReleasedFiles",
+)  # fmt: skip
+OUTGOING_STAGES: tuple[Stage, ...] = (
+    Stage(
+        REMAINING, "What remains", _ask_remaining, _run_remaining,
+        (products.PROTECTION, products.SYNTHESIS, *SELECTIONS),
+        reads=(*_FILES, products.IMPLICATE),
+        returns="keyhole.reviews.stages.outgoing.Remaining",
+    ),
+    OUTGOING_STAGE,
+    Stage(
+        RELEASED_ATTRIBUTES, "What the release tells", _ask_released, _run_released,
+        RELEASE_INPUTS, reads=RELEASE_READS,
+        returns="keyhole.reviews.stages.outgoing.ReleasedAttributes",
+    ),
 )  # fmt: skip

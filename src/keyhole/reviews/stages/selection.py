@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.charts import percentage
 from keyhole.core.marks import HIDDEN
 from keyhole.core.options import Question, worded
 from keyhole.core.tables import Table
@@ -16,6 +17,7 @@ from keyhole.engines.choose import backend_of, engine_of
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, share
 from keyhole.reviews.files import Files, allowed
+from keyhole.reviews.rendering import percentage_beside
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages.exposure import EXPOSURE, ask_exposure, draw_exposure, run_exposure
 from keyhole.reviews.stages.stage import (
@@ -171,19 +173,31 @@ def _ask_set(review: Review, earlier: Earlier, keys: Sequence[str] | None) -> As
 
 
 def better_set(review: Review, earlier: Earlier) -> FrontierSet | None:
-    """Return the set of the frontier that has a larger CR within the same limit, if there is one.
-
-    A selection takes one path, and ends at one set; the frontier may have a better one.
-    """
+    """Return the set of the frontier that has a larger CR within the same limit, if any."""
     if review.selection is None or "frontier" not in earlier:
         return None
-    limit = review.selection.limit
+    limit, proposed = review.selection.limit, earlier.get("proposal")
     fit = [one for one in earlier["frontier"].sets if one.rp <= limit and one.variables]
     best: FrontierSet | None = max(fit, key=lambda one: one.cr, default=None)
-    proposed = earlier.get("proposal")
-    if best is None or (proposed is not None and best.cr <= proposed.cr + EQUAL):
+    as_good = best is not None and proposed is not None and best.cr <= proposed.cr + EQUAL
+    return None if as_good else best
+
+
+def better_in_words(review: Review, results: Earlier) -> str | None:
+    """Say that the frontier has a better set than the one proposed, where it has."""
+    better = better_set(review, results)
+    if better is None or review.selection is None:
         return None
-    return best
+    method, limit = review.selection.methods[0], review.selection.limit
+    start = f"The {method} selection's set is not the best within the limit"
+    if proposed_set(review, results) is None:
+        start = f"The {method} selection found none, but there is one"
+    own = results.get("proposal")
+    before = "" if own is None else f" instead of {percentage(own.cr)}"
+    return (
+        f"{start}: the frontier has one with CR {percentage(better.cr)}{before}, at RP "
+        f"{percentage_beside(better.rp, limit)} ({', '.join(better.variables)})."
+    )
 
 
 def _ask_alternative(review: Review, earlier: Earlier) -> Asked | None:
@@ -238,12 +252,12 @@ def _run_solve(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Re
         raise OptionError(worded(one, lambda n: f"[solve] {n}") for one in error.problems) from None
 
 
-SOLVE_STAGE = Stage(
-    "solve", "The best release", _ask_solve, _run_solve, draw=own_picture,
-    returns="keyhole.selection.solution.Solution", since="0.2",
-)  # fmt: skip
 SELECTION = "keyhole.selection.result.Selection"
 SELECTION_STAGES: tuple[Stage, ...] = (
+    Stage(
+        "solve", "The best release", _ask_solve, _run_solve, draw=own_picture,
+        returns="keyhole.selection.solution.Solution", since="0.2",
+    ),
     *(
         Stage(
             name, f"Selection, {method}", _ask_selection(method), _run_selection, returns=SELECTION

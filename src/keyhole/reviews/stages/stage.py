@@ -55,14 +55,6 @@ class Outputs:
     secrets: tuple[str, ...] = ()
     parts: Callable[[Path, Review, Files], Files] = lambda *_: {}
 
-    def told(self, asked: Asked) -> Asked:
-        """Return what is asked without the secrets."""
-        return {name: value for name, value in asked.items() if name not in self.secrets}
-
-    def are_current(self, folder: Path, asked: Asked, record: Mapping[str, Any]) -> bool:
-        """Tell whether the files are those of a record, and of what is asked."""
-        return self.hashes(folder) == record.get("files") and self.answers(folder, asked)
-
 
 @dataclass(frozen=True, slots=True)
 class Stage:
@@ -87,11 +79,13 @@ class Stage:
     since: str = "0.1"
     returns: str = ""
 
-    def restore(self, record: Mapping[str, Any]) -> Any:
-        """Return the result that a stored record holds, its notes with their codes and values.
+    def told(self, asked: Asked) -> Asked:
+        """Return what is asked without the secrets."""
+        secrets = () if self.outputs is None else self.outputs.secrets
+        return {name: value for name, value in asked.items() if name not in secrets}
 
-        Values for each record are not stored, and are None in it.
-        """
+    def restore(self, record: Mapping[str, Any]) -> Any:
+        """Return the result that a record holds; what is told of single records is None in it."""
         if not self.returns:
             return record["result"]
         notes = restore_notes(record)
@@ -127,10 +121,7 @@ def runs(
     progress: Callable[[Progress], Any] | None = None,
     then: Callable[[Any], Any] = lambda found: found,
 ) -> Callable[[Files, Asked, Earlier, Progress], Result]:
-    """Return how to ask a verb of the file under review: as a `whole`, or as its key sees it.
-
-    `then` makes of its result what the stage keeps.
-    """
+    """Return how to ask a verb of the file, `whole` or as its key sees it, and what is kept."""
 
     def run(files: Files, asked: Asked, _: Earlier, tell: Progress) -> Result:
         data = files["data"].data if whole else measured(files)

@@ -18,14 +18,20 @@ from keyhole.protection.tables.result import AuditFigures, ProtectedTable
 from keyhole.results import Result
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.protection import PARAMETERS, SYNTHESIS, hash_release, read_parameters
+from keyhole.reviews.stages.products import (
+    PARAMETERS,
+    RELEASE,
+    SYNTHESIS,
+    ReleaseFolder,
+    hash_release,
+    read_parameters,
+)
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage
-from keyhole.reviews.stages.synthesis import RELEASE, ReleaseFolder
 from keyhole.synthesis.release import new_release
 from keyhole.utility.tabulation import Tabulation
 
 if TYPE_CHECKING:
-    import altair
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +91,6 @@ def _save(found: Any, folder: Path) -> None:
         (temporary / PARAMETERS).write_text(f"{seeds}\n", encoding="utf-8")
 
 
-def _draw_tables(found: Any) -> dict[str, altair.TopLevelMixin]:
-    return {
-        f"{number}": one.published.plot()
-        for number, one in enumerate(found.made, 1)
-        if one.published.protect != "none"
-    }
-
-
-def _ask_tabulations(review: Review, earlier: Earlier) -> Asked | None:
-    if not review.tabulate or SYNTHESIS not in earlier:
-        return None
-    return {"tables": [dict(one.values) for one in review.tabulate]}
-
-
 def _run_tabulations(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     from keyhole.utility.tabulation import tabulate
 
@@ -115,7 +107,11 @@ TABLE_STAGES: tuple[Stage, ...] = (
         _ask_tables,
         _run_tables,
         reads=("data",),
-        draw=_draw_tables,
+        draw=lambda found: {
+            f"{number}": one.published.plot()
+            for number, one in enumerate(found.made, 1)
+            if one.published.protect != "none"
+        },
         outputs=Outputs(
             _save,
             hash_release,
@@ -127,7 +123,11 @@ TABLE_STAGES: tuple[Stage, ...] = (
     Stage(
         "tabulate",
         "Tables of the synthetic release",
-        _ask_tabulations,
+        lambda review, earlier: (
+            {"tables": [dict(one.values) for one in review.tabulate]}
+            if review.tabulate and SYNTHESIS in earlier
+            else None
+        ),
         _run_tabulations,
         inputs=(SYNTHESIS,),
         reads=(RELEASE,),

@@ -12,9 +12,9 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import equivalent
 from keyhole.errors import InputError, OptionError
-from keyhole.reviews.restoring import changed, read_content
+from keyhole.reviews.files import SECRETS
+from keyhole.reviews.result import changed, read_content
 from keyhole.reviews.schema import PRODUCTS
-from keyhole.reviews.source import SECRETS
 from keyhole.reviews.stages import STAGES
 from keyhole.reviews.store import NOTE, REPORT, RESULTS
 from keyhole.workbench import editing

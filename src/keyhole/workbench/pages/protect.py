@@ -29,16 +29,17 @@ from keyhole.protection.plan import Plan, toml_of
 from keyhole.protection.prices import FIGURES
 from keyhole.protection.results import HEADS, Ledger, LedgerLine, meaning, utility_figure
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.digits import limit_percentage, rate
+from keyhole.reviews.rendering import limit_percentage, rate
 from keyhole.reviews.runner import run_stages
 from keyhole.reviews.settings import Review, resolve_protection
-from keyhole.reviews.stages import restored, selection_stage
-from keyhole.reviews.stages.protection import (
+from keyhole.reviews.stages import restored
+from keyhole.reviews.stages.products import (
     PROTECTION,
     PROTECTION_STAGE,
     dropped_by,
     release_steps,
 )
+from keyhole.reviews.stages.selection import selection_stage
 from keyhole.workbench import editing
 from keyhole.workbench.fields import FormField, form_fields, is_percentage, read_fields, take_fields
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View, secret_seed

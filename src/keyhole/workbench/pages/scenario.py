@@ -23,8 +23,8 @@ from keyhole.environment.scenarios.scenarios import (
     interval_text,
 )
 from keyhole.errors import InputError
+from keyhole.reviews.files import SCENARIO as NAMED
 from keyhole.reviews.files import scenario_key_of
-from keyhole.reviews.source import SCENARIO as NAMED
 from keyhole.workbench import editing
 from keyhole.workbench.editing import numbered_lines
 from keyhole.workbench.environments import (

@@ -14,7 +14,7 @@ from keyhole.core.options import Question
 from keyhole.errors import OptionError
 from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.settings import resolve_selection
-from keyhole.reviews.stages import selection_stage
+from keyhole.reviews.stages.selection import selection_stage
 from keyhole.reviews.store import digest
 from keyhole.selection.frontier import Frontier
 from keyhole.selection.result import ASSUMPTION, Selection

@@ -22,8 +22,7 @@ from keyhole.reviews.files import read_again
 from keyhole.reviews.schema import METRICS, SECTIONS, question_of
 from keyhole.reviews.settings import resolve_attacks
 from keyhole.reviews.stages import restored
-from keyhole.reviews.stages.attacks import ATTACKS
-from keyhole.reviews.stages.releases import RELEASES, study_stage
+from keyhole.reviews.stages.attacks import ATTACKS, RELEASES, study_stage
 from keyhole.reviews.study_chapters import controlled_chapter, metrics_table, releases_chapter
 from keyhole.workbench import editing
 from keyhole.workbench.fields import form_fields, take_fields

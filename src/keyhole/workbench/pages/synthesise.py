@@ -11,7 +11,7 @@ from keyhole.core.equivalents import Equivalent
 from keyhole.core.options import Question
 from keyhole.errors import OptionError
 from keyhole.reviews.schema import SECTIONS, question_of
-from keyhole.reviews.stages.protection import SYNTHESIS
+from keyhole.reviews.stages.products import SYNTHESIS
 from keyhole.workbench import editing
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View, leaving, secret_seed

@@ -14,8 +14,7 @@ from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.errors import OptionError
 from keyhole.reviews.schema import REPEATED, SECTIONS, question_of
-from keyhole.reviews.stages.protection import SYNTHESIS
-from keyhole.reviews.stages.synthesis import release_reading
+from keyhole.reviews.stages.products import SYNTHESIS, release_reading
 from keyhole.workbench.fields import form_fields, read_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View, secret_seed
 
