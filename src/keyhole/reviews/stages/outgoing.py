@@ -431,7 +431,7 @@ def _on_key(
     true = None
     if start is not None:
         held = seen_by(start, who).data
-        kept = [(cell_sizes(one) < cutoff) & same_values(held, one.data, columns) for one in seen]
+        kept = [(_sizes(one) < cutoff) & same_values(held, one.data, columns) for one in seen]
         true = float(max(one.sum() for one in kept)) / records
     risks = (round(worst.rp * records), worst.rp, loose, true, original)
     return OnKey(who.knows, columns, records, *risks, seen[0].detail)
