@@ -19,8 +19,7 @@ from keyhole.protection.methods import METHODS
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.digits import rate
 from keyhole.workbench.page import SentForm, View
-from keyhole.workbench.pages.protect import read_step, step_fields
-from keyhole.workbench.pricing import price_of
+from keyhole.workbench.pages.protect import price_of, read_step, step_fields
 
 PLAN = """
 [protection]

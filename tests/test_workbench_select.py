@@ -20,7 +20,7 @@ import keyhole
 from keyhole.cli.main import app
 from keyhole.reviews.checks import read_review
 from keyhole.workbench.page import View
-from keyhole.workbench.pricing import price_of
+from keyhole.workbench.pages.protect import price_of
 
 SEARCH = """
 [selection]

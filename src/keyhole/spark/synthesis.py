@@ -184,32 +184,30 @@ class _Part:
 
 
 def _drawing(recipe: _Recipe, seed: int) -> Callable[[Any, Any], Any]:
-    """Return what draws one implicate of one pool inside a task."""
+    """Return what draws one implicate of one pool inside a task.
+
+    It tells who was given what, by the numbers of the records in the file.
+    """
 
     def draw(key: Any, table: Any) -> Any:
-        with without_words():
-            return _drawn(recipe, seed, key, table)
+        import pyarrow as pa
+        from threadpoolctl import threadpool_limits
+
+        with without_words(), threadpool_limits(1, user_api="blas"):
+            pool, implicate = (int(one.as_py()) for one in key)
+            # Of several equal predictions the first is taken: records come in the file's order.
+            ordered = table.sort_by("row")
+            held = {name: ordered[name].to_numpy() for name in ordered.column_names}
+            part, rows, groups = _Part(recipe, held), held["row"], held["subgroup"]
+            every = range(int(groups.max()) + 1)
+            members = [np.flatnonzero(groups == n).astype(np.int32) for n in every]
+            plan, places = recipe.plan(part, held), np.arange(len(rows))
+            chain = draw_pool(part, plan, places, members, recipe.level_scores, (seed, pool))
+            drawn = chain(implicate)
+            replaced = np.concatenate([rows[one] for one, _ in drawn])
+            given = np.concatenate([rows[donors] for _, donors in drawn])
+            columns = {"implicate": np.full(len(replaced), implicate, np.int32), "row": replaced}
+            columns |= {f"donor{t}": given[:, t] for t in range(given.shape[1])}
+            return pa.table(columns)
 
     return draw
-
-
-def _drawn(recipe: _Recipe, seed: int, key: Any, table: Any) -> Any:
-    """Return who was given what, by the numbers of the records in the file."""
-    import pyarrow as pa
-    from threadpoolctl import threadpool_limits
-
-    pool, implicate = (int(one.as_py()) for one in key)
-    # Of several equal predictions the first is taken: records come in the file's order.
-    ordered = table.sort_by("row")
-    held = {name: ordered[name].to_numpy() for name in ordered.column_names}
-    part, rows, groups = _Part(recipe, held), held["row"], held["subgroup"]
-    members = [np.flatnonzero(groups == n).astype(np.int32) for n in range(int(groups.max()) + 1)]
-    plan, places = recipe.plan(part, held), np.arange(len(rows))
-    with threadpool_limits(1, user_api="blas"):
-        draw = draw_pool(part, plan, places, members, recipe.level_scores, (seed, pool))
-        drawn = draw(implicate)
-    replaced = np.concatenate([rows[one] for one, _ in drawn])
-    given = np.concatenate([rows[donors] for _, donors in drawn])
-    columns = {"implicate": np.full(len(replaced), implicate, np.int32), "row": replaced}
-    columns |= {f"donor{t}": given[:, t] for t in range(given.shape[1])}
-    return pa.table(columns)

@@ -62,29 +62,29 @@ class ValueCoding:
 
 def text_reader(names: Sequence[str], chosen: Sequence[str], **how: str | None) -> ArrowTask:
     """Return the task that reads text files, whose paths it gets, as columns of text."""
+    names, chosen = tuple(names), list(chosen)
+
+    def text(path: Path) -> Batches:
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        from keyhole.data.pieces import open_pieces
+        from keyhole.engines.storage import WorkFolder
+
+        with closing(WorkFolder()) as folder:
+            pieces = open_pieces(path, lambda: folder.file(".txt"), **how)
+            require_header(path, pieces.names, names)
+            for batch in pieces.batches(chosen, PIECE):
+                columns = [batch[name].cast(pa.string()) for name in chosen]
+                yield pa.RecordBatch.from_arrays(columns, names=positions(len(chosen)))
+            pieces.finish()
 
     def read(batches: Batches) -> Batches:
         with without_words():
             for batch in batches:
                 for path in batch.column(0).to_pylist():
-                    yield from _text(Path(path), tuple(names), list(chosen), how)
+                    yield from text(Path(path))
 
     return read
-
-
-def _text(path: Path, names: tuple[str, ...], chosen: list[str], how: Any) -> Batches:
-    import pyarrow as pa  # type: ignore[import-untyped]
-
-    from keyhole.data.pieces import open_pieces
-    from keyhole.engines.storage import WorkFolder
-
-    with closing(WorkFolder()) as folder:
-        pieces = open_pieces(path, lambda: folder.file(".txt"), **how)
-        require_header(path, pieces.names, names)
-        for batch in pieces.batches(chosen, PIECE):
-            columns = [batch[name].cast(pa.string()) for name in chosen]
-            yield pa.RecordBatch.from_arrays(columns, names=positions(len(chosen)))
-        pieces.finish()
 
 
 def require_header(path: Path, found: Sequence[str], names: Sequence[str]) -> None:

@@ -194,7 +194,7 @@ JOB_KINDS: Mapping[str, JobKind] = {
     "verify": lambda path, _, tell: imported("keyhole.workbench.stored_results.verify_and_keep")(
         path.with_suffix(""), tell
     ),
-    "price": lambda path, asked, tell: imported("keyhole.workbench.pricing.price_step")(
+    "price": lambda path, asked, tell: imported("keyhole.workbench.pages.protect.price_step")(
         path, asked, tell
     ),
 }
