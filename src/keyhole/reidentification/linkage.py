@@ -195,21 +195,16 @@ def linking_problems(question: Question) -> Iterator[Problem]:
     if len(linked) < 2:
         yield Problem("{link} must name at least two variables. Got {0} instead.", len(linked))
     if "unicity" in question.metric and len(linked) > MOST_VARIABLES:
-        yield Problem(
-            "{link} must name at most {0} variables for unicity. Got {1} instead.",
-            MOST_VARIABLES,
-            len(linked),
-        )
+        template = "{link} must name at most {0} variables for unicity. Got {1} instead."
+        yield Problem(template, MOST_VARIABLES, len(linked))
     others = (*question.second_link, *question.secret)
     for text in strangers(question.numeric, (*linked, *others), ""):
         yield Problem("{numeric}{0}", text)
-    for name in linked:
-        if name in question.strata:
-            yield Problem(
-                "{link} and {strata} both name {0!r}: a linking variable and a stratum. Leave it "
-                "out of one of them.",
-                name,
-            )
+    template = (
+        "{link} and {strata} both name {0!r}: a linking variable and a stratum. Leave it out of "
+        "one of them."
+    )
+    yield from (Problem(template, name) for name in linked if name in question.strata)
     if "adhoc" in question.metric and question.scores is not None:
         try:
             scores = question.scores

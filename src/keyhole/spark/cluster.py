@@ -43,11 +43,10 @@ class Cluster:
         self._master, self._session, self.problems = master, session, tuple(problems)
         self._started: SparkSession | None = None
 
-    def start(self, problems: Iterable[str] = ()) -> SparkSession:
+    def start(self) -> SparkSession:
         """Return the session to work in, or raise all that is wrong."""
-        wrong = [*self.problems, *problems]
-        if wrong:
-            raise OptionError(wrong)
+        if self.problems:
+            raise OptionError(self.problems)
         if self._started is None:
             from keyhole.spark.session import open_session
 

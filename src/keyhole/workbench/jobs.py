@@ -122,7 +122,7 @@ class Jobs:
             except subprocess.TimeoutExpired:  # in compiled code, which hears of nothing
                 child.kill()
                 child.wait()
-        self._end(number, "cancelled")
+        self.end(number, "cancelled")
 
     def _one(self, query: str, value: int) -> Job | None:
         for child in list(self._children.values()):  # those that have ended are let go of
@@ -134,7 +134,7 @@ class Jobs:
         number, asked = row.pop("id"), json.loads(row.pop("asked"))
         row.pop("process")
         if row["state"] == "running" and not self._lives(number, row["started"]):
-            self._end(number, "cancelled" if number in self._cancelled else "interrupted")
+            self.end(number, "cancelled" if number in self._cancelled else "interrupted")
             return self._one(query, value)
         return Job(number=number, asked=asked, **row)
 
@@ -147,12 +147,13 @@ class Jobs:
         waiting = 0 <= time.time() - started < _STARTING
         return waiting and not lock_path(self.state, number).exists()
 
-    def _end(self, number: int, state: JobState) -> None:
+    def end(self, number: int, state: JobState, problem: str = "") -> None:
         """Note that a job ended, unless it noted so itself in the meantime."""
         self.state.do(
-            "UPDATE jobs SET state = ?, ended = ? WHERE id = ? AND state = 'running'",
+            "UPDATE jobs SET state = ?, ended = ?, problem = ? WHERE id = ? AND state = 'running'",
             state,
             time.time(),
+            problem,
             number,
         )
         lock_path(self.state, number).unlink(missing_ok=True)
@@ -203,7 +204,8 @@ JOB_KINDS: Mapping[str, JobKind] = {
 
 def work(state: WorkbenchState, number: int, path: Path) -> None:
     """Do a job, and write into its row how it goes and how it ended."""
-    job = Jobs(state).find(number)
+    jobs = Jobs(state)
+    job = jobs.find(number)
     if job is None or not job.running:
         return
     lock = os.open(lock_path(state, number), os.O_CREAT | os.O_RDWR, 0o600)
@@ -211,16 +213,9 @@ def work(state: WorkbenchState, number: int, path: Path) -> None:
         lock_file(lock, wait=True)  # held for as long as the process lives
         with confined(state.folder):
             problem = _problem_of(job, path, _progress_into(state, number))
-        state.do(
-            "UPDATE jobs SET state = ?, ended = ?, problem = ? WHERE id = ? AND state = 'running'",
-            "failed" if problem else "done",
-            time.time(),
-            problem,
-            number,
-        )
+        jobs.end(number, "failed" if problem else "done", problem)
     finally:
         os.close(lock)
-    lock_path(state, number).unlink(missing_ok=True)
 
 
 def _problem_of(job: Job, path: Path, progress: Progress) -> str:
