@@ -208,6 +208,12 @@ def linking_keys(scenario: ScenarioKey, eif: Microdata, question: Question) -> t
             "them."
         )
         problems.append(Problem(template, scenario.name, quoted(strange)))
+    if question.numeric:
+        template = (
+            "{numeric} and a scenario exclude each other: the key holds groups. Got {0} instead: "
+            "leave it out."
+        )
+        problems.append(Problem(template, quoted(question.numeric)))
     held = [name for name in scenario.keys if name in eif.names]
     shared = question.link or tuple(name for name in held if name not in question.strata)
     if not shared:
