@@ -166,25 +166,32 @@ class SparkFile:
 
     def _count_unread(self, columns: Mapping[str, IdColumn]) -> dict[str, int]:
         """Count on the cluster the texts of each column that are not of its type."""
-        known, exact = list(columns.values()), isinstance(self.source, TextSource)
-        names = [f"n{place}" for place in range(len(columns))]
-
-        def count(batches: Iterator[Any]) -> Iterator[Any]:
-            import pyarrow as pa
-
-            with without_words():
-                for batch in batches:
-                    series = [from_arrow(pa.table({"v": one}))["v"] for one in batch.columns]
-                    both = zip(known, series, strict=True)
-                    counts = [pa.array([one.unread(some, exact=exact)]) for one, some in both]
-                    yield pa.RecordBatch.from_arrays(counts, names=names)
-
-        kinds = ", ".join(f"{name} long" for name in names)
-        frame = self.source.frame(list(columns)).mapInArrow(count, kinds)
+        work = _unread(list(columns.values()), exact=isinstance(self.source, TextSource))
+        kinds = [f"n{place} long" for place in range(len(columns))]
+        frame = self.source.frame(list(columns)).mapInArrow(work, ", ".join(kinds))
         with self.source.checked():
             found = collect(frame)
         sums = [sum(column.to_pylist()) for column in found.columns]
         return dict(zip(columns, sums, strict=True))
+
+
+def _unread(
+    columns: Sequence[IdColumn], *, exact: bool
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return the task that counts the texts of each column that are not of its type."""
+
+    def count(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        with without_words():
+            for batch in batches:
+                series = [from_arrow(pa.table({"v": one}))["v"] for one in batch.columns]
+                both = zip(columns, series, strict=True)
+                counts = [pa.array([one.unread(some, exact=exact)]) for one, some in both]
+                names = [f"n{place}" for place in range(len(columns))]
+                yield pa.RecordBatch.from_arrays(counts, names=names)
+
+    return count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
