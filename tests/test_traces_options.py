@@ -39,12 +39,12 @@ def toy_option(monkeypatch):
     signature = kept.replace(parameters=[*kept.parameters.values(), toy])
     monkeypatch.setattr(cells.risk, "__signature__", signature, raising=False)
     monkeypatch.setitem(cells.risk.__annotations__, "toys", hint)
-    options._parameters.cache_clear()
+    options.parameters_of.cache_clear()
     main._command.cache_clear()
     section = schema.section_of("risk", without=("keys",))
     monkeypatch.setitem(schema.SECTIONS, "exposure", section)
     yield
-    options._parameters.cache_clear()
+    options.parameters_of.cache_clear()
     main._command.cache_clear()
 
 
