@@ -47,16 +47,15 @@ def decode(kind: type, plain: Any, where: str, problems: list[str]) -> Any:
 def decode_attributes(kind: Any, plain: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
     """Make those attributes of a thing that are given and fit; the problems say what does not."""
     known, values = _attributes(kind), {}
-    for name, value in plain.items():
+    for name in (name for name in plain if name not in known):
+        near = nearest(name, list(known))
+        hint = f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(known)}."
+        problems.append(f".{shown(name)} is unknown. {hint}")
+    for name in (name for name in plain if name in known):
         before = len(problems)
-        if name in known:
-            values[name] = _at(f".{name}", known[name][0], value, problems, False)
-        else:
-            near = nearest(name, list(known))
-            hint = f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(known)}."
-            problems.append(f".{shown(name)} is unknown. {hint}")
-        if len(problems) > before:
-            values.pop(name, None)
+        found = _at(f".{name}", known[name][0], plain[name], problems, False)
+        if len(problems) == before:
+            values[name] = found
     return values
 
 
