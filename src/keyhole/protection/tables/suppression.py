@@ -30,7 +30,7 @@ from keyhole.protection.tables.attackers import (
     Shortfall,
     SuppressionProblem,
     Witnesses,
-    solve,
+    minimise,
 )
 from keyhole.protection.tables.cells import Linked
 from keyhole.protection.tables.hypercubes import dear, protect_by_hypercubes
@@ -399,7 +399,7 @@ class _Search:
         limits = {"time_limit": max(seconds, 0.1), "mip_rel_gap": 1e-7}
         low, high = self.problem.unsafe.astype(np.float64), np.where(self.fixed, 0.0, 1.0)
         least = np.array(self.cuts.least), np.inf
-        done = solve(self.cost, self.cuts.matrix(), least, low, high, True, **limits)
+        done = minimise(self.cost, self.cuts.matrix(), least, low, high, True, **limits)
         if done.status == 2:  # nothing better than the best is left
             self.bound = self.price
         elif done.mip_dual_bound is not None and np.isfinite(done.mip_dual_bound):
