@@ -21,7 +21,7 @@ from keyhole.core.tables import Table
 from keyhole.data import Microdata
 from keyhole.data.columns import Codes, encode
 from keyhole.engines import MemoryEngine
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.reidentification import link
 from keyhole.reidentification.question import Metric
 from keyhole.reidentification.rates import Interval, Rate
@@ -148,11 +148,14 @@ def true_exposure(
     before = {key: implicates.data.codes(key) for key in keys}
     unique = cell_sizes(implicates.data, keys) == 1
 
+    def count(flags: Flags) -> int:
+        return int(flags.sum())
+
     def aftermath(name: str, after: Mapping[str, Codes]) -> FileExposure:
         alone = MemoryEngine(dict(after)).cell_sizes(keys) == 1
         own = np.all([before[key].values == after[key].values for key in before], axis=0)
         still, at_risk = unique & alone & own, designation.at_risk
-        now, count = int(alone.sum()), np.count_nonzero
+        now = count(alone)
         designated = _ratio(count(still & at_risk), count(unique & at_risk))
         shares = _ratio(count(alone & ~own), now), _ratio(count(alone & own & ~unique), now)
         return FileExposure(name, count(unique), count(still), designated, now, *shares)
