@@ -230,8 +230,10 @@ def _keyed(
         return given, data
     if key is not None and key.keys and len(files) == len(PARTS):
         with source.telling(("study", "link"), "[study] "):
-            question = bind(study, {"numeric": given.numeric, "strata": given.strata})
-            link = linking_keys(key, data["eif"], question)
+            if given.numeric:
+                text = "numeric and a scenario exclude each other: its key holds groups."
+                raise InputError([f"{text} Leave numeric out."])
+            link = linking_keys(key, data["eif"], bind(study, {"strata": given.strata}))
             recoded = {part: key.recode(data[part], partial=True) for part in PARTS}
             return given.replace(link=link), recoded
     return given, {}
