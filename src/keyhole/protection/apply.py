@@ -334,7 +334,7 @@ def open_to_protect(question: Question, source: Any, drafts: Mapping[str, PlanDr
                 problems += raised(lambda: formula_columns(question.formula, data.names))
         return capped(problems)
 
-    return open_for(  # type: ignore[no-any-return]
+    return open_for(  # type: ignore[return-value]
         question, source, needs_memory_for="a plan", every_column=True, data_problems=found
     )
 

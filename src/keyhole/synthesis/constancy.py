@@ -23,7 +23,8 @@ from keyhole.results import Result, share
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Implicates
 
-Columns, Drawn = dict[str, Array], dict[str, tuple[Array, Flags]]
+Columns = dict[str, Array]
+Drawn = dict[str, tuple[Array, Flags]]
 
 
 @dataclass(frozen=True, slots=True)

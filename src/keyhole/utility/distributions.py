@@ -291,8 +291,8 @@ def compare_distributions(
     >>> round(compare_distributions(before, after, variables="sex").smallest, 4)
     0.1573
     """
-    asked, problems = [(name,) for name in chosen(variables)], list[str]()
-    asked += [chosen(cross) for cross in crosses]
+    problems = list[str]()
+    asked = [*((name,) for name in chosen(variables)), *(chosen(cross) for cross in crosses)]
     if not asked or not all(asked):
         problems.append("variables must name at least one variable to be tested. Got none instead.")
     if not isinstance(bins, int) or isinstance(bins, bool) or bins < 2:

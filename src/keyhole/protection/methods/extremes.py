@@ -287,8 +287,9 @@ def _coded(data: Microdata, options: Options, *, top: bool) -> Protected:
         fitted |= {} if replace == "limit" or put_in is None else {"replacement": put_in}
         dtype = series.dtype  # or a wider one where the value needs it
         if dtype.is_numeric():
-            whole = isinstance(put_in, int) or (isinstance(put_in, float) and put_in.is_integer())
-            held = pl.Int64() if whole and -(2**63) <= int(put_in) < 2**63 else pl.UInt64()
+            number: Any = put_in
+            whole = isinstance(number, int | float) and number == number // 1
+            held = pl.Int64() if whole and -(2**63) <= int(number) < 2**63 else pl.UInt64()
             dtype = held if dtype.is_integer() and whole else pl.Float64()
         new = pl.Series(name, [put_in], dtype=dtype)
     new = new.new_from_index(0, data.records)

@@ -21,14 +21,17 @@ from keyhole.protection.writeback import cell_numbers, put_numbers
 from keyhole.utility.implicates import numbers
 
 
+def _drop_unfit(data: Microdata, options: Options) -> list[str]:
+    if set(drop.columns(options)) < set(data.names):
+        return []
+    return ["columns must leave at least one column in the file. Got all of them instead."]
+
+
 @method(
     "drop",
     "drops",
     note=PublicNote("Left out: {columns}."),
-    unfit=lambda data, given: (
-        ["columns must leave at least one column in the file. Got all of them instead."]
-        * (not set(drop.columns(given)) < set(data.names))
-    ),
+    unfit=_drop_unfit,
     suggest=lambda _, fix: {"columns": [fix.variable]} if fix.action == "drop" else None,
 )
 def drop(

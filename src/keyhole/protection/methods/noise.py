@@ -149,7 +149,8 @@ def _noisy(values: Floats, draws: Floats, size: float, kind: Kind, rescale: bool
     else:
         noise = size * draws * _deviations(values)
     if not rescale:
-        return values + noise
+        moved: Floats = values + noise
+        return moved
     means = np.array([_known(column).mean() if len(_known(column)) else 0 for column in values.T])
     return np.asarray(means + (values + noise - means) / np.sqrt(1 + size**2))
 
