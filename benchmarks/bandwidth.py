@@ -31,7 +31,8 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
     sizes = np.array([one.size for one in codes[1:]])
     span = np.array([0, len(starts) - 1])
     total = np.bincount(codes[1].values).astype(np.int64)
-    counted, shared = np.empty((4, len(starts) - 1), np.int32), np.empty((5, len(starts) - 1))
+    alone, squares = np.empty(len(starts) - 1, np.int32), np.empty(len(starts) - 1)
+    limits = np.array([2, np.log(2), 3, 0.2, 1])
     spare, source = np.empty(records, np.uint64), np.ones(LARGE)
     target = np.empty_like(source)
     each: dict[str, tuple[float, Callable[[], Any]]] = {
@@ -55,10 +56,10 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
             ),
         ),
         "what cells tell of one column": (
-            rows.nbytes + counted.nbytes + shared.nbytes,
+            rows.nbytes + alone.nbytes + squares.nbytes,
             lambda: learn_by_cell(
-                starts, ordered[:, 0].copy(), fields[0, 1:], weights[:0], span, total, 2, 0,
-                counted, shared,
+                starts, ordered[:, 0].copy(), fields[0, 1:], weights[:0], span, total, 0,
+                limits, alone, squares,
             ),
         ),
     }  # fmt: skip

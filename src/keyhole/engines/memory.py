@@ -146,7 +146,7 @@ class MemoryEngine:
         sorted along: by column the words in that order, and the shift and bits of its codes.
         """
         from keyhole.engines.partition import sort_in_threads
-        from keyhole.kernels.cells import word_starts
+        from keyhole.kernels.cells import add_field, word_starts
 
         columns = [self._columns[v] for v in self.numbers([*keys, *beside])]
         own = len(keys)
@@ -161,7 +161,7 @@ class MemoryEngine:
         def join(some: slice) -> None:
             words[some] = np.arange(some.start, some.stop)
             for column, to in zip(columns, shift.tolist(), strict=True):
-                words[some] |= column.values[some].astype(np.uint64) << np.uint64(to)
+                add_field(words[some], column.values[some], np.uint64(to))
 
         in_threads(join, list(parts(self.records, 1 << 16)))
         low = int(at[len(beside)])
@@ -170,8 +170,11 @@ class MemoryEngine:
         starts = self.storage.empty(self.records + 1, np.int64)
         count = word_starts(words, low, starts)
         tags: Tags = self.storage.empty(self.records, np.int32)
-        for some in parts(self.records, 1 << 16):
+
+        def tag(some: slice) -> None:
             tags[some] = words[some] & np.uint64((1 << tag_bits) - 1)
+
+        in_threads(tag, list(parts(self.records, 1 << 16)))
         places = np.column_stack([shift, plan.bits])
         found = {name: (words, places[i]) for i, name in enumerate((*keys, *beside))}
         return starts[: count + 1], tags, found

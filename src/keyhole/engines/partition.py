@@ -136,8 +136,7 @@ def sort_in_threads(words: Words, storage: Storage, low: int = 0, bits: int = 0)
         lambda some: cells.merge_words(*halves, mask, spare, some.start, some.stop),
         list(parts(len(words), -(-len(words) // WORKERS))),
     )
-    for some in parts(len(words)):
-        words[some] = spare[some]
+    in_threads(lambda some: np.copyto(words[some], spare[some]), list(parts(len(words), 1 << 16)))
 
 
 Weights = npt.NDArray[np.int32]

@@ -8,6 +8,7 @@ correct attribution (Taub, Elliot et al. 2018) against a draw from the whole fil
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,6 @@ from keyhole.exposure.attributes_cells import (
     sensitive_by_role,
 )
 from keyhole.exposure.attribution import against, numbers_of, spread_of
-from keyhole.kernels.arrays import Flags
 from keyhole.results import Result, share
 
 if TYPE_CHECKING:
@@ -50,6 +50,16 @@ if TYPE_CHECKING:
 Distance = Literal["auto", "equal", "ordered"]
 # Of a grid: the most levels of a side, and the fewest records of two levels that are named.
 MOST_SIDE, FEWEST_NAMED = 60, 3
+
+
+LIMITS = (
+    ("distinct l of", "diversity"),
+    ("entropy l of", "diversity"),
+    ("recursive diversity, c =", "recursion"),
+    ("t of", "closeness"),
+    ("β of", "likeness"),
+)
+"""What cells may fall short of, and the option that says how much is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +316,11 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
     cells = AttributeCells.by_column(data, keys, names)
     ordered = {name: ordered_values(data, name, question.distance) for name in names}
     values = [cells[name].values(name, ordered[name]) for name in names]
-    told = dict(zip(names, learn(values, question.diversity), strict=True))
+    limits = (
+        question.diversity, math.log(question.diversity - 1e-9), question.recursion,
+        question.closeness + 1e-12, question.likeness + 1e-12,
+    )  # fmt: skip
+    told = dict(zip(names, learn(values, limits), strict=True))
     learnt = in_threads(
         lambda name: _learnt(cells[name], name, told[name], ordered[name], question),
         names,
@@ -337,27 +351,18 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
 def _learnt(
     cells: AttributeCells, name: str, found: LearntCells, ordered: int, question: Question
 ) -> LearntColumn:
-    data, sizes = cells.data, cells.sizes
-    distances = found.moved if ordered else found.equal
-    limits: list[tuple[str, float, Flags]] = [
-        ("distinct l of", question.diversity, found.distinct < question.diversity),
-        ("entropy l of", question.diversity, np.exp(found.entropy) < question.diversity - 1e-9),
-        ("recursive diversity, c =", question.recursion,
-         found.most >= question.recursion * found.rest),
-        ("t of", question.closeness, distances > question.closeness + 1e-12),
-        ("β of", question.likeness, found.gain > question.likeness + 1e-12),
-    ]  # fmt: skip
+    data = cells.data
     has_numbers = data.variable(name).kind == "measure" and backend_of(data).is_here
     return LearntColumn(
         **cells.told(found, question.cutoff),
-        l=Diversity(int(found.distinct.min()), float(np.exp(found.entropy.min()))),
-        t_closeness=found.furthest(ordered),
+        l=Diversity(found.distinct, math.exp(found.entropy)),
+        t_closeness=found.furthest,
         distance="ordered" if ordered else "equal",
-        beta=float(found.gain.max()),
+        beta=found.gain,
         cap=float(found.squares.sum() / data.records),
         short=tuple(
-            Short(measure, float(x), int(sizes @ flags), int(flags.sum()))
-            for measure, x, flags in limits
+            Short(measure, float(question.values[option]), *counts)
+            for (measure, option), counts in zip(LIMITS, found.short, strict=True)
         ),
         numbers=_numbers(cells, name, question) if has_numbers else None,
     )
@@ -397,7 +402,7 @@ def _grid(
     if len(sides) < 2 or not found[worst].disclosed or not found[worst].hidden_by_rp:
         return None
     down, across = sorted(sides, key=lambda name: -sides[name])[:2]
-    hidden = np.where((told[worst].distinct == 1) & (cells.sizes >= cutoff), cells.sizes, 0)
+    hidden = np.where((told[worst].alone >= 0) & (cells.sizes >= cutoff), cells.sizes, 0)
     width = sides[across]
     y, x = (cells.key_codes[:, cells.keys.index(name)] for name in (down, across))
     total, those = (

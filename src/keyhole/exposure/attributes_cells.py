@@ -80,24 +80,24 @@ class CellValues(NamedTuple):
 
 
 class LearntCells(NamedTuple):
-    """The records of each code of a column, and what each cell tells: see `learn_by_cell`."""
+    """What cells tell of a column: see `learn_by_cell`.
+
+    `total` has the records of each code; `alone` by cell its one value, -1 if it has several;
+    `squares` by cell the sum of squared counts over its size. `furthest` is None if no cell has a
+    distance to the file; `short` has by limit the records and the cells that fall short of it.
+    """
 
     total: Ints
-    distinct: Numbers
-    value: Numbers
-    most: Numbers
-    rest: Numbers
-    entropy: Floats
+    alone: Numbers
     squares: Floats
-    equal: Floats
-    moved: Floats
-    gain: Floats
+    distinct: int
+    entropy: float
+    furthest: float | None
+    gain: float
+    short: list[tuple[int, int]]
 
-    def furthest(self, ordered: int) -> float | None:
-        """Return the largest distance of a cell to the file, None if no cell has one."""
-        distances = self.moved if ordered else self.equal
-        known = distances[~np.isnan(distances)]
-        return float(known.max()) if len(known) else None
+
+NO_LIMITS = (1.0, 0.0, np.inf, np.inf, np.inf)
 
 
 def as_words(codes: Array, rows: Numbers | None = None) -> tuple[Words, Ints]:
@@ -106,28 +106,41 @@ def as_words(codes: Array, rows: Numbers | None = None) -> tuple[Words, Ints]:
     return chosen.astype(np.uint64), np.array([0, 63])
 
 
-def learn(columns: Sequence[CellValues], level: int = 1) -> list[LearntCells]:
+def learn(columns: Sequence[CellValues], limits: Sequence[float] = NO_LIMITS) -> list[LearntCells]:
     """Find what cells tell of columns, on threads that share columns and cells."""
     from keyhole.engines.partition import spans
     from keyhole.kernels.attributes import count_values, learn_by_cell
 
-    def begin(one: CellValues) -> tuple[tuple[Words, Ints], LearntCells, Numbers, Floats]:
+    def begin(one: CellValues) -> tuple[tuple[Words, Ints], Ints, Numbers, Floats]:
         words, cells = one.words(), len(one.starts) - 1
         total = count_values(*words, one.held, one.kinds)
-        counted, shared = np.empty((4, cells), np.int32), np.empty((5, cells))
-        return words, LearntCells(total, *counted, *shared), counted, shared
+        return words, total, np.empty(cells, np.int32), np.empty(cells)
 
-    def fill(task: tuple[int, Ints]) -> None:
-        one, (words, found, counted, shared) = columns[task[0]], begun[task[0]]
-        given = (one.starts, *words, one.held, task[1], found.total, level, one.ordered)
-        learn_by_cell(*given, counted, shared)
+    def fill(task: tuple[int, Ints]) -> Floats:
+        one, (words, total, alone, squares) = columns[task[0]], begun[task[0]]
+        given = (one.starts, *words, one.held, task[1], total, one.ordered, asked, alone, squares)
+        found: Floats = learn_by_cell(*given)
+        return found
 
+    def joined(number: int) -> LearntCells:
+        found = np.array([one for (i, _), one in zip(tasks, filled, strict=True) if i == number])
+        (distinct, entropy), (far, gain) = found[:, :2].min(axis=0), found[:, 2:4].max(axis=0)
+        short = found[:, 4:].sum(axis=0).astype(int).reshape(2, -1).T.tolist()
+        return LearntCells(
+            *begun[number][1:],
+            distinct=int(distinct),
+            entropy=float(entropy),
+            furthest=float(far) if far >= 0 else None,
+            gain=float(gain),
+            short=[(r, c) for r, c in short],
+        )
+
+    asked = np.array(limits, dtype=np.float64)
     rows = sum(int(one.starts[-1]) for one in columns)
     begun = in_threads(begin, columns, rows)
-    in_threads(
-        fill, [(i, some) for i, one in enumerate(columns) for some in spans(one.starts)], rows
-    )
-    return [one[1] for one in begun]
+    tasks = [(i, some) for i, one in enumerate(columns) for some in spans(one.starts)]
+    filled = in_threads(fill, tasks, rows)
+    return [joined(number) for number in range(len(columns))]
 
 
 class AttributeCells:
@@ -178,10 +191,16 @@ class AttributeCells:
     @cached_property
     def key_codes(self) -> Numbers:
         """The code of each cell in each key, a column a key."""
-        first = self.rows[self.starts[:-1]]
+        first = self.starts[:-1]
         out = np.empty((len(first), len(self.keys)), dtype=np.int32)
+        if self._sorted:  # all in the same words
+            words = self._sorted[self.keys[0]][0][first]
         for k, name in enumerate(self.keys):
-            out[:, k] = self._codes(name)[first]
+            if self._sorted:
+                shift, bits = self._sorted[name][1]
+                out[:, k] = words >> np.uint64(shift) & np.uint64((1 << bits) - 1)
+            else:
+                out[:, k] = self._codes(name)[self.rows[first]]
         return out
 
     @cached_property
@@ -207,14 +226,14 @@ class AttributeCells:
     def told(self, found: LearntCells, cutoff: int) -> dict[str, Any]:
         """Return the members of `ToldColumn`, given what each cell tells of a column."""
         total = found.total
-        sizes, alone = self.sizes, found.distinct == 1
+        sizes, alone = self.sizes, found.alone >= 0
         hidden = alone & (sizes >= cutoff)
         records, shares = int(sizes @ alone), total / total.sum()
         return {
             "homogeneous": records / self.data.records,
             "homogeneous_records": records,
             "homogeneous_cells": int(alone.sum()),
-            "uncommon_records": int(sizes @ (alone & (total[found.value] < total.max()))),
+            "uncommon_records": int(sizes @ (alone & (total[found.alone] < total.max()))),
             "hidden_by_rp": int(sizes @ hidden),
             "base_rate": float((shares**2).sum()),
             "levels": tuple(self._levels(hidden)),
@@ -330,12 +349,12 @@ def told_figures(
             for one in sensitive.values()
         ]
     )
-    alone = [int(sizes[cells.distinct == 1].sum()) / records for cells in found]
+    alone = [int(sizes[cells.alone >= 0].sum()) / records for cells in found]
     return {
         name: ToldFigures(
             homogeneous=0.0 if one.tells_nothing else share,
-            l=int(cells.distinct.min()),
-            t_closeness=cells.furthest(one.ordered),
+            l=cells.distinct,
+            t_closeness=cells.furthest,
             cap=float(cells.squares.sum() / records),
         )
         for (name, one), cells, share in zip(sensitive.items(), found, alone, strict=True)

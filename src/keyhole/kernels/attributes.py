@@ -18,11 +18,11 @@ def count_values(words: Words, place: Ints, held: Numbers, kinds: int) -> Ints:
     A code is place[1] bits of a row's word from place[0] on; `held` has the records of each row,
     one each if it is empty.
     """
-    total = np.zeros(kinds, dtype=np.int64)
+    total = np.zeros((4, kinds), dtype=np.int64)  # in turns: no sum waits for the one before
     shift, top = np.uint64(place[0]), np.uint64((1 << place[1]) - 1)
     for i in range(len(words)):
-        total[(words[i] >> shift) & top] += held[i] if len(held) else 1
-    return total
+        total[i & 3, (words[i] >> shift) & top] += held[i] if len(held) else 1
+    return total.sum(axis=0)
 
 
 @njit(nogil=True, cache=True)
@@ -44,19 +44,22 @@ def learn_by_cell(
     held: Numbers,
     span: Ints,
     total: Ints,
-    level: int,
     ordered: int,
-    counted: Numbers,
-    shared: Floats,
-) -> None:
-    """Find what each cell from span[0] up to span[1] tells of a column.
+    limits: Floats,
+    alone: Numbers,
+    squares: Floats,
+) -> Floats:
+    """Find what the cells from span[0] up to span[1] tell of a column.
 
     Cells start at `starts`; `words`, `place` and `held` have the codes as in `count_values`, in the
     order of the cells, and `total` the records of each. The first `ordered` codes are in order.
-    By cell are filled, in `counted`: different values, one of them, the largest count, the count of
-    all but the `level - 1` most frequent; in `shared`: entropy in nats, the sum of squared counts
-    over the size, equal distance to the file, ordered distance (NaN where the cell has no value in
-    order), the largest relative gain.
+    Cells fall short of five limits: different values, entropy in nats, the largest count over
+    that of all but the most frequent values (as many as the first limit, less one), distance to
+    the file, relative gain of a value. By cell are filled in `alone` its one value, -1 if there are
+    several, and in `squares` the sum of squared counts over the size.
+
+    Returns the fewest values of a cell, the least entropy, the largest distance (-1 if no cell has
+    one) and gain; then by limit the records in cells that fall short, and then those cells.
     """
     shift, top = np.uint64(place[0]), np.uint64((1 << place[1]) - 1)
     shares = total / total.sum()
@@ -65,8 +68,9 @@ def learn_by_cell(
     counts, present = np.zeros(len(total), dtype=np.int64), np.empty(len(total) + 1, dtype=np.int64)
     ranked = np.empty(len(total), dtype=np.int64)
     logs = np.array([k * np.log(k) if k else 0.0 for k in range(LOGARITHMS)])
-    distinct, value, most, rest = counted
-    entropy, squares, equal, moved, gain = shared
+    level = int(limits[0])
+    least, least_entropy, furthest, most_gain = len(total), np.inf, -1.0, 0.0
+    short_records, short_cells = np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64)
     for c in range(span[0], span[1]):
         size = n = 0
         for i in range(starts[c], starts[c + 1]):
@@ -76,25 +80,52 @@ def learn_by_cell(
             n += counts[code] == 0
             counts[code] += records
             size += records
-        largest, seen, far, mixed, right, lift = 0, 0.0, 0.0, 0.0, 0, 0.0
-        for j in range(n):
-            code = present[j]
-            count = counts[code]
-            ranked[j], largest = count, max(largest, count)
-            mixed += logs[count] if count < LOGARITHMS else count * np.log(count)
-            right += count * count
-            far += abs(count - size * shares[code])
-            seen += shares[code]
-            lift = max(lift, count * lifts[code])
-        whole = logs[size] if size < LOGARITHMS else size * np.log(size)
-        distinct[c], value[c], most[c] = n, present[0], largest
-        entropy[c] = max(whole - mixed, 0.0) / size
-        squares[c], gain[c] = right / size, max(lift / size - 1, 0.0)
-        equal[c] = (far / size + max(1.0 - seen, 0.0)) / 2
-        rest[c] = size - (_largest(ranked[:n], level - 1) if level > 2 else largest * (level > 1))
-        moved[c] = _moved(present[:n], counts, ordered, below, sums) if ordered else np.nan
+        code = present[0]
+        largest, entropy, right = size, 0.0, float(size)
+        far, gain = 1.0 - shares[code], lifts[code] - 1
+        alone[c] = code
+        if n > 1:
+            alone[c], largest, mixed, square, seen, far, gain = -1, 0, 0.0, 0, 0.0, 0.0, 0.0
+            for j in range(n):
+                code = present[j]
+                count = counts[code]
+                ranked[j], largest = count, max(largest, count)
+                mixed += logs[count] if count < LOGARITHMS else count * np.log(count)
+                square += count * count
+                far += abs(count - size * shares[code])
+                seen += shares[code]
+                gain = max(gain, count * lifts[code])
+            whole = logs[size] if size < LOGARITHMS else size * np.log(size)
+            entropy, right = max(whole - mixed, 0.0) / size, square / size
+            far, gain = (far / size + max(1.0 - seen, 0.0)) / 2, max(gain / size - 1, 0.0)
+        rest = size - largest * (level > 1)
+        if level > 2:
+            ranked[0] = largest if n == 1 else ranked[0]
+            rest = size - _largest(ranked[:n], level - 1)
+        if ordered:
+            far = _moved(present[:n], counts, ordered, below, sums)
         for j in range(n):
             counts[present[j]] = 0
+        squares[c] = right
+        least, least_entropy = min(least, n), min(least_entropy, entropy)
+        most_gain = max(most_gain, gain)
+        if far > furthest:
+            furthest = far
+        for k, short in enumerate(
+            (
+                n < limits[0],
+                entropy < limits[1],
+                largest >= limits[2] * rest,
+                far > limits[3],
+                gain > limits[4],
+            )
+        ):
+            short_records[k] += size * short
+            short_cells[k] += short
+    out = np.empty(14)
+    out[0], out[1], out[2], out[3] = least, least_entropy, furthest, most_gain
+    out[4:9], out[9:] = short_records, short_cells
+    return out
 
 
 @njit(nogil=True, cache=True)

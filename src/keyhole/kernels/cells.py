@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from keyhole.kernels.arrays import Ints, Numbers, Words
+from keyhole.kernels.arrays import Array, Ints, Numbers, Words
 
 # Up to this many rows an insertion sort on whole masked words beats another radix pass.
 SMALL = 24
@@ -182,6 +182,13 @@ def merge_words(a: Words, b: Words, mask: np.uint64, out: Words, first: int, las
         else:
             out[k] = b[j]
             j += 1
+
+
+@njit(nogil=True, cache=True)
+def add_field(words: Words, codes: Array, shift: np.uint64) -> None:
+    """Put codes into the bits of words from `shift` on, which are 0 yet."""
+    for i in range(len(words)):
+        words[i] |= np.uint64(codes[i]) << shift
 
 
 @njit(nogil=True, cache=True)
