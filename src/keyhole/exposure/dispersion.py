@@ -245,7 +245,8 @@ def _combined(every: Floats, kept: Flags, most: tuple[float, ...]) -> Iterator[E
             yield Estimated(centre, centre, centre) if centre == 0 else None
             continue
         changed = np.log(np.maximum(every[:, 1, 0, place], 1e-300) / sums)
-        variance = (bounds / sums**2 + changed**2)[kept].mean() + np.log(sums).var(ddof=1)
+        with np.errstate(over="ignore"):  # of next to nobody anything can be
+            variance = (bounds / sums / sums + changed**2)[kept].mean() + np.log(sums).var(ddof=1)
         reach = math.exp(min(CRITICAL * math.sqrt(variance), 700.0))
         yield Estimated(centre, centre / reach, min(centre * reach, float(limit)))
 
