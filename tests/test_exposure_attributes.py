@@ -116,7 +116,8 @@ def test_words_sorted_in_halves_and_merged_are_sorted(words, low, rows):
 @given(frames)
 def test_records_lie_in_the_order_of_their_cells(frame):
     data = keyhole.load(frame)
-    starts, rows, beside = local_engine(data, ["k", "j", "s"]).by_cell(["k", "j"], ["s"])
+    starts, order, beside = local_engine(data, ["k", "j", "s"]).by_cell(["k", "j"], ["s"])
+    rows = order()
     words, (shift, bits) = beside["s"]
     codes = (words.astype(np.int64) >> shift) & (1 << bits) - 1
     assert codes.tolist() == data.codes("s").values[rows].tolist()

@@ -139,8 +139,8 @@ class MemoryEngine:
 
     def by_cell(
         self, keys: Sequence[str], beside: Sequence[str] = ()
-    ) -> tuple[Ints, Tags, dict[str, tuple[Words, Ints]]]:
-        """Return where each cell of a key starts, and the records in the order of their cells.
+    ) -> tuple[Ints, Callable[[], Tags], dict[str, tuple[Words, Ints]]]:
+        """Return where each cell of a key starts, and what gives the records in that order.
 
         Where the columns `beside` fit one word with the key and the number of the record they are
         sorted along: by column the words in that order, and the shift and bits of its codes.
@@ -153,7 +153,7 @@ class MemoryEngine:
         plan, tag_bits = layout([c.size for c in columns]), self.records.bit_length()
         if not beside or plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
             cells = RecordCells(columns[:own], storage=self.storage, compiled=True)
-            return cells.starts, cells.tags, {}
+            return cells.starts, lambda: cells.tags, {}
         at = np.cumsum([tag_bits, *plan.bits[own:], *plan.bits[:own]])
         shift = np.concatenate([at[-own - 1 : -1], at[: len(beside)]])
         words = self.storage.empty(self.records, np.uint64)
@@ -169,12 +169,13 @@ class MemoryEngine:
 
         starts = self.storage.empty(self.records + 1, np.int64)
         count = word_starts(words, low, starts)
-        tags: Tags = self.storage.empty(self.records, np.int32)
 
-        def tag(some: slice) -> None:
-            tags[some] = words[some] & np.uint64((1 << tag_bits) - 1)
+        def tags() -> Tags:
+            out: Tags = self.storage.empty(self.records, np.int32)
+            for some in parts(self.records, 1 << 16):
+                out[some] = words[some] & np.uint64((1 << tag_bits) - 1)
+            return out
 
-        in_threads(tag, list(parts(self.records, 1 << 16)))
         places = np.column_stack([shift, plan.bits])
         found = {name: (words, places[i]) for i, name in enumerate((*keys, *beside))}
         return starts[: count + 1], tags, found

@@ -159,17 +159,18 @@ class AttributeCells:
         self._sorted: Mapping[str, tuple[Words, Ints]] = {}
         self.held = CellValues._field_defaults["held"]
         if name is None:
-            self.starts, self.rows, self._sorted = local_engine(data, (*keys, *beside)).by_cell(
+            self.starts, self._rows, self._sorted = local_engine(data, (*keys, *beside)).by_cell(
                 keys, beside
             )
             self._codes = lambda name: data.codes(name).values
         else:
             table = engine_of(data, (*keys, name)).patterns((*keys, name))
             numbers = table.numbers(keys)
-            self.rows = np.argsort(numbers, kind="stable").astype(np.int32)
+            order = np.argsort(numbers, kind="stable").astype(np.int32)
+            self._rows = lambda: order
             counts = np.bincount(numbers)
             self.starts = np.concatenate(([0], np.cumsum(counts)))
-            self.held = table.records[self.rows].astype(np.int32)
+            self.held = table.records[order].astype(np.int32)
             self._codes = table.codes
 
     @classmethod
@@ -180,6 +181,11 @@ class AttributeCells:
         if not backend_of(data).is_here:
             return {name: cls(data, keys, name=name) for name in names}
         return dict.fromkeys(names, cls(data, keys, tuple(names)))
+
+    @cached_property
+    def rows(self) -> Numbers:
+        """The records in the order of their cells."""
+        return self._rows()
 
     @cached_property
     def sizes(self) -> Ints:
@@ -341,7 +347,8 @@ def told_figures(
     records = max((len(one.values) for one in sensitive.values()), default=0)
     starts, rows = np.array([0, records]), None  # all of them, where nothing is released
     if keys:
-        starts, rows, _ = engine.by_cell(keys)
+        starts, order, _ = engine.by_cell(keys)
+        rows = order()
     sizes = np.diff(starts)
     found = learn(
         [
