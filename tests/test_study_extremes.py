@@ -232,3 +232,19 @@ def test_a_comparison_takes_one_metric_by_its_name_and_releases_by_theirs():
     assert [row.study.metric for row in found.rows] == ["taxicab"]
     with pytest.raises(OptionError, match="pufs must map names"):
         compare_studies([pl.DataFrame(PUF)], link=LINK, **files)
+
+
+def test_a_comparison_by_declared_scores_and_by_distances_tells_how_each_compares():
+    files = {"eif": pl.DataFrame(EIF), "iuf": pl.DataFrame(IUF), "puf_id": "p", "eif_id": "e"}
+    asked = {"link": LINK, "numeric": ["age"], "permutations": 0, **files}
+    numbers = "Numbers: age; the others are categories"
+    for metrics, scores, notes in (
+        (["adhoc"], EXACT, ["How values are compared: by the declared scores."]),
+        (["taxicab", "euclidean"], None, [f"{numbers}."]),
+        (["taxicab", "adhoc", "euclidean"], EXACT,
+         [f"{numbers} (taxicab, euclidean).",
+          "How values are compared: by the declared scores (adhoc)."]),
+    ):  # fmt: skip
+        releases = {"A": pl.DataFrame(PUF), "B": pl.DataFrame(PUF)}
+        [table] = compare_studies(releases, metrics=metrics, scores=scores, **asked).tables()
+        assert [note for note in table.notes if not note.startswith("Warning")] == notes
