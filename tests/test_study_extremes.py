@@ -128,6 +128,15 @@ def test_both_ends_of_what_a_float_holds_can_be_cut():
     assert quintiles(number).puf.tolist() == [0, 4]
 
 
+@pytest.mark.parametrize("counts", [[1], [3], [1, 1], [2, 1, 4, 3], [1, 7, 1, 1, 5]])
+def test_numbers_that_stand_for_several_records_are_cut_as_these(counts):
+    values = np.array([3.0, 1.0, 10.0, 4.0, np.nan])[: len(counts)]
+    whole = quintiles(LinkValues("x", np.repeat(values, counts), values))
+    short = quintiles(LinkValues("x", values, values, (np.array(counts), np.ones(len(counts)))))
+    np.testing.assert_array_equal(whole.eif, short.eif)
+    np.testing.assert_array_equal(whole.puf, np.repeat(short.puf, counts))
+
+
 def test_a_value_far_beyond_the_puf_is_as_far_as_six_deviations():
     puf = np.array([1e-300, 2e-300, 3e-300])
     scaled = z_scores(LinkValues("x", puf, np.array([1e300, -1e300, 2e-300])))
