@@ -302,6 +302,7 @@ def test_a_next_step_that_leaves_just_the_limit_meets_it():
     (dropped,) = (one for one in found.next_steps if one.step.get("columns") == ["b"])
     assert (dropped.rp, dropped.meets) == (0.1, True)
     assert [one.meets for one in found.next_steps] == [True, True, False, False]
+    assert keyhole.ledger(frame, [*plan, dropped.step], keys=["a"], limit=0.1).meets is True
 
 
 def test_the_next_step_is_a_line_of_a_plan(people):
