@@ -292,6 +292,19 @@ def test_the_cheapest_next_step_meets_the_limit_when_added(people):
         assert added.last.price.lost == pytest.approx(step.lost)
 
 
+def test_a_next_step_that_leaves_just_the_limit_meets_it():
+    """Without b, y and z are alone: two of twenty."""
+    a, b, others = ["x"] * 18 + ["y", "z"], [f"{i} road" for i in range(20)], ["u", "v"] * 10
+    frame = pl.DataFrame({"a": a, "b": b, "c": others, "d": others, "e": others})
+    plan = [{"method": "drop", "columns": ["c", "d", "e"]}]
+    found = keyhole.ledger(frame, plan, keys=["a", "b"], limit=0.1)
+    assert found.last.words == "drop c,d,e"  # of more columns their number
+    (dropped,) = (one for one in found.next_steps if one.step.get("columns") == ["b"])
+    assert (dropped.rp, dropped.meets) == (0.1, True)
+    assert [one.meets for one in found.next_steps] == [True, True, False, False]
+    assert keyhole.ledger(frame, [*plan, dropped.step], keys=["a"], limit=0.1).meets is True
+
+
 def test_the_next_step_is_a_line_of_a_plan(people):
     found = keyhole.ledger(people, [TOP], keys=["sex", "age"], limit=0.01)
     methods = {one.step["method"] for one in found.next_steps}

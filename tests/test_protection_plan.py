@@ -336,3 +336,16 @@ def test_no_message_shows_a_value_of_a_record(data):
         with pytest.raises(InputError) as error:
             apply_plan(secret, [step], seed=1)
         assert "Zaphod" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"0-9": "young", "10 and over": "old"}, '{ 0-9 = "young", "10 and over" = "old" }'),
+        ([[0, 9], [10, 99]], "[[0, 9], [10, 99]]"),
+        ("0-9 = young", "0-9 = young"),  # what is no TOML stands as it was typed
+    ],
+)
+def test_a_value_of_a_plan_is_written_as_it_is_typed(value, text):
+    kind = METHODS["recode"].parameters["map"].kind
+    assert (kind.write(value), kind.read(text)) == (text, value)

@@ -288,6 +288,14 @@ def test_an_attack_that_was_not_made_is_not_judged():
     assert (met, set(judged.values())) == ("met", {"not_judged"})
 
 
+@pytest.mark.parametrize(("hits", "answer"), [(301, "not_met"), (300, "not_judged"), (200, "met")])
+def test_a_risk_is_beyond_a_limit_only_if_it_is_larger(hits, answer):
+    """No control is attacked with success, so that the risk is the rate: 0.25 of 300 in 1,200."""
+    one = Attack.measured(Trials(hits, 1_200), Trials(0, 400), Trials(0, 1_200))
+    judged = _residual("an attack", one, SimpleNamespace(cutoff=3, control="file"), 0.25)
+    assert (judged.found, judged.answer) == (hits / 1_200, answer)
+
+
 @pytest.mark.parametrize("keys", ["3.5", "[]", '"nobody"'])
 def test_attacks_beside_keys_that_are_unfit_are_told_with_them(tmp_path, sample, keys):
     (tmp_path / "veterans.csv").write_bytes(sample)

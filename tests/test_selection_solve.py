@@ -207,6 +207,9 @@ def test_a_search_of_so_many_sets_stops_where_it_stopped_before(veterans):
     assert not found[0].complete
     assert 20 <= found[0].evaluated < exact.evaluated
     assert found[0].utility <= exact.utility <= found[0].bound
+    # It ends as soon as so many were evaluated, and not after those that come next.
+    again = solve(veterans, keys=KEYS, limit=0.05, evaluations=found[0].evaluated)
+    assert (again.complete, again.evaluated) == (False, found[0].evaluated)
     all_of_it = solve(veterans, keys=KEYS, limit=0.05, evaluations=exact.evaluated + 1)
     assert all_of_it.to_dict() == exact.to_dict()
 

@@ -128,6 +128,15 @@ def test_both_ends_of_what_a_float_holds_can_be_cut():
     assert quintiles(number).puf.tolist() == [0, 4]
 
 
+@pytest.mark.parametrize("counts", [[1], [3], [1, 1], [2, 1, 4, 3], [1, 7, 1, 1, 5]])
+def test_numbers_that_stand_for_several_records_are_cut_as_these(counts):
+    values = np.array([3.0, 1.0, 10.0, 4.0, np.nan])[: len(counts)]
+    whole = quintiles(LinkValues("x", np.repeat(values, counts), values))
+    short = quintiles(LinkValues("x", values, values, (np.array(counts), np.ones(len(counts)))))
+    np.testing.assert_array_equal(whole.eif, short.eif)
+    np.testing.assert_array_equal(whole.puf, np.repeat(short.puf, counts))
+
+
 def test_a_value_far_beyond_the_puf_is_as_far_as_six_deviations():
     puf = np.array([1e-300, 2e-300, 3e-300])
     scaled = z_scores(LinkValues("x", puf, np.array([1e300, -1e300, 2e-300])))
@@ -232,3 +241,19 @@ def test_a_comparison_takes_one_metric_by_its_name_and_releases_by_theirs():
     assert [row.study.metric for row in found.rows] == ["taxicab"]
     with pytest.raises(OptionError, match="pufs must map names"):
         compare_studies([pl.DataFrame(PUF)], link=LINK, **files)
+
+
+def test_a_comparison_by_declared_scores_and_by_distances_tells_how_each_compares():
+    files = {"eif": pl.DataFrame(EIF), "iuf": pl.DataFrame(IUF), "puf_id": "p", "eif_id": "e"}
+    asked = {"link": LINK, "numeric": ["age"], "permutations": 0, **files}
+    numbers = "Numbers: age; the others are categories"
+    for metrics, scores, notes in (
+        (["adhoc"], EXACT, ["How values are compared: by the declared scores."]),
+        (["taxicab", "euclidean"], None, [f"{numbers}."]),
+        (["taxicab", "adhoc", "euclidean"], EXACT,
+         [f"{numbers} (taxicab, euclidean).",
+          "How values are compared: by the declared scores (adhoc)."]),
+    ):  # fmt: skip
+        releases = {"A": pl.DataFrame(PUF), "B": pl.DataFrame(PUF)}
+        [table] = compare_studies(releases, metrics=metrics, scores=scores, **asked).tables()
+        assert [note for note in table.notes if not note.startswith("Warning")] == notes

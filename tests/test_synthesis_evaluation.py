@@ -53,7 +53,7 @@ from keyhole.synthesis.remaining_risk import (
     visibly_changed,
 )
 from keyhole.synthesis.synthesise import synthesise
-from keyhole.utility import Correlations, combine
+from keyhole.utility import Correlations, Distributions, combine
 from keyhole.utility.coefficients import interval_overlap
 from keyhole.utility.moments import Correlation
 
@@ -477,6 +477,15 @@ def test_a_failed_test_names_its_variable(evaluation):
     assert tests[0].name in goal.advice
 
 
+@pytest.mark.parametrize(("changed", "met"), [(5, None), (6, True)])
+def test_a_distribution_is_judged_from_two_changes_a_degree_of_freedom(evaluation, changed, met):
+    one = evaluation.homogeneity.tests[0]
+    test = dataclasses.replace(one.test, changed=changed, df=3, categories=4)
+    found = Distributions((dataclasses.replace(one, test=test, adjusted=0.9),), 10)
+    goal = homogeneity_goal(found, GoalLimits())
+    assert (goal.met, goal.advice.startswith("Too few")) == (met, met is None)
+
+
 def test_the_same_seed_gives_the_same_evaluation(made, evaluation):
     again = evaluate(*made, self_match=100, seed=1)
     assert again.mean_mode == evaluation.mean_mode
@@ -664,6 +673,15 @@ def test_a_model_with_a_column_that_follows_is_not_fitted():
     assert fit_linear(x, np.arange(200.0)) is None
     assert fit_linear(x[:30, :2], np.arange(30.0)) is None
     assert fit_linear(x[:, :2], np.arange(200.0) * 3)[0] == pytest.approx([3.0])
+
+
+def test_of_many_models_ten_are_shown():
+    models = tuple(Regression(f"y{i}", 4, 3, 0.5, 2.0) for i in range(11))
+    [table] = Regressions(models, 2).tables()
+    assert [row[0] for row in table.rows] == [f"y{i}" for i in range(10)]
+    assert table.notes[-1] == "10 of 11 models: those that differ most."
+    [table] = Regressions(models[:10], 2).tables()
+    assert (len(table.rows), len(table.notes)) == (10, 1)
 
 
 def test_goals_of_regressions_and_correlations_name_what_to_try():

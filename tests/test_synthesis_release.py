@@ -11,6 +11,8 @@ import keyhole
 from keyhole.cli.main import run
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError
+from keyhole.synthesis.associations import Relation, Relations
+from keyhole.synthesis.release import analysts_note
 
 SEED = 271828
 ASKED = {
@@ -301,3 +303,16 @@ def test_nothing_more_is_written_without_a_hold_out(released):
 def test_a_hold_out_leaves_records_on_both_sides(csv, share):
     with pytest.raises(InputError, match="hold_out must"):
         keyhole.synthesise(csv, hold_out=share, **ASKED)
+
+
+def test_the_note_of_a_release_names_the_twelve_relations_that_changed_most_and_counts_others():
+    """A relation is named that changed by more than 0.02, beyond chance, and is more than weak."""
+    weaker = [Relation("pay", f"x{i}", 0.5, 0.4 - i / 100) for i in range(13, -1, -1)]
+    weak, chance = Relation("pay", "w", 0.05, 0.01), Relation("pay", "c", 0.3, 0.35, 0.06)
+    stronger = Relation("pay", "s", 0.2, 0.23)
+    note = analysts_note(["pay"], 2, Relations((*weaker, weak, chance, stronger), 2))
+    assert [i for i in range(14) if f"x{i}`, 0." in note] == [*range(2, 14)]
+    assert "`x13`, 0.27 instead of 0.50" in note
+    assert "`x2`, 0.38 instead of 0.50; and 2 more, which changed less." in note
+    assert "stronger: `pay` with `s`, 0.23 instead of 0.20." in note
+    assert not any(f"`{name}`" in note for name in "wc")

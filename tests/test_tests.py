@@ -3,6 +3,9 @@
 import ast
 from pathlib import Path
 
+from tests.mutants import TESTS
+from tests.mutations import ROOT
+
 SAYS = {"raises", "warns", "fail", "expect", "validate"}
 
 
@@ -31,3 +34,10 @@ def test_every_test_asserts_something():
         before, helpers = helpers, {node.name for node in others if asserts(node, helpers)}
     assert len(tests) > 1_000
     assert [place for place, node in tests if not asserts(node, helpers)] == []
+
+
+def test_mutants_are_tried_with_tests_that_are_there():
+    """A file that was renamed would be left out of `make mutants`, and nobody would see it."""
+    named = [f"tests/test_{one}.py" for words in TESTS.values() for one in words.split()]
+    assert [one for one in named if not [*ROOT.glob(one)]] == []
+    assert [one for one in TESTS if not [*(ROOT / "src/keyhole" / one).glob("*.py")]] == []

@@ -85,8 +85,7 @@ class StudyComparison(Result):
             by_chance = share(chance) if dealt else ""
             rows.append([row.release, row.metric, *map(share, rates), interval, by_chance])
         columns = ["release", "metric", "suspected", "confirmed", "conditional"]
-        asked = Linkage(self.rows[0].metric, self.link, self.numeric, self.strata)
-        notes = [asked.variables_in_words]
+        notes = self._variables_in_words()
         notes += [] if self.scenario is None else [Note("exposure.scenario", name=self.scenario)]
         # Each warning once, with the studies that it is about.
         for text in dict.fromkeys(text for row in self.rows for text in row.warnings):
@@ -96,6 +95,16 @@ class StudyComparison(Result):
             where = f" ({releases}; {metrics})" if len(about) < len(self.rows) else ""
             notes.append(f"Warning{where}: {text}")
         return [Table("Studies compared", [*columns, "95% interval", "by chance"], rows, notes)]
+
+    def _variables_in_words(self) -> list[str]:
+        """Say which variables are numbers; of metrics that take them otherwise, of which."""
+        said: dict[str, dict[str, None]] = {}
+        for metric in (row.metric for row in self.rows):
+            asked = Linkage(metric, self.link, self.numeric, self.strata)
+            said.setdefault(asked.variables_in_words, {})[metric] = None
+        if len(said) == 1:
+            return list(said)
+        return [f"{words.rstrip('.')} ({', '.join(by)})." for words, by in said.items()]
 
     def plot(self) -> altair.TopLevelMixin:
         """Draw the conditional and the confirmed rates side by side."""

@@ -155,12 +155,15 @@ def analysts_note(targets: Sequence[str], implicates: int, relations: Relations)
     differ = [one for one in relations.beyond(NOT_KEPT) if max(one.original, one.synthetic) > WORTH]
     said = [KEPT]
     for text, sign in ((WEAKER, -1), (STRONGER, 1)):
-        some = "; ".join(
+        changed = [one for one in differ if sign * one.difference > 0]
+        named = [
             f"{_quoted(one.target)} with {_quoted(one.column)}, {one.synthetic:.2f} instead of "
             f"{one.original:.2f}"
-            for one in [one for one in differ if sign * one.difference > 0][:MOST_NAMED]
-        )
-        said += [text.format(named=some)] if some else []
+            for one in changed[:MOST_NAMED]
+        ]
+        more = len(changed) - len(named)
+        named += [f"and {more:,} more, which changed less"] if more else []
+        said += [text.format(named="; ".join(named))] if named else []
     said += [] if differ else [NO_CHANGE]
     folder, doing = (ALONE, SINGLE) if implicates == 1 else (FOLDER.format(m=implicates), SEVERAL)
     return NOTE.format(folder=folder, targets=told, doing=doing, kept="\n\n".join(said))
