@@ -66,8 +66,8 @@ def test_a_workbench_killed_at_ten_moments_keeps_all_of_its_state(tmp_path, vict
     review.write_text(REVIEW)
     for moment in range(10):
         before, cutoff = review.read_text(), moment + 4
-        with serving(tmp_path) as server:
-            client = httpx.Client(base_url=server.origin, headers={"Origin": server.origin})
+        with serving(tmp_path) as server, httpx.Client(base_url=server.origin) as client:
+            client.headers["Origin"] = server.origin
             client.get(server.link)
             client.post("/open", data={"file": "review.toml"}, timeout=60)
             page = client.get("/project/1/exposure", timeout=60).text

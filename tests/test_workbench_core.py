@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,7 +27,7 @@ from keyhole.reviews.runner import review
 from keyhole.workbench import editing
 from keyhole.workbench.app import Bench
 from keyhole.workbench.editing import put_setting
-from keyhole.workbench.jobs import Jobs
+from keyhole.workbench.jobs import Jobs, _is_held, lock_path, work
 from keyhole.workbench.pages.data import _bars
 from keyhole.workbench.projects import OutdatedPageError, inside
 
@@ -186,12 +187,59 @@ def test_a_killed_job_is_told_of_and_a_restart_forgets_nothing(bench: Workbench)
     job = again.jobs.current(bench.project.number)
     assert job is not None
     assert job.running
-    with bench.bench.jobs.state.reading() as database:
-        process = database.execute("SELECT process FROM jobs").fetchone()["process"]
-    os.killpg(process, signal.SIGKILL)
+    os.killpg(_process_of_the_job(bench), signal.SIGKILL)
     assert bench.wait().state == "interrupted"
     assert again.jobs.current(bench.project.number).state == "interrupted"  # type: ignore[union-attr]
     assert [project.path.name for project in again.projects.recent()] == ["review.toml"]
+
+
+@pytest.mark.parametrize("is_deaf", [False, True])
+def test_a_job_of_a_killed_server_has_ended_before_the_next_begins(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, is_deaf: bool
+) -> None:
+    bench.post("do/review", {"page": "data"})
+    again, process = Bench.of(bench.folder).jobs, _process_of_the_job(bench)
+    while not _is_held(lock_path(again.state, 1)):
+        time.sleep(0.01)
+    os.kill(process, signal.SIGSTOP)  # it ends late, or not at all
+    told, tell = [], os.killpg
+
+    def stop(group: int, number: int) -> None:
+        tell(group, number)
+        told.append(number)
+        if not is_deaf:
+            threading.Timer(0.3, os.kill, (process, signal.SIGCONT)).start()
+
+    monkeypatch.setattr("keyhole.workbench.jobs.os.killpg", stop)
+    monkeypatch.setattr("keyhole.workbench.jobs._ENDING", 0.1 if is_deaf else 60)
+    again.start(1, bench.folder / "review.toml", "stages", {"stages": ["exposure"]})
+    assert told == [signal.SIGTERM, signal.SIGKILL][: 1 + is_deaf]
+    assert bench.wait().state == "done"
+
+
+def test_a_job_that_is_cancelled_before_it_began_does_nothing(bench: Workbench) -> None:
+    jobs = bench.bench.jobs
+    row = "INSERT INTO jobs (project, kind, asked, state, step, started, problem) "
+    number = jobs.state.do(f"{row}VALUES (1, 'review', '{{}}', 'running', '', unixepoch(), '')")
+    assert number is not None
+    jobs.cancel(number)
+    work(jobs.state, number, bench.folder / "review.toml")
+    assert not (bench.folder / "review").exists()
+    assert not lock_path(jobs.state, number).exists()
+
+
+def test_the_process_of_a_job_is_known_though_its_server_did_not_note_it(bench: Workbench) -> None:
+    jobs = bench.bench.jobs
+    row = "INSERT INTO jobs (project, kind, asked, state, step, started, problem) "
+    number = jobs.state.do(f"{row}VALUES (1, 'review', '{{}}', 'running', '', unixepoch(), '')")
+    assert number is not None
+    work(jobs.state, number, bench.folder / "review.toml")
+    assert _process_of_the_job(bench) == os.getpid()
+
+
+def _process_of_the_job(bench: Workbench) -> int:
+    ((process,),) = bench.bench.jobs.state.rows("SELECT process FROM jobs")
+    return int(process)
 
 
 def test_a_broken_review_says_what_is_wrong(bench: Workbench) -> None:

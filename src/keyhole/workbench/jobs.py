@@ -27,8 +27,9 @@ from keyhole.reviews.files import confined
 from keyhole.workbench.state import WorkbenchState
 
 JobState = Literal["running", "done", "failed", "cancelled", "interrupted"]
-# How long a process may take until it holds its lock.
+# How long a process may take until it holds its lock, and until it has ended after it is told to.
 _STARTING = 30.0
+_ENDING = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,24 @@ class Jobs:
         child = self._children.pop(number, None)
         if child is not None:
             try:
-                child.wait(10)
+                child.wait(_ENDING)
             except subprocess.TimeoutExpired:  # in compiled code, which hears of nothing
                 child.kill()
                 child.wait()
+        elif process and ours and not self._let_go(number):  # of a server that was killed
+            with suppress(OSError):
+                os.killpg(process, signal.SIGKILL)
+            self._let_go(number)
         self.end(number, "cancelled")
+
+    def _let_go(self, number: int) -> bool:
+        """Wait until the process of a job that another server started has ended, and tell if so."""
+        until = time.monotonic() + _ENDING
+        while is_held := _is_held(lock_path(self.state, number)):
+            if time.monotonic() > until:
+                break
+            time.sleep(0.02)
+        return not is_held
 
     def _one(self, query: str, value: int) -> Job | None:
         for child in list(self._children.values()):  # those that have ended are let go of
@@ -205,12 +219,15 @@ JOB_KINDS: Mapping[str, JobKind] = {
 def work(state: WorkbenchState, number: int, path: Path) -> None:
     """Do a job, and write into its row how it goes and how it ended."""
     jobs = Jobs(state)
-    job = jobs.find(number)
-    if job is None or not job.running:
-        return
+    # The server may be killed before it has noted whom to stop: who holds the lock is known.
+    state.do("UPDATE jobs SET process = ? WHERE id = ?", os.getpid(), number)
     lock = os.open(lock_path(state, number), os.O_CREAT | os.O_RDWR, 0o600)
     try:
         lock_file(lock, wait=True)  # held for as long as the process lives
+        job = jobs.find(number)
+        if job is None or not job.running:
+            lock_path(state, number).unlink(missing_ok=True)
+            return
         with confined(state.folder):
             problem = _problem_of(job, path, _progress_into(state, number))
         jobs.end(number, "failed" if problem else "done", problem)
