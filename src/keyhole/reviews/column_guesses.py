@@ -31,7 +31,7 @@ _GUESSED_BY: dict[str, dict[str, str]] = {
 _KNOWN, _NAMED, _HELD = (
     tuple(_GUESSED_BY[part].items()) for part in ("known", "sensitive", "categories")
 )
-_WEIGHT, _BODY, _MEASURED, _HOUSEHOLD, _CODE = _GUESSED_BY["columns"].values()
+_WEIGHT, _BODY, _MEASURED, _HOUSEHOLD, _ORDER, _CODE = _GUESSED_BY["columns"].values()
 MOST_KEYS = 10
 FEW_KEYS = 3
 # By their values, numbers are codes if they leave gaps, if values next to each other are about so
@@ -77,8 +77,9 @@ class Guess:
 
     `coarser` has for a key the column that is only a coarser version of it. `doubtful` are
     codes that may mean missing, or may be values. `codes` are numbers that stand for something,
-    `knowable` columns that others could know beside the keys, and `alike` says of how many levels
-    of a column another differs only by case or blanks.
+    `knowable` columns that others could know beside the keys, `also_sensitive` more columns on a
+    subject of which two are enough, and `alike` says of how many levels of a column another
+    differs only by case or blanks.
     """
 
     roles: Mapping[str, Role]
@@ -89,6 +90,7 @@ class Guess:
     coarser: Annotated[Mapping[str, str], HIDDEN]
     codes: Mapping[str, str]
     knowable: tuple[str, ...]
+    also_sensitive: tuple[str, ...]
     replicates: tuple[str, ...]
     alike: Mapping[str, int]
     why: Annotated[Mapping[str, str], Named("reasons")] = field(default_factory=dict)
@@ -121,12 +123,20 @@ def guess(
         for one in found.inspections
         if one.read and one.variable.name not in apart
         if not (one.is_free_text or one.is_constant or one.is_nearly_unique)
+        if not _has(one.variable, _ORDER)
     ]
     chosen, coarser, knowable = (given, {}, ()) if given else _keys(open_columns, found, why)
     taken = {*chosen, *coarser.values(), *replicates}
+    count: dict[str, int] = {}
+    also = []
     for name, reason in guess_sensitive(data, found.inspections, {*taken, *roles}):
-        roles[name], why[name] = "sensitive", reason
-    taken |= roles.keys()
+        subject, why[name] = reason.split(",")[0], reason
+        count[subject] = count.get(subject, 0) + 1
+        if count[subject] <= MOST_OF_A_SUBJECT:
+            roles[name] = "sensitive"
+        else:
+            also.append(name)
+    taken |= {*roles, *also}
     others = [one.variable.name for one in open_columns if one.variable.name not in taken]
     sure, doubtful = guess_codes(data)
     return Guess(
@@ -138,6 +148,7 @@ def guess(
         coarser=coarser,
         codes=codes or {},
         knowable=knowable,
+        also_sensitive=tuple(also),
         replicates=replicates,
         alike=_levels_alike(data),
         why=why,
@@ -254,7 +265,7 @@ def _keys(
         for one in found.dependencies
         if len(one.by) == 1 and not one.equivalent
     }
-    chosen: list[str] = []
+    chosen, rest, most = list[str](), list[str](), max([one.filled for one in columns], default=0)
     for what, pattern in _KNOWN:
         told = {"place": "place", "age or birth": "age"}.get(what, "")
         fit = [
@@ -263,11 +274,14 @@ def _keys(
             if getattr(one, told, None) is not None or _has(one.variable, pattern)
             if one.variable.name not in chosen
         ]
-        fit.sort(key=lambda one: -one.distinct)
+        # What few people have, such as a field of study, comes after what everybody has.
+        rare = sum(one.filled < most / 2 for one in fit)
+        fit.sort(key=lambda one: (one.filled < most / 2, -one.distinct))
         # Codes of areas that start anew in each larger area say nothing without it.
-        for one in fit if what == "place" else fit[:1]:
-            why[one.variable.name] = what
-            chosen.append(one.variable.name)
+        many = max(1, len(fit) - rare) if what == "place" else 1
+        chosen += [one.variable.name for one in fit[:many]]
+        rest += [one.variable.name for one in fit[many:]]
+        why.update((one.variable.name, what) for one in fit)
     chosen = [name for name in chosen if coarser.get(name) not in chosen]
     if len(chosen) < FEW_KEYS:  # filled up with categories of some levels
         named = {*chosen, *(name for name, fine in coarser.items() if fine in chosen)}
@@ -278,27 +292,27 @@ def _keys(
         ]  # fmt: skip
         why.update(dict.fromkeys(few[:FEW_KEYS], "only a guess: it has few levels"))
         chosen += few[: FEW_KEYS - len(chosen)]
-    chosen, knowable = chosen[:MOST_KEYS], chosen[MOST_KEYS:]
+    chosen, rest = chosen[:MOST_KEYS], [*chosen[MOST_KEYS:], *rest]
     names = {one.variable.name for one in columns}
     rough = {fine: name for name, fine in coarser.items() if fine in chosen and name in names}
     rough = {fine: name for fine, name in rough.items() if name not in chosen}
-    return tuple(chosen), rough, tuple(knowable)
+    # Of what a key or another of them determines, the finer is enough.
+    known = {*chosen, *rest}
+    knowable = (name for name in rest if name not in chosen and coarser.get(name) not in known)
+    return tuple(chosen), rough, tuple(dict.fromkeys(knowable))
 
 
 def guess_sensitive(
     data: Microdata, columns: Sequence[Inspection], taken: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield columns that seem sensitive, each with the reason; `taken` are no candidates."""
-    count: dict[str, int] = {}
     for one in columns:
         name = one.variable.name
         if name in taken or name not in data.names or not one.read or one.is_constant:
             continue
         if one.is_free_text or (found := _subject(data, one.variable)) is None:
             continue
-        count[found[0]] = count.get(found[0], 0) + 1
-        if count[found[0]] <= MOST_OF_A_SUBJECT:
-            yield name, f"{found[0]}, by its {found[1]}"
+        yield name, f"{found[0]}, by its {found[1]}"
 
 
 def _subject(data: Microdata, variable: Variable) -> tuple[str, str] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import os
-import secrets
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
 
 REVIEW = "review.toml"
+_NAMED = 20  # columns of one sort that a note names
 _READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet", "codebook")
 
 
@@ -57,12 +57,14 @@ class Draft(Result):
         """Return what each column was taken for, and what to do next."""
         title = f"{self.file.name}: {self.records:,} records, {self.columns:,} columns"
         run = f"keyhole review {self.path} --out {self.path.with_name('findings')}"
-        guess, knowable = self.guess, ", ".join(self.guess.knowable)
+        guess, knowable = self.guess, _some(self.guess.knowable)
         suspected = {"Taken for missing": guess.missing_codes,
                      "May mean missing, see the review file": guess.doubtful}  # fmt: skip
         notes = [
             *([f"Others could know these too; the key has {len(guess.keys)} columns without them: "
                f"{knowable}."] if knowable else []),
+            *([f"Sensitive too, on subjects that have two columns already: "
+               f"{_some(guess.also_sensitive)}."] if guess.also_sensitive else []),
             *([f"{len(guess.replicates)} replicate weights: {guess.replicates[0]} to "
                f"{guess.replicates[-1]}."] if guess.replicates else []),
             *(f"{count} level{'s' * (count > 1)} of {name} differ{'s' * (count == 1)} from another "
@@ -79,6 +81,13 @@ class Draft(Result):
         rows += [[name, role, why.get(name, "")] for name, role in self.guess.roles.items()]
         rows += [[name, "category", reason] for name, reason in self.guess.codes.items()]
         return rows
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (
+        f" and {more} more, see the review file" if more > 0 else ""
+    )
 
 
 def _listed(found: Mapping[str, Sequence[Any]]) -> str:
@@ -291,6 +300,8 @@ def _data(data: Microdata, file: str, guess: Guess, read: Mapping[str, Any]) -> 
             _reasoned(f"{toml_key(name)} = {quote(value)}", why)
             for name, (value, why) in settings.items()
         ]
+    also = (f'# {toml_key(name)} = "sensitive"' for name in guess.also_sensitive)
+    lines += map(_reasoned, map(comment, also), map(guess.why.__getitem__, guess.also_sensitive))
     return "\n".join([*lines, ""])
 
 
@@ -417,8 +428,7 @@ def _synthesis(data: Microdata, found: Screening, guess: Guess) -> str:
           if drop else []),
         "implicates = 5",
         "decoys = 0.5",
-        # So large that nobody finds it by trying, even from a hash of this file.
-        f"seed = {secrets.randbelow(2**62)}    # a secret: tell nobody",
+        "# Add a line: seed = and a whole number of 15 digits or more that nobody else knows.",
     ]  # fmt: skip
     what = "What makes records stand out is replaced by values of others like them."
     return _commented(what, "\n".join(lines))
