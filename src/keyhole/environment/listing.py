@@ -26,10 +26,9 @@ from keyhole.environment.scenarios.scenarios import Scenario, scenario_to_toml
 from keyhole.environment.soundness import entities
 from keyhole.environment.wording import short
 from keyhole.errors import InputError, OptionError
-from keyhole.results import Result
+from keyhole.results import Result, drawn_by
 
 if TYPE_CHECKING:
-    import altair
     import polars as pl
 
 
@@ -81,11 +80,11 @@ class Listing(Result):
         ]
         return [Table(title, self.columns, rows, () if rows else ("There are none.",))]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw which share of each sector's forms asks each construct."""
-        from keyhole.environment.pictures import prevalence_chart
-
-        return prevalence_chart(self.environment or Environment())
+    plot = drawn_by(
+        "environment.pictures.prevalence_chart",
+        "Draw which share of each sector's forms asks each construct.",
+        lambda self: self.environment or Environment(),
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -21,10 +21,9 @@ from keyhole.reidentification.question import Linkage, Metric
 from keyhole.reidentification.rates import Rates, interval_words, measure_rates
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.study import study
-from keyhole.results import Result, share
+from keyhole.results import Result, drawn_by, share
 
 if TYPE_CHECKING:
-    import altair
     import polars as pl
 
 
@@ -97,11 +96,10 @@ class StudyComparison(Result):
             notes.append(f"Warning{where}: {text}")
         return [Table("Studies compared", [*columns, "95% interval", "by chance"], rows, notes)]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the conditional and the confirmed rates side by side."""
-        from keyhole.reidentification.charts import comparison_chart
-
-        return comparison_chart(self)
+    plot = drawn_by(
+        "reidentification.charts.comparison_chart",
+        "Draw the conditional and the confirmed rates side by side.",
+    )
 
 
 def attack_all(files: StudyFiles, question: Question, tell: Progress) -> StudyComparison:

@@ -19,10 +19,9 @@ from keyhole.core.tables import Table
 from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline
 from keyhole.reidentification.rates import Interval, Rates, interval_words
-from keyhole.results import Result, share
+from keyhole.results import Result, drawn_by, share
 
 if TYPE_CHECKING:
-    import altair
     import polars as pl
 
 AttackName = Literal["found", "singled-out", "linked", "inferred", "present"]
@@ -223,11 +222,11 @@ class Attacks(Result):
         """Return one row per attack, and why figures are absent."""
         return [attack_table(self.attacks, self.warnings)]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw each attack as bars for success, control and baseline with intervals."""
-        from keyhole.reidentification.charts import attacks_chart
-
-        return attacks_chart(self.attacks)
+    plot = drawn_by(
+        "reidentification.charts.attacks_chart",
+        "Draw each attack as bars for success, control and baseline with intervals.",
+        lambda self: self.attacks,
+    )
 
 
 def listed_attacks(attacks: Mapping[str, Attack]) -> list[tuple[str, Attack]]:

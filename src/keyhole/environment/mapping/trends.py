@@ -29,10 +29,9 @@ from keyhole.environment.model import Environment, Target
 from keyhole.environment.options import ClassOption, PurposeOption, SectorOption, StorePlace
 from keyhole.environment.wording import frame_of, short
 from keyhole.errors import InputError, OptionError
-from keyhole.results import Result, share
+from keyhole.results import Result, drawn_by, share
 
 if TYPE_CHECKING:
-    import altair
     import polars as pl
 
 
@@ -83,11 +82,10 @@ class Trend(Result):
         columns = ["construct", "coding", *map(str, self.years)]
         return [Table(f"Prevalence by year, {self.against}", columns, rows, notes)]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the share of each year's forms that ask each construct."""
-        from keyhole.environment.pictures import trend_chart
-
-        return trend_chart(self)
+    plot = drawn_by(
+        "environment.pictures.trend_chart",
+        "Draw the share of each year's forms that ask each construct.",
+    )
 
 
 @documented
