@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import polars as pl
 
 from keyhole.core.files import write_whole
 from keyhole.core.kinds import File
@@ -27,10 +29,6 @@ from keyhole.environment.soundness import entities
 from keyhole.environment.wording import short
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, drawn_by
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 CHANGED = "what changed"
 """The column of a history that is never cut; it tells little of each value as it is."""
@@ -66,8 +64,6 @@ class Listing(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return the rows as a frame."""
-        import polars as pl
-
         return pl.DataFrame(self.cells, schema=list(self.columns), orient="row")
 
     def tables(self) -> list[Table]:

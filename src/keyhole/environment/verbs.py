@@ -14,8 +14,17 @@ from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
 from keyhole.core.tables import Table
 from keyhole.environment import options
-from keyhole.environment.exchange import current_user, open_writing, read_place
+from keyhole.environment.codings.categories import codes_of, labels_of, size_of
+from keyhole.environment.exchange import (
+    current_user,
+    example_environment,
+    open_writing,
+    read_environment,
+    read_place,
+    write_environment,
+)
 from keyhole.environment.model import Environment
+from keyhole.environment.soundness import remove
 from keyhole.errors import OptionError
 from keyhole.results import Result
 
@@ -56,7 +65,6 @@ def init_store(
     who: options.Who = None,
 ) -> options.VerbOutcome:
     """Make a store, empty or with something to begin with."""
-    from keyhole.environment.exchange import example_environment, read_environment
     from keyhole.environment.listing import list_environment
 
     bind(init_store, locals()).require()
@@ -97,7 +105,6 @@ def export_environment(
     force: ForceOption = False,
 ) -> options.VerbOutcome:
     """Write the whole environment as one JSON file, or its forms as a table."""
-    from keyhole.environment.exchange import write_environment
     from keyhole.environment.importers.table import write_forms
 
     bind(export_environment, locals()).require()
@@ -136,7 +143,6 @@ def remove_thing(
 ) -> options.VerbOutcome:
     """Remove a thing from the store, unless something uses it."""
     from keyhole.environment.listing import list_environment
-    from keyhole.environment.soundness import remove
 
     bind(remove_thing, locals()).require()
     note = f"removal of {kind} {name}"
@@ -404,7 +410,6 @@ def coding_ladder(
 
 def ladder_of(environment: Any, coding: str) -> CodingLadder:
     """Return the ladder of a coding of an environment, or of its store."""
-    from keyhole.environment.codings.categories import codes_of, labels_of, size_of
     from keyhole.environment.codings.graph import CodingGraph
 
     graph = CodingGraph.of(environment)

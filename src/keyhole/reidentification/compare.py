@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.codec import members_to_plain
 from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET, Named, Share
@@ -22,9 +23,6 @@ from keyhole.reidentification.rates import Rates, interval_words, measure_rates
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.study import study
 from keyhole.results import Result, drawn_by, share
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +60,6 @@ class StudyComparison(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a study."""
-        import polars as pl
-
         rows = []
         for row in map(members_to_plain, self.rows):
             bounds = row.pop("intervals")

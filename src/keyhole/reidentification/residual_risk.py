@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
+
+import polars as pl
 
 from keyhole.core.marks import COUNT, WHEN_SET, Share, figure
 from keyhole.core.notes import Note
@@ -20,9 +22,6 @@ from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline
 from keyhole.reidentification.rates import Interval, Rates, interval_words
 from keyhole.results import Result, drawn_by, share
-
-if TYPE_CHECKING:
-    import polars as pl
 
 AttackName = Literal["found", "singled-out", "linked", "inferred", "present"]
 
@@ -204,8 +203,6 @@ class Attacks(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row per attack, or part of one, with rates and the ends of intervals."""
-        import polars as pl
-
         rows = []
         for name, one in listed_attacks(self.attacks):
             row: dict[str, Any] = {"attack": name}

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.marks import HIDDEN, WHEN_SET, figure
 from keyhole.core.names import plural, shown
@@ -30,9 +31,6 @@ from keyhole.environment.options import ClassOption, PurposeOption, SectorOption
 from keyhole.environment.wording import frame_of, short
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, drawn_by, share
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +151,6 @@ class HoldingMatrix(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a class or form, with a column for each class or coding."""
-        import polars as pl
-
         head = {"class" if self.what == "classes" else "form": self.rows}
         return pl.DataFrame(
             head | dict(zip(self.columns, zip(*self.cells, strict=True), strict=True))
