@@ -549,9 +549,9 @@ def test_a_drawing_is_only_shapes_and_text():
 @pytest.fixture(scope="module", autouse=True)
 def hurried():
     """Have the demonstration's search for all sets end early."""
-    hurried = demonstration._REVIEW.replace("seconds = 10", "seconds = 1")
+    hurried = demonstration.read_template("demo-review.toml").replace("seconds = 10", "seconds = 1")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demonstration, "_REVIEW", hurried)
+        patch.setattr(demonstration, "read_template", lambda _: hurried)
         yield
 
 

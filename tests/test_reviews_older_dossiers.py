@@ -155,7 +155,7 @@ def test_pages_are_checked_by_their_hashes(out, monkeypatch):
     """As those of 0.2 will be by a later version."""
     hashes = {page: keyhole.reviews.files.hash_file(out / page) for page in PAGES}
     edit(out, lambda _, content: content.update(pages=hashes))
-    monkeypatch.setattr("keyhole.reviews.result.keyhole_version", lambda: "0.3.0")
+    monkeypatch.setattr("keyhole.reviews.store.keyhole_version", lambda: "0.3.0")
     found = keyhole.verify(out)
     assert found.same
     assert set(remarks(found)) == {"outgoing"}, "0.1 measured no release"

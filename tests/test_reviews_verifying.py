@@ -154,7 +154,7 @@ def test_a_stage_that_the_review_does_not_have_is_named(folder):
 
 
 def test_changed_inputs_are_named_and_nothing_is_computed(folder, monkeypatch):
-    monkeypatch.setattr("keyhole.reviews.runner.run_review", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("keyhole.reviews.verifying.run_review", lambda *_, **__: 1 / 0)
     data = folder / "veterans.csv"
     text = data.read_text()
     data.write_text(text + text.splitlines()[-1] + "\n")

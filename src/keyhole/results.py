@@ -11,6 +11,7 @@ from keyhole.core.codec import Figures
 from keyhole.core.extras import needing
 from keyhole.core.options import Problem
 from keyhole.core.tables import Table
+from keyhole.core.verbs import imported
 from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
@@ -48,6 +49,19 @@ def limit_shown(limit: float) -> str:
 def tables_of(*results: Any) -> list[Table]:
     """Return the tables of results that belong to another one; some may not be there."""
     return [table for result in results if result is not None for table in result.tables()]
+
+
+def drawn_by(
+    path: str, told: str, drawn: Callable[[Any], Any] = lambda self: self
+) -> Callable[[Any], altair.TopLevelMixin]:
+    """Return the `plot` of a result: a function of keyhole draws it, imported when it is needed."""
+
+    def plot(self: Any) -> altair.TopLevelMixin:
+        chart: altair.TopLevelMixin = imported(f"keyhole.{path}")(drawn(self))
+        return chart
+
+    plot.__doc__ = told
+    return plot
 
 
 class Result(Figures):

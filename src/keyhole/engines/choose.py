@@ -20,6 +20,7 @@ from keyhole.data.reading import load, request_of
 from keyhole.engines.memory import MEMORY_BACKEND, MemoryEngine
 from keyhole.engines.protocol import AskedColumns, Backend, Engine, Records
 from keyhole.engines.resources import available, format_size, parse_memory
+from keyhole.engines.storage import WorkFolder
 from keyhole.errors import FileError, OptionError
 
 EngineName = Literal["auto", "memory", "disk", "spark"]
@@ -216,7 +217,6 @@ def _on_disk(
     options: Mapping[str, Any],
 ) -> Records:
     from keyhole.engines.disk import DiskData
-    from keyhole.engines.storage import WorkFolder
 
     free = available()
     share = 10**9 if free is None else max(int(SHARE * free), 10**9)

@@ -18,7 +18,6 @@ from keyhole.core.options import Problem
 from keyhole.core.toml import open_utf8
 from keyhole.environment.model import Environment
 from keyhole.environment.plain import decode, encode_thing
-from keyhole.environment.soundness import KINDS, ordered, require_sound
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
 
@@ -31,6 +30,8 @@ _MARK = "keyhole_environment"
 
 def environment_to_json(environment: Environment) -> str:
     """Give an environment as JSON text."""
+    from keyhole.environment.soundness import KINDS, ordered, require_sound
+
     require_sound(environment)
     held = ordered(environment)
     parts = [f'"{_MARK}": {SCHEMA}']
@@ -73,6 +74,8 @@ def parse_json(text: str, name: str) -> Any:
 
 def from_json(text: str, *, name: str = "environment") -> Environment:
     """Make the environment that was given as JSON text; `name` is for messages."""
+    from keyhole.environment.soundness import KINDS, ordered, require_sound
+
     plain = parse_json(text, name)
     if not isinstance(plain, dict) or _MARK not in plain:
         raise FileError(

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import polars as pl
 
 from keyhole.core.files import write_whole
 from keyhole.core.kinds import File
@@ -26,12 +28,7 @@ from keyhole.environment.scenarios.scenarios import Scenario, scenario_to_toml
 from keyhole.environment.soundness import entities
 from keyhole.environment.wording import short
 from keyhole.errors import InputError, OptionError
-from keyhole.results import Result
-
-if TYPE_CHECKING:
-    import altair
-    import polars as pl
-
+from keyhole.results import Result, drawn_by
 
 CHANGED = "what changed"
 """The column of a history that is never cut; it tells little of each value as it is."""
@@ -67,8 +64,6 @@ class Listing(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return the rows as a frame."""
-        import polars as pl
-
         return pl.DataFrame(self.cells, schema=list(self.columns), orient="row")
 
     def tables(self) -> list[Table]:
@@ -81,11 +76,11 @@ class Listing(Result):
         ]
         return [Table(title, self.columns, rows, () if rows else ("There are none.",))]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw which share of each sector's forms asks each construct."""
-        from keyhole.environment.pictures import prevalence_chart
-
-        return prevalence_chart(self.environment or Environment())
+    plot = drawn_by(
+        "environment.pictures.prevalence_chart",
+        "Draw which share of each sector's forms asks each construct.",
+        lambda self: self.environment or Environment(),
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -14,7 +14,14 @@ from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
 from keyhole.core.tables import Table
 from keyhole.environment import options
-from keyhole.environment.exchange import current_user, open_writing, read_place
+from keyhole.environment.exchange import (
+    current_user,
+    example_environment,
+    open_writing,
+    read_environment,
+    read_place,
+    write_environment,
+)
 from keyhole.environment.model import Environment
 from keyhole.errors import OptionError
 from keyhole.results import Result
@@ -56,7 +63,6 @@ def init_store(
     who: options.Who = None,
 ) -> options.VerbOutcome:
     """Make a store, empty or with something to begin with."""
-    from keyhole.environment.exchange import example_environment, read_environment
     from keyhole.environment.listing import list_environment
 
     bind(init_store, locals()).require()
@@ -97,7 +103,6 @@ def export_environment(
     force: ForceOption = False,
 ) -> options.VerbOutcome:
     """Write the whole environment as one JSON file, or its forms as a table."""
-    from keyhole.environment.exchange import write_environment
     from keyhole.environment.importers.table import write_forms
 
     bind(export_environment, locals()).require()
@@ -136,7 +141,6 @@ def remove_thing(
 ) -> options.VerbOutcome:
     """Remove a thing from the store, unless something uses it."""
     from keyhole.environment.listing import list_environment
-    from keyhole.environment.soundness import remove
 
     bind(remove_thing, locals()).require()
     note = f"removal of {kind} {name}"
@@ -176,6 +180,8 @@ def tie(
     A tie is finer (each category of the first coding falls into one of the second), coarser, or
     an overlap: then a pair of categories is what one person can be.
     """
+    from keyhole.environment.soundness import remove
+
     from keyhole.environment.adding.placing import propose_tie, tie_codings
     from keyhole.environment.adding.proposals import read_tie_file, tie_to_toml
     from keyhole.environment.codings.graph import CodingGraph

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -42,10 +42,7 @@ from keyhole.exposure.attributes_cells import (
     sensitive_by_role,
 )
 from keyhole.exposure.attribution import against, numbers_of, spread_of
-from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import altair
+from keyhole.results import Result, drawn_by, share
 
 Distance = Literal["auto", "equal", "ordered"]
 # Of a grid: the most levels of a side, and the fewest records of two levels that are named.
@@ -200,11 +197,10 @@ class Attributes(Result):
             found.append(Table("Numbers", head, numbers))
         return found
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw CAP and the base rate of each sensitive column, and where the key tells most."""
-        from keyhole.exposure.charts import attributes_chart
-
-        return attributes_chart(self)
+    plot = drawn_by(
+        "exposure.charts.attributes_chart",
+        "Draw CAP and the base rate of each sensitive column, and where the key tells most.",
+    )
 
 
 @documented

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -44,11 +44,7 @@ from keyhole.exposure.measures import MEASURES
 from keyhole.exposure.population import Approximation, PopulationRisk, measure_population
 from keyhole.exposure.regrouping import called_by, groups_of, unnamed_groups
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, share, tables_of
-
-if TYPE_CHECKING:
-    import altair
-
+from keyhole.results import Result, drawn_by, share, tables_of
 
 # The sizes at which exposure is always told, beside the cutoff asked for.
 AT_RISK_BELOW = (2, 3, 5, 10)
@@ -164,11 +160,7 @@ class Exposure(Result):
         notes = [unnamed_groups(self.cutoff)] if small else []
         return Table(f"By {self.by}", ["group", "records", "uniques", "RP", "CR"], rows, notes)
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the cell sizes and RP by cutoff."""
-        from keyhole.exposure.charts import exposure_chart
-
-        return exposure_chart(self)
+    plot = drawn_by("exposure.charts.exposure_chart", "Draw the cell sizes and RP by cutoff.")
 
 
 @dataclass(frozen=True, slots=True)

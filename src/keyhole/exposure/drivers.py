@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -35,11 +35,7 @@ from keyhole.exposure.regrouping import (
     summed,
 )
 from keyhole.kernels.arrays import Flags, Ints, number_rows
-from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import altair
-
+from keyhole.results import Result, drawn_by, share
 
 MODEL = "logistic, main effects, Firth's penalty"
 UNADJUSTED = "adjusted odds ratios are null for levels that follow from other variables"
@@ -196,11 +192,9 @@ class Drivers(Result):
         hidden = min(named) < self.cutoff and not self.name_small_groups
         return f"(fewer than {self.cutoff} records)" if hidden else level
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the odds ratios with their intervals: a forest plot."""
-        from keyhole.exposure.charts import forest_chart
-
-        return forest_chart(self)
+    plot = drawn_by(
+        "exposure.charts.forest_chart", "Draw the odds ratios with their intervals: a forest plot."
+    )
 
 
 @documented

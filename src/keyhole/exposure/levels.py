@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,7 @@ from keyhole.core.marks import COUNT, Share, figure
 from keyhole.core.tables import Table
 from keyhole.exposure.scores import UniqueSets, contains, require
 from keyhole.kernels.arrays import Array, Floats, Ints
-from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import altair
-
+from keyhole.results import Result, drawn_by, share
 
 LEVEL_NAMES = ("none", "low", "medium", "high")
 # The largest burdens of a high and of a medium risk.
@@ -186,11 +182,7 @@ class LevelSummary(Result):
             Table("What flags them", ["variable", "records"], [[v, f"{c:,}"] for v, c in flags]),
         ]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the records by risk level."""
-        from keyhole.exposure.charts import levels_chart
-
-        return levels_chart(self)
+    plot = drawn_by("exposure.charts.levels_chart", "Draw the records by risk level.")
 
 
 def level_table(levels: Mapping[str, int], risk_set: Mapping[str, float] | None) -> Table:

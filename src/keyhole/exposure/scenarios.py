@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -21,11 +21,7 @@ from keyhole.environment.scenarios.identification import Identification, interva
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
-from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import altair
-
+from keyhole.results import Result, drawn_by, share
 
 FIGURES = ("scenario", "keys", "cells", "uniques", "rp", "cr", "at_risk")
 EMPTY = "the key is empty: nobody in it holds anything that matches the file"
@@ -163,11 +159,7 @@ class ScenarioComparison(Result):
             Table("Detail of the keys", ["column", *names], details, [note]),
         ]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw RP and p(identification) by scenario."""
-        from keyhole.exposure.charts import scenarios_chart
-
-        return scenarios_chart(self)
+    plot = drawn_by("exposure.charts.scenarios_chart", "Draw RP and p(identification) by scenario.")
 
 
 def compare_scenarios(

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +33,7 @@ from keyhole.exposure.levels import LevelSummary, levels, summarise_levels
 from keyhole.exposure.regrouping import level_label
 from keyhole.exposure.scores import MOST_VARIABLES, Contribution, Convention, UniqueSets
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, share, tables_of
-
-if TYPE_CHECKING:
-    import altair
-
+from keyhole.results import Result, drawn_by, share, tables_of
 
 # A category is named only if it flags at least this many records, not one or two.
 NAMED_FROM = 3
@@ -105,11 +101,11 @@ class MinimalUniques(Result):
         by_variable = Table("By variable", columns, rows)
         return [by_size, by_variable, *tables_of(self.level_summary, self.key)]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw each variable's share of the scores."""
-        from keyhole.exposure.charts import contributions_chart
-
-        return contributions_chart(self.contribution_frame())
+    plot = drawn_by(
+        "exposure.charts.contributions_chart",
+        "Draw each variable's share of the scores.",
+        lambda self: self.contribution_frame(),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from keyhole.protection.method import Protected, column_list, warnings_table
 from keyhole.protection.next_steps import NextStep, next_steps_table
 from keyhole.protection.plan import Plan
 from keyhole.protection.prices import FIGURES, Price
-from keyhole.results import Result, share
+from keyhole.results import Result, drawn_by, share
 from keyhole.utility.information import VariableLoss
 
 if TYPE_CHECKING:
@@ -334,11 +334,11 @@ class Ledger(Result):
         ]
         return replace(self, notes=tuple(notes))
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the risk-utility map: RP and what is lost, a path through the steps."""
-        from keyhole.protection.charts import ledger_chart
-
-        return ledger_chart({"plan": self})
+    plot = drawn_by(
+        "protection.charts.ledger_chart",
+        "Draw the risk-utility map: RP and what is lost, a path through the steps.",
+        lambda self: {"plan": self},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,11 +402,11 @@ class PlanComparison(Result):
         assert first.protection is not None
         return Table(f"Plans for {first.protection.data.name}", columns, rows, [*notes, *meant])
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the risk-utility map with a path for each plan."""
-        from keyhole.protection.charts import ledger_chart
-
-        return ledger_chart(self.ledgers)
+    plot = drawn_by(
+        "protection.charts.ledger_chart",
+        "Draw the risk-utility map with a path for each plan.",
+        lambda self: self.ledgers,
+    )
 
 
 def risk_columns(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.codec import members_to_plain
 from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET, Named, Share
@@ -21,11 +22,7 @@ from keyhole.reidentification.question import Linkage, Metric
 from keyhole.reidentification.rates import Rates, interval_words, measure_rates
 from keyhole.reidentification.result import Study
 from keyhole.reidentification.study import study
-from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import altair
-    import polars as pl
+from keyhole.results import Result, drawn_by, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +60,6 @@ class StudyComparison(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a study."""
-        import polars as pl
-
         rows = []
         for row in map(members_to_plain, self.rows):
             bounds = row.pop("intervals")
@@ -106,11 +101,10 @@ class StudyComparison(Result):
             return list(said)
         return [f"{words.rstrip('.')} ({', '.join(by)})." for words, by in said.items()]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the conditional and the confirmed rates side by side."""
-        from keyhole.reidentification.charts import comparison_chart
-
-        return comparison_chart(self)
+    plot = drawn_by(
+        "reidentification.charts.comparison_chart",
+        "Draw the conditional and the confirmed rates side by side.",
+    )
 
 
 def attack_all(files: StudyFiles, question: Question, tell: Progress) -> StudyComparison:

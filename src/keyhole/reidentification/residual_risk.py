@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
+
+import polars as pl
 
 from keyhole.core.marks import COUNT, WHEN_SET, Share, figure
 from keyhole.core.notes import Note
@@ -19,11 +21,7 @@ from keyhole.core.tables import Table
 from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline
 from keyhole.reidentification.rates import Interval, Rates, interval_words
-from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import altair
-    import polars as pl
+from keyhole.results import Result, drawn_by, share
 
 AttackName = Literal["found", "singled-out", "linked", "inferred", "present"]
 
@@ -205,8 +203,6 @@ class Attacks(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row per attack, or part of one, with rates and the ends of intervals."""
-        import polars as pl
-
         rows = []
         for name, one in listed_attacks(self.attacks):
             row: dict[str, Any] = {"attack": name}
@@ -223,11 +219,11 @@ class Attacks(Result):
         """Return one row per attack, and why figures are absent."""
         return [attack_table(self.attacks, self.warnings)]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw each attack as bars for success, control and baseline with intervals."""
-        from keyhole.reidentification.charts import attacks_chart
-
-        return attacks_chart(self.attacks)
+    plot = drawn_by(
+        "reidentification.charts.attacks_chart",
+        "Draw each attack as bars for success, control and baseline with intervals.",
+        lambda self: self.attacks,
+    )
 
 
 def listed_attacks(attacks: Mapping[str, Attack]) -> list[tuple[str, Attack]]:

@@ -19,6 +19,7 @@ from keyhole.engines.protocol import Records
 from keyhole.errors import ColumnError, InputError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.protection.plan import Plan
+from keyhole.protection.tables.asked import table_data_problems
 from keyhole.reviews.files import (
     KEYED,
     LINKED,
@@ -49,6 +50,7 @@ from keyhole.reviews.stages.outgoing import derived_columns
 from keyhole.reviews.stages.products import check_protection, check_synthesis
 from keyhole.reviews.stages.selection import ladder_problems, located_ladders
 from keyhole.selection.solve import unmet_limits
+from keyhole.utility.tabulation import figures_of
 
 Values = dict[str, Any]
 IN_MEMORY = ("environment", "scenario", "protection", "synthesis", "study", "attacks", "table",
@@ -384,9 +386,6 @@ def _say_together(source: ReviewSource, at: ValuePath, asked: Question, section:
 
 def _tables(source: ReviewSource, data: Microdata) -> Values:
     """Check each of the sections that may be there several times; return them by name."""
-    from keyhole.protection.tables.asked import table_data_problems
-    from keyhole.utility.tabulation import figures_of
-
     found: Values = {}
     for section in REPEATED:
         given = source.values.get(section, [])

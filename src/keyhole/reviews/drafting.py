@@ -8,7 +8,9 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import polars as pl
 
 from keyhole.charts import percentage
 from keyhole.core.files import write_whole
@@ -27,10 +29,6 @@ from keyhole.reviews.files import seen_from
 from keyhole.screening.screen import Screening, screen
 from keyhole.synthesis.constraints import revealing_columns
 
-if TYPE_CHECKING:
-    import polars as pl
-
-
 REVIEW = "review.toml"
 _NAMED = 20  # columns of one sort that a note names
 _READ = ("missing_codes", "kinds", "encoding", "delimiter", "sheet", "codebook")
@@ -48,8 +46,6 @@ class Draft(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a column with a part in the review."""
-        import polars as pl
-
         schema = dict.fromkeys(("column", "part", "why"), pl.String)
         return pl.DataFrame(self._rows(), schema=schema, orient="row")
 

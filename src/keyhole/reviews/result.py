@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import polars as pl
 
 from keyhole.core.codec import from_plain, plain_values
 from keyhole.core.options import Problem
@@ -22,9 +24,6 @@ from keyhole.reviews.schema import SECTIONS, question_of
 from keyhole.reviews.settings import DataSettings, ReleaseSettings, Review, ScenarioSettings
 from keyhole.reviews.stages import restored
 from keyhole.reviews.verdict import Limit, Verdict, find_limits, find_verdict
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Record = Mapping[str, Any]
 
@@ -114,8 +113,6 @@ class ReviewResult(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a stage."""
-        import polars as pl
-
         rows = [
             (name, record["title"], name in self.reused) for name, record in self.records.items()
         ]

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from keyhole.charts import save_chart
 from keyhole.core.extras import extra_problems
 from keyhole.core.kinds import File
 from keyhole.core.notes import collect_notes, words_only
@@ -326,7 +327,5 @@ def _pictures(stage: Stage, result: Result) -> dict[str, store.Draw]:
 
 def _save(chart: Any, path: Path) -> None:
     """Save a picture, and beside it its spec, from which a page draws it anew."""
-    from keyhole.charts import save_chart
-
     for place in (path.with_suffix(".json"), path):
         save_chart(chart, place, force=True)

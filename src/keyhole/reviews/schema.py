@@ -120,6 +120,9 @@ class _Texts(Several):
     def fault(self, value: Any) -> str | None:
         return Several.fault(self, value) if isinstance(value, list) else "a list of texts"
 
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+
 
 def _own(**settings: tuple[Kind, Any, str]) -> dict[str, Parameter]:
     """Return settings that no verb has: of each its kind, its default and its meaning."""

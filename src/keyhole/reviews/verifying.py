@@ -16,7 +16,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import polars as pl
 
 from keyhole.core.codec import plain_values
 from keyhole.core.files import scratch_folder
@@ -42,12 +44,10 @@ from keyhole.reviews.result import (
     short_name,
     strange,
 )
+from keyhole.reviews.runner import run_review
 from keyhole.reviews.settings import Review
 from keyhole.reviews.stages import STAGES
 from keyhole.reviews.stages.stage import Stage
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Progress = Callable[[str], None]
 Content = Mapping[str, Any]
@@ -127,8 +127,6 @@ class Verification(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a part."""
-        import polars as pl
-
         rows = [(part.name, part.compared.figures, part.same) for part in self.parts]
         schema = {"part": pl.String, "figures": pl.Int64, "same": pl.Boolean}
         return pl.DataFrame(rows, schema=schema, orient="row")
@@ -287,7 +285,6 @@ def _computed(
 ) -> Iterator[Part]:
     """Compute the review anew in a folder of its own, and compare all that it writes."""
     from keyhole.reviews.report import make_pages, page_hashes
-    from keyhole.reviews.runner import run_review
 
     older, pages, asked = is_older(stored), None, dict[str, dict[str, Any]]()
     with scratch_folder() as temporary, strange(place) if older else nullcontext():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from keyhole.data.microdata import Microdata, require_records
 from keyhole.engines import Records
 from keyhole.engines.choose import backend_of
 from keyhole.engines.resources import in_threads
-from keyhole.results import Result, share
+from keyhole.results import Result, drawn_by, share
 from keyhole.screening.dependence import (
     Dependence,
     Determination,
@@ -28,10 +28,6 @@ from keyhole.screening.dependence import (
     is_fit,
 )
 from keyhole.screening.inspection import is_unreadable
-
-if TYPE_CHECKING:
-    import altair
-
 
 SHOWN = 30
 NOT_LOOKED_AT = Problem(
@@ -135,11 +131,7 @@ class DependenceScreening(Result):
             out.append(Table("Mind", [], [], list(self.warnings)))
         return out
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw which columns depend on which."""
-        from keyhole.screening.charts import dependence_chart
-
-        return dependence_chart(self)
+    plot = drawn_by("screening.charts.dependence_chart", "Draw which columns depend on which.")
 
 
 def dependence_tables(

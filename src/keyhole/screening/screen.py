@@ -11,7 +11,7 @@ import datetime
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import polars as pl
 
@@ -28,7 +28,7 @@ from keyhole.engines.choose import engine_notes
 from keyhole.engines.opening import open_for
 from keyhole.engines.resources import in_threads
 from keyhole.errors import FileError
-from keyhole.results import Result
+from keyhole.results import Result, drawn_by
 from keyhole.screening.dependence import NEARLY, Dependence, Determination
 from keyhole.screening.dependence_screening import (
     dependence_tables,
@@ -45,10 +45,6 @@ from keyhole.screening.identifiers import Identifier
 from keyhole.screening.inspection import Inspection, RecordNumber, inspect, is_unreadable
 from keyhole.screening.safe_harbor import REMEDIES, Check, Finding, checklist
 from keyhole.screening.structure import Structure, find_structure, structure_table
-
-if TYPE_CHECKING:
-    import altair
-
 
 _Seen = TypeVar("_Seen")
 _IN_PART = (
@@ -214,11 +210,10 @@ class Screening(Result):
             title = "Columns that tell nothing, or nearly everything"
             yield Table(title, ["column", "is", "why"], rows)
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw which columns were found under which items, and which depend on which."""
-        from keyhole.screening.charts import screening_chart
-
-        return screening_chart(self)
+    plot = drawn_by(
+        "screening.charts.screening_chart",
+        "Draw which columns were found under which items, and which depend on which.",
+    )
 
 
 CONTENTS = (

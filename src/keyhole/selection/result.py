@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import polars as pl
 
@@ -14,12 +14,8 @@ from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.exposure.attributes_cells import ToldFigures
 from keyhole.exposure.regrouping import unnamed_groups
-from keyhole.results import Result, share, tables_of
+from keyhole.results import Result, drawn_by, share, tables_of
 from keyhole.selection.criteria import told_notes
-
-if TYPE_CHECKING:
-    import altair
-
 
 MethodName = Literal["forward", "backward", "stepwise"]
 Reason = Literal["limit", "attributes", "reentry", "cycle", "exhausted"]
@@ -204,11 +200,11 @@ class Selection(Result):
         }[stopped.reason]
         return f"Stopped at {stopped.step} with {stopped.variable}: {end}."
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the path in the plane of CR and RP, with the limit."""
-        from keyhole.selection.charts import path_chart
-
-        return path_chart([self])
+    plot = drawn_by(
+        "selection.charts.path_chart",
+        "Draw the path in the plane of CR and RP, with the limit.",
+        lambda self: [self],
+    )
 
 
 def why_nothing(keep: Sequence[str]) -> str:

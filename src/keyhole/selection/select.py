@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, engine_of
 from keyhole.errors import OptionError
 from keyhole.exposure.regrouping import called_by, groups_of
-from keyhole.results import Result, share, tables_of
+from keyhole.results import Result, drawn_by, share, tables_of
 from keyhole.screening.dependence import Dependence, dependences_of
 from keyhole.selection.criteria import (
     AttributeLimits,
@@ -34,9 +34,6 @@ from keyhole.selection.criteria import (
 )
 from keyhole.selection.result import Reason, Selection, SelectionGroup
 from keyhole.selection.search import METHODS, SEARCHES, StepProgress
-
-if TYPE_CHECKING:
-    import altair
 
 
 @documented
@@ -338,8 +335,8 @@ class SelectionComparison(Result):
             notes.insert(0, Note("exposure.scenario", name=self.scenario))
         return [Table("Selections compared", columns, rows, notes), *tables_of(self.key)]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the paths in the plane of CR and RP."""
-        from keyhole.selection.charts import path_chart
-
-        return path_chart([row.selection for row in self.rows])
+    plot = drawn_by(
+        "selection.charts.path_chart",
+        "Draw the paths in the plane of CR and RP.",
+        lambda self: [row.selection for row in self.rows],
+    )

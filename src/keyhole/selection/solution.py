@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -20,12 +20,8 @@ from keyhole.core.toml import quote
 from keyhole.data.microdata import Microdata
 from keyhole.errors import RunError
 from keyhole.exposure.attributes_cells import ToldFigures
-from keyhole.results import Result, limit_shown, share
+from keyhole.results import Result, drawn_by, limit_shown, share
 from keyhole.selection.criteria import told_notes
-
-if TYPE_CHECKING:
-    import altair
-
 
 SHOWN = 20
 PLANS = {
@@ -271,11 +267,10 @@ class Solution(Result):
         names = ["plan", "RP", "utility", "blanked", "removed", "after losses", "columns"]
         return Table("Utility against simpler plans", names, rows, notes)
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the Pareto points and the simpler plans in the plane of RP and utility."""
-        from keyhole.selection.charts import solution_chart
-
-        return solution_chart(self)
+    plot = drawn_by(
+        "selection.charts.solution_chart",
+        "Draw the Pareto points and the simpler plans in the plane of RP and utility.",
+    )
 
 
 def _row(name: str, found: Release | None) -> list[str]:

@@ -16,6 +16,7 @@ from keyhole.data.reading import load, request_of
 from keyhole.engines.choose import is_of_pyspark
 from keyhole.engines.opening import DataFile
 from keyhole.errors import InputError, OptionError
+from keyhole.reidentification.files import declaration_problems, declared_for
 from keyhole.reidentification.linkage import iuf_name_problems
 from keyhole.reidentification.linking import linked_column_problems
 
@@ -82,8 +83,6 @@ class Cluster:
 
     def look_at_study(self, question: Question) -> list[Any]:
         """Look at files of a study that lie here, before Spark starts; raise all that is wrong."""
-        from keyhole.reidentification.files import declaration_problems
-
         sources = [*(question.puf or {}).values(), question.eif, question.iuf]
         seen, problems = look_at_files(sources)
         problems = [*self.problems, *question.problems, *problems]
@@ -101,7 +100,6 @@ class Cluster:
         """Run a study of a PUF, an EIF and an IUF; see `keyhole.reidentification.study`."""
         seen = self.look_at_study(question)
         session = self.start()
-        from keyhole.reidentification.files import declared_for
         from keyhole.spark.study import study_on_spark
         from keyhole.spark.study_files import open_file
 

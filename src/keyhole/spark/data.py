@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyarrow import compute
 
 from keyhole.core.options import Problem
 from keyhole.data.columns import Codes, Variable
 from keyhole.data.describing import Request
+from keyhole.data.frames import from_arrow
 from keyhole.data.microdata import Microdata
 from keyhole.data.missing import blank
 from keyhole.engines.disk_encoding import FILLED, GLANCE, Numbered, coded_values
@@ -165,8 +168,6 @@ _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 def _ids(column: Any, values: Any) -> Ints:
-    from pyarrow import compute  # type: ignore[import-untyped]
-
     places = compute.index_in(column, value_set=values).fill_null(-1)
     if hasattr(places, "combine_chunks"):
         places = places.combine_chunks()
@@ -214,10 +215,6 @@ def _kept(survey: _Survey, place: int, request: Request) -> SparkColumn:
 
 def _blanks(variable: Variable, dtype: pl.DataType, column: Any) -> npt.NDArray[np.bool_]:
     """Tell which values of a column are missing, as `load` would."""
-    import pyarrow as pa
-
-    from keyhole.data.frames import from_arrow
-
     series = from_arrow(pa.table({variable.name: column}))[variable.name].cast(dtype)
     return blank(series, variable).is_null().to_numpy()
 
@@ -461,8 +458,6 @@ class MemoryData(SparkData):
         self._data, self._session = data, session
 
     def _encode(self, names: Sequence[str]) -> Encoded:
-        import pyarrow as pa
-
         codes = {name: self._data.codes(name) for name in names}
         values = [pa.array(c.values.astype(code_type(c.size))) for c in codes.values()]
         table = pa.table(values, names=[f"c{place}" for place in range(len(names))])

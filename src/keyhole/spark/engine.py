@@ -13,6 +13,7 @@ from keyhole.core.options import Problem
 from keyhole.engines.protocol import Missing, Spectrum, Tally
 from keyhole.errors import OptionError, RunError
 from keyhole.kernels.arrays import Ints
+from keyhole.kernels.packing import layout, pack
 from keyhole.spark import sql
 from keyhole.spark.data import SparkData, elsewhere
 from keyhole.spark.session import TemporaryView, collect
@@ -198,7 +199,6 @@ class SparkEngine:
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:
         from keyhole.engines.partition import DistinctPatterns, PatternTable
-        from keyhole.kernels.packing import layout, pack
 
         fields = [self._held.fields[name] for name in keys]
         for name in keys:

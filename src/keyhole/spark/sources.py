@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyarrow import parquet
 
 from keyhole.core.options import Problem
 from keyhole.data.columns import require_flat
@@ -205,8 +207,6 @@ class TextSource(_Checked):
 
     def head(self, names: Sequence[str]) -> Mapping[str, Any] | None:
         """Return the first values of some columns: they tell the type of a column."""
-        import pyarrow as pa  # type: ignore[import-untyped]
-
         found: dict[str, list[Any]] = {name: [] for name in names}
         records = 0
         for batch in self._batches(names, HEAD):
@@ -282,9 +282,6 @@ class ParquetSource(FrameSource):
     """Parquet files, whose notes and types are read here and whose values Spark reads."""
 
     def __init__(self, seen: LocalFiles, session: SparkSession) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
-
         self._seen, first = seen, seen.files[0]
         known = seen.names
         self._stamps: set[str] = set()

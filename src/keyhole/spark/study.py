@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
 
 from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
@@ -156,8 +157,6 @@ class _Tally:
         self._rows.append((self.stratum, KINDS.index(kind), key, *counts))
 
     def table(self) -> Any:
-        import pyarrow as pa  # type: ignore[import-untyped]
-
         names = [field.split()[0] for field in COUNTS.split(", ")]
         kinds = [pa.int32() if name in names[:2] else pa.int64() for name in names]
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(names)
@@ -188,8 +187,6 @@ def count_by_broadcast(block: StudyBlock, eif: Any) -> Callable[[Iterator[Any]],
     """Return what counts a part of the PUF against the whole EIF."""
 
     def count(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
         with without_words():
             held = list(batches)
             if held:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
 
 from keyhole.core.options import Problem
 from keyhole.data.columns import Variable
@@ -138,8 +139,6 @@ class SparkFile:
 
     def _settle(self, names: Sequence[str]) -> dict[str, IdColumn]:
         """Tell the types of ids by their first values, and see whether the rest are of them."""
-        import pyarrow as pa  # type: ignore[import-untyped]
-
         pieces, head = self.source.pieces, self.source.head(names)
         out = {}
         for name in names:
@@ -181,8 +180,6 @@ def _unread(
     """Return the task that counts the texts of each column that are not of its type."""
 
     def count(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
         with without_words():
             for batch in batches:
                 series = [from_arrow(pa.table({"v": one}))["v"] for one in batch.columns]
@@ -217,8 +214,6 @@ class StudyEncoding:
         code = coder([coding for _, coding in self.codes.values()])
 
         def encode(batches: Iterator[Any]) -> Iterator[Any]:
-            import pyarrow as pa
-
             with without_words():
                 for batch in batches:
                     columns = list(next(code(iter([batch]))).columns)
@@ -229,8 +224,6 @@ class StudyEncoding:
         return encode
 
     def _texts(self, columns: Sequence[Any], known: Mapping[str, IdColumn]) -> list[Any]:
-        import pyarrow as pa
-
         texts = {}
         for (name, about), values in zip(known.items(), columns, strict=True):
             texts[name] = about.text(from_arrow(pa.table({name: values}))[name])

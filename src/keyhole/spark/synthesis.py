@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
 
 from keyhole.core.options import Question
 from keyhole.data import Codes, Microdata, Variable, load
@@ -138,8 +139,6 @@ def _columns(plan: DrawingPlan) -> tuple[str, ...]:
 
 def _table(task: Task) -> Any:
     """Return the records of all pools, one below the other, as an Arrow table."""
-    import pyarrow as pa  # type: ignore[import-untyped]
-
     rows = np.concatenate([pool.rows for pool in task.pools])
     sizes = [len(pool.rows) for pool in task.pools]
     plan, acceptance = task.plan, task.plan.acceptance
@@ -190,7 +189,6 @@ def _drawing(recipe: _Recipe, seed: int) -> Callable[[Any, Any], Any]:
     """
 
     def draw(key: Any, table: Any) -> Any:
-        import pyarrow as pa
         from threadpoolctl import threadpool_limits
 
         with without_words(), threadpool_limits(1, user_api="blas"):

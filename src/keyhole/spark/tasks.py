@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyarrow import compute
 
 Batches = Iterator[Any]
 ArrowTask = Callable[[Batches], Batches]
@@ -65,8 +67,6 @@ def text_reader(names: Sequence[str], chosen: Sequence[str], **how: str | None) 
     names, chosen = tuple(names), list(chosen)
 
     def text(path: Path) -> Batches:
-        import pyarrow as pa  # type: ignore[import-untyped]
-
         from keyhole.data.pieces import open_pieces
         from keyhole.engines.storage import WorkFolder
 
@@ -134,8 +134,6 @@ class _Values:
         self._rows = 0
 
     def add(self, column: Any) -> None:
-        import pyarrow as pa
-
         counted = plain_floats(column).value_counts()
         self._tables.append(pa.table({"v": counted.field(0), "n": counted.field(1)}))
         self._rows += len(counted)
@@ -147,16 +145,12 @@ class _Values:
         return self._rows > MOST_HELD // 2
 
     def _merge(self) -> None:
-        import pyarrow as pa
-
         merged = pa.concat_tables(self._tables).group_by("v").aggregate([("n", "sum")])
         self._tables = [merged.select(["v", "n_sum"]).rename_columns(["v", "n"])]
         self._rows = len(merged)
 
     def batch(self) -> Any:
         """Hand on what is held."""
-        import pyarrow as pa
-
         self._merge()
         table, rows = self._tables[0].combine_chunks(), self._rows
         self._tables, self._rows = [table.slice(0, 0)], 0
@@ -183,8 +177,6 @@ def coder(codings: Sequence[ValueCoding], *, keep: bool = False, small: bool = F
         codings = [replace(c, codes=c.codes.astype(code_type(c.size))) for c in codings]
 
     def encode(batches: Batches) -> Batches:
-        import pyarrow as pa
-
         with without_words():
             for batch in batches:
                 named = dict(zip(batch.schema.names, batch.columns, strict=True)) if keep else {}
@@ -196,9 +188,6 @@ def coder(codings: Sequence[ValueCoding], *, keep: bool = False, small: bool = F
 
 
 def _coded(column: Any, coding: ValueCoding) -> Any:
-    import pyarrow as pa
-    from pyarrow import compute
-
     column = plain_floats(column)
     if coding.values is None:
         blank = coding.blank(column) if coding.blank is not None else None
@@ -216,9 +205,6 @@ def _coded(column: Any, coding: ValueCoding) -> Any:
 
 def plain_floats(column: Any) -> Any:
     """Return an array in which equal numbers have equal bits: no -0.0, and NaN is missing."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     if not pa.types.is_floating(column.type):
         return column
     column = compute.add(column, pa.scalar(0, column.type))
@@ -273,8 +259,6 @@ class _Cells:
         self._fresh, self._waiting = [], 0
 
     def batches(self, place: int) -> Batches:
-        import pyarrow as pa
-
         if self._dense is None:
             self._merge()
             cells, counts = self._cells, self._counts

@@ -25,7 +25,7 @@ from keyhole.errors import InputError
 from keyhole.exposure.regrouping import round_widths
 from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result, tables_of
+from keyhole.results import Result, drawn_by, tables_of
 from keyhole.synthesis import associations, changes, goals, remaining_risk
 from keyhole.synthesis.constancy import Constancy, constancy
 from keyhole.synthesis.constraints import find_constraints
@@ -140,11 +140,10 @@ class Evaluation(Result):
         told += [remaining_risk.rule_table(self.rules)] if self.rules else []
         return [goals.goal_table(self.goals, sentences(self.notes)), *tables_of(*parts), *told]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the tables of changes by level as heat maps; `plots` returns all pictures."""
-        from keyhole.synthesis.charts import changes_chart
-
-        return changes_chart(self)
+    plot = drawn_by(
+        "synthesis.charts.changes_chart",
+        "Draw the tables of changes by level as heat maps; `plots` returns all pictures.",
+    )
 
     def plots(self) -> dict[str, altair.TopLevelMixin]:
         """Return all pictures by name: changes, distributions, and coefficients if there are."""

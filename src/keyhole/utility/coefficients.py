@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,16 +17,12 @@ from keyhole.core.tables import Table
 from keyhole.data import Microdata, load
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.results import Result
+from keyhole.results import Result, drawn_by
 from keyhole.utility import survey_design
 from keyhole.utility.combining import combine_fits, level_problems
 from keyhole.utility.figures import amount, sentences
 from keyhole.utility.formulas import FUNCTIONS, formula_columns
 from keyhole.utility.implicates import load_sides, numbers, stack
-
-if TYPE_CHECKING:
-    import altair
-
 
 FAMILIES = ("ols", "logit")
 
@@ -99,11 +95,10 @@ class Coefficients(Result):
         notes += sentences(self.notes)
         return [Table(f"{self.family}: {self.formula}", columns, rows, notes)]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the intervals of the original and of the implicates below each other."""
-        from keyhole.utility.charts import coefficient_chart
-
-        return coefficient_chart(self)
+    plot = drawn_by(
+        "utility.charts.coefficient_chart",
+        "Draw the intervals of the original and of the implicates below each other.",
+    )
 
 
 def compare_coefficients(

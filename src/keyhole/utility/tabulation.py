@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import polars as pl
@@ -20,16 +20,12 @@ from keyhole.data.columns import named
 from keyhole.engines.opening import DataFile, columns_anyhow
 from keyhole.errors import ColumnError, InputError
 from keyhole.kernels.arrays import Floats
-from keyhole.results import Result, tables_of
+from keyhole.results import Result, drawn_by, tables_of
 from keyhole.utility import survey_design
 from keyhole.utility import totals as published
 from keyhole.utility.cell_estimates import FIGURES, Estimator, Share, find_cells
 from keyhole.utility.figures import NONE, cell_label, decimals_for, degrees, fixed, sentences
 from keyhole.utility.implicates import load_implicates, numbers
-
-if TYPE_CHECKING:
-    import altair
-
 
 # A summary shows the first of many cells; all are in the frame and in the dictionary.
 SHOWN = 60
@@ -162,11 +158,7 @@ class Tabulation(Result):
             notes.append(f"And {length - SHOWN:,} more rows, which the JSON object has.")
         return notes
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw a bar a cell, with its interval."""
-        from keyhole.utility.charts import tabulation_chart
-
-        return tabulation_chart(self)
+    plot = drawn_by("utility.charts.tabulation_chart", "Draw a bar a cell, with its interval.")
 
 
 @documented

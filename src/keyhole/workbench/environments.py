@@ -19,6 +19,7 @@ from keyhole.environment.exchange import current_user, read_place
 from keyhole.environment.model import Environment
 from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.scenarios.scenarios import Scenario, scenario_to_toml
+from keyhole.environment.soundness import ordered
 from keyhole.errors import FileError, InputError
 from keyhole.reviews.files import Memory, read_again, remembered, remembering
 from keyhole.reviews.settings import Review
@@ -149,7 +150,6 @@ def make_store(path: Path, environment: Environment) -> None:
 
     So a change of the review that is refused can be asked for again.
     """
-    from keyhole.environment.soundness import ordered
     from keyhole.environment.store import open_store
 
     wanted, opened = ordered(environment), open_store(path, create=True)

@@ -22,6 +22,7 @@ from keyhole.reviews.checks import read_review
 from keyhole.reviews.files import Files, Memory, confined, remembering
 from keyhole.reviews.runner import Standing, standings
 from keyhole.reviews.settings import Review
+from keyhole.reviews.store import MARK
 from keyhole.workbench import editing
 from keyhole.workbench.state import WorkbenchState
 
@@ -327,8 +328,6 @@ def files_below(folder: Path) -> dict[str, list[str]]:
 
 def walk(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, a few levels down: no links, hidden ones or dossiers."""
-    from keyhole.reviews.store import MARK
-
     level = [folder]
     for _ in range(DEEPEST):
         inner: list[Path] = []

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from keyhole.core.extras import require_extra
+from keyhole.core.files import write_whole
 from keyhole.core.kinds import File
 from keyhole.core.options import Option, bind, documented
 from keyhole.errors import FileError, RunError
@@ -56,7 +57,6 @@ def serve(
     require_extra("workbench")
     import uvicorn
 
-    from keyhole.core.files import write_whole
     from keyhole.workbench.app import create_app
     from keyhole.workbench.responses import vega_bundle
 

@@ -14,7 +14,9 @@ import datetime
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import polars as pl
 
 from keyhole.core.marks import HIDDEN, WHEN_SET, Named, figure
 from keyhole.core.names import nearest, quoted, shown
@@ -55,10 +57,6 @@ from keyhole.environment.soundness import KIND_OF, plain_form, unfit_names
 from keyhole.environment.wording import require_none, short
 from keyhole.errors import InputError
 from keyhole.results import Result
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 Owner = Form | Source | Target
 OWNERS = ("form", "source", "target")
@@ -231,8 +229,6 @@ def _waiting_table(columns: Sequence[str], rows: list[list[str]]) -> list[Table]
 
 
 def _frame(rows: list[tuple[str, Placement]]) -> pl.DataFrame:
-    import polars as pl
-
     columns = ["field", "action", "construct", "coding", "identifier"]
     listed = [(name, *(getattr(p, column) for column in columns)) for name, p in rows]
     schema = dict.fromkeys(["form", *columns], pl.String)

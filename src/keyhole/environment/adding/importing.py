@@ -57,8 +57,9 @@ from keyhole.environment.options import (
     Who,
     written,
 )
+from keyhole.environment.plain import decode, encode_thing
 from keyhole.environment.scenarios.scenarios import read_scenarios
-from keyhole.environment.soundness import entities, without
+from keyhole.environment.soundness import KIND_OF, assembled, entities, without
 from keyhole.environment.verbs import store_written
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
@@ -384,9 +385,6 @@ def undo(
     where the same things were changed again since. The undoing is a change too, which can be
     undone.
     """
-    from keyhole.environment.plain import decode, encode_thing
-    from keyhole.environment.soundness import KIND_OF, assembled
-
     bind(undo, locals()).require()
     opened = open_writing(store)
     snapshot = opened.read()

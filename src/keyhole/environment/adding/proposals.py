@@ -19,7 +19,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+import polars as pl
 
 from keyhole.core.codec import Figures, plain_values
 from keyhole.core.marks import HIDDEN, WHEN_SET
@@ -44,9 +46,6 @@ from keyhole.environment.plain import decode
 from keyhole.environment.wording import require_none, short
 from keyhole.errors import FileError
 from keyhole.results import Result
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _MOST = 3  # constructs proposed for a field
 _FEWEST = 0.35  # a lower score is not worth a person's time
@@ -368,8 +367,6 @@ class Proposals(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a proposal."""
-        import polars as pl
-
         rows = [
             (p.field, i, p.action, p.construct, p.name, p.coding, p.score, p.reason)
             for one in self.fields

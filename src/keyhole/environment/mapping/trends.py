@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.marks import HIDDEN, WHEN_SET, figure
 from keyhole.core.names import plural, shown
@@ -29,11 +30,7 @@ from keyhole.environment.model import Environment, Target
 from keyhole.environment.options import ClassOption, PurposeOption, SectorOption, StorePlace
 from keyhole.environment.wording import frame_of, short
 from keyhole.errors import InputError, OptionError
-from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import altair
-    import polars as pl
+from keyhole.results import Result, drawn_by, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +80,10 @@ class Trend(Result):
         columns = ["construct", "coding", *map(str, self.years)]
         return [Table(f"Prevalence by year, {self.against}", columns, rows, notes)]
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the share of each year's forms that ask each construct."""
-        from keyhole.environment.pictures import trend_chart
-
-        return trend_chart(self)
+    plot = drawn_by(
+        "environment.pictures.trend_chart",
+        "Draw the share of each year's forms that ask each construct.",
+    )
 
 
 @documented
@@ -155,8 +151,6 @@ class HoldingMatrix(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a class or form, with a column for each class or coding."""
-        import polars as pl
-
         head = {"class" if self.what == "classes" else "form": self.rows}
         return pl.DataFrame(
             head | dict(zip(self.columns, zip(*self.cells, strict=True), strict=True))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 import polars as pl
@@ -25,12 +25,8 @@ from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.attackers import TOLERANCE
 from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe, label_cells
 from keyhole.protection.tables.suppression import Pattern
-from keyhole.results import Result
+from keyhole.results import Result, drawn_by
 from keyhole.utility.figures import amount, sentences
-
-if TYPE_CHECKING:
-    import altair
-
 
 # A summary shows the first of many rows; all are in the frame.
 AUDITED = 40
@@ -447,11 +443,10 @@ class ProtectedTable(Result):
         cells: Any = self.cells
         return label_cells(self.variables, cells)
 
-    def plot(self) -> altair.TopLevelMixin:
-        """Draw the table as a heat map with suppressed cells marked."""
-        from keyhole.protection.charts import table_chart
-
-        return table_chart(self)
+    plot = drawn_by(
+        "protection.charts.table_chart",
+        "Draw the table as a heat map with suppressed cells marked.",
+    )
 
 
 def digits_of(values: Floats) -> int:

@@ -25,11 +25,12 @@ from keyhole.data.deriving import fit_derivations
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan
 from keyhole.reidentification.attacks import people_problems
-from keyhole.reidentification.compare import StudyComparison
-from keyhole.reidentification.files import attach_ids
+from keyhole.reidentification.compare import StudyComparison, compare_studies
+from keyhole.reidentification.files import attach_ids, blank_variables
 from keyhole.reidentification.linkage import find_truth
 from keyhole.reidentification.question import OPTIONS_OF_METRIC
 from keyhole.reidentification.residual_risk import Attack, Attacks, worst_attack
+from keyhole.reidentification.study import study
 from keyhole.results import Result
 from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.files import (
@@ -80,8 +81,6 @@ def _ask_study(metric: str) -> Callable[[Review, Earlier], Asked | None]:
 
 
 def _run_study(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
-    from keyhole.reidentification.study import study
-
     puf, eif, iuf = (files[part].data for part in ("puf", "eif", "iuf"))
     options = {**asked, "scenario": scenario_key_of(files, LINKED)}
     return study(puf=puf, eif=eif, iuf=iuf, **options, progress=counted(progress))
@@ -109,8 +108,6 @@ def _ask_releases(review: Review, earlier: Earlier) -> Asked | None:
     )
     if not (given.candidates or protected or implicate):
         return None
-    from keyhole.reidentification.study import study
-
     linked = _linked(given)
     apart = (*linked, "puf", "eif", "iuf", "scenario", "metrics")
     rest = [n for n in parameters_of(study) if n in given.values and n not in apart]
@@ -194,9 +191,6 @@ def _protected(name: str, made: ReviewFile, files: Files, asked: Asked) -> _Targ
 
 def _attacked(target: _Target, metric: str, files: Files, asked: Asked, progress: Progress) -> Any:
     """Attack one release; what it does not tell is missing, and strata it lacks are none."""
-    from keyhole.reidentification.compare import compare_studies
-    from keyhole.reidentification.files import blank_variables
-
     puf, ours = target.puf, ("candidates", "implicate", "protected", "strata", "metrics")
     kept = {k: v for k, v in asked.items() if k not in ours}
     if metric != "adhoc":
@@ -461,8 +455,6 @@ def check_attacks(
     source: ReviewSource, given: Question, review: Review, reviewed: ReviewFile
 ) -> Files:
     """Say what is wrong with attacks, absent columns of the file aside; return their control."""
-    from keyhole.reidentification.study import study
-
     names = [name for one in SETS for name in given.values[one] or ()]  # none where unfit
     own, files = reviewed.data, dict[str, ReviewFile]()
     if given.control is not None:

@@ -374,7 +374,7 @@ def released_files(files: Files, asked: Asked) -> tuple[tuple[str, ...], list[Mi
     if product == products.PROTECTION and products.PROTECTED_FILE in files:
         found = files[products.PROTECTED_FILE]
         return (found.file,), [found.data]
-    left = [one.name for one in data.data.variables if one.role not in NEVER_RELEASED]
+    left = [name for name in data.data.names if data.data.variable(name).role not in NEVER_RELEASED]
     if product == "selection":
         left = [name for name in left if name in asked["selected"]]
     every = len(left) == len(data.data.names)

@@ -25,6 +25,7 @@ from keyhole.core.kinds import Place
 from keyhole.core.options import Question, parameters_of, without_columns, worded
 from keyhole.data import Microdata, load
 from keyhole.data.formats import suffix_of, written_suffix
+from keyhole.data.implicates import find_implicates
 from keyhole.data.microdata import Origin
 from keyhole.engines.opening import column_problems
 from keyhole.errors import FileError, InputError, KeyholeError
@@ -63,7 +64,7 @@ from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.planning import data_problems
 from keyhole.synthesis.release import dropped_columns, in_original_order, new_release
 from keyhole.synthesis.rules import EditRules
-from keyhole.synthesis.synthesise import held_out_records, synthesise_problems
+from keyhole.synthesis.synthesise import held_out_records, synthesise, synthesise_problems
 from keyhole.utility.formulas import formula_columns
 
 if TYPE_CHECKING:
@@ -372,8 +373,6 @@ def _ask_synthesis(review: Review, _: Earlier) -> Asked | None:
 
 
 def _run_synthesis(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
-    from keyhole.synthesis.synthesise import synthesise
-
     names, data = files["data"].data.names, files.get(STARTED, files["data"]).data
     found = dict(asked)
     if STARTED in files:  # of the columns that the earlier steps of the release left
@@ -393,8 +392,6 @@ def _run_synthesis(files: Files, asked: Asked, _: Earlier, progress: Progress) -
 
 def _synthesis_parts(folder: Path, review: Review, files: Files) -> Files:
     """Return the implicates, in the order of the records they are made from, and those held out."""
-    from keyhole.data.implicates import find_implicates
-
     started: Any = files.get(STARTED)
     plan, rows = (None, None) if started is None else (started.plan, started.rows)
     paths = tuple(find_implicates(folder / "release"))

@@ -35,6 +35,7 @@ from keyhole.selection.frontier import Frontier, FrontierSet
 from keyhole.selection.ladders import declared_ladders, encode_ladder, ladder_table
 from keyhole.selection.result import Selection
 from keyhole.selection.search import METHODS
+from keyhole.selection.solve import solve
 
 if TYPE_CHECKING:
     import altair
@@ -241,8 +242,6 @@ def ladder_problems(data: Records, table: Mapping[str, Any]) -> list[str]:
 
 
 def _run_solve(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
-    from keyhole.selection.solve import solve
-
     data, gone = files["data"].data, asked["drop"]
     left = data.select([name for name in data.names if name not in gone]) if gone else data
     options = {name: value for name, value in asked.items() if name != "drop"}

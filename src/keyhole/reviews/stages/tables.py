@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN, SPREAD
 from keyhole.core.tables import Table
+from keyhole.protection.tables import table
 from keyhole.protection.tables.result import AuditFigures, ProtectedTable
 from keyhole.results import Result
 from keyhole.reviews.files import Files
@@ -28,7 +29,7 @@ from keyhole.reviews.stages.products import (
 )
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage
 from keyhole.synthesis.release import new_release
-from keyhole.utility.tabulation import Tabulation
+from keyhole.utility.tabulation import Tabulation, tabulate
 
 if TYPE_CHECKING:
     pass
@@ -73,8 +74,6 @@ def _ask_tables(review: Review, _: Earlier) -> Asked | None:
 
 
 def _run_tables(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    from keyhole.protection.tables import table
-
     data, seeds = files["data"].data, tuple(asked["seeds"])
     pairs = zip(asked["tables"], seeds, strict=True)
     made = [table(data, **options, seed=seed) for options, seed in pairs]
@@ -92,8 +91,6 @@ def _save(found: Any, folder: Path) -> None:
 
 
 def _run_tabulations(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    from keyhole.utility.tabulation import tabulate
-
     release = files[RELEASE]
     assert isinstance(release, ReleaseFolder)
     made = [tabulate(release.folder, **options, **release.reading) for options in asked["tables"]]
