@@ -141,6 +141,7 @@ def remove_thing(
 ) -> options.VerbOutcome:
     """Remove a thing from the store, unless something uses it."""
     from keyhole.environment.listing import list_environment
+    from keyhole.environment.soundness import remove
 
     bind(remove_thing, locals()).require()
     note = f"removal of {kind} {name}"
@@ -180,8 +181,6 @@ def tie(
     A tie is finer (each category of the first coding falls into one of the second), coarser, or
     an overlap: then a pair of categories is what one person can be.
     """
-    from keyhole.environment.soundness import remove
-
     from keyhole.environment.adding.placing import propose_tie, tie_codings
     from keyhole.environment.adding.proposals import read_tie_file, tie_to_toml
     from keyhole.environment.codings.graph import CodingGraph
