@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,12 +16,14 @@ from tests.whole_review import REVIEW, SEED, files, review_in
 import keyhole
 from keyhole.cli.main import run as run_verb
 from keyhole.core.codec import plain_values
+from keyhole.data import load
 from keyhole.errors import InputError
 from keyhole.protection.plan import Plan
 from keyhole.reviews import checks
 from keyhole.reviews.result import compare_values, restore_review
 from keyhole.reviews.stages import exposure as exposure_stages
-from keyhole.reviews.store import digest, to_json
+from keyhole.reviews.store import digest, to_json, versions
+from keyhole.reviews.verifying import _is_same, _notes
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
@@ -312,3 +315,32 @@ def test_a_path_that_is_not_utf8_is_verified_like_any_other(tmp_path):
     (folder / "review.toml").write_text('keys = ["sex"]\n[data]\nfile = "people.csv"\n')
     keyhole.review(folder / "review.toml", out=tmp_path / "out")
     assert keyhole.verify(tmp_path / "out").same
+
+
+def test_a_file_that_says_when_it_was_written_is_compared_by_what_it_holds(tmp_path):
+    """SPSS files have the time of day in bytes 101 to 108, Excel's are archives with a date."""
+    frame = pl.DataFrame({"age": [31, 47], "sex": ["f", "m"]})
+    one, other = tmp_path / "one.sav", tmp_path / "other.sav"
+    load(frame).save(one)
+    written = one.read_bytes()
+    assert written[103:104] == written[106:107] == b":"
+    other.write_bytes(written[:101] + b"25:61:61" + written[109:])
+    assert _is_same(one, other)
+    load(frame, labels={"age": "Age"}).save(other, force=True)
+    assert not _is_same(one, other)
+    load(frame.with_columns(age=pl.Series([31, 48]))).save(other, force=True)
+    assert not _is_same(one, other)
+    for path, text in ((one, "age\n31\n"), (other, "age\r\n31\r\n")):
+        path.with_suffix(".csv").write_text(text)
+    assert not _is_same(one.with_suffix(".csv"), other.with_suffix(".csv"))
+
+
+def test_what_another_version_or_a_search_cut_short_may_change_is_noted():
+    stored = {"versions": {**versions(), "polars": "0.1", "gone": "2"}, "settings": {"solve": {}}}
+    stored |= {"stages": {"solve": {"complete": False}, "frontier": {"complete": True}}}
+    said, cut = _notes(stored)
+    here = versions()["polars"]
+    assert said.endswith(f"was made with polars 0.1 (here {here}), gone 2 (here none).")
+    assert cut.startswith("The search of solve ran out of time")
+    stored |= {"versions": versions(), "settings": {"solve": {"evaluations": 9}}}
+    assert [*_notes(stored)] == []
