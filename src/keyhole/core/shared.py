@@ -9,17 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from keyhole.core.kinds import (
-    Amounts,
-    Candidates,
-    Choice,
-    ColumnOrSeveral,
-    Columns,
-    File,
-    Kind,
-    Memory,
-    Whole,
-)
+from keyhole.core import kinds
 from keyhole.core.names import quoted, repeated
 from keyhole.core.options import Option, Problem, Question
 
@@ -31,21 +21,21 @@ EngineName = Literal["auto", "memory", "disk", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Engine(Choice):
+class _Engine(kinds.Choice):
     """An engine by name; in Python also a Spark session to use."""
 
     def fault(self, value: Any) -> str | None:
         is_session = value is not None and not isinstance(value, str | int | float | list | dict)
-        return None if is_session else Choice.fault(self, value)
+        return None if is_session else kinds.Choice.fault(self, value)
 
 
 @dataclass(frozen=True, slots=True)
-class _Scenario(Kind):
+class _Scenario(kinds.Kind):
     """The names of scenarios; in Python also keys made of scenarios."""
 
     repeatable = True
     what = "the name of a scenario, or the key of one"
-    described = Columns.described
+    described = kinds.Columns.described
 
     def fits(self, value: Any) -> bool:
         given = [value] if isinstance(value, str) or hasattr(value, "recode") else value
@@ -58,17 +48,17 @@ class _Scenario(Kind):
         return (value,) if alone else tuple(value)
 
     def read(self, text: str) -> tuple[str, ...]:
-        return Columns().read(text)
+        return kinds.Columns().read(text)
 
     def write(self, value: Any) -> str:
-        return Columns().write([getattr(one, "name", one) for one in value])
+        return kinds.Columns().write([getattr(one, "name", one) for one in value])
 
 
 _Share = functools.partial(Option, low=0, high=1)
 CommandOption = functools.partial(Option, surfaces="c")
 """An option that only the command line and Python have."""
 
-_KEYS = Option("The columns an intruder is assumed to know.", kind=Columns("key"))
+_KEYS = Option("The columns an intruder is assumed to know.", kind=kinds.Columns("key"))
 KeyColumns = Annotated[Names | None, _KEYS]
 RequiredKeys = Annotated[Names, _KEYS]
 Cutoff = Annotated[int, Option("Records in cells smaller than this are at risk.", low=1)]
@@ -108,7 +98,7 @@ By = Annotated[
     Names | None,
     Option(
         "A column whose categories are also measured one by one; of several, their combinations.",
-        kind=ColumnOrSeveral("by"),
+        kind=kinds.ColumnOrSeveral("by"),
     ),
 ]
 NameSmallGroups = Annotated[
@@ -123,7 +113,7 @@ Sensitive = Annotated[
     Option(
         "Sensitive columns, whose values nobody should learn from the key; by default those with "
         "the role sensitive.",
-        kind=Columns("sensitive"),
+        kind=kinds.Columns("sensitive"),
     ),
 ]
 HomogeneousLimit = Annotated[
@@ -159,25 +149,26 @@ Level = Annotated[
     float, Option("The confidence level of the intervals, like 0.95.", above=0, below=1)
 ]
 KeepColumns = Annotated[
-    Names, Option("Variables that are released in any case.", kind=Columns("keep", least=0))
+    Names, Option("Variables that are released in any case.", kind=kinds.Columns("keep", least=0))
 ]
 CandidateColumns = Annotated[
     Iterable[str | Sequence[str]] | None,
     Option(
         "The variables to choose among, in order of preference; `age|age10` are alternatives of "
         "one variable, the finest first.",
-        kind=Candidates(),
+        kind=kinds.Candidates(),
     ),
 ]
 Values = Annotated[
     Mapping[str, float] | None,
     Option(
-        "What variables are worth to the data's users; 1 if not named.", kind=Amounts("variable")
+        "What variables are worth to the data's users; 1 if not named.",
+        kind=kinds.Amounts("variable"),
     ),
 ]
 _SEED = Option(
     "A secret whole number; the same seed gives the same result.",
-    kind=Whole(low=0, high=math.inf),
+    kind=kinds.Whole(low=0, high=math.inf),
     secret=True,
 )
 Seed = Annotated[int | None, _SEED]
@@ -234,14 +225,14 @@ MemorySize = Annotated[
     str | int | None,
     CommandOption(
         "How much memory the disk engine may use, like 1GB; by default half of what is free.",
-        kind=Memory(),
+        kind=kinds.Memory(),
     ),
 ]
 WorkFolder = Annotated[
     Any,
     CommandOption(
         "Where the disk engine keeps its files; by default the system's temporary folder.",
-        kind=File(),
+        kind=kinds.File(),
         metavar="DIR",
     ),
 ]
@@ -255,11 +246,13 @@ Master = Annotated[
 ForceOption = Annotated[bool, CommandOption("Replace files that exist.")]
 FolderOption = Annotated[
     str | os.PathLike[str],
-    CommandOption("The folder to write into; it is made.", kind=File(), metavar="DIR"),
+    CommandOption("The folder to write into; it is made.", kind=kinds.File(), metavar="DIR"),
 ]
 DossierFolder = Annotated[
     str | os.PathLike[str],
-    CommandOption("The folder that a review wrote.", kind=File(), metavar="DIR", argument=True),
+    CommandOption(
+        "The folder that a review wrote.", kind=kinds.File(), metavar="DIR", argument=True
+    ),
 ]
 
 

@@ -13,15 +13,7 @@ from keyhole.core.kinds import Columns, File
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
 from keyhole.core.tables import Table
-from keyhole.environment import options
-from keyhole.environment.exchange import (
-    current_user,
-    example_environment,
-    open_writing,
-    read_environment,
-    read_place,
-    write_environment,
-)
+from keyhole.environment import exchange, options
 from keyhole.environment.model import Environment
 from keyhole.errors import OptionError
 from keyhole.results import Result
@@ -44,10 +36,10 @@ def _changed(
     change: Callable[[Environment], Environment],
 ) -> tuple[Environment, str]:
     """Write what a change makes of a store's environment; say what it holds now, and where."""
-    opened = open_writing(store)
+    opened = exchange.open_writing(store)
     snapshot = opened.read()
     environment = change(snapshot.environment)
-    after = opened.write(snapshot, environment, who=who or current_user(), note=note[:400])
+    after = opened.write(snapshot, environment, who=who or exchange.current_user(), note=note[:400])
     return after.environment, store_written(store, opened)
 
 
@@ -66,16 +58,16 @@ def init_store(
     from keyhole.environment.listing import list_environment
 
     bind(init_store, locals()).require()
-    environment = Environment() if from_ is None else read_environment(from_)
-    environment = example_environment() if example else environment
-    opened = open_writing(store, create=True)
+    environment = Environment() if from_ is None else exchange.read_environment(from_)
+    environment = exchange.example_environment() if example else environment
+    opened = exchange.open_writing(store, create=True)
     snapshot = opened.read()
     if not opened.created and snapshot.environment != Environment():
         raise OptionError(
             f"{opened.place} must be a new store. Got one with content instead: give another "
             f"name, or add to it by `keyhole environment import`."
         )
-    snapshot = opened.write(snapshot, environment, who=who or current_user(), note="init")
+    snapshot = opened.write(snapshot, environment, who=who or exchange.current_user(), note="init")
     return options.VerbOutcome(
         list_environment(snapshot.environment), (store_written(store, opened),)
     )
@@ -107,7 +99,9 @@ def export_environment(
 
     bind(export_environment, locals()).require()
     whole = Path(out).suffix.lower() == ".json"
-    (write_environment if whole else write_forms)(read_place(store), out, force=force)
+    (exchange.write_environment if whole else write_forms)(
+        exchange.read_place(store), out, force=force
+    )
     return options.VerbOutcome(None, (options.written("environment" if whole else "forms", out),))
 
 
@@ -187,7 +181,7 @@ def tie(
 
     bind(tie, locals()).require()
     if propose is not None:
-        text = tie_to_toml(left, propose_tie(read_place(store), left, right))
+        text = tie_to_toml(left, propose_tie(exchange.read_place(store), left, right))
         with write_whole(propose, force=force) as temporary:
             temporary.write_text(text, encoding="utf-8")
         return options.VerbOutcome(None, (options.written("proposal", propose),))
@@ -341,7 +335,7 @@ def find_key(
 
     asked = bind(find_key, locals())
     asked.require()
-    environment = read_place(store)
+    environment = exchange.read_place(store)
     found = scenario_mapping(environment, scenario, target)
     wrote: tuple[str, ...] = ()
     if file is not None and out is not None:

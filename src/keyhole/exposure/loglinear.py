@@ -23,18 +23,7 @@ from keyhole.core.tables import Table
 from keyhole.engines import MemoryEngine
 from keyhole.engines.opening import open_for
 from keyhole.errors import OptionError
-from keyhole.exposure.loglinear_models import (
-    MOST_CELLS,
-    TOLERANCE,
-    Pair,
-    PatternCounts,
-    bias_test,
-    can_fit,
-    fit_model,
-    forest,
-    gains,
-    pattern_counts,
-)
+from keyhole.exposure import loglinear_models
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
 
@@ -152,7 +141,7 @@ def population_uniques(
         weights = np.maximum(data.weights(weight), 1.0)
     cells = MemoryEngine({name: data.codes(name) for name in names}).measure(names)
     numbers, unique = cells.numbers(), cells.sizes() == 1
-    patterns = pattern_counts(data, names, numbers)
+    patterns = loglinear_models.pattern_counts(data, names, numbers)
     rate = data.records / float(weights.sum()) if weight is not None else float(fraction or 1)
     trials = _trials(patterns, rate, numbers[unique], weights[unique], model)
     # The least biased model that is not rejected; if all are, one of pairs that pay.
@@ -194,26 +183,30 @@ class _Trial:
     """A model that was fitted: its mean for each pattern, and what the test says."""
 
     test: ModelTest
-    pairs: tuple[Pair, ...]
+    pairs: tuple[loglinear_models.Pair, ...]
     mean: Floats
     deviation: float
 
 
 def _trials(
-    patterns: PatternCounts, rate: float, uniques: Ints, weights: Floats, asked: Choice
+    patterns: loglinear_models.PatternCounts,
+    rate: float,
+    uniques: Ints,
+    weights: Floats,
+    asked: Choice,
 ) -> list[_Trial]:
     """Fit the models, the simplest first, as long as the last one is too simple."""
     out: list[_Trial] = []
     for name, pairs in _candidates(patterns, asked):
-        model = fit_model(patterns, pairs)
+        model = loglinear_models.fit_model(patterns, pairs)
         if model is None:
             raise OptionError(
-                f"model {name!r} has more than {MOST_CELLS:,} cells to fit. "
+                f"model {name!r} has more than {loglinear_models.MOST_CELLS:,} cells to fit. "
                 f"Choose 'auto', or fewer or coarser keys."
             )
         mean = model.mean(patterns.codes)
         expected = float(_probability(mean[uniques], weights).sum())
-        bias, z = bias_test(model, patterns, rate)
+        bias, z = loglinear_models.bias_test(model, patterns, rate)
         test = ModelTest(name, len(pairs), expected, bias, z)
         out.append(_Trial(test, tuple(pairs), mean, model.deviation))
         # In a small file the test has little power: what costs nothing is always tried.
@@ -223,8 +216,8 @@ def _trials(
 
 
 def _candidates(
-    patterns: PatternCounts, asked: Choice
-) -> Iterator[tuple[ModelName, Sequence[Pair]]]:
+    patterns: loglinear_models.PatternCounts, asked: Choice
+) -> Iterator[tuple[ModelName, Sequence[loglinear_models.Pair]]]:
     """Yield the models that are asked for, without those that repeat the one before."""
     variables = len(patterns.sizes)
     if asked == "two-way":
@@ -233,8 +226,8 @@ def _candidates(
         yield "independence", ()
     if asked in ("independence", "two-way"):
         return
-    paying = [pair for pair, gain in gains(patterns).items() if gain > 0]
-    tree = forest(paying, variables)
+    paying = [pair for pair, gain in loglinear_models.gains(patterns).items() if gain > 0]
+    tree = loglinear_models.forest(paying, variables)
     if asked == "forest" or (asked == "auto" and tree):
         yield "forest", tree
     # As many of the best other pairs as can be fitted.
@@ -242,7 +235,7 @@ def _candidates(
     fit = bisect_left(
         range(1, len(more) + 1),
         True,
-        key=lambda count: not can_fit(patterns, [*tree, *more[:count]]),
+        key=lambda count: not loglinear_models.can_fit(patterns, [*tree, *more[:count]]),
     )
     if asked == "pairs" or fit:
         yield "pairs", [*tree, *more[:fit]]
@@ -260,6 +253,6 @@ def _notes(names: Sequence[str], chosen: _Trial, uniques: int) -> list[str]:
             f"the model is too {kind}: the probabilities tend to be too {side} "
             f"(bias {chosen.test.z:.1f} standard deviations)"
         )
-    if chosen.deviation > TOLERANCE:
+    if chosen.deviation > loglinear_models.TOLERANCE:
         notes.append(f"the fit meets the margins to {chosen.deviation:.2f} records only")
     return notes

@@ -10,19 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeGuard
 
+from keyhole.core import shared
 from keyhole.core.kinds import Columns, TableOrFile, path_problems
 from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented
-from keyhole.core.shared import (
-    Cutoff,
-    EngineInMemory,
-    Formula,
-    Fraction,
-    MissingOption,
-    Names,
-    Seed,
-    Weight,
-)
 from keyhole.data.microdata import Microdata
 from keyhole.engines.opening import column_problems, open_for
 from keyhole.errors import InputError
@@ -211,16 +202,16 @@ def protect(
     ],
     out: str | os.PathLike[str] | None = None,
     keys: Annotated[
-        Names | None,
+        shared.Names | None,
         Option(
             "The columns an intruder is assumed to know: exposure on them is measured before and "
             "after. By default the columns with the role `key`.",
             kind=Columns("key", least=0),
         ),
     ] = None,
-    seed: Seed = None,
-    cutoff: Cutoff = 3,
-    missing: MissingOption = "own",
+    seed: shared.Seed = None,
+    cutoff: shared.Cutoff = 3,
+    missing: shared.MissingOption = "own",
     ledger: Annotated[
         bool,
         Option(
@@ -237,11 +228,11 @@ def protect(
             high=1,
         ),
     ] = None,
-    weight: Weight = None,
-    fraction: Fraction = None,
-    formula: Formula = None,
+    weight: shared.Weight = None,
+    fraction: shared.Fraction = None,
+    formula: shared.Formula = None,
     targets: Annotated[
-        Names | None,
+        shared.Names | None,
         Option(
             "The variables whose loss counts; by default the keys and what the plan changes, but "
             "for identifiers, households and weights.",
@@ -257,7 +248,7 @@ def protect(
             surfaces="c",
         ),
     ] = None,
-    engine: EngineInMemory = "auto",
+    engine: shared.EngineInMemory = "auto",
     force: bool = False,
 ) -> Protection:
     """Carry out a plan of protections and write the protected file.

@@ -23,13 +23,7 @@ import polars as pl
 from keyhole.data.columns import encode
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
-from keyhole.exposure.recoverable import (
-    RecoveredValues,
-    Treated,
-    find_told,
-    group_records,
-    say_told,
-)
+from keyhole.exposure import recoverable
 from keyhole.kernels.arrays import Ints
 from keyhole.protection.method import METHODS, Protected
 from keyhole.protection.options import forms_of, raised
@@ -146,12 +140,12 @@ def rows_after(records: int, steps: Sequence[Protected]) -> list[Ints]:
 
 def treated(
     original: Microdata, steps: Sequence[Protected], final: Microdata
-) -> dict[Treated, pl.Series]:
+) -> dict[recoverable.Treated, pl.Series]:
     """Return what was done to which column, with its values before.
 
     It is its first suppression, and its first other step.
     """
-    found: dict[tuple[str, bool], tuple[Treated, pl.Series]] = {}
+    found: dict[tuple[str, bool], tuple[recoverable.Treated, pl.Series]] = {}
     rows, before = rows_before(steps, final.records), original
     for place, step in enumerate(steps):
         for name, count in step.by_column.items():
@@ -175,7 +169,7 @@ def treated(
                 codes, _ = _coded(truth, truth)
                 shown = np.full(len(codes), -1)
             hidden = (shown < 0 if where[1] else codes != shown) & (codes >= 0)
-            found[where] = Treated(name, effect, codes, shown, hidden), truth
+            found[where] = recoverable.Treated(name, effect, codes, shown, hidden), truth
         before = step.data
     return {one: values for one, values in found.values() if one.hidden.any()}
 
@@ -195,13 +189,13 @@ def _coded(one: pl.Series, other: pl.Series) -> tuple[Ints, Ints]:
 class Recoverable:
     """What can be read off a release: what is to be said of it, and the file with it put back."""
 
-    findings: tuple[RecoveredValues, ...]
-    values: Mapping[Treated, pl.Series]
+    findings: tuple[recoverable.RecoveredValues, ...]
+    values: Mapping[recoverable.Treated, pl.Series]
     final: Microdata
 
     def warnings(self) -> list[str]:
         """Say which columns tell which others."""
-        return say_told(self.findings)
+        return recoverable.say_told(self.findings)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -233,8 +227,8 @@ def find_recoverable(
     for name in final.names if values else ():
         with suppress(ColumnError):  # one that holds lists or objects tells nothing here
             codes[name] = final.codes(name).values.astype(np.int64)
-    groups = group_records(codes)
+    groups = recoverable.group_records(codes)
     kinds = {name: final.column(name).dtype for name in groups}
     numbering = [n for n, kind in kinds.items() if kind.is_numeric() or kind.is_temporal()]
-    found = find_told(list(values), groups, numbering, keep_order=keep_order)
+    found = recoverable.find_told(list(values), groups, numbering, keep_order=keep_order)
     return Recoverable(found, values, final)

@@ -22,18 +22,10 @@ from keyhole.kernels import unicity
 from keyhole.kernels.arrays import Flags, Floats, Ints, Numbers, Words
 from keyhole.kernels.fields import in_order
 from keyhole.kernels.packing import Layout, pack
+from keyhole.reidentification import scores
 from keyhole.reidentification.neighbours import Progress, collapse, entropy, find_nearest, in_turn
 from keyhole.reidentification.question import Linkage, Orders
 from keyhole.reidentification.rates import number_strata
-from keyhole.reidentification.scores import (
-    BEST_SCORE,
-    DECIMALS,
-    Costs,
-    Graded,
-    adhoc,
-    euclidean,
-    taxicab,
-)
 from keyhole.reidentification.variables import (
     LinkCodes,
     linking_category,
@@ -43,7 +35,7 @@ from keyhole.reidentification.variables import (
 from keyhole.results import Result, share
 
 Places = Mapping[str, npt.NDArray[np.integer]]
-V = TypeVar("V", bound=LinkCodes | Graded)
+V = TypeVar("V", bound=LinkCodes | scores.Graded)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -131,7 +123,7 @@ class LinkAttack:
 
     question: Question
     categories: tuple[LinkCodes, ...] = ()
-    costs: Costs | None = None
+    costs: scores.Costs | None = None
 
     @property
     def threshold(self) -> float | None:
@@ -154,11 +146,11 @@ class LinkAttack:
             return {"puf": puf, "eif": eif, "score": score, "rank": rank, "subset": subset}
         cap = min(asked.rank_cap, self.costs.eif_records)  # nobody has more pairs
         ranked = find_nearest(self.costs, strata, cap, progress=progress)
-        score, count = ranked.keys / DECIMALS, len(asked.link)
+        score, count = ranked.keys / scores.DECIMALS, len(asked.link)
         if asked.metric == "taxicab":
             score = np.round(score / count, 9)
         elif asked.metric == "adhoc":
-            score = np.round(BEST_SCORE * count - score, 9)
+            score = np.round(scores.BEST_SCORE * count - score, 9)
         return {"puf": ranked.puf, "eif": ranked.eif, "score": score, "rank": ranked.ranks}
 
     def lost(
@@ -205,9 +197,9 @@ def prepare(
         cut = (linking_category(puf, eif, n, question, held.get(n)) for n in question.link)
         return LinkAttack(question, categories=tuple(cut))
     if question.metric == "adhoc":
-        return LinkAttack(question, costs=adhoc(puf, eif, question))
+        return LinkAttack(question, costs=scores.adhoc(puf, eif, question))
     variables = [linking_variable(puf, eif, n, question, held.get(n)) for n in question.link]
-    price = taxicab if question.metric == "taxicab" else euclidean
+    price = scores.taxicab if question.metric == "taxicab" else scores.euclidean
     return LinkAttack(question, costs=price(variables, question))
 
 

@@ -7,19 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, get_args
 
+from keyhole.core import shared
 from keyhole.core.kinds import Choice, Columns, Data, Releases, Several, Sources, TableOrFile, Whole
 from keyhole.core.marks import Also
 from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented, parameters_of
-from keyhole.core.shared import (
-    Master,
-    Names,
-    ScenarioOption,
-    StoreOption,
-    TargetOption,
-    TaskEngine,
-    scenario_problems,
-)
 from keyhole.data.reading import load
 from keyhole.engines.choose import cluster_for
 from keyhole.engines.opening import DataFile
@@ -82,30 +74,30 @@ def study(
         ),
     ] = None,
     puf_id: Annotated[
-        Names | None,
+        shared.Names | None,
         Option(
             "The columns that name a PUF record.", kind=Columns("PUF id"), needed=is_linkage_asked
         ),
     ] = None,
     eif_id: Annotated[
-        Names | None,
+        shared.Names | None,
         Option(
             "The columns that name an EIF record.", kind=Columns("EIF id"), needed=is_linkage_asked
         ),
     ] = None,
     link: Annotated[
-        Names,
+        shared.Names,
         Option(
             "The linking variables, which both files have under the same names; or give "
             "`scenario`.",
             kind=Columns("linking variable", least=0),
         ),
     ] = (),
-    scenario: ScenarioOption = None,
-    store: StoreOption = None,
-    target: TargetOption = None,
+    scenario: shared.ScenarioOption = None,
+    store: shared.StoreOption = None,
+    target: shared.TargetOption = None,
     numeric: Annotated[
-        Names,
+        shared.Names,
         Option(
             "Those of them that are numbers; the others are categories.",
             kind=Columns("numeric", least=0),
@@ -153,7 +145,7 @@ def study(
         ),
     ] = 5,
     strata: Annotated[
-        Names,
+        shared.Names,
         Option(
             "Variables within whose categories records are linked.",
             kind=Columns("stratum", least=0),
@@ -195,7 +187,7 @@ def study(
         ),
     ] = None,
     blank: Annotated[
-        Names,
+        shared.Names,
         Option(
             "Linking variables that the PUF may lack: taken as missing in every record, with a "
             "warning. Of several candidates each may lack what another has.",
@@ -231,7 +223,7 @@ def study(
         ),
     ] = None,
     secret: Annotated[
-        Names,
+        shared.Names,
         Option(
             "The columns that the intruder wants to learn, for `inferred`.",
             kind=Columns("secret", least=0),
@@ -239,7 +231,7 @@ def study(
         ),
     ] = (),
     second_link: Annotated[
-        Names,
+        shared.Names,
         Option(
             "The columns that a second source of the intruder holds, for `linked`; the first holds "
             "the linking variables.",
@@ -247,8 +239,8 @@ def study(
             surfaces="c",
         ),
     ] = (),
-    engine: TaskEngine = "auto",
-    master: Master = None,
+    engine: shared.TaskEngine = "auto",
+    master: shared.Master = None,
     progress: Progress | None = None,
 ) -> Annotated[Study, Also("keyhole.reidentification.residual_risk.Attacks")]:
     """Attack the file with an intruder's, and see who is found.
@@ -345,7 +337,7 @@ def _attack_people(files: StudyFiles, question: Question, tell: Progress) -> Stu
 def study_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `study` that depend on each other."""
     yield from attack_problems(question)
-    yield from scenario_problems(question, instead_of="link", beside=True)
+    yield from shared.scenario_problems(question, instead_of="link", beside=True)
     if question.scenario and question.numeric:
         yield Problem(
             "{numeric} and {scenario} exclude each other: the key of a scenario holds groups. "

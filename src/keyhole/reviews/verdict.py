@@ -22,16 +22,7 @@ from keyhole.reidentification.residual_risk import LEAST_CONTROLS, Attack
 from keyhole.reviews.count_sheets import smallest_shown
 from keyhole.reviews.rendering import limit_percentage, percentage_beside
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages import outgoing
-from keyhole.reviews.stages.attacks import (
-    ATTACKS,
-    IMPLICATE_1,
-    PROTECTED,
-    RELEASES,
-    ReleasedAttacks,
-    few_of,
-    study_stage,
-)
+from keyhole.reviews.stages import attacks, outgoing
 from keyhole.reviews.stages.exposure import ScenarioStories
 from keyhole.reviews.stages.products import PROTECTION, plan_of_release, released_product
 from keyhole.reviews.stages.selection import better_in_words, proposed_set, selection_stage
@@ -310,7 +301,7 @@ def _attribute(what: str, worst: outgoing.AttributeOnKey, cutoff: int, limit: fl
 
 def _controlled(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
     """Judge each attack with a control by its residual risk, and by how sure that is."""
-    given, found = review.attacks, results.get(ATTACKS)
+    given, found = review.attacks, results.get(attacks.ATTACKS)
     if given is None:
         return
     if found is None or given.limit is None or found.unfit:
@@ -329,10 +320,10 @@ def _controlled(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
             yield _residual(ATTACK_TITLES[name], found.worst[name], found, given.limit)
 
 
-def _residual(what: str, one: Attack, found: ReleasedAttacks, limit: float) -> Reason:
+def _residual(what: str, one: Attack, found: attacks.ReleasedAttacks, limit: float) -> Reason:
     """Judge by the risk, and only where its whole interval agrees call the limit met."""
     smallest, ends = smallest_shown(found.cutoff), one.intervals["risk"]
-    said, few = rates_said(one, smallest, limit), few_of(one, smallest)
+    said, few = rates_said(one, smallest, limit), attacks.few_of(one, smallest)
     judged = partial(Reason, what, found=one.risk, limit=limit)
     other = "Name other columns in [attacks]."
     more = "Hold out more records, up to one half, or give a larger control."
@@ -377,13 +368,13 @@ def _residual(what: str, one: Attack, found: ReleasedAttacks, limit: float) -> R
 
 def released_rates(review: Review, results: Mapping[str, Any], metric: str) -> Rates | str:
     """Return the rates of an attack on what is released, or why there are none."""
-    if study_stage(metric) not in results:
+    if attacks.study_stage(metric) not in results:
         return "the attack was not made yet"
     product = released_product(review, results)
     attacked = (metric, {made: release for release, made in _MADE.items()}.get(product))
-    made, found = results.get(RELEASES), list[Rates | str]()
+    made, found = results.get(attacks.RELEASES), list[Rates | str]()
     if product == "file":
-        found = [results[study_stage(metric)].rates]
+        found = [results[attacks.study_stage(metric)].rates]
     elif made is not None:
         found = [one.rates for one in made.found.rows if (one.metric, one.release) == attacked]
         found += [one.reason for one in made.unfit if (one.metric, one.release) == attacked]
@@ -404,7 +395,7 @@ def _attacks(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
             yield Reason(what, "not_judged", rates, None, limit)
         elif rates.conditional_rate is None or rates.intervals["conditional_rate"] is None:
             yield Reason(what, "met", "no match is suspected", 0.0, limit)
-        elif not results[study_stage(metric)].overlap.records:
+        elif not results[attacks.study_stage(metric)].overlap.records:
             yield Reason(what, "not_judged", "the internal file has no true matches", None, limit)
         else:
             figures = (rates.conditional_rate, *rates.intervals["conditional_rate"])
@@ -457,7 +448,7 @@ class Limit(Figures):
         return f"{percentage_beside(self.found, self.limit)} against a limit of {limit}"
 
 
-_MADE = {PROTECTED: "protection", IMPLICATE_1: "synthesis"}
+_MADE = {attacks.PROTECTED: "protection", attacks.IMPLICATE_1: "synthesis"}
 
 
 def find_limits(review: Review, results: Mapping[str, Any]) -> Iterator[Limit]:
@@ -498,10 +489,10 @@ def find_limits(review: Review, results: Mapping[str, Any]) -> Iterator[Limit]:
     if study is None or study.limit is None:
         return
     # Who is in both files is as in the attack on the file itself.
-    overlaps = {name: results[study_stage(name)].overlap.records for name in study.metrics}
+    overlaps = {name: results[attacks.study_stage(name)].overlap.records for name in study.metrics}
     for metric, overlap in overlaps.items():
-        yield _of_study(metric, results[study_stage(metric)].rates, overlap, study.limit)
-    releases = results.get(RELEASES)
+        yield _of_study(metric, results[attacks.study_stage(metric)].rates, overlap, study.limit)
+    releases = results.get(attacks.RELEASES)
     attacked = [] if releases is None else [
         *((row.release, row.metric, row.rates) for row in releases.found.rows),
         *((one.release, one.metric, one.reason) for one in releases.unfit),

@@ -29,18 +29,8 @@ from keyhole.engines.opening import open_for
 from keyhole.engines.resources import in_threads
 from keyhole.errors import FileError
 from keyhole.results import Result, drawn_by
+from keyhole.screening import dependence_screening
 from keyhole.screening.dependence import NEARLY, Dependence, Determination
-from keyhole.screening.dependence_screening import (
-    dependence_tables,
-    encode_all,
-    exact_ones,
-    find_dependences,
-    given_away,
-    near_ones,
-    not_compared,
-    screen_dependences,
-    told_exactly,
-)
 from keyhole.screening.identifiers import Identifier
 from keyhole.screening.inspection import Inspection, RecordNumber, inspect, is_unreadable
 from keyhole.screening.safe_harbor import REMEDIES, Check, Finding, checklist
@@ -154,7 +144,9 @@ class Screening(Result):
         none = "No variable determines another, or nearly so."
         if self.keys:  # others were not compared with each other
             none = "No key determines another variable or is determined by one, or nearly so."
-        depend = dependence_tables(self.dependencies, self.near_dependencies, none)
+        depend = dependence_screening.dependence_tables(
+            self.dependencies, self.near_dependencies, none
+        )
         # A limit of a number may be close to somebody's: for the owner of the file alone.
         shown = counts and self.structure is not None
         rules = [structure_table(self.structure or ())] if shown else []
@@ -323,7 +315,7 @@ def screen(
         )
     names: tuple[str, ...] = question.keys or ()
     if only_dependences:
-        return screen_dependences(  # type: ignore[return-value]
+        return dependence_screening.screen_dependences(  # type: ignore[return-value]
             data, names, nearly=question.nearly, sets=sets
         )
     return _screened(data, question)
@@ -344,7 +336,7 @@ def _screened(data: Records, question: Question) -> Screening:
     """Look at all of it."""
     keys, sure, nearly, sets = question.keys or (), question.sure, question.nearly, question.sets
     year = question.year or datetime.date.today().year
-    unheld = encode_all(data)
+    unheld = dependence_screening.encode_all(data)
     data.require_records()
 
     def look(name: str) -> Inspection:
@@ -362,7 +354,7 @@ def _screened(data: Records, question: Question) -> Screening:
     ]
     fit = [name for name in telling if name not in unheld]
     structured = [n.variable.name for n in seen if n.variable.name in telling and not n.identifiers]
-    pairs, together = find_dependences(data, fit, nearly, sets)
+    pairs, together = dependence_screening.find_dependences(data, fit, nearly, sets)
     places = _given_away(seen, pairs)
     return Screening(
         records=data.records,
@@ -385,8 +377,8 @@ def _screened(data: Records, question: Question) -> Screening:
             for one in seen
             if one.is_nearly_unique
         ),
-        dependencies=exact_ones(pairs, together, keys),
-        near_dependencies=near_ones(pairs, keys),
+        dependencies=dependence_screening.exact_ones(pairs, together, keys),
+        near_dependencies=dependence_screening.near_ones(pairs, keys),
         warnings=(
             *_warnings(seen, keys, pairs),
             *(
@@ -394,7 +386,7 @@ def _screened(data: Records, question: Question) -> Screening:
                 for one in seen
                 if one.variable.name in unheld and one.records < data.records
             ),
-            *not_compared([name for name in telling if name in unheld]),
+            *dependence_screening.not_compared([name for name in telling if name in unheld]),
             *engine_notes(data),
         ),
         inspections=tuple(seen),
@@ -442,7 +434,7 @@ def _given_away(
     """Find columns that determine a place exactly: they are geocodes under another name."""
     places = [one.variable.name for one in seen if one.place is not None]
     out: dict[str, tuple[str, Finding]] = {}
-    for by, told in told_exactly(pairs, places):
+    for by, told in dependence_screening.told_exactly(pairs, places):
         reason, what = f"it determines {told!r} exactly", "another name of a place"
         finding = Finding(by, what, 0.8, reason, REMEDIES["B"], line=drop_line(by))
         out.setdefault(by, ("B", finding))
@@ -462,4 +454,4 @@ def _warnings(
             out.append(f"key {key!r} has one value in the whole file: it tells nothing.")
         elif one.is_nearly_unique:
             out.append(f"key {key!r} is nearly unique: any key with it puts nearly all at risk.")
-    return [*out, *given_away(pairs, keys)]
+    return [*out, *dependence_screening.given_away(pairs, keys)]

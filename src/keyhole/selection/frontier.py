@@ -31,13 +31,7 @@ from keyhole.engines.memory import POLL_SECONDS, Progress
 from keyhole.engines.resources import WORKERS
 from keyhole.exposure.attributes_cells import ToldFigures
 from keyhole.results import Result, share, tables_of
-from keyhole.selection.criteria import (
-    AttributeLimits,
-    EngineEvaluator,
-    Space,
-    choice_problems,
-    open_choice,
-)
+from keyhole.selection import criteria
 from keyhole.selection.result import why_nothing
 from keyhole.selection.search import SEARCHES
 
@@ -83,11 +77,11 @@ class Hunt:
     """The search itself: what it has found, and how much it has looked at."""
 
     engine: MemoryEngine
-    space: Space
+    space: criteria.Space
     limit: float
     cutoff: int
     deadline: float = math.inf
-    attributes: AttributeLimits | None = None
+    attributes: criteria.AttributeLimits | None = None
     found: Families = field(default_factory=Families)
     out_of_time: bool = False
     _at_risk: dict[frozenset[int], int] = field(default_factory=dict)
@@ -106,7 +100,7 @@ class Hunt:
 
     def greedy(self, deadline: float) -> dict[str, tuple[str, ...] | None]:
         """Return the set within the limit that each greedy search ends at, if it ends in time."""
-        evaluate = EngineEvaluator(self.engine, cutoff=self.cutoff)
+        evaluate = criteria.EngineEvaluator(self.engine, cutoff=self.cutoff)
         out: dict[str, tuple[str, ...] | None] = {}
         for method, search in SEARCHES.items():
             try:
@@ -412,8 +406,8 @@ def frontier(
     (True, [('sex', 'pow', 'homstate'), ('sex', 'pow', 'ms')])
     """
     question = bind(frontier, locals())
-    opened, question, key = open_choice(question, data, needs_values_for="the frontier")
-    space = Space(question.keep, question.candidates)
+    opened, question, key = criteria.open_choice(question, data, needs_values_for="the frontier")
+    space = criteria.Space(question.keep, question.candidates)
     start, time_left = time.monotonic(), math.inf if seconds is None else seconds
     counter = local_engine(opened, space.names)
     worth = question.values["values"] or {}
@@ -425,7 +419,7 @@ def frontier(
         told = None if limits is None else limits.figures(names)
         return FrontierSet(names, found.rp, found.cr, value, told)
 
-    limits = AttributeLimits.of(question, opened, space.names, counter)
+    limits = criteria.AttributeLimits.of(question, opened, space.names, counter)
     hunt = Hunt(counter, space, limit, cutoff, start + time_left, limits)
     greedy = hunt.greedy(start + GREEDY_SHARE * time_left)
     hunt.start_from(s for s in greedy.values() if s is not None)
@@ -454,7 +448,7 @@ def frontier(
     )
 
 
-frontier_problems = choice_problems
+frontier_problems = criteria.choice_problems
 
 
 def _notes(

@@ -22,16 +22,7 @@ from keyhole.errors import OptionError
 from keyhole.exposure.regrouping import called_by, groups_of
 from keyhole.results import Result, drawn_by, share, tables_of
 from keyhole.screening.dependence import Dependence, dependences_of
-from keyhole.selection.criteria import (
-    AttributeLimits,
-    Criterion,
-    CriterionName,
-    EngineEvaluator,
-    Space,
-    choice_problems,
-    named_criterion,
-    open_choice,
-)
+from keyhole.selection import criteria
 from keyhole.selection.result import Reason, Selection, SelectionGroup
 from keyhole.selection.search import METHODS, SEARCHES, StepProgress
 
@@ -78,10 +69,10 @@ def select(
         ),
     ] = 3,
     criterion: Annotated[
-        str | Criterion,
+        str | criteria.Criterion,
         Option(
             "What is made small: `ratio`, RP / CR, or `difference`, RP - x·CR.",
-            kind=CriterionName(),
+            kind=criteria.CriterionName(),
         ),
     ] = "ratio",
     cr_weight: Annotated[float, Option("The weight x of CR in the difference.", low=0)] = 0.5,
@@ -136,7 +127,7 @@ def select(
       forward       3  50.0%          4  ...
     """
     question = bind(select, locals())
-    opened, question, key = open_choice(question, data)
+    opened, question, key = criteria.open_choice(question, data)
     name = None if key is None else key.name
     mapping = getattr(key, "mapping", None)
     variables = _variables(opened, question)
@@ -177,7 +168,7 @@ def select(
 
 def select_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `select` that depend on each other."""
-    yield from choice_problems(question)
+    yield from criteria.choice_problems(question)
     single = ("by", "table", "tables")
     wrong = [name for name in single if name in question.given()]
     if wrong and question.limit is not None and len(_runs(question)) > 1:
@@ -200,7 +191,7 @@ def _runs(question: Question) -> list[Question]:
 class _Variables(NamedTuple):
     """The variables that a search moves between, and what is told of them."""
 
-    space: Space
+    space: criteria.Space
     similar: Sequence[Dependence]
     left_out: Mapping[str, Dependence]
     warnings: Sequence[str]
@@ -208,7 +199,7 @@ class _Variables(NamedTuple):
 
 def _variables(data: Records, question: Question) -> _Variables:
     """Look which variables repeat each other, and leave those out that are to be skipped."""
-    space = Space(question.keep, question.candidates)
+    space = criteria.Space(question.keep, question.candidates)
     similar, uncompared = dependences_of(data, space.names)
     similar = [
         d for d in similar if not any({d.first, d.second} <= set(group) for group in space.groups)
@@ -221,7 +212,7 @@ def _variables(data: Records, question: Question) -> _Variables:
             if later not in space.keep and earlier not in left_out:
                 left_out.setdefault(later, pair)
     rest = (tuple(name for name in group if name not in left_out) for group in space.groups)
-    space = Space(space.keep, tuple(group for group in rest if group))
+    space = criteria.Space(space.keep, tuple(group for group in rest if group))
     constant = [
         f"{name!r} has one value in the whole file: it tells nothing and costs nothing."
         for name in space.names
@@ -250,16 +241,16 @@ def _selected(
 
 
 def _search(
-    data: Records, question: Question, space: Space, progress: StepProgress | None
+    data: Records, question: Question, space: criteria.Space, progress: StepProgress | None
 ) -> Selection:
     """Search a file, or one of its groups."""
     engine, rule = engine_of(data, space.names), question.criterion
-    if not isinstance(rule, Criterion):
-        rule = named_criterion(rule, cr_weight=question.cr_weight)
-    limits = AttributeLimits.of(question, data, space.names)
+    if not isinstance(rule, criteria.Criterion):
+        rule = criteria.named_criterion(rule, cr_weight=question.cr_weight)
+    limits = criteria.AttributeLimits.of(question, data, space.names)
     more = {"drop_limit": question.drop_limit} if question.method == "stepwise" else {}
     found = SEARCHES[question.method](
-        EngineEvaluator(engine, cutoff=question.cutoff),
+        criteria.EngineEvaluator(engine, cutoff=question.cutoff),
         keep=space.keep,
         candidates=space.groups,
         limit=question.limit,

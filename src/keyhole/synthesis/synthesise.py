@@ -24,6 +24,7 @@ from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.kernels.arrays import Flags
 from keyhole.screening.structure import find_structure
+from keyhole.synthesis import planning
 from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.chains import Match
 from keyhole.synthesis.constraints import is_sum
@@ -32,13 +33,6 @@ from keyhole.synthesis.evaluation import evaluate
 from keyhole.synthesis.goals import GoalLimits
 from keyhole.synthesis.implicates import Drawing, draw_here
 from keyhole.synthesis.models import Model
-from keyhole.synthesis.planning import (
-    Drawn,
-    SynthesisRequest,
-    data_problems,
-    draw_with_decoys,
-    part_of,
-)
 from keyhole.synthesis.release import Synthesis, dropped_columns, require_free
 from keyhole.synthesis.rules import LONGEST_NAME, EditRules
 from keyhole.synthesis.targets import MOST_TARGETS, order_targets
@@ -335,7 +329,7 @@ def synthesise(
     problems = [*question.problems, *kinds.path_problems("out", out)]
     problems += [] if out is None or problems else require_free(Path(out), force)
     opened, drawing = _opened(question, data, problems)
-    problems += [text for _, text in data_problems(question, opened)]
+    problems += [text for _, text in planning.data_problems(question, opened)]
     if problems:
         raise OptionError(dict.fromkeys(problems))
     held_out = None
@@ -354,9 +348,9 @@ def synthesise(
     def designating(decoys: float) -> Designation:
         return designate(opened, decoys=decoys, **given)
 
-    request = SynthesisRequest(question, opened, ordered, every_rule, designating, drawing)
+    request = planning.SynthesisRequest(question, opened, ordered, every_rule, designating, drawing)
     tell = None if progress is None else lambda share: progress(int(100 * share), 100)
-    drawn = draw_with_decoys(request, part_of(tell, 0.0, 0.7))
+    drawn = planning.draw_with_decoys(request, planning.part_of(tell, 0.0, 0.7))
     own = drawn.implicates.rows[:, None]
     if all((donors == own).all() for donors in drawn.implicates.donors):
         raise OptionError(
@@ -371,7 +365,7 @@ def synthesise(
         limits=GoalLimits(relation=question.relations),
         rules=request.rules,
         asked=asked,
-        progress=part_of(tell, 0.7, 1.0),
+        progress=planning.part_of(tell, 0.7, 1.0),
         **{name: question.values[name] for name in evaluated},
     )
     made = Synthesis(
@@ -498,7 +492,7 @@ def _all_rules(question: Question, data: Microdata, targets: Sequence[str]) -> E
     return EditRules([*given.rules, *(one for one in own.rules if one.name not in given.names)])
 
 
-def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
+def _parameters(request: planning.SynthesisRequest, drawn: planning.Drawn) -> dict[str, Any]:
     """Return what was asked for, the seed included."""
     question = request.question
     values = {**question.values, "targets": request.targets, "models": question.models or {}}
@@ -514,7 +508,7 @@ def _parameters(request: SynthesisRequest, drawn: Drawn) -> dict[str, Any]:
     }
 
 
-def _notes(question: Question, made: Drawn) -> tuple[str, ...]:
+def _notes(question: Question, made: planning.Drawn) -> tuple[str, ...]:
     plan, drawn = made.plan, made.implicates
     blank, own = plan.replace[drawn.rows], drawn.rows[:, None]
     leads = blank & (np.array(plan.acceptance.leaders) == np.arange(len(plan.targets)))

@@ -17,6 +17,7 @@ from keyhole.core.names import plural
 from keyhole.core.tables import Table
 from keyhole.errors import FileError
 from keyhole.protection.results import Ledger
+from keyhole.reviews import store, verdict
 from keyhole.reviews.count_sheets import CountSheet, smallest_shown
 from keyhole.reviews.files import hash_file, hash_or_none
 from keyhole.reviews.product_chapters import SynthesisChapter, synthesis_chapter
@@ -34,31 +35,12 @@ from keyhole.reviews.stages.outgoing import (
 )
 from keyhole.reviews.stages.products import PROTECTION, SYNTHESIS
 from keyhole.reviews.stages.selection import selection_stage
-from keyhole.reviews.store import (
-    RESULTS,
-    TABLE,
-    ResultStore,
-    fits,
-    own_folder,
-    read_json,
-    require_no_link,
-    to_json,
-)
 from keyhole.reviews.study_chapters import AttackChapter, attacks
-from keyhole.reviews.verdict import (
-    ANSWERS,
-    Limit,
-    Reason,
-    find_limits,
-    find_verdict,
-    open_columns,
-    released_rates,
-)
 from keyhole.workbench.page import View
 
 Record = Mapping[str, Any]
 VERIFICATION = "verification.json"
-_SHAPE = {"of": str, "same": bool, "figures": int, "differences": [str], "tables": [TABLE]}
+_SHAPE = {"of": str, "same": bool, "figures": int, "differences": [str], "tables": [store.TABLE]}
 
 
 def stored_records(view: View) -> dict[str, Record]:
@@ -89,7 +71,7 @@ def stored_synthesis(view: View) -> SynthesisChapter | None:
     return synthesis_chapter(review, restored(records), sheet)
 
 
-def stored_limits(view: View) -> tuple[Limit, ...]:
+def stored_limits(view: View) -> tuple[verdict.Limit, ...]:
     """Compare what is stored with the limits; one without a result is left out."""
     records = stored_records(view)
     review = _with_metrics(view.review, records)
@@ -104,7 +86,7 @@ def stored_limits(view: View) -> tuple[Limit, ...]:
             review = dataclasses.replace(review, selection=None, frontier=None)
     if "protection" not in records:
         review = dataclasses.replace(review, protection=None)
-    return tuple(find_limits(review, restored(records)))
+    return tuple(verdict.find_limits(review, restored(records)))
 
 
 def _with_metrics(review: Review, records: Mapping[str, Record]) -> Review:
@@ -120,17 +102,17 @@ def verify_and_keep(folder: Path, tell: Callable[[str], None]) -> None:
     """Verify a dossier by the review file beside it; keep what was found with the results' hash."""
     from keyhole.reviews.verifying import verify
 
-    require_no_link(folder)
+    store.require_no_link(folder)
     found = verify(folder, review=folder.with_name(f"{folder.name}.toml"), progress=tell)
     content = {
-        "of": hash_file(folder / RESULTS),
+        "of": hash_file(folder / store.RESULTS),
         "same": found.same,
         "figures": found.figures,
         "differences": list(found.differences),
         "tables": [table.to_plain() for table in found.tables()],
     }
-    with own_folder(folder, lambda: None):
-        ResultStore(folder).write(VERIFICATION, to_json(content))
+    with store.own_folder(folder, lambda: None):
+        store.ResultStore(folder).write(VERIFICATION, store.to_json(content))
 
 
 def last_verification(folder: Path) -> dict[str, Any] | None:
@@ -138,10 +120,10 @@ def last_verification(folder: Path) -> dict[str, Any] | None:
     path = folder / VERIFICATION
     if not os.path.lexists(path):
         return None
-    content: dict[str, Any] | None = None if path.is_symlink() else read_json(path)
-    if content is None or not fits(content, _SHAPE):
+    content: dict[str, Any] | None = None if path.is_symlink() else store.read_json(path)
+    if content is None or not store.fits(content, _SHAPE):
         raise FileError(f"{VERIFICATION} is not what a verification writes. Verify again.")
-    if content["of"] != hash_or_none(folder / RESULTS):
+    if content["of"] != hash_or_none(folder / store.RESULTS):
         return None
     return content | {"tables": [Table.from_plain(table) for table in content["tables"]]}
 
@@ -159,7 +141,7 @@ class VerdictBar:
     state: str
     word: str
     sentence: str
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[verdict.Reason, ...] = ()
     given_up: str | None = None
     stale: bool = False
 
@@ -191,10 +173,10 @@ def verdict_bar(view: View, results: Results) -> VerdictBar:
     if any(view.standing(name).state == "absent" for name in needed):
         running = view.job is not None and view.job.running
         return VerdictBar("unjudged", "Not judged yet", UNDER_WAY if running else NOT_YET)
-    found = find_verdict(view.review, results)
+    found = verdict.find_verdict(view.review, results)
     return VerdictBar(
         state=found.state,
-        word=ANSWERS[found.answer][1],
+        word=verdict.ANSWERS[found.answer][1],
         sentence=found.sentence,
         reasons=found.reasons,
         given_up=found.given_up,
@@ -291,7 +273,7 @@ def _outgoing(view: View, found: ReleasedFiles | None, limit: float | None) -> G
     counted = 0.0 if worst is None else worst.judged or 0.0
     many = 0 if worst is None else len(worst.columns)
     words = f"RP({found.cutoff}) on {plural(many, 'variable')}"
-    uncounted = open_columns(found, 1.0 if limit is None else limit)
+    uncounted = verdict.open_columns(found, 1.0 if limit is None else limit)
     if not uncounted or (limit is not None and counted > limit):
         return Gauge(title, words, counted, limit, state)
     name, known = uncounted[0].name, uncounted[0].rp_if_known
@@ -311,7 +293,7 @@ def _worst_scenario(view: View, found: ReleasedFiles | None, limit: float | None
 def _attack(view: View, results: Results, metric: str) -> Gauge:
     study, state = view.review.study, _state(view, OUTGOING, RELEASES, study_stage(metric))
     assert study is not None
-    rates = released_rates(view.review, results, metric)
+    rates = verdict.released_rates(view.review, results, metric)
     if isinstance(rates, str):
         return Gauge("Attack", rates, None, study.limit, state)
     detail = f"matches that are correct, {metric}, on what goes out"

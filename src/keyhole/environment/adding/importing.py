@@ -18,14 +18,8 @@ from keyhole.core.names import quoted, repeated, shown
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption
 from keyhole.data.reading import EncodingOption
-from keyhole.environment.adding.adding import (
-    add,
-    add_forms,
-    captured_again,
-    decide,
-    place,
-    propose_pending,
-)
+from keyhole.environment import options
+from keyhole.environment.adding import adding
 from keyhole.environment.adding.proposals import (
     Decision,
     Proposals,
@@ -38,25 +32,6 @@ from keyhole.environment.importers import capture_microdata, read_forms, read_la
 from keyhole.environment.listing import list_environment
 from keyhole.environment.mapping.mapping import class_of
 from keyhole.environment.model import CapturedForm, Environment
-from keyhole.environment.options import (
-    CAPTURE,
-    ClassOption,
-    Day,
-    Files,
-    GroupOption,
-    MethodOption,
-    PurposeOption,
-    Ranks,
-    SearchOption,
-    SectorOption,
-    SourceTypes,
-    StatementOption,
-    StoreFile,
-    TimeFrameOption,
-    VerbOutcome,
-    Who,
-    written,
-)
 from keyhole.environment.plain import decode, encode_thing
 from keyhole.environment.scenarios.scenarios import read_scenarios
 from keyhole.environment.soundness import KIND_OF, assembled, entities, without
@@ -71,7 +46,7 @@ Followed = tuple[Result, Environment, str]
 
 @documented
 def import_files(
-    store: StoreFile,
+    store: options.StoreFile,
     files: Annotated[
         Any,
         Option(
@@ -79,7 +54,7 @@ def import_files(
             "of SPSS, Stata or SAS, a plain questionnaire (text, Markdown, CSV), or a table of "
             "keyhole's own layout. A target: the file that may be released. Scenarios: TOML. Left "
             "out with a form: its pending fields in the store.",
-            kind=Files(),
+            kind=options.Files(),
             argument=True,
         ),
     ] = (),
@@ -111,25 +86,25 @@ def import_files(
         ),
     ] = None,
     organisation: Annotated[str | None, Option("Who collects.", metavar="O")] = None,
-    sector: SectorOption = None,
-    purpose: PurposeOption = None,
-    class_: ClassOption = None,
-    collected: Annotated[Any, Option("When, as 2024-05-31.", kind=Day())] = None,
-    method: MethodOption | None = None,
-    statement: StatementOption = None,
-    search_parameters: SearchOption = None,
-    time_frame: TimeFrameOption = None,
-    social_group: GroupOption = None,
+    sector: options.SectorOption = None,
+    purpose: options.PurposeOption = None,
+    class_: options.ClassOption = None,
+    collected: Annotated[Any, Option("When, as 2024-05-31.", kind=options.Day())] = None,
+    method: options.MethodOption | None = None,
+    statement: options.StatementOption = None,
+    search_parameters: options.SearchOption = None,
+    time_frame: options.TimeFrameOption = None,
+    social_group: options.GroupOption = None,
     ranks: Annotated[
         Sequence[int] | None,
-        Option("Of a source: the ranks of mode (1-4), scope and cost (1-3).", kind=Ranks()),
+        Option("Of a source: the ranks of mode (1-4), scope and cost (1-3).", kind=options.Ranks()),
     ] = None,
     type_: Annotated[
         Sequence[str] | None,
         Option(
             "Of a source: formal or informal; collected, self-disclosed, observed or secondary; "
             "compelled or voluntary.",
-            kind=SourceTypes(),
+            kind=options.SourceTypes(),
         ),
     ] = None,
     coverage: Annotated[str | None, Option("Of a source: whom it covers.")] = None,
@@ -170,10 +145,10 @@ def import_files(
     ] = None,
     replace: Annotated[bool, Option("Replace what has the same name.")] = False,
     dry_run: Annotated[bool, Option("Only say what would be done; nothing is kept.")] = False,
-    who: Who = None,
+    who: options.Who = None,
     encoding: EncodingOption = None,
     force: ForceOption = False,
-) -> VerbOutcome:
+) -> options.VerbOutcome:
     """Add forms, a public source, a target or scenarios; or resolve pending fields.
 
     It is proposed where each field belongs, and said why. Fields whose best proposal scores lower
@@ -192,11 +167,11 @@ def import_files(
         captured = _captured(snapshot.environment, asked)
         found, environment, note = _followed(snapshot.environment, captured, asked)
     if propose is not None:
-        return VerbOutcome(found, (written("proposals", propose),))
+        return options.VerbOutcome(found, (options.written("proposals", propose),))
     if dry_run:
-        return VerbOutcome(found)
+        return options.VerbOutcome(found)
     opened.write(snapshot, environment, who=who or current_user(), note=note[:400])
-    return VerbOutcome(found, (store_written(store, opened),))
+    return options.VerbOutcome(found, (store_written(store, opened),))
 
 
 def import_files_problems(asked: Question) -> Iterator[Problem]:
@@ -222,12 +197,12 @@ def import_files_problems(asked: Question) -> Iterator[Problem]:
 def _decided(environment: Environment, asked: Question) -> Followed:
     """Propose for, or decide on, pending fields of the whole store."""
     if asked.decisions is not None:
-        batch = decide(environment, read_decision_file(asked.decisions))
+        batch = adding.decide(environment, read_decision_file(asked.decisions))
         return batch, batch.environment, f"decisions from {Path(asked.decisions).name}"
-    proposals = propose_pending(environment)
+    proposals = adding.propose_pending(environment)
     if asked.propose is not None:
         return _written_proposals(proposals, environment, asked)
-    batch = decide(environment, _sure(proposals, asked))
+    batch = adding.decide(environment, _sure(proposals, asked))
     return batch, batch.environment, f"proposals of {asked.accept:g} or more"
 
 
@@ -286,7 +261,7 @@ def _captured(environment: Environment, asked: Question) -> list[CapturedForm]:
     """Return the forms that are meant: of files, or the one of the store."""
     if not asked.files:
         waiting = asked.decisions is None
-        return [captured_again(environment, asked.form or "", asked.as_, waiting=waiting)]
+        return [adding.captured_again(environment, asked.form or "", asked.as_, waiting=waiting)]
     captured: list[CapturedForm] = _all_of(asked.files, lambda path: _read(path, asked))
     if asked.form is not None:
         chosen = [one for one in captured if one.form.name == asked.form]
@@ -322,7 +297,7 @@ def _read(path: Path, asked: Question) -> Sequence[CapturedForm]:
         "purpose": more.pop("purpose"),
         "classifications": more or None,
     }
-    said |= {name: getattr(asked, name) for name in CAPTURE}
+    said |= {name: getattr(asked, name) for name in options.CAPTURE}
     given = {name: value for name, value in said.items() if value is not None}
     return read_forms(path, asked.kind, encoding=asked.encoding, **given)
 
@@ -353,32 +328,32 @@ def _followed(
     there = (asked.as_, known) in entities(environment) and not asked.values["replace"]
     if decided is not None and (there or not asked.files):
         given = captured[0] if asked.files else known
-        placed = place(environment, given, decided, kind=asked.as_)
+        placed = adding.place(environment, given, decided, kind=asked.as_)
         return placed, placed.environment, f"decisions on {placed.name}"
     if asked.values["replace"]:
         for one in captured:
             environment = without(environment, asked.as_, one.form.name)
     note = "import of " + ", ".join(one.form.name for one in captured)
     if len(captured) != 1:
-        batch = add_forms(environment, captured, threshold=asked.accept)
+        batch = adding.add_forms(environment, captured, threshold=asked.accept)
         return batch, batch.environment, note
     said = {**(asked.ranks or {}), **(asked.type_ or {})}
     said |= {} if asked.coverage is None else {"coverage": asked.coverage}
     more: Any = {"threshold": asked.accept, **said}
-    found = add(environment, captured[0], asked.as_, decided, **more)
+    found = adding.add(environment, captured[0], asked.as_, decided, **more)
     return found, found.environment, note
 
 
 @documented
 def undo(
-    store: StoreFile,
+    store: options.StoreFile,
     *,
     change: Annotated[
         int | None,
         Option("The number of the change, as history lists it; the last by default.", low=1),
     ] = None,
-    who: Who = None,
-) -> VerbOutcome:
+    who: options.Who = None,
+) -> options.VerbOutcome:
     """Undo a change of the store: an import, decisions, a tie or a removal.
 
     What the change added is removed, what it changed or removed is as before. It is refused
@@ -404,4 +379,6 @@ def undo(
     require_none(problems)
     note = f"undo of change {number}"
     snapshot = opened.write(snapshot, assembled(things), who=who or current_user(), note=note)
-    return VerbOutcome(list_environment(snapshot.environment), (store_written(store, opened),))
+    return options.VerbOutcome(
+        list_environment(snapshot.environment), (store_written(store, opened),)
+    )

@@ -12,20 +12,7 @@ from typing import Any
 
 from keyhole.core.names import repeated, shown
 from keyhole.data.codebook import children, local_name, own_text
-from keyhole.environment.importers.fields import (
-    Asked,
-    FormReading,
-    ask,
-    bounded_numbers,
-    capture,
-    category_kind,
-    dates,
-    number_intervals,
-    parse_day,
-    parse_number,
-    readable,
-    usual_numbers,
-)
+from keyhole.environment.importers import fields
 from keyhole.environment.importers.opening import open_xml
 from keyhole.environment.model import CapturedField, Category, Form, Intervals
 from keyhole.errors import FileError
@@ -51,7 +38,7 @@ def _first(element: Any, *names: str) -> str:
 # --- DDI-Codebook ------------------------------------------------------------------------------
 
 
-def read_ddi(path: Path, _: str | None, form: FormReading) -> Asked:
+def read_ddi(path: Path, _: str | None, form: fields.FormReading) -> fields.Asked:
     """Read the variables of a codebook, or the variables or questions of a DDI 3 document."""
     root, name = open_xml(path), path.stem
     if local_name(root) != "codeBook":
@@ -63,11 +50,11 @@ def read_ddi(path: Path, _: str | None, form: FormReading) -> Asked:
     form.title(_first(root, "titl"))
     days = (one.get("date", "") for one in _all(root, "collDate"))
     who = _first(root, "AuthEnty") or _first(root, "producer")
-    form.form = Form(name, organisation=who, collected=parse_day(next(days, "")))
+    form.form = Form(name, organisation=who, collected=fields.parse_day(next(days, "")))
     return (_variable(one, place, form) for place, one in enumerate(variables, 1))
 
 
-def _variable(variable: Any, place: int, form: FormReading) -> CapturedField:
+def _variable(variable: Any, place: int, form: fields.FormReading) -> CapturedField:
     name = variable.get("name") or variable.get("ID") or f"variable {place}"
     asked = (own_text(one, "qstnLit") or _text(one) for one in children(variable, "qstn"))
     label = own_text(variable, "labl") or own_text(variable, "concept") or next(asked, "")
@@ -76,8 +63,8 @@ def _variable(variable: Any, place: int, form: FormReading) -> CapturedField:
         code, said = own_text(one, "catValu"), own_text(one, "labl")
         code = code or said
         if code and code not in found:
-            said = said or readable(code)
-            kind = category_kind(said)
+            said = said or fields.readable(code)
+            kind = fields.category_kind(said)
             if one.get("missing", "").upper() == "Y" and kind in ("value", "other"):
                 kind = "not stated"
             found[code] = Category(code, said, kind)
@@ -89,7 +76,7 @@ def _variable(variable: Any, place: int, form: FormReading) -> CapturedField:
         categories = [one for one in categories if one.kind != "value"]
     path = [part for part in (variable.get("files", ""), name) if part]
     more: Any = {"categories": categories, "intervals": intervals}
-    return capture(path, label, name=name, universe=own_text(variable, "universe"), **more)
+    return fields.capture(path, label, name=name, universe=own_text(variable, "universe"), **more)
 
 
 def _intervals(
@@ -98,19 +85,19 @@ def _intervals(
     values = sum(one.kind == "value" for one in categories)
     shape = next(children(variable, "varFormat"), None)
     if shape is not None and shape.get("category") in ("date", "time"):
-        return dates("day") if shape.get("category") == "date" and not values else None
+        return fields.dates("day") if shape.get("category") == "date" and not values else None
     for block in children(variable, "valrng"):
         for one in children(block, "range"):
-            low = parse_number(one.get("min") or one.get("minExclusive") or "")
-            high = parse_number(one.get("max") or one.get("maxExclusive") or "")
+            low = fields.parse_number(one.get("min") or one.get("minExclusive") or "")
+            high = fields.parse_number(one.get("max") or one.get("maxExclusive") or "")
             if low is not None and high is not None and low < high:
                 wide = (high - low + 1) >= _WIDE * max(values, 1)
-                return number_intervals(low, high) if wide or not values else None
+                return fields.number_intervals(low, high) if wide or not values else None
     continuous = variable.get("intrvl") == "contin"
     numeric = shape is not None and shape.get("type") == "numeric"
     if values and not continuous:
         return None
-    return usual_numbers(asked) if continuous or numeric else None
+    return fields.usual_numbers(asked) if continuous or numeric else None
 
 
 # --- DDI-Lifecycle -----------------------------------------------------------------------------
@@ -118,7 +105,7 @@ def _intervals(
 _LISTS = ("CodeListReference", "CodeSchemeReference")
 
 
-def _lifecycle(root: Any, form: FormReading) -> Asked:
+def _lifecycle(root: Any, form: fields.FormReading) -> fields.Asked:
     """Read the variables, or where there are none the questions, of a DDI 3 document."""
     labels = {_id(one): _label(one) for one in _all(root, "Category")}
     lists: dict[str, list[tuple[str, str]]] = {}
@@ -145,7 +132,7 @@ def _lifecycle(root: Any, form: FormReading) -> Asked:
         boxes = several != "1" and bool(options) and (asked is one or not variables)
         intervals = None if options else _represented(one, asked, words(called) + words(said))
         more: Any = {"options": options, "several": boxes, "intervals": intervals}
-        yield from ask([called], said, name=called, **more)
+        yield from fields.ask([called], said, name=called, **more)
     if not variables and not questions:
         form.broken.append("it must have variables or questions. Got none instead")
 
@@ -171,17 +158,19 @@ def _represented(one: Any, asked: Any, words_: tuple[str, ...]) -> Intervals | N
     """Return the numbers or dates of a representation, if it is one of them."""
     held = [local_name(part) for element in (one, asked) for part in element.iter()]
     if any(name.startswith("DateTime") for name in held):
-        return dates("day")
+        return fields.dates("day")
     if not any(name.startswith("Numeric") for name in held):
         return None
-    low, high = (parse_number(_first(one, end) or _first(asked, end)) for end in ("Low", "High"))
-    return bounded_numbers(words_, low, high)
+    low, high = (
+        fields.parse_number(_first(one, end) or _first(asked, end)) for end in ("Low", "High")
+    )
+    return fields.bounded_numbers(words_, low, high)
 
 
 # --- SDMX --------------------------------------------------------------------------------------
 
 
-def read_sdmx(path: Path, _: str | None, form: FormReading) -> Asked:
+def read_sdmx(path: Path, _: str | None, form: fields.FormReading) -> fields.Asked:
     """Read code lists as the fields of a form, at their finest: codes that have no children."""
     for listed in _all(open_xml(path), "Codelist"):
         name = listed.get("id", "")
@@ -196,4 +185,4 @@ def read_sdmx(path: Path, _: str | None, form: FormReading) -> Asked:
         elif codes:
             options = [(one.get("id"), _label(one, "Name")) for one in finest]
             label = _label(listed, "Name")
-            yield capture([name], label, options=options, recognised=False)
+            yield fields.capture([name], label, options=options, recognised=False)

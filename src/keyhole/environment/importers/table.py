@@ -28,6 +28,7 @@ from typing import Any, get_args
 
 from keyhole.core.files import write_whole
 from keyhole.core.names import shown
+from keyhole.environment import model
 from keyhole.environment.codings.intervals import edges_of, interval_problems
 from keyhole.environment.importers.fields import (
     capture,
@@ -37,19 +38,6 @@ from keyhole.environment.importers.fields import (
     parse_day,
 )
 from keyhole.environment.importers.opening import SheetRow, read_sheet, require_headings
-from keyhole.environment.model import (
-    COLLECTION_METHODS,
-    CapturedField,
-    CapturedForm,
-    CapturedQuestion,
-    Category,
-    CategoryKind,
-    Coding,
-    Environment,
-    Field,
-    Form,
-    Intervals,
-)
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, OptionError
@@ -61,7 +49,7 @@ COLUMNS = (*_FORM, *_FIELD, "code", "category", "kind", "from", "to", "every")
 # Text that a spreadsheet would take for a formula.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
-_KINDS: tuple[str, ...] = ("", *get_args(CategoryKind), "identifier", "text", "number")
+_KINDS: tuple[str, ...] = ("", *get_args(model.CategoryKind), "identifier", "text", "number")
 
 
 def neutral(text: str) -> str:
@@ -79,7 +67,7 @@ _Cells = tuple[str, ...]
 _Group = tuple[dict[str, str], dict[str, str], list[SheetRow]]
 
 
-def read_forms_table(path: Path, encoding: str | None, _: object) -> tuple[CapturedForm, ...]:
+def read_forms_table(path: Path, encoding: str | None, _: object) -> tuple[model.CapturedForm, ...]:
     """Read forms in our own layout."""
     rows = [
         SheetRow(row.number, {name: restored_text(cell) for name, cell in row.cells.items()})
@@ -96,7 +84,7 @@ def read_forms_table(path: Path, encoding: str | None, _: object) -> tuple[Captu
     groups = _group(rows, problems)
     fields = [(form["form"], _field(form, about, of, problems)) for form, about, of in groups if of]
     known = {one.coding: one for _, one in fields if one.coding and not _is_open(one)}
-    listed: dict[str, list[CapturedField]] = {form["form"]: [] for form, _, _ in groups}
+    listed: dict[str, list[model.CapturedField]] = {form["form"]: [] for form, _, _ in groups}
     for name, one in fields:
         other = known.get(one.coding)  # a field that has the same coding, and lists its answers
         if other is not None and _is_open(one) and one.identifier is None:
@@ -104,14 +92,14 @@ def read_forms_table(path: Path, encoding: str | None, _: object) -> tuple[Captu
         listed[name].append(one)
     forms = {form["form"]: form for form, _, _ in reversed(groups)}
     captured = tuple(
-        CapturedForm(_form(forms[name], problems), distinct_fields(held))
+        model.CapturedForm(_form(forms[name], problems), distinct_fields(held))
         for name, held in listed.items()
     )
     require_none(problems, FileError)
     return captured
 
 
-def _is_open(field: CapturedField) -> bool:
+def _is_open(field: model.CapturedField) -> bool:
     return not field.categories and field.intervals is None
 
 
@@ -135,11 +123,11 @@ def _group(rows: Sequence[SheetRow], problems: list[str]) -> list[_Group]:
     return list(found.values())
 
 
-def _form(about: dict[str, str], problems: list[str]) -> Form:
-    name, method = about["form"], about["method"].lower() or COLLECTION_METHODS[0]
-    if method not in COLLECTION_METHODS:
+def _form(about: dict[str, str], problems: list[str]) -> model.Form:
+    name, method = about["form"], about["method"].lower() or model.COLLECTION_METHODS[0]
+    if method not in model.COLLECTION_METHODS:
         problems.append(
-            f"form {shown(name)}: method must be one of {', '.join(COLLECTION_METHODS)}. "
+            f"form {shown(name)}: method must be one of {', '.join(model.COLLECTION_METHODS)}. "
             f"Got {shown(method)} instead."
         )
     collected = _day(about["collected"])
@@ -147,12 +135,12 @@ def _form(about: dict[str, str], problems: list[str]) -> Form:
         problems.append(f"form {shown(name)}: collected must be a day, as 2024-05-31.")
     words = ("organisation", "sector", "purpose", *_CAPTURE)
     given: Any = {column: about[column] for column in words}
-    return Form(name, method=method, collected=collected, **given)  # type: ignore[arg-type]
+    return model.Form(name, method=method, collected=collected, **given)  # type: ignore[arg-type]
 
 
 def _field(
     form: dict[str, str], about: dict[str, str], rows: Sequence[SheetRow], problems: list[str]
-) -> CapturedField:
+) -> model.CapturedField:
     name, label = about["field"], about["label"]
     kinds = {row["kind"].lower() for row in rows}
     where = f"field {shown(name)} of form {shown(form['form'])}"
@@ -163,7 +151,7 @@ def _field(
         identifier = rows[0]["category"] or kind_of_identifier([name], label)
     intervals = _intervals([row for row in rows if _spans(row)], where, problems)
     if "number" in kinds and intervals is None:
-        intervals = Intervals("number")
+        intervals = model.Intervals("number")
     categories = tuple(_categories(rows, where, problems))
     more: Any = {"intervals": intervals, "identifier": identifier, "recognised": kinds == {""}}
     return replace(capture([name], label, categories=categories, **more), coding=about["coding"])
@@ -173,7 +161,9 @@ def _spans(row: SheetRow) -> bool:
     return bool(row["from"] or row["to"] or row["every"])
 
 
-def _categories(rows: Sequence[SheetRow], where: str, problems: list[str]) -> Iterator[Category]:
+def _categories(
+    rows: Sequence[SheetRow], where: str, problems: list[str]
+) -> Iterator[model.Category]:
     seen: set[str] = set()
     for row in rows:
         code = row["code"] or row["category"]
@@ -184,10 +174,10 @@ def _categories(rows: Sequence[SheetRow], where: str, problems: list[str]) -> It
         seen.add(code)
         label = row["category"] or code
         kind: Any = row["kind"].lower() or category_kind(label)
-        yield Category(code, label, kind)
+        yield model.Category(code, label, kind)
 
 
-def _intervals(rows: Sequence[SheetRow], where: str, problems: list[str]) -> Intervals | None:
+def _intervals(rows: Sequence[SheetRow], where: str, problems: list[str]) -> model.Intervals | None:
     if not rows:
         return None
     try:
@@ -201,7 +191,7 @@ def _intervals(rows: Sequence[SheetRow], where: str, problems: list[str]) -> Int
     return None
 
 
-def _regular(row: SheetRow) -> Intervals:
+def _regular(row: SheetRow) -> model.Intervals:
     every = row["every"].lower()
     (start, dated), (stop, also) = _bound(row["from"]), _bound(row["to"])
     if dated and also:
@@ -209,14 +199,14 @@ def _regular(row: SheetRow) -> Intervals:
         if found is None or found[1] == "0":
             raise ValueError(f"every must be as 'year' or '5 year' for dates. Got {shown(every)}.")
         unit: Any = found[2]
-        return Intervals("date", (), start, stop, int(found[1] or 1), unit)
+        return model.Intervals("date", (), start, stop, int(found[1] or 1), unit)
     wide, days = _bound(every)
     if dated or also or days:
         raise ValueError("from, to and every must all be numbers, or from and to days.")
-    return Intervals("number", (), start, stop, wide)
+    return model.Intervals("number", (), start, stop, wide)
 
 
-def _edges(rows: Sequence[SheetRow]) -> Intervals:
+def _edges(rows: Sequence[SheetRow]) -> model.Intervals:
     """Read intervals that follow one another; the first and the last may be open."""
     ends = [(_bound(row["from"] or "-inf"), _bound(row["to"] or "inf"), row) for row in rows]
     ends.sort(key=lambda end: end[0][0])
@@ -228,7 +218,7 @@ def _edges(rows: Sequence[SheetRow]) -> Intervals:
             )
     edges = (*(float(low[0]) for low, _, _ in ends), float(ends[-1][1][0]))
     dated = any(low[1] or high[1] for low, high, _ in ends)
-    return Intervals("date" if dated else "number", edges)
+    return model.Intervals("date" if dated else "number", edges)
 
 
 def _bound(text: str) -> tuple[float, bool]:
@@ -251,7 +241,7 @@ def _day(text: str) -> datetime.date | None:
 
 
 def write_forms(
-    environment: Environment,
+    environment: model.Environment,
     path: str | os.PathLike[str],
     *,
     forms: Iterable[str] | None = None,
@@ -292,18 +282,20 @@ def write_forms(
     return Path(path)
 
 
-def _rows(form: Form, codings: dict[str, Coding]) -> Iterator[_Cells]:
+def _rows(form: model.Form, codings: dict[str, model.Coding]) -> Iterator[_Cells]:
     day = form.collected.isoformat() if form.collected else ""
     own = form.name, form.organisation, form.sector, form.purpose, form.method, day
     own += tuple(getattr(form, name) for name in _CAPTURE)
     for asked in form.fields:
         held = codings[asked.coding] if asked.coding else asked.question
-        named = held.name if isinstance(held, Coding) else held.coding if held else ""
+        named = held.name if isinstance(held, model.Coding) else held.coding if held else ""
         for answer in _answers(asked, held):
             yield *own, asked.name, asked.label, named, *answer
 
 
-def _answers(asked: Field, held: Coding | CapturedQuestion | None) -> Iterator[_Cells]:
+def _answers(
+    asked: model.Field, held: model.Coding | model.CapturedQuestion | None
+) -> Iterator[_Cells]:
     """Give the cells from ``code`` on; a field that waits has the answers that were captured."""
     if asked.identifier is not None:
         yield "", asked.identifier, "identifier", "", "", ""

@@ -26,18 +26,7 @@ from keyhole.environment.codings.partitions import (
     refines,
     representatives,
 )
-from keyhole.environment.mapping.keys import (
-    Absent,
-    ColumnWeights,
-    Held,
-    Holders,
-    KeyMapping,
-    KeyVariable,
-    TargetColumn,
-    VariableMaker,
-    held_by,
-    tells,
-)
+from keyhole.environment.mapping import keys
 from keyhole.environment.mapping.undecided import bounded
 from keyhole.environment.model import Environment, Form, Target
 from keyhole.environment.scenarios.scenarios import class_words
@@ -124,21 +113,23 @@ def map_pair(
     target: str | Target,
     form: str | Form,
     *,
-    weights: ColumnWeights | None = None,
-) -> KeyMapping:
+    weights: keys.ColumnWeights | None = None,
+) -> keys.KeyMapping:
     """Map a target against one form: each column at the join of both codings.
 
     Target and form are given by name, or as they are; `weights` says for columns of the target how
     many people are in each category (by code).
     """
 
-    def against(graph: CodingGraph) -> Holders:
+    def against(graph: CodingGraph) -> keys.Holders:
         name = form if isinstance(form, str) else form.name
         here = graph.possible and any(f.name == name for f in graph.environment.forms)
         other = graph.form(name if here else form)
         holder, asked = f"form {shown(other.name)}", graph.asked(other)
 
-        def find(maker: VariableMaker, column: TargetColumn) -> KeyVariable | Absent:
+        def find(
+            maker: keys.VariableMaker, column: keys.TargetColumn
+        ) -> keys.KeyVariable | keys.Absent:
             codings = asked.get(column.node.construct, ())
             if not codings:
                 return column.absent(f"{holder} does not ask it")
@@ -151,12 +142,14 @@ def map_pair(
             )
             return _crossing(graph, column, codings, holder) if found is None else found
 
-        return Holders("pair", holder, find, identifiers=identifiers_of([other]))
+        return keys.Holders("pair", holder, find, identifiers=identifiers_of([other]))
 
     return bounded(CodingGraph.of(environment), target, weights, against)
 
 
-def _finest_above(graph: CodingGraph, column: TargetColumn, codings: Sequence[str]) -> list[str]:
+def _finest_above(
+    graph: CodingGraph, column: keys.TargetColumn, codings: Sequence[str]
+) -> list[str]:
     """Return the finest stored codings that the target's and any that is held refine."""
     own, day = column.node.name, column.as_of
     found = {n for one in codings for n in graph.minimal_common_ancestors(own, one, as_of=day)}
@@ -169,8 +162,8 @@ def _finest_above(graph: CodingGraph, column: TargetColumn, codings: Sequence[st
 
 
 def _crossing(
-    graph: CodingGraph, column: TargetColumn, codings: Sequence[str], holder: str
-) -> Absent:
+    graph: CodingGraph, column: keys.TargetColumn, codings: Sequence[str], holder: str
+) -> keys.Absent:
     """Say that codings join to one category, and what they rule out all the same."""
     own, shares = column.node, []
     for coding in codings:
@@ -191,8 +184,8 @@ def map_class(
     purpose: str | None = None,
     classifications: Mapping[str, str] | None = None,
     threshold: float = 0.0,
-    weights: ColumnWeights | None = None,
-) -> KeyMapping:
+    weights: keys.ColumnWeights | None = None,
+) -> keys.KeyMapping:
     """Map a target against a class of forms, at codings that enough of them hold.
 
     Parameters
@@ -214,11 +207,11 @@ def map_class(
     paper's sentence about a threshold of one says zero by mistake.
     """
 
-    def against(graph: CodingGraph) -> Holders:
+    def against(graph: CodingGraph) -> keys.Holders:
         forms, words = forms_in(graph, sector, purpose, classifications)
         needed = needed_of(threshold, len(forms))
         note = f"{plural(len(forms), 'form')}; a coding counts if {needed:,} or more hold it"
-        return Holders(
+        return keys.Holders(
             "class",
             words,
             lambda maker, column: _class_variable(maker, column, forms, needed),
@@ -234,9 +227,9 @@ def map_restricted(
     target: str | Target,
     *,
     form: str | None,
-    weights: ColumnWeights | None,
+    weights: keys.ColumnWeights | None,
     **forms: Any,
-) -> KeyMapping:
+) -> keys.KeyMapping:
     """Map a target against the form that is named, else against the class that `forms` describe."""
     if form is not None:
         return map_pair(graph, target, form, weights=weights)
@@ -249,22 +242,24 @@ class Holding:
 
     codings: tuple[str, ...]
     forms: Ints
-    held: Held
+    held: keys.Held
 
 
-def holdings_of(graph: CodingGraph, column: TargetColumn, forms: Sequence[Form]) -> list[Holding]:
+def holdings_of(
+    graph: CodingGraph, column: keys.TargetColumn, forms: Sequence[Form]
+) -> list[Holding]:
     """Sort forms by the codings in which they hold a column's construct; most forms first."""
     found: dict[tuple[str, ...], list[int]] = {}
     for place, form in enumerate(forms):
         if codings := graph.asked(form).get(column.node.construct):
             found.setdefault(codings, []).append(place)
     ordered = sorted(found, key=lambda codings: (-len(found[codings]), codings))
-    return [Holding(c, np.array(found[c]), held_by(graph, column, c)) for c in ordered]
+    return [Holding(c, np.array(found[c]), keys.held_by(graph, column, c)) for c in ordered]
 
 
 def _class_variable(
-    maker: VariableMaker, column: TargetColumn, forms: Sequence[Form], needed: int
-) -> KeyVariable | Absent:
+    maker: keys.VariableMaker, column: keys.TargetColumn, forms: Sequence[Form], needed: int
+) -> keys.KeyVariable | keys.Absent:
     """Return a column at the finest coding that enough forms hold, or why there is none.
 
     Of the antichain the finest: most bits, most groups, the first in their order. Neither names
@@ -315,13 +310,13 @@ def _class_variable(
     )
 
 
-def _missing(column: TargetColumn, holdings: Sequence[Holding], needed: int) -> str:
+def _missing(column: keys.TargetColumn, holdings: Sequence[Holding], needed: int) -> str:
     """Say why a column is not in the key of a class."""
     if not holdings:
         return "no form of the class asks it"
     asking = sum(len(holding.forms) for holding in holdings)
     unresolved = [holding for holding in holdings if holding.held.groups is None]
-    telling = [holding for holding in holdings if tells(column, holding.held)]
+    telling = [holding for holding in holdings if keys.tells(column, holding.held)]
     if unresolved and not telling:
         return f"unresolved: {'; '.join(unresolved[0].held.words)}"
     some = sum(len(holding.forms) for holding in telling)

@@ -25,14 +25,7 @@ from keyhole.environment.adding.proposals import Proposal, rank
 from keyhole.environment.adding.questions import question_of_name, questions_alike
 from keyhole.environment.adding.vocabulary import CONCEPT_OF
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.mapping.keys import (
-    ColumnWeights,
-    Holders,
-    KeyBound,
-    KeyMapping,
-    Undecided,
-    map_columns,
-)
+from keyhole.environment.mapping import keys
 from keyhole.environment.model import Field, Form, Source, Target
 from keyhole.environment.options import StorePlace
 from keyhole.environment.wording import frame_of, short
@@ -54,7 +47,7 @@ class Possible(NamedTuple):
 
     graph: CodingGraph
     target: Target
-    fields: tuple[Undecided, ...]
+    fields: tuple[keys.Undecided, ...]
 
 
 def waits(field: Field) -> bool:
@@ -77,7 +70,7 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
     placer = Placer(environment)
     catalogue = placer.catalogue
     ranked: dict[Any, tuple[Proposal, ...]] = {}
-    found: list[Undecided] = []
+    found: list[keys.Undecided] = []
 
     def candidates(owner: Owner) -> Iterable[tuple[int, Field, tuple[Proposal, ...]]]:
         """Yield the fields of a form that wait, with what they may ask."""
@@ -106,7 +99,7 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
         if proposals:
             columns[i] = placed(field, proposals[0])
             reason = f"may be {proposals[0].name}"
-            found.append(Undecided(aim.name, field.name, field.name, reason, "target"))
+            found.append(keys.Undecided(aim.name, field.name, field.name, reason, "target"))
     upper = replace(aim, fields=tuple(columns))
     wanted: dict[str, list[str]] = {}
     for field in upper.fields:
@@ -133,7 +126,7 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
 
     def note(owner: Owner, field: Field, letters: str, reason: str) -> None:
         head, kind = (owner.name, field.name), type(owner).__name__.lower()
-        found.extend(Undecided(*head, column, reason, kind) for column in wanted[letters])
+        found.extend(keys.Undecided(*head, column, reason, kind) for column in wanted[letters])
 
     changed: dict[str, Any] = {
         "forms": tuple(map(widened, environment.forms)),
@@ -169,23 +162,23 @@ def _settled(graph: CodingGraph, *, upper: bool) -> CodingGraph:
 def bounded(
     graph: CodingGraph,
     target: str | Target,
-    weights: ColumnWeights | None,
-    against: Callable[[CodingGraph], Holders],
-) -> KeyMapping:
+    weights: keys.ColumnWeights | None,
+    against: Callable[[CodingGraph], keys.Holders],
+) -> keys.KeyMapping:
     """Map a target against holders with what may be asked, and tell beside it what surely is."""
     if graph.settled:
-        return map_columns(graph, graph.target(target), weights, against(graph))
+        return keys.map_columns(graph, graph.target(target), weights, against(graph))
     sure = _settled(graph, upper=False)
     lower = bounded(sure, target, weights, against)
     may = possible(graph, target)
     open_codings = [part for part in lower.absent if part.reason.startswith("unresolved")]
     loose = any(not variable.exact for variable in lower.key)
     if not (may.fields or open_codings or loose):
-        bound = KeyBound.of(lower)
+        bound = keys.KeyBound.of(lower)
         return replace(lower, lower=bound, upper=bound)
     named = target if isinstance(target, str) else may.target
     upper = bounded(may.graph, named, weights, against)
-    below, above = KeyBound.of(lower), KeyBound.of(upper)
+    below, above = keys.KeyBound.of(lower), keys.KeyBound.of(upper)
     changed = {name for name, size in above.variables.items() if size != below.variables.get(name)}
     told = [one for one in may.fields if one.column in changed]
     reasons = {part.column: part.reason.removeprefix("unresolved: ") for part in open_codings}
@@ -193,10 +186,10 @@ def bounded(
     for variable in upper.key:  # codings on which somebody should decide
         column, words = variable.column, "what some forms hold of it"
         if column in reasons:
-            told.append(Undecided("", "", column, reasons[column], "coding"))
+            told.append(keys.Undecided("", "", column, reasons[column], "coding"))
         elif column in changed - known:
             words = f"{words} is known only in part: tie their codings to {variable.target_coding}"
-            told.append(Undecided("", "", column, words, "coding"))
+            told.append(keys.Undecided("", "", column, words, "coding"))
     return replace(upper, lower=below, upper=above, undecided=tuple(told), surely=lower)
 
 

@@ -47,18 +47,8 @@ from keyhole.reviews.files import (
     read_steadily,
 )
 from keyhole.reviews.settings import Review
+from keyhole.reviews.stages import stage
 from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
-from keyhole.reviews.stages.stage import (
-    Asked,
-    Earlier,
-    NothingToDoError,
-    Outputs,
-    Pictures,
-    Progress,
-    Stage,
-    counted,
-    own_picture,
-)
 from keyhole.selection.releasing import taken_into_memory
 from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.planning import data_problems
@@ -117,7 +107,7 @@ def write_protected(
         (temporary / PARAMETERS).write_text(json.dumps(parameters) + "\n", encoding="utf-8")
 
 
-def _ask_protection(review: Review, earlier: Earlier) -> Asked | None:
+def _ask_protection(review: Review, earlier: stage.Earlier) -> stage.Asked | None:
     given, exposure = review.protection, review.exposure
     if given is None:
         return None
@@ -146,7 +136,7 @@ def released_product(review: Review, results: Mapping[str, Any]) -> str:
     return PROTECTION if PROTECTION in results else "file"
 
 
-def plan_of_release(review: Review, earlier: Earlier) -> Plan | None:
+def plan_of_release(review: Review, earlier: stage.Earlier) -> Plan | None:
     """Return the plan that the released file went through, if it went through one."""
     release, given = review.release, review.protection
     through = release.protects or (release.steps is None and release.product == PROTECTION)
@@ -156,7 +146,7 @@ def plan_of_release(review: Review, earlier: Earlier) -> Plan | None:
     return Plan.parse(text) if text else None
 
 
-def released_plan(review: Review, earlier: Earlier) -> str:
+def released_plan(review: Review, earlier: stage.Earlier) -> str:
     """Return the plan of the release: columns to drop first, then its own steps on the others."""
     release, given, steps = review.release, review.protection, release_steps(review, earlier)
     assert given is not None
@@ -172,7 +162,7 @@ def dropped_by(steps: Iterable[Mapping[str, Any]]) -> list[str]:
     return [name for how, one in known if how.effect == "drops" for name in how.columns(one)]
 
 
-def release_steps(review: Review, earlier: Earlier) -> list[dict[str, Any]]:
+def release_steps(review: Review, earlier: stage.Earlier) -> list[dict[str, Any]]:
     """Return the steps that a release takes before those of the plan: what is dropped or solved."""
     release = review.release
     if release.steps is None:
@@ -193,7 +183,9 @@ def release_steps(review: Review, earlier: Earlier) -> list[dict[str, Any]]:
     return steps
 
 
-def _run_protection(files: Files, asked: Asked, _: Earlier, __: Progress) -> Ledger:
+def _run_protection(
+    files: Files, asked: stage.Asked, _: stage.Earlier, __: stage.Progress
+) -> Ledger:
     from keyhole.protection.ledger import ledger
 
     data: Any = files["data"].data
@@ -257,7 +249,7 @@ def read_parameters(folder: Path) -> Mapping[str, Any]:
     return made if isinstance(made, dict) else {}
 
 
-def _answers(folder: Path, asked: Asked) -> bool:
+def _answers(folder: Path, asked: stage.Asked) -> bool:
     made = read_parameters(folder)
     if made.get("seed", -1) != asked["seed"] or made.get("plan") != asked["plan"]:
         return False
@@ -268,16 +260,16 @@ def _answers(folder: Path, asked: Asked) -> bool:
         return False
 
 
-PROTECTION_STAGE = Stage(
+PROTECTION_STAGE = stage.Stage(
     PROTECTION,
     "Protection",
     _ask_protection,
     _run_protection,
     ("solve", *SELECTIONS),
     reads=("data",),
-    draw=own_picture,
+    draw=stage.own_picture,
     figures=lambda found: {**found.protection.to_dict(), "ledger": found.to_dict()},
-    outputs=Outputs(
+    outputs=stage.Outputs(
         lambda made, folder: write_protected(made.protection, made.seed, folder, made.plan),
         hash_release,
         _answers,
@@ -362,7 +354,7 @@ class ReleaseFolder(ReviewFile):
     load: Callable[[Path], Microdata] = load
 
 
-def _ask_synthesis(review: Review, _: Earlier) -> Asked | None:
+def _ask_synthesis(review: Review, _: stage.Earlier) -> stage.Asked | None:
     given = review.synthesis
     if given is None:
         return None
@@ -372,22 +364,24 @@ def _ask_synthesis(review: Review, _: Earlier) -> Asked | None:
     return asked
 
 
-def _run_synthesis(files: Files, asked: Asked, _: Earlier, progress: Progress) -> Result:
+def _run_synthesis(
+    files: Files, asked: stage.Asked, _: stage.Earlier, progress: stage.Progress
+) -> Result:
     names, data = files["data"].data.names, files.get(STARTED, files["data"]).data
     found = dict(asked)
     if STARTED in files:  # of the columns that the earlier steps of the release left
         gone = set(names).difference(data.names)
         found = without_columns(parameters_of(synthesise), asked, gone)
         if not found["targets"] or not found["keys"]:
-            raise NothingToDoError
+            raise stage.NothingToDoError
         if risk(data, keys=found["keys"], cutoff=found["cutoff"]).rp == 0:
-            raise NothingToDoError
+            raise stage.NothingToDoError
         rules = asked["rules"] or {}
         kept = [name for name, text in rules.items() if not EditRules.parse([text]).columns & gone]
         found["rules"] = {name: rules[name] for name in kept} or None
         if asked["formula"] and gone.intersection(formula_columns(asked["formula"], names)):
             found["formula"] = None
-    return synthesise(data, **found, progress=counted(progress))
+    return synthesise(data, **found, progress=stage.counted(progress))
 
 
 def _synthesis_parts(folder: Path, review: Review, files: Files) -> Files:
@@ -431,7 +425,7 @@ def release_reading(review: Review, release: Path) -> dict[str, Any]:
     return told_of(declared, (variable["name"] for variable in book["variables"]))
 
 
-def _draw(made: Any) -> Pictures:
+def _draw(made: Any) -> stage.Pictures:
     """Draw the distributions and, with a formula, the coefficients; changes are a table."""
     from keyhole.synthesis.charts import evaluation_charts
 
@@ -467,7 +461,7 @@ def pool_bars(bars: TargetBars, records: int) -> TargetBars:
     return dataclasses.replace(bars, labels=tuple(labels), **joined)
 
 
-SYNTHESIS_STAGE = Stage(
+SYNTHESIS_STAGE = stage.Stage(
     SYNTHESIS,
     "Synthesis",
     _ask_synthesis,
@@ -476,7 +470,7 @@ SYNTHESIS_STAGE = Stage(
     draw=_draw,
     returns="keyhole.synthesis.release.Synthesis",
     since="0.2",  # all targets of a record are drawn, and structure is kept
-    outputs=Outputs(
+    outputs=stage.Outputs(
         lambda made, folder: made.save(folder, force=True),
         hash_files,
         lambda folder, asked: read_parameters(folder).get("seed", -1) == asked["seed"],

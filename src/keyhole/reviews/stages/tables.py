@@ -19,14 +19,7 @@ from keyhole.protection.tables.result import AuditFigures, ProtectedTable
 from keyhole.results import Result
 from keyhole.reviews.files import Files
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages.products import (
-    PARAMETERS,
-    RELEASE,
-    SYNTHESIS,
-    ReleaseFolder,
-    hash_release,
-    read_parameters,
-)
+from keyhole.reviews.stages import products
 from keyhole.reviews.stages.stage import Asked, Earlier, Outputs, Progress, Stage
 from keyhole.synthesis.release import new_release
 from keyhole.utility.tabulation import Tabulation, tabulate
@@ -87,12 +80,12 @@ def _save(found: Any, folder: Path) -> None:
             one.published.save(temporary / part / f"table-{number}.csv")
             one.published.save_internal(temporary / "internal" / f"audit-{number}.csv")
         seeds = json.dumps({"seeds": list(found.seeds)})
-        (temporary / PARAMETERS).write_text(f"{seeds}\n", encoding="utf-8")
+        (temporary / products.PARAMETERS).write_text(f"{seeds}\n", encoding="utf-8")
 
 
 def _run_tabulations(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
-    release = files[RELEASE]
-    assert isinstance(release, ReleaseFolder)
+    release = files[products.RELEASE]
+    assert isinstance(release, products.ReleaseFolder)
     made = [tabulate(release.folder, **options, **release.reading) for options in asked["tables"]]
     return Tabulations(tuple(made))
 
@@ -111,8 +104,8 @@ TABLE_STAGES: tuple[Stage, ...] = (
         },
         outputs=Outputs(
             _save,
-            hash_release,
-            lambda folder, asked: read_parameters(folder).get("seeds") == asked["seeds"],
+            products.hash_release,
+            lambda folder, asked: products.read_parameters(folder).get("seeds") == asked["seeds"],
             secrets=("seeds",),
         ),
         returns="keyhole.reviews.stages.tables.PublishedTables",
@@ -122,12 +115,12 @@ TABLE_STAGES: tuple[Stage, ...] = (
         "Tables of the synthetic release",
         lambda review, earlier: (
             {"tables": [dict(one.values) for one in review.tabulate]}
-            if review.tabulate and SYNTHESIS in earlier
+            if review.tabulate and products.SYNTHESIS in earlier
             else None
         ),
         _run_tabulations,
-        inputs=(SYNTHESIS,),
-        reads=(RELEASE,),
+        inputs=(products.SYNTHESIS,),
+        reads=(products.RELEASE,),
         draw=lambda found: {f"{n}": one.plot() for n, one in enumerate(found.made, 1)},
         returns="keyhole.reviews.stages.tables.Tabulations",
     ),

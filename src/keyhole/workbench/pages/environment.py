@@ -15,17 +15,7 @@ from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.model import Environment
 from keyhole.errors import InputError
-from keyhole.workbench import editing, form_adding
-from keyhole.workbench.environments import (
-    STORE,
-    EnvironmentPlace,
-    chosen_file,
-    environment_place,
-    environments_below,
-    fit_environment,
-    make_store,
-    review_environment,
-)
+from keyhole.workbench import editing, environments, form_adding
 from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
 from keyhole.workbench.projects import path_below
 
@@ -40,10 +30,14 @@ def _context(view: View) -> dict[str, Any]:
     from keyhole.environment.pictures import draw_graph
 
     settings = view.review.scenarios
-    found = {"place": None, "files": environments_below(view.project.state.folder), "store": STORE}
+    found = {
+        "place": None,
+        "files": environments.environments_below(view.project.state.folder),
+        "store": environments.STORE,
+    }
     if settings is None:
         return {**found, "equivalents": _equivalents(view, None, None)}
-    place = environment_place(view.project, settings.store)
+    place = environments.environment_place(view.project, settings.store)
     environment, number = place.read()
     graph, letters = place.graph(environment), view.query.get("construct") or ""
     find = (view.query.get("find") or "").strip()[:100] or None
@@ -81,14 +75,14 @@ def _context(view: View) -> dict[str, Any]:
 
 def _choose(view: View, form: SentForm) -> ReviewChange:
     """Take another environment of those below the start folder, or another target."""
-    seen, place = chosen_file(view.project, form.text("environment") or "")
+    seen, place = environments.chosen_file(view.project, form.text("environment") or "")
     return _use_environment(view, seen, place.read()[0])
 
 
 def _use_environment(view: View, store: str, environment: Environment) -> ReviewChange:
     def edit(document: TOMLDocument) -> None:
         editing.put_setting(document, "environment", "store", store)
-        fit_environment(document, environment, view.data)
+        environments.fit_environment(document, environment, view.data)
 
     return ReviewChange(f"environment {store!r}", edit)
 
@@ -101,13 +95,13 @@ def _make(view: View, form: SentForm) -> ReviewChange:
 
         environment = example_environment()
     elif begin == "json" and view.review.scenarios is not None:
-        environment = review_environment(view)
+        environment = environments.review_environment(view)
     elif begin == "empty":
         environment = Environment()
     else:
         raise InputError("choose what the store is to begin with.")
-    make_store(view.project.path.parent / STORE, environment)
-    return _use_environment(view, STORE, environment)
+    environments.make_store(view.project.path.parent / environments.STORE, environment)
+    return _use_environment(view, environments.STORE, environment)
 
 
 def _target(view: View, form: SentForm) -> ReviewChange:
@@ -182,13 +176,13 @@ def _shown_fields(environment: Environment, asked: str | None) -> Table | None:
 
 
 def _equivalents(
-    view: View, place: EnvironmentPlace | None, draft: form_adding.FormDraft | None
+    view: View, place: environments.EnvironmentPlace | None, draft: form_adding.FormDraft | None
 ) -> list[Equivalent]:
     """Write how the environment is made, listed, drawn and added to."""
     if place is None:
-        return [equivalent("environment init", {"store": STORE, "example": True})]
+        return [equivalent("environment init", {"store": environments.STORE, "example": True})]
     if place.kind == "json":
-        return [equivalent("environment init", {"store": STORE, "from_": place.name})]
+        return [equivalent("environment init", {"store": environments.STORE, "from_": place.name})]
     store = {"store": place.name}
     found = [equivalent("environment list", {**store, "what": "forms"})]
     letters = view.query.get("construct")

@@ -25,30 +25,20 @@ from keyhole.environment.scenarios.scenarios import (
 from keyhole.errors import InputError
 from keyhole.reviews.files import SCENARIO as NAMED
 from keyhole.reviews.files import scenario_key_of
-from keyhole.workbench import editing
+from keyhole.workbench import editing, environments
 from keyhole.workbench.editing import numbered_lines
-from keyhole.workbench.environments import (
-    change_story,
-    environment_place,
-    hold_scenarios,
-    put_story,
-    remove_story,
-    review_environment,
-    set_scenarios,
-    stories_of,
-)
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
 
 
 def _own(view: View) -> tuple[str, ...]:
-    return stories_of(view.said)
+    return environments.stories_of(view.said)
 
 
 def _context(view: View) -> dict[str, Any]:
     settings = view.review.scenarios
     if settings is None:
         return {"settings": None, "equivalents": []}
-    environment, own = review_environment(view), _own(view)
+    environment, own = environments.review_environment(view), _own(view)
     known = {one.name: one for one in environment.scenarios} | _compared(view)
     rows = _comparison(view, own)
     # The scenario that is asked for, the worst, or the first.
@@ -102,14 +92,16 @@ def _require_environment(view: View) -> None:
 def _look(view: View, form: SentForm) -> ReviewChange:
     """Take which of the environment's scenarios are looked at."""
     _require_environment(view)
-    return ReviewChange("scenarios looked at", lambda d: set_scenarios(d, form.texts("scenarios")))
+    return ReviewChange(
+        "scenarios looked at", lambda d: environments.set_scenarios(d, form.texts("scenarios"))
+    )
 
 
 def _copy(view: View, form: SentForm) -> ReviewChange:
     """Copy an example or a scenario of the environment into the review, to be edited."""
     _require_environment(view)
     sort, _, name = (form.text("from") or "").partition(":")
-    stored = {one.name: one for one in review_environment(view).scenarios}
+    stored = {one.name: one for one in environments.review_environment(view).scenarios}
     found = (PRESETS if sort == "preset" else stored).get(name)
     if found is None:
         raise InputError("there is no such scenario to begin with. Choose one of the list.")
@@ -120,8 +112,8 @@ def _copy(view: View, form: SentForm) -> ReviewChange:
         )
 
     def edit(document: TOMLDocument) -> None:
-        hold_scenarios(document, view.review)
-        put_story(document, dataclasses.replace(found, name=title))
+        environments.hold_scenarios(document, view.review)
+        environments.put_story(document, dataclasses.replace(found, name=title))
 
     return ReviewChange(f"scenario {title!r}", edit)
 
@@ -140,7 +132,7 @@ def _edit(view: View, form: SentForm) -> ReviewChange:
     changes = _sent_changes(view, story, form)
     return ReviewChange(
         f"scenario {story.name!r}",
-        lambda d: change_story(d, story, changes),
+        lambda d: environments.change_story(d, story, changes),
         to=f"scenario?{urlencode({'scenario': story.name})}",
     )
 
@@ -149,8 +141,8 @@ def _remove(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     name = _story(view).name
 
     def edit(document: TOMLDocument) -> None:
-        hold_scenarios(document, view.review)
-        remove_story(document, name)
+        environments.hold_scenarios(document, view.review)
+        environments.remove_story(document, name)
 
     return ReviewChange(f"without scenario {name!r}", edit)
 
@@ -327,7 +319,7 @@ def scenario_lines(view: View, own: tuple[str, ...]) -> list[Equivalent]:
     stored = [name for name in settings.names if name not in own]
     asked = {
         "scenario": stored,
-        "store": environment_place(view.project, settings.store).name,
+        "store": environments.environment_place(view.project, settings.store).name,
         "target": settings.target,
         "cutoff": view.review.exposure.cutoff,
     }
