@@ -1,13 +1,17 @@
 """Sentences about attacks, synthesis, scenarios, tables: results where each is true, and false."""
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace as Result
 
 import pytest
 
+import keyhole
 from keyhole.reidentification.residual_risk import Attack, Trials
 from keyhole.reviews.dossier_chapters import asked_table, assumptions
 from keyhole.reviews.product_chapters import _attack_goals, _published
+from keyhole.reviews.rendering import explained, glossary
 from keyhole.reviews.report import _TOLD
 from keyhole.reviews.stages.attacks import IMPLICATE_1, PROTECTED, RELEASES
 from keyhole.reviews.stages.outgoing import OUTGOING, RELEASED_ATTRIBUTES
@@ -288,3 +292,16 @@ PAIRS = [
 def test_a_sentence_is_said_where_it_is_true_and_not_where_it_is_false(sentence, true, false):
     assert sentence in true()
     assert sentence not in false()
+
+
+def test_terms_on_pages_are_explained_by_the_glossary():
+    pages = list(Path(keyhole.__file__).parent.rglob("templates/*.html"))
+    used = [one for page in pages for one in re.findall(r'"([^"]+)"\|term(?:\("(.+?)"\))?',
+            page.read_text())]  # fmt: skip
+    assert len(used) >= 10
+    for words, term in used:
+        assert (term or words) in glossary()
+    assert explained("cells", "cell") == (
+        '<abbr title="All records with the same values on the key">cells</abbr>'
+    )
+    assert "labels.md" not in glossary()["codebook"]
