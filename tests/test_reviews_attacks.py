@@ -244,6 +244,8 @@ def test_what_cannot_be_judged_says_so_and_what_would_change_it(folder, sections
     told = reasons(found)
     mine = [told[name] for name in ("Attacks with a control", *TITLES) if name in told]
     assert any(one.answer == answer and words in one.said for one in mine)
+    without = "no people outside it were given as a control" in found.report.read_text()
+    assert without == ("control =" not in "".join(sections))
     for one in mine:
         assert one.answer != "not_judged" or one.remedy
 

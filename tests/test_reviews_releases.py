@@ -98,7 +98,7 @@ def test_the_report_says_before_and_after_and_on_which_key(folder):
     after = found.results()["releases"]["comparison"][0]["conditional_rate"]
     assert f"by unicity {percentage(before)} before and {percentage(after)} after" in page
     for text in ("The same attack on each release", "truly found: by unicity",
-                 "at risk on the key sex, age, race1, ms", "homstate, sex go out as they are",
+                 "at risk on the key sex, age, race1, ms", "homstate, sex as they are",
                  "do not stop this attack",
                  "Conditional rate of the study by unicity, on implicate 1"):  # fmt: skip
         assert text in page, text

@@ -231,6 +231,8 @@ def asked_table(review: Review) -> Table:
         population = f"each record stands for as many people as {exposure.weight} says"
     elif exposure.fraction is not None:
         population = f"{percentage(exposure.fraction)} of the population is in the file"
+    elif exposure.household is not None:
+        population = "the file itself: neither weights nor a sampling fraction are given"
     population += f", households by {exposure.household}" if exposure.household else ""
     rows = [
         ["file", review.data.file, "The file under review."],

@@ -138,8 +138,8 @@ def _published(number: int, one: AuditedTable) -> tuple[Table, str, str]:
         return hidden, "", ""
     how = {
         "suppress": f"{audit.suppressed:,} {every}, are suppressed.",
-        "round": f"All {every} are rounded.",
-        "cell-key": f"All {every} have noise.",
+        "round": f"All {every}, are rounded.",
+        "cell-key": f"All {every}, have noise.",
     }[one.published.protect]
     return table, f"{how} The table is in table/release/table-{number}.csv.", f"table-{number}"
 

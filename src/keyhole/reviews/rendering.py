@@ -68,6 +68,7 @@ def page_environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environm
         "capitalize_first": lambda text: f"{text[:1].upper()}{text[1:]}",
         "picture_label": picture_label,
         "count": lambda number: f"{number:,}",
+        "term": explained,
     }
     return environment
 
@@ -79,6 +80,20 @@ def _printable(value: Any) -> Any:
     return (
         "".join(c if c.isprintable() or c in "\n\t" else unfit for c in value) if plain else value
     )
+
+
+def glossary() -> dict[str, str]:
+    """Return what terms mean, by each of their names, from the page of the documentation."""
+    text = (resources.files("keyhole.reviews") / "glossary.md").read_text(encoding="utf-8")
+    plain = re.sub(r" \(\[.*?\]\(.*?\)\)", "", text)  # links lead nowhere from a page
+    found = re.findall(r"^\*\*(.+)\*\*\n: (.+)$", plain, re.MULTILINE)
+    return {name: meaning for names, meaning in found for name in names.split(", ")}
+
+
+def explained(words: str, term: str | None = None) -> Any:
+    """Mark a term on a page with its meaning: a tooltip on a screen, in brackets on paper."""
+    meaning = glossary()[term or words]
+    return markup('<abbr title="{}">{}</abbr>').format(meaning.rstrip("."), words)
 
 
 def read_template(name: str) -> str:

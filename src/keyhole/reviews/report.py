@@ -37,6 +37,7 @@ from keyhole.reviews.rendering import (
 )
 from keyhole.reviews.result import ReviewResult, read_content, read_stored, strange
 from keyhole.reviews.settings import Review
+from keyhole.reviews.stages.outgoing import OUTGOING
 from keyhole.reviews.stages.products import plan_of_release, released_product
 from keyhole.reviews.stages.selection import better_in_words, proposed_set
 from keyhole.reviews.store import NOTE, REPORT, RESULTS, ResultStore, digest, own_folder, to_json
@@ -97,9 +98,10 @@ def _of_selection(found: ReviewResult) -> Told:
     public = {name: PublicView(result) for name, result in found.by_stage().items()}
     kept = proposed_set(found.review, public)
     some = [] if kept is None else [f"The file has these variables: {', '.join(kept)}."]
+    gone = found.by_stage()[OUTGOING].left_out if OUTGOING in found.records else ("some",)
     done = ["Variables were left out, so that those that remain tell fewer people apart."]
     unchanged = "The values of those that remain were not changed for this release."
-    return [*_left_out(found.review), *done, *some, unchanged], []
+    return [*_left_out(found.review), *(done if gone else ()), *some, unchanged], []
 
 
 def _of_protection(found: ReviewResult) -> Told:

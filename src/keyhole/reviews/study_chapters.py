@@ -376,8 +376,8 @@ def _of_synthesis(review: Review, results: Results) -> list[str]:
         _moves(found, "synthesis"),
         f"The synthesis protects records that stand out on {', '.join(review.synthesis.keys)}, by "
         f"other values of {', '.join(review.synthesis.targets)}. This attack links on "
-        f"{', '.join(link)}; of these {changed or 'none'} may change, in the records at risk, and "
-        f"{kept or 'none'} go out as they are.",
+        f"{', '.join(link)}; of these the synthesis may change {changed or 'none'}, in the "
+        f"records it replaces, and leaves {kept or 'none'} as they are.",
     ]
     limit = review.study.limit
     if limit is not None and any((after or 0.0) > limit for _, _, after in found):
