@@ -10,10 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeGuard
 
-from keyhole.core import shared
 from keyhole.core.kinds import Columns, TableOrFile, path_problems
 from keyhole.core.names import quoted
 from keyhole.core.options import Option, Problem, Question, bind, documented
+from keyhole.core.shared import (
+    Cutoff,
+    EngineInMemory,
+    Formula,
+    Fraction,
+    MissingOption,
+    Names,
+    Seed,
+    Weight,
+)
 from keyhole.data.microdata import Microdata
 from keyhole.engines.opening import column_problems, open_for
 from keyhole.errors import InputError
@@ -202,16 +211,16 @@ def protect(
     ],
     out: str | os.PathLike[str] | None = None,
     keys: Annotated[
-        shared.Names | None,
+        Names | None,
         Option(
             "The columns an intruder is assumed to know: exposure on them is measured before and "
             "after. By default the columns with the role `key`.",
             kind=Columns("key", least=0),
         ),
     ] = None,
-    seed: shared.Seed = None,
-    cutoff: shared.Cutoff = 3,
-    missing: shared.MissingOption = "own",
+    seed: Seed = None,
+    cutoff: Cutoff = 3,
+    missing: MissingOption = "own",
     ledger: Annotated[
         bool,
         Option(
@@ -228,11 +237,11 @@ def protect(
             high=1,
         ),
     ] = None,
-    weight: shared.Weight = None,
-    fraction: shared.Fraction = None,
-    formula: shared.Formula = None,
+    weight: Weight = None,
+    fraction: Fraction = None,
+    formula: Formula = None,
     targets: Annotated[
-        shared.Names | None,
+        Names | None,
         Option(
             "The variables whose loss counts; by default the keys and what the plan changes, but "
             "for identifiers, households and weights.",
@@ -248,7 +257,7 @@ def protect(
             surfaces="c",
         ),
     ] = None,
-    engine: shared.EngineInMemory = "auto",
+    engine: EngineInMemory = "auto",
     force: bool = False,
 ) -> Protection:
     """Carry out a plan of protections and write the protected file.

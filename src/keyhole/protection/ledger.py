@@ -25,12 +25,26 @@ from keyhole.exposure.attributes_cells import SensitiveCodes, told_figures
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.exposure.loglinear import population_uniques
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.protection import apply, results
+from keyhole.protection.apply import (
+    PlanLike,
+    as_draft,
+    carry_out,
+    keys_of,
+    open_to_protect,
+    protect,
+)
 from keyhole.protection.method import METHODS
 from keyhole.protection.next_steps import NextStep, find_next_steps
 from keyhole.protection.plan import Plan, PlanDraft
 from keyhole.protection.prices import NOTHING_LOST, measure_overlap, measure_price
 from keyhole.protection.release import rows_after
+from keyhole.protection.results import (
+    Ledger,
+    LedgerLine,
+    NamedLedger,
+    PlanComparison,
+    Protection,
+)
 from keyhole.screening.identifiers import recognise, words
 from keyhole.utility.formulas import formula_columns
 from keyhole.utility.information import derivation_sources, derived_from
@@ -67,7 +81,7 @@ _HOUSEHOLD = {"household", "hh", "hhid", "dwelling", "serialno"}
 _NUMBERED = {"id", "number", "no", "nr", "serial", "key"}
 
 
-def ledger(data: Any, plan: apply.PlanLike, **options: Any) -> results.Ledger:
+def ledger(data: Any, plan: PlanLike, **options: Any) -> Ledger:
     """Carry out a plan and measure after each step the risk that is left and what is lost.
 
     The options are those of `keyhole.protect`. A step is undone by leaving its line out
@@ -83,14 +97,14 @@ def ledger(data: Any, plan: apply.PlanLike, **options: Any) -> results.Ledger:
     >>> [(line.step, round(line.rp, 2), round(line.price.lost, 2)) for line in found.lines]
     [(0, 1.0, 0.0), (1, 1.0, 0.0), (2, 0.5, 0.36)]
     """
-    found = apply.protect(data, plan=plan, ledger=True, **options).ledger
+    found = protect(data, plan=plan, ledger=True, **options).ledger
     assert found is not None
     return found
 
 
-def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> results.Ledger:
+def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> Ledger:
     """Keep the ledger of a plan that was checked against the data."""
-    named, policy = apply.keys_of(question, data), question.missing
+    named, policy = keys_of(question, data), question.missing
     cutoff, limit, formula = question.cutoff, question.limit, question.formula
     read, wanted = Plan.of(draft), question.targets
     if wanted is None:
@@ -98,7 +112,7 @@ def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> result
     people = None if question.weight is None else data.weights(question.weight)
     if question.fraction is not None:
         people = np.full(data.records, 1 / question.fraction)
-    done = apply.carry_out(data, draft, question)
+    done = carry_out(data, draft, question)
     rows = rows_after(data.records, done.steps)
     derived = derivation_sources(data, *(step.data for step in done.steps))
     lines = _lines(data, done, rows, read.known_with(named), wanted, formula, people, derived)
@@ -110,7 +124,7 @@ def keep_ledger(data: Microdata, draft: PlanDraft, question: Question) -> result
             cutoff=cutoff, missing=policy, now=last.price, derived=derived,
         )  # fmt: skip
     loss = last.price.by_variable
-    return results.Ledger(
+    return Ledger(
         keys=named,
         targets=wanted,
         cutoff=cutoff,
@@ -148,7 +162,7 @@ def ledger_targets(
     return tuple(name for name in names if name != weight and is_analysed(name))
 
 
-def _risen(lines: Sequence[results.LedgerLine]) -> list[str]:
+def _risen(lines: Sequence[LedgerLine]) -> list[str]:
     """Say of steps after which RP is higher that what they made is rarer, and not the truth."""
     return [
         f"after step {line.step} ({line.method}) RP is higher than before: its new values make "
@@ -162,14 +176,14 @@ def _risen(lines: Sequence[results.LedgerLine]) -> list[str]:
 
 def _lines(
     data: Microdata,
-    done: results.Protection,
+    done: Protection,
     rows: Sequence[Ints],
     keys: tuple[str, ...],
     targets: tuple[str, ...],
     formula: str | None,
     people: Floats | None,
     derived: Mapping[str, Sequence[str]],
-) -> list[results.LedgerLine]:
+) -> list[LedgerLine]:
     """Measure after each step; what a step did not touch is not measured again."""
     assert done.before is not None  # there are keys
     exposure, every = done.before.exposure, np.arange(data.records)
@@ -178,7 +192,7 @@ def _lines(
     # What is derived from a target stands for it once it is dropped.
     telling = {*targets, *(made for name in targets for made in derived_from(name, derived))}
     sensitive = [name for name in data.role("sensitive") if name not in keys]
-    line = results.LedgerLine(
+    line = LedgerLine(
         step=0, method=None, columns=(), changed=0, left_out=0,
         **_risk_figures(data, exposure, people, every),
         price=NOTHING_LOST if formula else dataclasses.replace(NOTHING_LOST, overlap=None),
@@ -235,9 +249,7 @@ def _told(
     return {name: one.homogeneous for name, one in told.items()}
 
 
-def compare_plans(
-    data: Any, plans: Mapping[str, apply.PlanLike], **options: Any
-) -> results.PlanComparison:
+def compare_plans(data: Any, plans: Mapping[str, PlanLike], **options: Any) -> PlanComparison:
     """Keep the ledgers of several plans, given by name, and set them side by side.
 
     The options are those of `keyhole.protect`, the same for all plans. The variables whose loss
@@ -256,21 +268,21 @@ def compare_plans(
     if not isinstance(plans, Mapping) or not plans:
         raise OptionError("plans must be a table of plans by name. Got none instead.")
     named = {str(name): plan for name, plan in plans.items()}
-    drafts = {name: apply.as_draft(plan, f"plan {name!r}: ") for name, plan in named.items()}
+    drafts = {name: as_draft(plan, f"plan {name!r}: ") for name, plan in named.items()}
     first = next(iter(drafts.values()))
-    inspect.signature(apply.protect).bind(data, plan=first, **options)  # refuses names of no option
-    question = bind(apply.protect, {**options, "plan": first, "ledger": True})
-    return compare_ledgers(apply.open_to_protect(question, data, drafts), drafts, question)
+    inspect.signature(protect).bind(data, plan=first, **options)  # refuses names of no option
+    question = bind(protect, {**options, "plan": first, "ledger": True})
+    return compare_ledgers(open_to_protect(question, data, drafts), drafts, question)
 
 
 def compare_ledgers(
     data: Microdata, drafts: Mapping[str, PlanDraft], question: Question
-) -> results.PlanComparison:
+) -> PlanComparison:
     """Keep the ledgers of plans that were checked against the data."""
     plans = [Plan.of(draft) for draft in drafts.values()]
     targets = question.targets
     if targets is None:
-        targets = ledger_targets(data, plans, apply.keys_of(question, data), question.weight)
+        targets = ledger_targets(data, plans, keys_of(question, data), question.weight)
     question = question.replace(targets=targets)
     kept = ((name, keep_ledger(data, draft, question)) for name, draft in drafts.items())
-    return results.PlanComparison(tuple(results.NamedLedger(name, one) for name, one in kept))
+    return PlanComparison(tuple(NamedLedger(name, one) for name, one in kept))
