@@ -62,7 +62,7 @@ mutants: $(READY)  ## change the code in small ways and see whether the tests no
 fuzz: $(READY)  ## make 20,000 random calls, or those of SEED=files:100-200
 	@$(BIN)/python -m tests.fuzz $(SEED)
 
-kills: $(READY)  ## kill every verb that writes at 160 random moments
+kills: $(READY)  ## kill every verb that writes, and the workbench, 192 times
 	@nice -n 10 $(BIN)/python -m pytest -n 0 -p no:cacheprovider tests/kills.py
 
 clean:  ## remove everything that was made
