@@ -219,6 +219,16 @@ def test_predicates_fit_one_record_of_the_release(world):
                 assert all(slow)
 
 
+def test_chance_links_two_sources_as_often_as_one_record_would_be_common():
+    """All are alike to the first source: in common are those alike to the second, one record of
+    ten people and two of thirty."""
+    places = [f"p{i}" for i in range(10)] + [f"q{i // 2}" for i in range(30)]
+    whole = pl.DataFrame({"a": ["u"] * 40, "c": ["v"] * 40, "b": places, "d": places})
+    asked = {"attacks": "linked", "link": ["a", "c"], "second_link": ["b", "d"]}
+    found = keyhole.study(puf=whole, original=whole, **asked).attacks["linked"]
+    assert (found.success, found.baseline) == (0.25, 0.25)
+
+
 def test_numbers_are_guessed_within_a_twentieth():
     rng = np.random.default_rng(3)
     groups = rng.integers(0, 40, 900)

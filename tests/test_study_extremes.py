@@ -233,6 +233,9 @@ def test_no_names_and_wrong_names():
             attack(**{option: 5})
     with pytest.raises(InputError, match="score 1 must belong to a linking variable"):
         attack(metric="adhoc", scores={1: {"exact": 5}})
+    for wrong in (5, ["exact"]):
+        with pytest.raises(OptionError, match="scores must be a TOML file, or a table"):
+            attack(metric="adhoc", scores=wrong)
 
 
 def test_a_comparison_takes_one_metric_by_its_name_and_releases_by_theirs():

@@ -185,13 +185,8 @@ def load_scores(path: str | os.PathLike[str]) -> dict[str, Any]:
     return open_toml(path, "scores")
 
 
-def score_problems(scores: Any, link: Sequence[str]) -> list[str]:
+def score_problems(scores: Mapping[str, Any], link: Sequence[str]) -> list[str]:
     """Say everything that is wrong with declared scores, before any data is looked at."""
-    if not isinstance(scores, Mapping):
-        return [
-            f"scores must map each linking variable to its score for metric 'adhoc'. "
-            f"Got {type(scores).__name__} instead."
-        ]
     problems = strangers(scores, link, "score")
     for name in link:
         if name not in scores:
