@@ -105,7 +105,6 @@ def work(folder: Path) -> None:
     """Make the calls that are asked for on standard input, and say how each ended."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    warnings.simplefilter("error", RuntimeWarning)  # none may reach a user
     start = status("VmRSS")
     for line in sys.stdin:
         call = json.loads(line)
@@ -228,6 +227,7 @@ def show(tally: Tally, seconds: float) -> None:
 
 def main(words: list[str]) -> int:
     """Make the calls that are asked for; one alone here, with its traceback."""
+    warnings.simplefilter("error", RuntimeWarning)  # none may reach a user
     if words[:1] == ["--work"]:
         work(Path(words[1]))
         return 0

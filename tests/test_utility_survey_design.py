@@ -302,3 +302,13 @@ def test_a_design_of_a_logit_is_refused_with_all_else() -> None:
     with pytest.raises(InputError) as caught:
         compare_coefficients(survey(1), [survey(2)], formula="y ~ x", family="logit", design=design)
     assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize("design", [{}, {"clusters": "c"}])
+@pytest.mark.parametrize("implicates", [1, 2])
+def test_numbers_too_large_to_square_have_a_mean_and_no_standard_error(design, implicates):
+    huge = [1e300, -1e300, 1e300, 1e300, 2.0, 4.0, 3.0, 3.0]
+    frame = pl.DataFrame({"g": list("aaaabbbb"), "c": list("uvwzuvwz"), "y": huge})
+    found = tabulate([frame] * implicates, rows=["g"], mean="y", **design).to_frame()
+    assert found["estimate"].to_list()[:2] == [5e299, 3.0]
+    assert found["se"].is_null().to_list()[:2] == [True, False]

@@ -133,7 +133,9 @@ class Estimator:
 
     def figures(self, cells: Sequence[Ints], groups: Ints) -> tuple[pl.DataFrame, list[str]]:
         """Estimate cells, numbered by record in each implicate and alike in all."""
-        return self._combined([self._estimate(at, one, groups) for at, one in enumerate(cells)])
+        # Where squares are too large for a number, there is no standard error.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._combined([self._estimate(at, one, groups) for at, one in enumerate(cells)])
 
     def margins(self, down: Sequence[str], across: Sequence[str]) -> dict[str, pl.DataFrame]:
         """Tabulate by rows alone, by columns alone, and as a whole."""
