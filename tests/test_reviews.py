@@ -549,9 +549,11 @@ def test_a_drawing_is_only_shapes_and_text():
 @pytest.fixture(scope="module", autouse=True)
 def hurried():
     """Have the demonstration's search for all sets end early."""
-    hurried = demonstration.read_template("demo-review.toml").replace("seconds = 10", "seconds = 1")
+    text = demonstration.read_template("demo-review.toml")
+    assert "seconds = 10" in text
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demonstration, "read_template", lambda _: hurried)
+        hurried = text.replace("seconds = 10", "seconds = 1")
+        patch.setattr(demonstration, "read_template", {"demo-review.toml": hurried}.__getitem__)
         yield
 
 
