@@ -95,9 +95,11 @@ def test_every_measure_equals_its_slow_twin(frame, keys):
 @given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.integers(0, 8), st.integers(1, 12))
 def test_words_are_sorted_by_some_of_their_bits(words, low, bits):
     given_words = np.array(words, dtype=np.uint64)
-    sort_words(given_words, np.empty_like(given_words), low, bits)
+    spare = np.empty_like(given_words)
+    sort_words(given_words, spare, low, bits)
     whole = -(-bits // 8) * 8  # digits are of eight bits
-    assert given_words.tolist() == sorted(words, key=lambda x: x >> low & (1 << whole) - 1)
+    found = spare if whole // 8 % 2 else given_words
+    assert found.tolist() == sorted(words, key=lambda x: x >> low & (1 << whole) - 1)
 
 
 @given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.integers(0, 8), st.integers(1, 60))

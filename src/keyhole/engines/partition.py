@@ -115,28 +115,32 @@ def sort_in_threads(words: Words, storage: Storage, low: int = 0, bits: int = 0)
 
     With `bits`, only so many from `low` on are looked at, and equal words keep their order.
     """
-    if len(words) < ROWS_TO_SHARE or WORKERS == 1:
-        halves = [words]
-    else:
-        halves = [words[: len(words) // 2], words[len(words) // 2 :]]
-    spare = storage.empty(len(words) if bits or len(halves) > 1 else 0, np.uint64)
+    shared = len(words) >= ROWS_TO_SHARE and WORKERS > 1
+    cut = len(words) // 2 if shared else len(words)
+    halves = [slice(0, cut), slice(cut, None)][: 1 + shared]
+    spare = storage.empty(len(words) if bits or shared else 0, np.uint64)
 
-    def work(half: int) -> None:
+    def work(half: slice) -> None:
         if bits:
-            to = slice(0, len(halves[0])) if half == 0 else slice(len(halves[0]), None)
-            cells.sort_words(halves[half], spare[to], low, bits)
+            cells.sort_words(words[half], spare[half], low, bits)
         else:
-            halves[half].sort()
+            words[half].sort()
 
-    in_threads(work, range(len(halves)))
-    if len(halves) == 1:
-        return
-    mask = np.uint64(((1 << bits) - 1) << low if bits else (1 << 64) - 1)
-    in_threads(
-        lambda some: cells.merge_words(*halves, mask, spare, some.start, some.stop),
-        list(parts(len(words), -(-len(words) // WORKERS))),
-    )
-    in_threads(lambda some: np.copyto(words[some], spare[some]), list(parts(len(words), 1 << 16)))
+    in_threads(work, halves)
+    held, free = (spare, words) if -(-bits // 8) % 2 else (words, spare)
+    if shared:
+        mask = np.uint64(((1 << bits) - 1) << low if bits else (1 << 64) - 1)
+        in_threads(
+            lambda some: cells.merge_words(
+                *(held[half] for half in halves), mask, free, some.start, some.stop
+            ),
+            list(parts(len(words), -(-len(words) // WORKERS))),
+        )
+        held = free
+    if held is spare:
+        in_threads(
+            lambda some: np.copyto(words[some], spare[some]), list(parts(len(words), 1 << 16))
+        )
 
 
 Weights = npt.NDArray[np.int32]

@@ -231,18 +231,19 @@ class AttributeCells:
 
     def told(self, found: LearntCells, cutoff: int) -> dict[str, Any]:
         """Return the members of `ToldColumn`, given what each cell tells of a column."""
-        total = found.total
-        sizes, alone = self.sizes, found.alone >= 0
-        hidden = alone & (sizes >= cutoff)
-        records, shares = int(sizes @ alone), total / total.sum()
+        total, alone = found.total, np.flatnonzero(found.alone >= 0)
+        sizes, shares = self.sizes[alone], total / total.sum()
+        uncommon, hidden = total[found.alone[alone]] < total.max(), sizes >= cutoff
+        flags = np.zeros(len(self.sizes), dtype=np.bool_)
+        flags[alone[hidden]] = True
         return {
-            "homogeneous": records / self.data.records,
-            "homogeneous_records": records,
-            "homogeneous_cells": int(alone.sum()),
-            "uncommon_records": int(sizes @ (alone & (total[found.alone] < total.max()))),
-            "hidden_by_rp": int(sizes @ hidden),
+            "homogeneous": int(sizes.sum()) / self.data.records,
+            "homogeneous_records": int(sizes.sum()),
+            "homogeneous_cells": len(alone),
+            "uncommon_records": int(sizes[uncommon].sum()),
+            "hidden_by_rp": int(sizes[hidden].sum()),
             "base_rate": float((shares**2).sum()),
-            "levels": tuple(self._levels(hidden)),
+            "levels": tuple(self._levels(flags)),
         }
 
     def _levels(self, hidden: Flags) -> Iterator[TellingLevel]:

@@ -142,7 +142,10 @@ def sort_cells(
 
 @njit(nogil=True, cache=True)
 def sort_words(words: Words, spare: Words, low: int, bits: int) -> None:
-    """Sort words by `bits` bits from `low` on, in digits of eight; equal ones keep their order."""
+    """Sort words by `bits` bits from `low` on, in digits of eight; equal ones keep their order.
+
+    After an odd number of digits they are in `spare`.
+    """
     top, passes = np.uint64(255), (bits + 7) // 8
     source, target = words, spare
     for k in range(passes):
@@ -157,8 +160,6 @@ def sort_words(words: Words, spare: Words, low: int, bits: int) -> None:
             target[at[digit]] = source[i]
             at[digit] += 1
         source, target = target, source
-    if passes % 2:
-        words[:] = spare
 
 
 @njit(nogil=True, cache=True)
