@@ -44,6 +44,7 @@ PARTS = (
         "uniques",
         "study",
         "synthesis",
+        "releases",
         "coverage",
     ),
     "solving",
@@ -89,6 +90,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         study,
         subsets,
         synthesis,
+        synthesis_rivals,
         workbench,
     )
 
@@ -106,14 +108,15 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
             "study": lambda: study.measure_study(study.QUICK),
             "attacks": lambda: attacks.measure_attacks((5_000,), 1),
             "synthesis": lambda: synthesis.measure_synthesis((10**4,)),
+            "releases": lambda: synthesis_rivals.measure_releases(5_000),
             "coverage": lambda: coverage.measure_coverage(20),
             "environment": lambda: environment.measure_environment((100, 200), (600, 1_200)),
             "recognition": recognition.measure_recognition,
             "screening": lambda: screening.measure_screening((5_000, 10_000), (500, 1_000), 1),
-            "protection": lambda: protection.measure_protection((2_000, 4_000), 1),
+            "protection": lambda: protection.measure_protection((2_000, 4_000), 1, hierarchies=5),
             "disk": lambda: disk.measure_disk(disk.QUICK, 20.0),
             "spark": lambda: spark.measure_spark(10**5, 20.0),
-            "workbench": lambda: workbench.measure_workbench(10**5, 8),
+            "workbench": lambda: workbench.measure_workbench(10**5, 8, 20_000),
             "selection": lambda: selection.measure_selection(selection.QUICK),
         }
     return {
@@ -131,6 +134,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "study": lambda: study.measure_study(study.FULL),
         "attacks": lambda: attacks.measure_attacks((10**4, 10**5), 2),
         "synthesis": lambda: synthesis.measure_synthesis((10**4, 10**5, 10**6)),
+        "releases": lambda: synthesis_rivals.measure_releases(20_000),
         "coverage": lambda: coverage.measure_coverage(500),
         "environment": lambda: environment.measure_environment(
             (500, 1_000, 2_000), (6_000, 12_000, 24_000)
@@ -140,7 +144,7 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "protection": protection.measure_protection,
         "disk": lambda: disk.measure_disk(disk.FULL),
         "spark": lambda: spark.measure_spark(10**6),
-        "workbench": lambda: workbench.measure_workbench(10**6, 40),
+        "workbench": lambda: workbench.measure_workbench(10**6, 40, 200_000),
         "selection": lambda: selection.measure_selection(selection.FULL),
     }
 

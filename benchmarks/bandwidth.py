@@ -22,28 +22,29 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
     say(f"bandwidth: {records:,} records x 16 keys")
     data, keys = sample(records), keys_of(16)
     codes = [data.codes(name) for name in keys]
-    plan = layout([one.size for one in codes])
-    rows = pack([one.values for one in codes], plan)
+    plan = layout([c.size for c in codes])
+    rows = pack([c.values for c in codes], plan)
     bits, key = int(plan.bits.sum()), plan.mask([0])
     ordered = rows[np.argsort(rows[:, 0] & key[0], kind="stable")]
     starts, weights = cells.bounds(ordered, key), np.ones(records, np.int32)
     fields = np.column_stack([plan.word, plan.shift, plan.bits])[1:]
-    sizes = np.array([one.size for one in codes[1:]])
+    sizes = np.array([c.size for c in codes[1:]])
     span = np.array([0, len(starts) - 1])
     total = np.bincount(codes[1].values).astype(np.int64)
-    alone, squares = np.empty(len(starts) - 1, np.int32), np.empty(len(starts) - 1)
+    alone = np.empty(len(starts) - 1, np.int32)
     limits = np.array([2, np.log(2), 3, 0.2, 1])
+    whole, one = np.array([0, records]), np.array([0, 1])
     spare, source = np.empty(records, np.uint64), np.ones(LARGE)
     target = np.empty_like(source)
     each: dict[str, tuple[float, Callable[[], Any]]] = {
         "copy": (2 * source.nbytes, lambda: np.copyto(target, source)),
         "packing 16 columns": (
-            sum(one.values.nbytes for one in codes) + rows.nbytes,
-            lambda: pack([one.values for one in codes], plan),
+            sum(c.values.nbytes for c in codes) + rows.nbytes,
+            lambda: pack([c.values for c in codes], plan),
         ),
         "sorting words": (
             2 * -(-bits // 8) * rows.nbytes,
-            lambda: cells.sort_words(rows[:, 0].copy(), spare, 0, bits),
+            lambda: cells.sort_words(rows[:, 0].copy(), spare, whole, one, 0, bits, False),
         ),
         "tallying 15 candidates": (
             rows.nbytes + weights.nbytes,
@@ -56,10 +57,10 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
             ),
         ),
         "what cells tell of one column": (
-            rows.nbytes + alone.nbytes + squares.nbytes,
+            rows.nbytes + alone.nbytes,
             lambda: learn_by_cell(
                 starts, ordered[:, 0].copy(), fields[0, 1:], weights[:0], span, total, 0,
-                limits, alone, squares,
+                limits, 3, alone,
             ),
         ),
     }  # fmt: skip

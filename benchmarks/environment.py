@@ -10,10 +10,10 @@ from typing import Any
 
 from benchmarks.clock import best_of, say, timed
 from benchmarks.environment_world import make_environment
-from keyhole.environment.adding.adding import add_forms
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.importers.json_schema import capture_schema
 from keyhole.environment.mapping.mapping import map_class
+from keyhole.environment.matching.adding import add_forms
 from keyhole.environment.model import Environment
 from keyhole.environment.store import open_store
 

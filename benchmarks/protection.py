@@ -16,6 +16,7 @@ import pandas as pd
 import polars as pl
 
 from benchmarks.clock import best_of, say, timed
+from benchmarks.protection_tables import measure_tables
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.exposure.cells import risk
@@ -34,11 +35,15 @@ Floats = npt.NDArray[np.float64]
 
 
 def measure_protection(
-    sizes: Sequence[int] = SIZES, rounds: int = 3, plain_most: int = PLAIN_MOST
-) -> dict[str, list[dict[str, Any]]]:
-    """Time both methods on files of some sizes."""
+    sizes: Sequence[int] = SIZES,
+    rounds: int = 3,
+    plain_most: int = PLAIN_MOST,
+    hierarchies: int = 30,
+) -> dict[str, Any]:
+    """Time both methods on files of some sizes, and protect tables."""
     _warm_up()
     return {
+        "tables": measure_tables(hierarchies),
         "suppression": [_suppression(records, rounds) for records in sizes],
         "mdav": [_microaggregation(records, rounds, records <= plain_most) for records in sizes],
     }

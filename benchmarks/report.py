@@ -15,7 +15,12 @@ from benchmarks.protection_report import protection_sections, protection_targets
 from benchmarks.solving_report import solving_sections, solving_targets
 from benchmarks.spark_report import spark_sections, spark_targets
 from benchmarks.study_report import study_sections
-from benchmarks.synthesis_report import coverage_targets, synthesis_sections, synthesis_targets
+from benchmarks.synthesis_report import (
+    coverage_targets,
+    releases_targets,
+    synthesis_sections,
+    synthesis_targets,
+)
 from benchmarks.targets import SPREAD, best, spread_cells, targets
 from benchmarks.workbench import workbench_sections, workbench_targets
 
@@ -106,6 +111,7 @@ def _targets(found: Mapping[str, Any]) -> str:
         *disk_targets(found.get("disk", [])),
         *spark_targets(found.get("spark", {})),
         *synthesis_targets(found.get("synthesis", [])),
+        *releases_targets(found.get("releases", [])),
         *coverage_targets(found.get("coverage", [])),
         *environment_targets(found),
         *protection_targets(found.get("protection")),

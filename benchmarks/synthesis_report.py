@@ -27,6 +27,19 @@ def synthesis_sections(found: Mapping[str, Any], table: Table) -> Iterator[str]:
                 [row for case in found["synthesis"] for row in _rows(case)],
             )
         )
+    if found.get("releases"):
+        yield (
+            "## Releases of real records, every rival\n\n"
+            "American veterans alone on five keys, five values of them replaced, five implicates, "
+            "each in a process of its own. Coefficients of `coefficients.toml` in the combined "
+            "interval, and how far all are off, in standard errors of the original. "
+            "Contradictions: impossible answers on births, and incomes below wages, before and in "
+            "the worst implicate.\n\n"
+            + table(
+                ["who", "replaced", "seconds", "kept", "off", "births", "income below wages"],
+                [_release(case) for case in found["releases"]],
+            )
+        )
     if found.get("coverage"):
         yield (
             "## Coverage of 95% intervals\n\n"
@@ -55,6 +68,18 @@ def _rows(case: Mapping[str, Any]) -> Iterator[list[str]]:
             f"{one['peak_beyond_input_bytes'] / 1e6:.0f}",
             f"{one['peak_beyond_input_bytes'] / one['table_bytes']:.1f}",
         ]
+
+
+def _release(case: Mapping[str, Any]) -> list[str]:
+    counts = (case["births"], case["below_wages"])
+    return [
+        case["who"],
+        f"{case['replaced']:,} of {case['records']:,}",
+        f"{case['seconds']:.1f}",
+        f"{case['kept']} of {case['coefficients']}",
+        f"{case['off']:.2f}",
+        *(f"{before} → {max(after)}" for before, *after in counts),
+    ]
 
 
 def _covered(case: Mapping[str, Any]) -> list[str]:
@@ -86,6 +111,21 @@ def synthesis_targets(cases: Cases) -> Iterator[Target]:
         (small, before), (large, after) = sizes[-2:]
         exponent = math.log(after / before) / math.log(large / small)
         yield Target("implicates, exponent of records", exponent, 1.1, "")
+
+
+def releases_targets(cases: Cases) -> Iterator[Target]:
+    """Yield what a release of real records must show beside the best of all others."""
+    ours = [case for case in cases if case["who"] == "keyhole"]
+    others = [case for case in cases if case["who"] != "keyhole"]
+    for one in ours if others else ():
+        best = min(others, key=lambda case: case["off"])
+        what = f"releases, coefficients off, against {best['who']}"
+        yield Target(what, one["off"] / best["off"], 1.0, "times")
+        more = max(max(one[kind][1:]) - one[kind][0] for kind in ("births", "below_wages"))
+        yield Target("releases, contradictions more than before", float(more), 0, "records")
+        fastest = min(others, key=lambda case: case["seconds"])
+        what = f"releases, time against {fastest['who']}"
+        yield Target(what, fastest["seconds"] / one["seconds"], 1.0, "times", True)
 
 
 def coverage_targets(cases: Cases) -> Iterator[Target]:

@@ -26,15 +26,14 @@ from keyhole.core import apart
 from keyhole.core.files import ending_cleanly
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    [
-        "altair", "fastexcel", "jinja2", "keyhole.cli.main", "keyhole.data.guarding",
-        "keyhole.data.statistical", "keyhole.reviews.drafting", "keyhole.reviews.report",
-        "keyhole.reviews.runner", "keyhole.synthesis.synthesise", "keyhole.workbench.server",
-        "keyhole.workbench.jobs", "numba", "pyarrow.feather", "pyarrow.parquet", "pyreadstat",
-        "scipy.stats", "statsmodels.api", "tests.forking", "uvicorn", "vl_convert",
-    ]
-)  # fmt: skip
+PRELOADED = [
+    "altair", "fastexcel", "jinja2", "keyhole.cli.main", "keyhole.data.guarding",
+    "keyhole.data.statistical", "keyhole.reviews.drafting", "keyhole.reviews.report",
+    "keyhole.reviews.runner", "keyhole.synthesis.synthesise", "keyhole.workbench.server",
+    "keyhole.workbench.jobs", "numba", "pyarrow.feather", "pyarrow.parquet", "pyreadstat",
+    "scipy.stats", "statsmodels.api", "tests.forking", "uvicorn", "vl_convert",
+]  # fmt: skip
+_CONTEXT.set_forkserver_preload(PRELOADED)
 
 
 def fork_readers() -> SimpleNamespace:
@@ -100,7 +99,7 @@ def _work(state: str, number: str, review: str, tell: Connection) -> None:
     from keyhole.workbench.jobs import work
     from keyhole.workbench.state import WorkbenchState
 
-    _fork_here()
+    fork_here()
     os.setsid()
     tell.close()
     with ending_cleanly():
@@ -122,13 +121,13 @@ def _serve(words: Sequence[str], tell: Connection) -> None:
     from keyhole.cli.main import run
     from keyhole.workbench import jobs
 
-    _fork_here()
+    fork_here()
     jobs.subprocess = fork_jobs()  # type: ignore[attr-defined]
     with open(tell.fileno(), "w", buffering=1) as sys.stdout:
         run(list(words))
 
 
-def _fork_here() -> None:
+def fork_here() -> None:
     """Have this process, which was forked itself, ask for others where it came from."""
     forkserver._forkserver.ensure_running = lambda: None  # type: ignore[attr-defined]
     apart.subprocess = fork_readers()  # type: ignore[attr-defined]

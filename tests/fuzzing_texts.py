@@ -19,11 +19,11 @@ from tests.test_environment_importers_codebooks import DDI, SDMX
 from tests.test_environment_importers_tables import CHOICES, REDCAP, SURVEY, TABLE, workbook
 
 import keyhole
+from keyhole import environment
 from keyhole.core.options import parameters_of
 from keyhole.core.verbs import verb_named
-from keyhole.environment import importers
-from keyhole.environment.adding.importing import import_files
 from keyhole.environment.exchange import read_place
+from keyhole.environment.matching.importing import import_files
 from keyhole.environment.soundness import KINDS
 from keyhole.environment.verbs import export_environment, find_key, init_store
 from keyhole.protection.methods import METHODS
@@ -368,11 +368,11 @@ def call_form(seed: Seed, folder: Path) -> str:
     calls: dict[str, Callable[[], Any]] = {
         "environment": lambda: init_store(folder / "new.db", from_=path),
         "scenario": lambda: import_files(_store(folder), [path], as_="scenario"),
-        "labels": lambda: importers.read_labels(path),
+        "labels": lambda: environment.read_labels(path),
     }
     if sort not in calls and random_.random() < 0.1:
         return judged(seed, f"import of {sort}", lambda: import_files(_store(folder), [path]))
-    return judged(seed, f"reading of {sort}", calls.get(sort, lambda: importers.read_forms(path)))
+    return judged(seed, f"reading of {sort}", calls.get(sort, lambda: environment.read_forms(path)))
 
 
 def call_sheet(seed: Seed, folder: Path) -> str:
@@ -384,7 +384,7 @@ def call_sheet(seed: Seed, folder: Path) -> str:
     path = workbook(folder / "form.xlsx", {"survey": rows, "choices": CHOICES})
     if random_.random() < 0.6:
         path.write_bytes(damaged(path.read_bytes(), random_))
-    return judged(seed, "reading of a sheet", lambda: importers.read_forms(path))
+    return judged(seed, "reading of a sheet", lambda: environment.read_forms(path))
 
 
 @functools.cache

@@ -29,6 +29,7 @@ LINK = "--link sex,age,race1,homstate"
 DRAW = "synthesise puf.csv --keys sex,age,ms,race1 --seed 2718281828459 --implicates 2"
 STAY = "--drop puf_id,household,ag8r,area"
 ENV = "--store env.db"
+PAGES = ("dossier/report.html", "dossier/public-note.html")
 
 RISK = {
     "risk": Case(f"risk puf.csv {K5}"),
@@ -375,12 +376,19 @@ REVIEWS = {
         "review drafted.toml --out drafted",
         after=("init",),
         varies=("report.html", "made"),
+        writes=("drafted/report.html", "drafted/public-note.html"),
     ),
     # The page tells the day, and who ran the review.
-    "review": Case("review review.toml --out dossier", varies=("report.html", "made")),
+    "review": Case(
+        "review review.toml --out dossier", varies=("report.html", "made"), writes=PAGES
+    ),
     "verify": Case("verify dossier --review review.toml", after=("review",)),
     "report": Case(
-        "report dossier", after=("review",), golden="review", varies=("report.html", "made")
+        "report dossier",
+        after=("review",),
+        golden="review",
+        varies=("report.html", "made"),
+        writes=PAGES,
     ),
     "selftest": Case("selftest"),
 }

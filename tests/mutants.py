@@ -1,7 +1,9 @@
 """Mutants: small changes to sampled places of the code, and whether the tests notice them.
 
-`make mutants` copies the tree, finds out which tests reach the sampled places, then makes one
-change at a time in the copy and runs those tests until one fails. A change that no test notices is
+`make mutants` copies the tree, with every sampled change in it as a choice: a process makes the one
+that it is asked to. A first run finds out which tests come to which places, and takes their time.
+Then each change is tried in a process that is forked off one that has imported all, two at a time,
+by the tests that come to it, the quickest first, until one fails. A change that no test notices is
 named: it is either without effect, or a test is due.
 """
 
@@ -9,10 +11,12 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import importlib
 import itertools
 import json
 import math
 import os
+import pkgutil
 import re
 import resource
 import shutil
@@ -20,179 +24,267 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import hypothesis
 import pytest
-from tests.mutations import ROOT, Change, sampled, with_probes
+from tests import forking
+from tests.mutations import ROOT, sampled, with_changes
 
 # The tests of each package. Spark, browsers and the workbench are slow, and see the same code.
 TESTS = {
-    "kernels": "engine uniques exposure* fix* screening_dependence screening_structure "
-    "study_[aelru]* study_scores synthesis_models synthesis_evaluation protection_perturbation "
-    "protection_suppression protection_tables_linked",
+    "kernels": "engine uniques dispersion scores exposure* fix* screening_dependence "
+    "screening_structure study_[aelru]* study_scores synthesis_models synthesis_evaluation "
+    "protection_perturbation protection_suppression protection_tables_linked",
     "exposure": "dispersion exposure* fix* loglinear population scores uniques "
-    "environment_scenarios goldens",
-    "selection": "selection* goldens",
+    "environment_scenarios protection_release remedies results_roundtrip cli_bad_options goldens",
+    "selection": "selection* results_roundtrip cli_bad_options goldens",
     "reidentification": "study_[aeflpruv]* study_scores cli_study environment_scenarios goldens",
     "synthesis": "synthesis_[demir]* synthesis_structure goldens",
-    "protection": "protection_* goldens",
+    "protection": "protection_* cli_bad_options goldens",
     "reviews": "reviews* goldens",
 }
-# A mutant is given the quickest tests that reach it, as many as take this long together.
-SECONDS = 60
-# Seconds of the processor that pytest and numba may take before any test, and that tests may take
-# which nobody has timed.
-COMPILING, UNTIMED = 120, 1800
-PLAN = "KEYHOLE_MUTANTS"
+JOBS = 2  # changes that are tried at a time
+# A test fails that takes this many times as long as it did, and these seconds of the processor.
+SLOWER, AT_LEAST = 10, 20
+PLAN, MUTANT, LOG = "KEYHOLE_MUTANTS", "KEYHOLE_MUTANT", "log"
+# Every process has to know which change it makes, also one that a test starts.
+KNOWN = f"""import builtins, os
+builtins.mutated = lambda number: os.environ.get("{MUTANT}") == number
+"""
+WORDS = ["-n", "0", "-q", "--hypothesis-seed=0", "-p", "no:cacheprovider", "-p", "tests.mutants"]
+WORDS += ["-W", "ignore:Module already imported", "-W", "ignore:overflow encountered"]
 
-Watched = tuple[str, float, list[int]]  # a test, its seconds, and the places it reaches
+
+class Watched(NamedTuple):
+    """A test, its seconds, those of what its file shares, and the changes it comes to."""
+
+    name: str
+    seconds: float
+    shared: float
+    places: list[str]
+
+    @property
+    def file(self) -> str:
+        return self.name.partition("::")[0]
+
 
 # --- inside pytest -----------------------------------------------------------------------------
 
 
 class Watch:
-    """A plugin that notes which tests reach the places to be changed."""
+    """A plugin that notes which tests come to the places to be changed."""
 
     def __init__(self, out: Path) -> None:
-        self.out, self.tests = out, {}
-        self.reached: set[int] = set()
-        self.shared: dict[str, set[int]] = defaultdict(set)
+        self.out = out
+        self.tests: dict[str, tuple[float, set[str]]] = {}
+        self.reached: set[str] = set()
+        self.aside = 0.0  # seconds of shared fixtures within the present test
+        self.shared: dict[str, set[str]] = defaultdict(set)
+        self.seconds: dict[str, float] = defaultdict(float)
         self.failed: set[str] = set()
-        builtins.reached = lambda number: self.reached.add(number)  # type: ignore[attr-defined]
+        builtins.mutated = lambda number: self.reached.add(number)  # type: ignore[attr-defined]
+        import_all()
+        self.imported = self.reached
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Any:
-        """Note what a fixture reaches for all tests of its file."""
-        before, self.reached = self.reached, set()
+        """Note what a fixture comes to for all tests of its file."""
+        before, self.reached, start = self.reached, set(), time.process_time() - self.aside
         try:
             return (yield)
         finally:
             if fixturedef.scope != "function":
-                self.shared[request.node.nodeid.partition("::")[0]] |= self.reached
+                file = request.node.nodeid.partition("::")[0]
+                seconds = time.process_time() - self.aside - start
+                self.shared[file] |= self.reached
+                self.seconds[file] += seconds
+                self.aside += seconds
             self.reached |= before
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Any:
-        self.reached, start = set(), time.process_time()
+        self.reached, self.aside, start = set(), 0.0, time.process_time()
         try:
             return (yield)
         finally:
-            self.tests[item.nodeid] = (time.process_time() - start, self.reached)
+            self.tests[item.nodeid] = (time.process_time() - start - self.aside, self.reached)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if not report.passed:
             self.failed.add(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
-        out = [
-            (name, seconds, sorted(reached | self.shared[name.partition("::")[0]]))
-            for name, (seconds, reached) in self.tests.items()
-            if name not in self.failed
-        ]
-        self.out.write_text(json.dumps(out))
+        out = []
+        for name, (seconds, reached) in self.tests.items():
+            file = name.partition("::")[0]
+            if name not in self.failed:
+                places = sorted(reached | self.shared[file])
+                out.append(Watched(name, seconds, self.seconds[file], places))
+        self.out.write_text(json.dumps([sorted(self.imported), out]))
 
 
-def plan() -> dict[str, Any]:
-    """Return what this run of pytest is for, if it is one of ours."""
-    return json.loads(Path(os.environ[PLAN]).read_text()) if PLAN in os.environ else {}
+class Limit:
+    """A plugin that runs the chosen tests alone, in their order, each for a while at most."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.seconds = seconds
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        by_name = {item.nodeid: item for item in items}
+        items[:] = [by_name[name] for name in self.seconds]
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        used = time.process_time() + self.seconds[item.nodeid]
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used), resource.RLIM_INFINITY))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch the tests, when this module is a plugin that is asked to."""
-    if "watch" in plan():
-        config.pluginmanager.register(Watch(Path(plan()["watch"])))
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the chosen tests alone, in their order."""
-    if "tests" in plan():
-        by_name = {item.nodeid: item for item in items}
-        items[:] = [by_name[name] for name in plan()["tests"]]
+    """Watch the tests, or run the chosen ones, when this module is a plugin that is asked to."""
+    asked = json.loads(os.environ.get(PLAN, "{}"))
+    if asked:  # examples are neither kept nor made smaller
+        phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
+        usual = hypothesis.settings()
+        hypothesis.settings.register_profile(PLAN, usual, phases=phases, database=None)
+        hypothesis.settings.load_profile(PLAN)
+    if "watch" in asked:
+        config.pluginmanager.register(Watch(Path(asked["watch"])))
+    if "tests" in asked:
+        config.pluginmanager.register(Limit(asked["tests"]))
 
 
 # --- around pytest -----------------------------------------------------------------------------
 
 
-class Scratch:
-    """A copy of the tree, in which mutants are made and tested."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.tree, self.log = folder, folder / "tree", folder / "log"
-        self.settings = {"PYTHONPATH": str(self.tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+def copied(packages: list[str], asked: argparse.Namespace) -> dict[str, list[bool]]:
+    """Try mutants of packages in a copy of the tree, and return which were noticed."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree = Path(folder, "tree")
         unwanted = shutil.ignore_patterns(".*", "_build", "demo", "results")
-        shutil.copytree(ROOT, self.tree, ignore=unwanted)
-
-    def pytest(self, words: list[str], job: dict[str, Any], seconds: float) -> int:
-        """Run tests in the copy, for so many seconds of the processor at most."""
-        shutil.rmtree(self.tree / ".hypothesis", ignore_errors=True)
-        (self.folder / "plan.json").write_text(json.dumps(job))
-        limit = (math.ceil(seconds),) * 2
-        fixed = ["-q", "--hypothesis-seed=0", "-p", "no:cacheprovider", "-p", "tests.mutants"]
-        with tempfile.TemporaryDirectory(dir=self.folder) as own, open(self.log, "w") as log:
-            settings = {**self.settings, PLAN: str(self.folder / "plan.json"), "TMPDIR": own}
-            return subprocess.run(
-                [sys.executable, "-m", "pytest", *fixed, *words],
-                cwd=self.tree, env=os.environ | settings, stdout=log, stderr=log, check=False,
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit),
-            ).returncode  # fmt: skip
-
-    def watch(self, packages: list[str], changes: list[Change]) -> list[Watched]:
-        """Run the tests of packages, and return which places each of them reaches.
-
-        Kernels are run by Python, or each mutant would have to be compiled; tests that take too
-        long so are passed over.
-        """
-        out = self.folder / "watched.json"
-        patterns = " ".join(TESTS[package] for package in packages).split()
-        files = {path for one in patterns for path in self.tree.glob(f"tests/test_{one}.py")}
-        files |= {self.tree / "src/keyhole" / package for package in packages}  # their examples
-        kernels = packages == ["kernels"]
-        self.settings["NUMBA_DISABLE_JIT"] = str(int(kernels))
-        words = [f"--timeout={2 * SECONDS if kernels else 600}", *sorted(map(str, files))]
-        sources = {change.path: (self.tree / change.path).read_bytes() for change in changes}
-        for path, source in sources.items():
-            (self.tree / path).write_bytes(with_probes(path, source, changes))
-        code = self.pytest(words, {"watch": str(out)}, 7200)
-        for path, source in sources.items():
-            (self.tree / path).write_bytes(source)
-        if code not in (0, 1):
-            sys.exit(f"The tests do not run:\n{self.log.read_text()}")
-        return json.loads(out.read_text())
-
-    def notices(self, change: Change, tests: list[tuple[str, float]]) -> str:
-        """Make a change, and return the test that fails; one that does not end fails too.
-
-        Where no test was seen to come, as in processes of their own, files are run that name the
-        module.
-        """
-        path = self.tree / change.path
-        source = path.read_bytes()
-        path.write_bytes(source[: change.start] + change.text.encode() + source[change.end :])
-        package, _, module = change.path[4:-3].replace("/", ".").rpartition(".")
-        named = re.compile(rf"\b{package}(\.| import .*\b){module}\b")
-        files = {name.partition("::")[0] for name, _ in tests} or {
-            str(file)
-            for file in self.tree.glob("tests/test_*.py")
-            if named.search(file.read_text())
-        }
-        job = {"tests": [name for name, _ in tests]} if tests else {}
-        seconds = COMPILING + (5 * sum(seconds for _, seconds in tests) or UNTIMED)
-        try:
-            code = self.pytest(["-x", *sorted(files)], job, seconds) if files else 0
-        finally:
-            path.write_bytes(source)
-        said = re.findall(r"(?m)^(?:FAILED|ERROR) .*?([^/\s]*::\S*)", self.log.read_text())
-        return "" if code == 0 else said[0] if said else f"pytest, which ended with {code}"
+        shutil.copytree(ROOT, tree, ignore=unwanted)
+        settings = {"PYTHONPATH": str(tree / "src"), "TMPDIR": folder}
+        settings["NUMBA_DISABLE_JIT"] = str(int(packages == ["kernels"]))
+        words = [f"--{name}={getattr(asked, name)}" for name in ("each", "seed", "seconds")]
+        command = [sys.executable, "-m", "tests.mutants", "--here", *words, *packages]
+        subprocess.run(command, cwd=tree, env=os.environ | settings, check=True)
+        noticed = {}
+        for job in range(JOBS):
+            noticed |= json.loads((tree / f"noticed{job}.json").read_text())
+    in_order = [noticed[number] for number in sorted(noticed, key=int)]
+    return {one: [found for name, found in in_order if name == one] for one in packages}
 
 
-def quickest(watched: list[Watched], number: int) -> list[tuple[str, float]]:
-    """Choose tests that reach a place, the quickest first."""
-    fit = sorted((seconds, name) for name, seconds, places in watched if number in places)
-    total = itertools.accumulate(seconds for seconds, _ in fit)
-    few = sum(1 for _ in itertools.takewhile(lambda so_far: so_far < SECONDS, total))
-    return [(name, seconds) for seconds, name in fit[: few + 1]]
+def try_here(packages: list[str], each: int, seed: int, seconds: float) -> None:
+    """Try mutants in this very tree."""
+    chosen = [(package, change) for package in packages for change in sampled(package, each, seed)]
+    changes = [change for _, change in chosen]
+    Path("src/sitecustomize.py").write_text(KNOWN)
+    exec(KNOWN)  # this one started before
+    for path, new in {c.path: with_changes(c.path, changes) for c in changes}.items():
+        Path(path).write_bytes(new)
+    imported, watched = watch(packages)
+    import_all()
+    forking.warm_up()
+    jobs = []
+    for job in range(JOBS):
+        if process := os.fork():
+            jobs.append(process)
+            continue
+        noticed = {}
+        for number in range(job, len(chosen), JOBS):
+            package, change = chosen[number]
+            places = {str(number)}
+            if anew := str(number) in imported:  # it is seen by whatever uses the package
+                places = {str(other) for other, one in enumerate(chosen) if one[0] == package}
+            start, tests = time.perf_counter(), quickest(watched, places, seconds)
+            test = notices(str(number), tests, f"{LOG}{job}", anew=anew) if tests else ""
+            survived = f"SURVIVED {len(tests)} tests" if tests else "SURVIVED: no test comes to it"
+            end = f"noticed by {test}" if test else survived
+            print(f"{change}\n    {end}, {time.perf_counter() - start:.0f} s", flush=True)
+            noticed[number] = (package, bool(test))
+        Path(f"noticed{job}.json").write_text(json.dumps(noticed))
+        os._exit(0)
+    for process in jobs:
+        os.waitpid(process, 0)
+
+
+def import_all() -> None:
+    """Import all that tests need, so that what is run by importing is run before any test."""
+    modules = [f"keyhole.{name}" for name in TESTS]
+    for name in TESTS:
+        found = pkgutil.walk_packages([f"src/keyhole/{name}"], f"keyhole.{name}.")
+        modules += [module.name for module in found]
+    for module in [*forking.PRELOADED, *modules]:
+        importlib.import_module(module)
+
+
+def watch(packages: list[str]) -> tuple[set[str], list[Watched]]:
+    """Run the tests of packages; return the changes run by importing, and where each test comes.
+
+    Kernels are run by Python, which is to be changed and not to be compiled for each change; tests
+    that take too long so are passed over.
+    """
+    patterns = " ".join(TESTS[package] for package in packages).split()
+    files = {str(path) for one in patterns for path in Path("tests").glob(f"test_{one}.py")}
+    files |= {f"src/keyhole/{package}" for package in packages}  # their examples
+    timeout = f"--timeout={120 if packages == ['kernels'] else 600}"
+    os.environ[PLAN] = json.dumps({"watch": "watched.json"})
+    with open(LOG, "w") as log:
+        command = [sys.executable, "-m", "pytest", *WORDS, timeout, *sorted(files)]
+        code = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
+    if code not in (0, 1):
+        sys.exit(f"The tests do not run:\n{Path(LOG).read_text()}")
+    imported, rows = json.loads(Path("watched.json").read_text())
+    return set(imported), [Watched(*row) for row in rows]
+
+
+def quickest(watched: list[Watched], places: set[str], seconds: float) -> list[Watched]:
+    """Choose tests that come to places, the quickest first, until they take these seconds."""
+    fit = sorted(
+        (test for test in watched if not places.isdisjoint(test.places)),
+        key=lambda test: (test.seconds + test.shared, test.name),
+    )
+    total, files, chosen = 0.0, set(), []
+    for test in fit:
+        if total > seconds:
+            break
+        total += test.seconds + (test.shared if test.file not in files else 0)
+        files.add(test.file)
+        chosen.append(test)
+    return chosen
+
+
+def notices(number: str, tests: list[Watched], log: str, *, anew: bool) -> str:
+    """Make a change, and return the test that fails; one that does not end fails too."""
+    limits = {test.name: AT_LEAST + SLOWER * (test.seconds + test.shared) for test in tests}
+    code = forked(number, sorted({test.file for test in tests}), limits, log, anew=anew)
+    said = re.findall(r"(?m)^(?:FAILED|ERROR) .*?([^/\s]*::\S*)", Path(log).read_text())
+    return "" if code == 0 else said[0] if said else f"pytest, which ended with {code}"
+
+
+def forked(number: str, files: list[str], limits: dict[str, float], log: str, *, anew: bool) -> int:
+    """Run tests in a process of their own, which imports all `anew` or has it from here."""
+    process = os.fork()
+    if process:
+        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    os.environ |= {MUTANT: number, PLAN: json.dumps({"tests": limits})}
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    words = [*WORDS, "-x", *files]
+    if anew:
+        os.execv(sys.executable, [sys.executable, "-m", "pytest", *words])
+    forking.fork_here()
+    code = 1
+    try:
+        code = pytest.main(words)
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def main() -> None:
@@ -201,31 +293,20 @@ def main() -> None:
     ask.add_argument("packages", nargs="*", default=list(TESTS), help="packages; default all")
     ask.add_argument("--each", type=int, default=12, help="mutants per package")
     ask.add_argument("--seed", type=int, default=1, help="which places are sampled")
+    ask.add_argument("--seconds", type=float, default=300, help="of tests per mutant")
+    ask.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     asked = ask.parse_args()
-    counts: dict[str, list[bool]] = defaultdict(list)
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        scratch = Scratch(Path(folder))
-        for group in (["kernels"], [package for package in TESTS if package != "kernels"]):
-            packages = [package for package in group if package in asked.packages]
-            if packages:
-                chosen = [(p, c) for p in packages for c in sampled(p, asked.each, asked.seed)]
-                watched = scratch.watch(packages, [change for _, change in chosen])
-                for number, (package, change) in enumerate(chosen):
-                    tests = quickest(watched, number)
-                    counts[package].append(is_noticed(scratch, change, tests))
+    if asked.here:
+        try_here(asked.packages, asked.each, asked.seed, asked.seconds)
+        return
+    counts: dict[str, list[bool]] = {}
+    for group in (["kernels"], [package for package in TESTS if package != "kernels"]):
+        if packages := [package for package in group if package in asked.packages]:
+            counts |= copied(packages, asked)
     counts["together"] = [*itertools.chain(*counts.values())]
     for package, found in counts.items():
         share = f"{sum(found):3} of {len(found):3} noticed, {sum(found) / len(found):.0%}"
         print(f"{package:<20}{share}")
-
-
-def is_noticed(scratch: Scratch, change: Change, tests: list[tuple[str, float]]) -> bool:
-    """Try a mutant, and print how it fared."""
-    start = time.perf_counter()
-    noticed = scratch.notices(change, tests)
-    end = f"noticed by {noticed}" if noticed else f"SURVIVED {len(tests)} tests"
-    print(f"{change}\n    {end}, {time.perf_counter() - start:.0f} s", flush=True)
-    return bool(noticed)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Mutations: every small change that could be made to a module, and a sample of them.
 
 Comparisons, signs, bounds, conditions, constants and results are changed. Left alone are words,
-charts, annotations, decorators and what only concerns speed.
+charts, annotations, decorators and what only concerns speed: powers of two from 16 on, also as
+``1 << 20``, are sizes of work, and some keywords are about caches and copies.
 """
 
 from __future__ import annotations
@@ -36,7 +37,6 @@ class Change(NamedTuple):
     end: int
     text: str
     told: str
-    inside: bool  # a function; other statements are run by importing
 
     def __str__(self) -> str:
         return f"{self.path}:{self.told}"
@@ -52,7 +52,7 @@ class Finder(ast.NodeVisitor):
         for line in self.source.splitlines(keepends=True):
             self.lines.append(self.lines[-1] + len(line))
         self.found: list[Change] = []
-        self.statement, self.functions, self.compiled, self.indexed = 0, 0, False, False
+        self.statement, self.compiled, self.indexed = 0, False, False
         self.visit(ast.parse(self.source))
 
     def visit(self, node: ast.AST) -> None:
@@ -76,8 +76,7 @@ class Finder(ast.NodeVisitor):
         old = " ".join(self.source[start:end].decode().split())
         if old not in ("None", text):
             told = f"{node.lineno}: {old} -> {text.removeprefix('(').removesuffix(')')}"
-            place = (self.path, self.statement, start, end, text, told, self.functions > 0)
-            self.found.append(Change(*place))
+            self.found.append(Change(self.path, self.statement, start, end, text, told))
 
     def visit_FunctionDef(self, node: Any) -> None:
         if node.name in WORDED:
@@ -85,11 +84,10 @@ class Finder(ast.NodeVisitor):
         before = self.compiled
         for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:
             self.visit(default)
-        self.functions += 1
         self.compiled = any("njit" in ast.unparse(line) for line in node.decorator_list)
         for statement in node.body:
             self.visit(statement)
-        self.functions, self.compiled = self.functions - 1, before
+        self.compiled = before
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 
@@ -112,6 +110,14 @@ class Finder(ast.NodeVisitor):
         self.indexed = True
         self.visit(node.slice)
         self.indexed = before
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        """Leave ``1 << 20`` alone: a size of work."""
+        parts = (node.left, node.right)
+        if not (
+            isinstance(node.op, ast.LShift) and all(isinstance(p, ast.Constant) for p in parts)
+        ):
+            self.generic_visit(node)
 
     def visit_Slice(self, node: ast.Slice) -> None:
         for bound in filter(None, (node.lower, node.upper)):
@@ -157,9 +163,9 @@ def changed(node: ast.expr) -> Iterator[ast.expr]:
             yield operand
         case ast.IfExp(test=test, body=body, orelse=other):
             yield ast.IfExp(test, other, body)
-        case ast.Name(id=name) if name in RENAMED:
+        case ast.Name(id=name, ctx=ast.Load()) if name in RENAMED:
             yield ast.Name(RENAMED[name])
-        case ast.Attribute(value=value, attr=name) if name in RENAMED:
+        case ast.Attribute(value=value, attr=name, ctx=ast.Load()) if name in RENAMED:
             yield ast.Attribute(value, RENAMED[name])
 
 
@@ -191,19 +197,14 @@ def sampled(package: str, each: int, seed: int) -> list[Change]:
     return [chance.choice(statements[place]) for place in chosen]
 
 
-def with_probes(path: str, source: bytes, changes: list[Change]) -> bytes:
-    """Return a module that calls `reached` with the number of each change whose place is run.
-
-    What is run by importing is reached by whatever returns from a function of the module.
-    """
-    returns = [change for change in Finder(ROOT / path).found if change.text == "None"]
-    texts = []
+def with_changes(path: str, changes: list[Change]) -> bytes:
+    """Return a module that makes each change while `mutated` says yes to its number."""
+    source, texts = (ROOT / path).read_bytes(), []
     for number, change in enumerate(changes):
         if change.path == path:
-            for place in [change] if change.inside else returns:
-                size = place.end - place.start
-                call = f'(__builtins__.get("reached", id)({number}), ('
-                texts += [(place.start, 1, -size, call), (place.end, 0, size, "))[1]")]
-    for at, _, _, text in sorted(texts, reverse=True):
+            asked = f'({change.text} if __builtins__.get("mutated", "".__eq__)("{number}") else ('
+            size = change.end - change.start
+            texts += [(change.start, 1, -size, asked), (change.end, 0, size, "))")]
+    for at, *_, text in sorted(texts, reverse=True):
         source = source[:at] + text.encode() + source[at:]
     return source

@@ -205,7 +205,7 @@ def test_a_chart_of_exposure_carries_counts_and_no_record():
 def test_records_left_out_are_told():
     frame = pl.DataFrame({"a": [1, 1, None]})
     below = exposure_chart(risk(frame, keys=["a"], missing="drop")).to_dict()["title"]["subtitle"]
-    assert any("1 records with a missing value" in line for line in below)
+    assert any("1 records with a missing key" in line for line in below)
 
 
 def test_contributions_are_in_order_and_what_is_unknown_says_so():

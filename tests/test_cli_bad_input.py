@@ -117,7 +117,7 @@ CONTENTS = {
         "not in the encoding 'utf-8': line 2.*--encoding",
     ),
     "wrong encoding": (WINDOWS, "risk --keys sex --encoding ascii", "not in the encoding 'ascii'"),
-    "zero bytes": (HEADER.encode() + b"f\0,30,x,1\n", RISK, "zero bytes.*write it anew"),
+    "zero bytes": (HEADER.encode() + b"f\0,30,x,1\n", RISK, "zero bytes.*save it again"),
 }
 
 

@@ -43,7 +43,7 @@ risk --keys sex,age --fraction 2
 risk --keys sex,age --delimiter ;
     one column.*Give the delimiter
 risk --keys sex,age --delimiter ;;
-    delimiter must be one character
+    delimiter must be one ASCII character
 risk --keys sex,age --encoding klingon
     encoding must be one that Python knows
 risk --keys sex,age --engine memory --memory 1GB
@@ -147,7 +147,7 @@ risk --keys sex,age --kinds agee=category
 risk --keys sex,age --kinds age=number
     kind of 'age' must be one of.*'category'
 uniques --keys sex,age --kinds age
-    --kinds must be written like A=KIND
+    --kinds must be written like A=KIND,…. Got age instead.$
 select --candidates sex,age --limit 0.1 --kinds sex=measure
     'sex' must hold numbers
 frontier --candidates sex,age --limit 0.1 --kinds age=text,age=measure

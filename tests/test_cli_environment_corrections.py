@@ -11,7 +11,7 @@ WAITING = {
     "title": "Work",
     "properties": {
         "gender": {"enum": ["M", "F"]},
-        "situation": {"enum": ["Working", "Looking for work", "Retired"]},
+        "circumstance": {"enum": ["Working", "Looking for work", "Retired"]},
         "q7": {"type": "integer", "minimum": 0, "maximum": 9},
     },
 }
@@ -80,18 +80,18 @@ def test_only_init_makes_a_store(ask, form, tmp_path):
 def test_what_waits_is_decided_on_later_without_the_file(ask, form, tmp_path):
     ask("import", form)
     form.unlink()
-    assert coded(ask, "work")["situation"] is None
+    assert coded(ask, "work")["circumstance"] is None
     assert "(waits: 3 answers)" in ask("show", "work")
     edited = tmp_path / "work.toml"
     told = ask("import", "--form", "work", "--propose", edited)
-    assert "situation" in told
+    assert "circumstance" in told
     assert "gender" not in edited.read_text()
     assert '["Working", "W"]' in edited.read_text()
     ask("import", "--form", "work", "--decisions", edited)
-    assert coded(ask, "work")["situation"].startswith("ES")
+    assert coded(ask, "work")["circumstance"].startswith("ES")
     assert "no field that waits" in ask("import", "--form", "work", code=2)
     history = ask("history", "--name", "work")
-    assert "fields, situation, coding: nothing → ES3.001" in history
+    assert "fields, circumstance, coding: nothing → ES3.001" in history
     assert "question" not in history
 
 
@@ -101,14 +101,16 @@ def test_a_decision_from_the_queue_holds_for_the_same_text_everywhere(ask, form,
     ask("import", form, again)
     found = ask("waiting", "--target", "veterans", "--json")
     lines = {one["field"]: one for one in found["waiting"]}
-    assert (set(lines), found["fields"]) == ({"situation", "q7"}, 4)
-    assert lines["situation"]["forms"] == 2
-    assert lines["situation"]["proposals"][0]["construct"] == "ES"
+    assert (set(lines), found["fields"]) == ({"circumstance", "q7"}, 4)
+    assert lines["circumstance"]["forms"] == 2
+    assert lines["circumstance"]["proposals"][0]["construct"] == "ES"
     edited = tmp_path / "work.toml"
-    edited.write_text('[[decision]]\nfield = "situation"\naction = "accommodate"\nconstruct = "ES"')
+    edited.write_text(
+        '[[decision]]\nfield = "circumstance"\naction = "accommodate"\nconstruct = "ES"'
+    )
     ask("import", "--form", "work", "--decisions", edited)
-    assert "situation" not in ask("waiting", "--target", "veterans")
-    assert coded(ask, "again")["situation"] == coded(ask, "work")["situation"]
+    assert "circumstance" not in ask("waiting", "--target", "veterans")
+    assert coded(ask, "again")["circumstance"] == coded(ask, "work")["circumstance"]
 
 
 def test_a_file_decides_on_all_forms_and_is_undone(ask, form, tmp_path):
@@ -140,7 +142,7 @@ def test_all_that_waits_is_accepted_above_a_score(ask, form):
     assert "no proposal scores 0.9" in ask("import", "--pending", "--accept", "0.9", code=2)
     assert "whole store" in ask("import", form, "--pending", code=2)
     ask("import", "--pending", "--accept", "0.6")
-    assert coded(ask, "work")["situation"].startswith("ES")
+    assert coded(ask, "work")["circumstance"].startswith("ES")
     assert [one["field"] for one in ask("waiting", "--json")["waiting"]] == ["q7"]
 
 
@@ -156,7 +158,7 @@ def test_what_is_left_or_kept_apart_is_so_everywhere(ask, form, tmp_path, action
     text = f'[[decision]]\nform = "work"\nfield = "q7"\naction = "{action}"\n{more}'
     edited.write_text(text)
     ask("import", "--decisions", edited)
-    assert [one["field"] for one in ask("waiting", "--json")["waiting"]] == ["situation"]
+    assert [one["field"] for one in ask("waiting", "--json")["waiting"]] == ["circumstance"]
     fields = {one["name"]: one for one in ask("show", "again", "--json")["fields"]}
     assert fields["q7"].get("identifier") == identifier
 
@@ -165,7 +167,7 @@ def test_what_waits_is_taken_at_a_lower_score(ask, form):
     ask("import", form)
     assert "Lower --accept" in ask("import", "--form", "work", "--accept", "0.99", code=2)
     ask("import", "--form", "work", "--accept", "0.6")
-    assert coded(ask, "work")["situation"].startswith("ES")
+    assert coded(ask, "work")["circumstance"].startswith("ES")
 
 
 def test_decisions_on_a_form_that_is_there_place_its_fields(ask, form, tmp_path):

@@ -7,7 +7,7 @@ from keyhole.published import figures
 def test_output_one_file_problems():
     assert output.one_file_problems(
         {"--out": output.Path("a.csv"), "--plot": output.Path("b/../a.csv")}, {}
-    ) == ["--plot: 'b/../a.csv' is the file of --out too. Give another name."]
+    ) == ["--plot: 'b/../a.csv' is also the file of --out. Give another name."]
 
 
 def test_figures_figures():

@@ -88,7 +88,7 @@ def test_examples_can_be_typed(example, capsys):
         return
     assert run(words) == 2
     # It got as far as the file, which is not there: the words themselves are right.
-    assert re.search("does not exist|no such file|is no folder", capsys.readouterr().err)
+    assert re.search("does not exist|no such file|is not a folder", capsys.readouterr().err)
 
 
 def test_keyhole_alone_shows_help(capsys):

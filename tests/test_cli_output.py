@@ -90,7 +90,7 @@ def test_a_format_that_ignores_case_is_refused(veterans, keyhole, monkeypatch, e
     words = ("risk", veterans, "--keys", "sex,age", "--weight", "weight", "--records", out)
     code, printed, err = keyhole(*words)
     assert (code, printed) == (2, "")
-    assert "tells f from F" in err
+    assert "distinguishes f from F" in err
     assert not out.exists()
 
 
@@ -172,7 +172,7 @@ def test_the_file_that_is_read_is_never_written(veterans, keyhole, same):
     out = veterans.with_name(same)
     code, _, err = keyhole("risk", veterans, "--keys", "sex", "--records", out, "--force")
     assert (code, veterans.read_bytes()) == (2, before)
-    assert "is the file that is read" in err
+    assert "is the input file" in err
 
 
 BEGINNINGS = {"svg": b"<svg", "png": b"\x89PNG", "html": b"<!doctype html>"}

@@ -195,7 +195,7 @@ BAD = {
     ),
     "EIF id repeated": (
         {"eif": f"eif_id,sex,age,state\n{SECRET},f,3,ny\n{SECRET},m,4,ny\n"}, "",
-        "EIF's id 'eif_id' must tell records apart.*2 of 2 records",
+        "EIF's id 'eif_id' must identify each record.*2 of 2 records",
     ),
     "id column absent": ({}, "--puf-id puffid", "'puffid' is not a column.*Did you mean 'puf_id'"),
     "id absent from the IUF": (
@@ -268,7 +268,7 @@ BAD = {
     "kinds of no column": ({}, "--kinds agee=measure", "'agee'.*none of the files"),
     "missing codes of no column": ({}, "--missing-codes agee:-9", "'agee'.*none of the files"),
     "pairs in no format": ({}, "--pairs pairs.pdf", "--pairs"),
-    "pairs over the EIF": ({}, "--pairs {eif} --force", "--pairs.*is the file that is read"),
+    "pairs over the EIF": ({}, "--pairs {eif} --force", "--pairs.*is the input file"),
     "picture in no format": ({}, "--plot study.pdf", "--plot"),
 }  # fmt: skip
 
@@ -332,7 +332,7 @@ def test_candidates_and_metrics_are_compared(files, keyhole, tmp_path):
         ("as it is", "unicity"), ("as it is", "taxicab"), ("coarse", "unicity"),
         ("coarse", "taxicab"),
     ]  # fmt: skip
-    assert "'homstate' is not told by this release" in rows[2]["warnings"][0]
+    assert "'homstate' is not in this release" in rows[2]["warnings"][0]
     _, alone, _ = keyhole(*words_for(files, "--metric", "taxicab", "--missing-codes", "age:-9",
                                      "--permutations", "5", "--json"))  # fmt: skip
     assert rows[1]["conditional_rate"] == json.loads(alone)["conditional_rate"]
@@ -381,7 +381,7 @@ def test_a_linking_variable_may_be_blank_if_asked(files, keyhole, tmp_path):
     assert keyhole(*words)[0] == 2
     code, out, _ = keyhole(*words, "--blank", "homstate")
     assert code == 0
-    assert "Warning: 'homstate' is not told by this release" in out
+    assert "Warning: 'homstate' is not in this release" in out
 
 
 def test_candidates_may_lack_what_is_blank(files, keyhole, tmp_path):
@@ -392,5 +392,5 @@ def test_candidates_may_lack_what_is_blank(files, keyhole, tmp_path):
     assert (code, err) == (0, "")
     rows = json.loads(out)["comparison"]
     assert [row["release"] for row in rows] == ["puf", "coarse"]
-    said = ["'homstate' is not told by this release" in " ".join(r["warnings"]) for r in rows]
+    said = ["'homstate' is not in this release" in " ".join(r["warnings"]) for r in rows]
     assert said == [False, True]

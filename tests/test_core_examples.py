@@ -304,8 +304,9 @@ def test_codec_public_view():
 
 def test_notes_note():
     note = notes.Note("suppress.values", values=1, records=1)
-    assert note == "1 value of 1 record was taken away"
-    assert note.hiding(3) == "fewer than 3 values of fewer than 3 records were taken away"
+    assert note == "1 value in 1 record was suppressed (set to missing)"
+    few = "fewer than 3 values in fewer than 3 records were suppressed (set to missing)"
+    assert note.hiding(3) == few
     assert (note.code, note.values) == ("suppress.values", {"values": 1, "records": 1})
 
 

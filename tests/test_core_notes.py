@@ -40,8 +40,8 @@ def test_small_counts_are_hidden_and_others_stay(code):
 
 def test_a_share_of_few_values_is_hidden():
     note = Note("pram.kept.frequent", share=0.96, changed=2, least=0.5)
-    assert "0.96" not in note.hiding(3)
-    assert "0.96" in note.hiding(2)
+    assert "96%" not in note.hiding(3)
+    assert "96%" in note.hiding(2)
 
 
 def test_notes_of_another_version_are_words_only():

@@ -266,6 +266,15 @@ def test_a_file_read_apart_is_what_it_is_here(tmp_path: Path, suffix: str) -> No
     assert (there.variables, there.origin) == (here.variables, here.origin)
 
 
+def test_a_million_records_in_a_small_file_are_read_apart(tmp_path: Path) -> None:
+    """Memory for reading goes with the size of the file, and this one unpacks to much more."""
+    path, letters = tmp_path / "people.parquet", pl.Series(["1A", "2B", "3C"])
+    column = letters.sample(10**6, with_replacement=True, seed=1)
+    pl.DataFrame({f"c{n}": column for n in range(10)}).write_parquet(path)
+    with everything_apart():
+        assert load(path).records == 10**6
+
+
 def test_a_process_that_dies_is_told_apart_from_one_that_refuses() -> None:
     with pytest.raises(BrokenOffError):
         ask_apart("os:_exit", {})

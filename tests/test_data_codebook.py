@@ -124,6 +124,11 @@ def test_reports_show_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert run(["risk", str(tmp_path / "people.csv"), *words]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.lstrip().startswith("00300 (Public use microdata area)") for line in lines)
+    words = ["--keys", "sex,occ", "--sensitive", "puma", "--codebook", str(book)]
+    assert run(["risk", str(tmp_path / "people.csv"), *words]) == 0
+    shown = capsys.readouterr().out
+    assert "Male" in shown
+    assert "Managers, other" in shown
 
 
 def test_a_review_reads_its_codebook(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_a_disk_that_takes_no_more_is_told_in_every_format(tmp_path: Path, limit
     assert list(told) == list(KINDS)
     for kind, message in told.items():
         assert message.startswith("RunError: "), kind
-        assert "could not be written: File too large. Make room" in message
+        assert "could not be written: File too large. Free some space" in message
         assert "secret" not in message
     assert list(tmp_path.iterdir()) == []
 
@@ -80,7 +80,7 @@ def test_a_file_that_a_writer_cut_short_in_silence_is_found_out(
 
     data = load(FRAME)
     monkeypatch.setattr(pyreadstat, name, cut_short)
-    with pytest.raises(RunError, match="could not be written whole"):
+    with pytest.raises(RunError, match="could not be written completely"):
         data.save(tmp_path / f"out{kind}")
     assert list(tmp_path.iterdir()) == []
 

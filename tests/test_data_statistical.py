@@ -322,12 +322,12 @@ def test_what_the_format_cannot_hold_is_said_all_at_once(tmp_path: Path, name: s
 @pytest.mark.parametrize("name", ["p.sav", "p.dta", "p.xpt", "p.sas7bdat"])
 def test_broken_files(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"junk" * 500)
-    with pytest.raises(FileError, match="broken"):
+    with pytest.raises(FileError, match="damaged"):
         load(tmp_path / name)
     if name != "p.sas7bdat":
         whole = load(described()).save(tmp_path / f"whole-{name}").read_bytes()
         (tmp_path / name).write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(FileError, match="broken"):
+        with pytest.raises(FileError, match="damaged"):
             load(tmp_path / name)
 
 

@@ -169,7 +169,7 @@ def test_benedetti_and_franconi_s_bias_is_named_where_cells_are_sparse() -> None
     sample = veterans(50_000, seed=1).sample.frame
     sparse = risk(sample, keys=["sex", "age", "ms", "homstate"], weight="weight").population
     below = 1 - sparse.expected_reidentifications / sparse.model.reidentifications.estimate
-    assert any(f"{below:.0%} below that of the model" in note for note in sparse.notes)
+    assert any(f"{below:.0%} below the estimate of the model" in note for note in sparse.notes)
     dense = risk(sample, keys=["sex", "ms"], weight="weight").population
     assert not any("sparse" in note for note in dense.notes)
     wild = risk(

@@ -9,6 +9,9 @@ import pytest
 
 import keyhole
 from keyhole import errors, selection
+from keyhole.core.notes import WORDS
+from keyhole.core.options import bind
+from keyhole.core.verbs import VERBS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -157,3 +160,53 @@ def test_pages_that_would_load_from_elsewhere_are_found():
     assert outside("@import url(https://a.org/font.css)")
     assert not outside('<a href="https://a.org">a</a><img src="_static/a.svg">')
     assert not outside('<link rel="stylesheet" href="_static/a.css"><a href="https://a.org">a</a>')
+
+
+# Riddles that readers of sdcMicro or Stata would have to translate.
+UNIDIOMATIC = re.compile(
+    r"\bso many\b|\bstays? at home|\btaken away\b|dealt out\b|\bheld against\b|\bhangs on\b"
+    r"|\bread off\b|\bseeing to\b|\btruly found\b|who is who|found out if left out",
+    re.IGNORECASE,
+)
+OTHERS = ("synthesis", "environment", "workbench", "tables", "architecture", "changelog")
+
+
+def user_texts():
+    """Yield what users read: help and option texts, notes, templates, pages."""
+    for verb in VERBS.values():
+        yield f"keyhole {verb.name}", verb.summary
+    for name, words in WORDS.items():
+        yield name, words
+    for place in [*(ROOT / "src/keyhole/reviews").rglob("*.*"), ROOT / "README.md", *PAGES]:
+        if place.suffix in (".html", ".toml", ".md") and not any(o in str(place) for o in OTHERS):
+            yield str(place), place.read_text(encoding="utf-8")
+    for verb in ("risk", "attributes", "select", "solve", "study", "init", "review"):
+        for name, parameter in bind(getattr(keyhole, verb), {}).parameters.items():
+            yield f"{verb} {name}", parameter.help
+
+
+def test_no_text_for_users_is_a_riddle():
+    texts = dict(user_texts())
+    assert len(texts) > 150
+    found = {name: UNIDIOMATIC.findall(text) for name, text in texts.items()}
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+# Words that a reader of the pages would have to translate; UNIDIOMATIC has those of all texts.
+ARCHAIC = re.compile(
+    UNIDIOMATIC.pattern + r"|\breckons? with\b|\banew\b|\b(?:is|are) told\b|\bhad back\b"
+    r"|\bbeforehand\b|\bsaid of\b|\bwho finds\b|\bwhat \w+ tells\b|\bgives? \w+ away\b",
+    re.IGNORECASE,
+)
+PROSE = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", *PAGES)]
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_prose_of_no_page_is_archaic(page):
+    prose = re.sub(r"```.*?```|\*[^*\n]+\*", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert ARCHAIC.findall(prose) == []
+
+
+def test_archaic_prose_is_found():
+    assert ARCHAIC.search("What cannot be had back is told.")
+    assert not ARCHAIC.search("Suppressed cells cannot be recovered.")

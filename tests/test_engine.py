@@ -1,6 +1,8 @@
 """The engine's counts against counting with dictionaries, record by record."""
 
 from collections import Counter
+from random import Random
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -9,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.data.columns import encode
+from keyhole.engines import memory
 from keyhole.engines.memory import MemoryEngine
+from keyhole.engines.partition import ShrinkingKey
 
-NAMES = "abcdefgh"
+NAMES = "abcdefghijklmnop"
 
 
 @st.composite
@@ -71,11 +75,29 @@ def test_growing_a_key_variable_by_variable(rows, cutoff, random):
         assert found(tallies) == [slow_tally(rows, [*held, p], cutoff) for p in rest]
 
 
+@pytest.mark.parametrize("several", [11, 0])
 @given(tables(max_columns=6), st.integers(1, 5), st.randoms(use_true_random=False))
-def test_shrinking_a_key_variable_by_variable(rows, cutoff, random):
+def test_shrinking_a_key_variable_by_variable(several, rows, cutoff, random):
+    """However few variables a key has and however few records are alone (0), or as it is used."""
+    with patch.multiple(memory, SEVERAL=several, NEARLY_ALL=0.99 if several else -1):
+        shrink_a_key(rows, cutoff, random)
+
+
+def test_shrinking_a_long_key_on_which_nearly_all_are_alone():
+    random = Random(1)
+    sizes = [9, 40, 3, 2, 2, 5, 2, 30, 2, 3, 2, 7, 4, 2]
+    rows = [tuple(random.randrange(size) for size in sizes) for _ in range(3_000)]
+    with patch.object(
+        ShrinkingKey, "_split", autospec=True, side_effect=ShrinkingKey._split
+    ) as new:
+        shrink_a_key(rows, 3, random, until=12)
+    assert 1 < new.call_count < 12  # what is known of few variables serves several steps
+
+
+def shrink_a_key(rows, cutoff, random, until=1):
     engine = engine_of(rows)
     places = list(range(len(rows[0])))
-    while places:
+    while len(places) >= until:
         free = sorted(random.sample(places, random.randint(1, len(places))))
         tallies = engine.tally_removed(
             [NAMES[p] for p in places], [NAMES[p] for p in free], cutoff=cutoff

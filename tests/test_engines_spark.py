@@ -150,7 +150,7 @@ def test_a_column_with_many_levels_stays_as_it_is(spark, monkeypatch):
     asked = {"candidates": table.columns, "limit": 0.5}
     chosen = keyhole.select(held, **asked)
     assert chosen.selected == keyhole.select(here, **asked).selected
-    assert any("too many levels to be compared" in warning for warning in chosen.warnings)
+    assert any("too many levels to compare" in warning for warning in chosen.warnings)
     with pytest.raises(OptionError, match=r"'id' has .* too many to be told"):
         keyhole.drivers(held, keys=["few", "id"])
 
@@ -416,6 +416,23 @@ def test_other_engines_do_not_need_what_spark_needs():
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
 
 
+def test_a_cluster_of_two_executors_gives_the_answer_of_memory(veterans):
+    """Executors in processes of their own: what they need is sent to them, not shared."""
+    asked = {"candidates": list(KEYS[:4]), "limit": 0.05}
+    programme = (
+        "import json, keyhole, sys; print(json.dumps(keyhole.select(sys.argv[1], engine='spark', "
+        "master='local-cluster[2,1,1024]', **json.loads(sys.argv[2])).to_dict(), default=str))"
+    )
+    command = [sys.executable, "-c", programme, str(veterans), json.dumps(asked)]
+    found = json.loads(subprocess.check_output(command, text=True, stderr=subprocess.DEVNULL))
+    expected = json.loads(json.dumps(keyhole.select(veterans, **asked).to_dict(), default=str))
+    assert found.pop("engine") == "spark"
+    assert expected.pop("engine") == "memory"
+    assert found["steps"] == expected["steps"]
+    assert found["tables"] == expected["tables"]
+    assert found["selected"] == expected["selected"]
+
+
 def test_memory_is_for_the_disk(veterans, tmp_path):
     for option in ({"memory": "1GB"}, {"work_folder": tmp_path}):
         with pytest.raises(OptionError, match="are for counting on disk"):
@@ -490,7 +507,7 @@ def test_the_command_line(veterans, capsys):
         ("risk {} --keys sex --master local[2]", "master is for counting on Spark.*--engine spark"),
         ("risk {} --keys sex --engine spark --memory 1GB", "are for counting on disk"),
         ("risk {} --keys sex --engine spark --master here", "master must be"),
-        ("risk {} --keys sex --engine spark --records o.csv", r"one row a record \(--records\)"),
+        ("risk {} --keys sex --engine spark --records o.csv", r"one row per record \(--records\)"),
         ("risk {} --keys sex --engine spark --limit 0.1", r"the cheapest fix \(limit\)"),
         ("risk hdfs://host/people.parquet --keys sex --engine spark", "Got an address instead"),
         ("uniques {} --keys sex,ms --engine spark", "memory or disk for minimal uniques"),
@@ -498,7 +515,7 @@ def test_the_command_line(veterans, capsys):
             "frontier {} --candidates sex,ms --limit 0.1 --engine spark",
             "memory or disk for the fro",
         ),
-        ("screen {} --engine spark", "memory or disk for looking at what columns hold"),
+        ("screen {} --engine spark", "memory or disk for examining what columns hold"),
     ],
 )
 def test_the_command_line_says_what_is_wrong(veterans, capsys, asked, said):

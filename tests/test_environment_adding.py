@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.environment.adding.adding import add_form, add_forms, add_source, add_target, place
-from keyhole.environment.adding.matching_categories import answers_of
-from keyhole.environment.adding.proposals import Decision, Tie, propose
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.mapping import map_class
+from keyhole.environment.matching.adding import add_form, add_forms, add_source, add_target, place
+from keyhole.environment.matching.categories import answers_of
+from keyhole.environment.matching.proposals import Decision, Tie, propose
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,

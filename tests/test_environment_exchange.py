@@ -159,7 +159,7 @@ MARK = '"keyhole_environment": 1'
         ('{"type": "object"}', "must be an environment that keyhole exported"),
         ('{"keyhole_environment": "1"}', "must be the number of a schema"),
         ('{"keyhole_environment": 3}', "schema 3, which a newer keyhole wrote"),
-        (f'{{{MARK}, "form": []}}', "'form' is no part of an environment"),
+        (f'{{{MARK}, "form": []}}', "'form' is unknown. Did you mean 'forms'"),
         (f'{{{MARK}, "forms": {{}}}}', "forms must be a list"),
         (f'{{{MARK}, "forms": [3]}}', r"forms\[0\] must be an object. Got a number"),
         (f'{{{MARK}, "forms": [{{}}]}}', r"forms\[0\]\.name is missing"),
@@ -188,8 +188,18 @@ def test_all_problems_are_told_at_once():
     with pytest.raises(FileError) as caught:
         from_json(text, name="a.json")
     assert [problem.split()[1] for problem in caught.value.problems] == [
-        *("forms[0].name", "forms[1].method", "'more'")
+        *("'more'", "forms[0].name", "forms[1].method")
     ]
+
+
+def test_equal_values_of_another_kind_are_not_taken_for_each_other():
+    def text(told):
+        field = f'{{"name": "a", "decided": {told}}}'
+        return f'{{{MARK}, "forms": [{{"name": "f", "fields": [{field}]}}]}}'
+
+    assert from_json(text("true")).forms[0].fields[0].decided is True
+    with pytest.raises(FileError, match=r"forms\[0\].fields\[0\].decided must be true or false"):
+        from_json(text("1"))
 
 
 def test_files_that_are_none_are_told(tmp_path):

@@ -94,7 +94,7 @@ def test_an_alias_stands_for_its_coding():
     graph = CodingGraph(employment())
     assert graph.coding("CS4.01").name == "ES4.001"
     assert graph.mapping("ES6.001", "CS4.01").tolist() == [0, 0, 1, 2, 3, 3]
-    with pytest.raises(InputError, match=r"'ES6.002' is not in the env.+ Near it: 'ES6.001'"):
+    with pytest.raises(InputError, match=r"'ES6.002' is not in the env.+ Did you mean 'ES6.001'"):
         graph.coding("ES6.002")
 
 

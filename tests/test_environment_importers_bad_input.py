@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keyhole.environment.importers import opening, read_forms
+from keyhole.environment.importers import reading
+from keyhole.environment.importers.reading import read_forms
 from keyhole.errors import FileError, InputError, OptionError
 
 SECRET = "Zaphod4711"
@@ -60,8 +61,8 @@ def refused(folder: Path, name: str, content: str | bytes) -> str:
         ("a.csv", b"form,field\nM\xfcller,a\n", "encoding"),
         ("a.xlsx", b"PK\x03\x04", "Excel"),
         ("a.xlsx", b"PK\x05\x06" + bytes(18), "Excel"),
-        ("a.sav", b"$FL2" + bytes(100), "broken"),
-        ("a.dta", b"nothing", "broken"),
+        ("a.sav", b"$FL2" + bytes(100), "damaged"),
+        ("a.dta", b"nothing", "damaged"),
         ("a.pdf", b"%PDF", ".json"),
     ],
 )
@@ -107,7 +108,7 @@ def test_a_deep_schema_is_refused_and_no_recursion_ends_the_program(tmp_path: Pa
 def test_a_huge_file_and_a_packed_bomb_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(reading, "MOST_BYTES", 1 << 20)
     assert "megabytes" in refused(tmp_path, "a.json", "{}" + " " * (1 << 20))
     with zipfile.ZipFile(tmp_path / "b.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("xl/worksheets/sheet1.xml", b" " * (3 << 20))

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.adding.matching_categories import answers_of
-from keyhole.environment.codings.intervals import count_of, interval_problems
+from keyhole.environment.codings.categories import edges_of, interval_problems
 from keyhole.environment.importers.fields import (
+    ask,
     bounded_numbers,
     capture,
     category_kind,
@@ -27,6 +27,7 @@ from keyhole.environment.importers.fields import (
     unit_factor,
     usual_numbers,
 )
+from keyhole.environment.matching.categories import answers_of
 from keyhole.environment.model import CapturedField, Intervals
 from keyhole.screening.identifiers import words
 
@@ -158,7 +159,7 @@ def test_numbers_cover_their_range_with_few_intervals(low: float, span: float, s
     found = number_intervals(low, low + span, step)
     assert found is not None
     assert interval_problems(found) == []
-    assert count_of(found) <= 100_001
+    assert len(edges_of(found)) <= 100_002
     assert found.start == low
     assert found.stop >= low + span or math.isclose(found.stop, low + span)
 
@@ -212,3 +213,16 @@ def test_names_labels_and_kinds_of_what_is_captured() -> None:
     assert path_label(repeated) == "spouse history start date"
     twice = distinct_fields([CapturedField("a"), CapturedField("a")])
     assert [one.name for one in twice] == ["a", "a~2"]
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [
+        ("Phone number", "phone"),
+        ("Latitude", "coordinates"),
+        ("Number of phones owned", None),
+        ("How long at your current address?", None),
+    ],
+)
+def test_direct_identifiers_that_are_asked_as_numbers(label: str, kind: str | None) -> None:
+    assert ask(["q"], label, kind="number")[0].identifier == kind

@@ -9,7 +9,7 @@ import pandas as pd
 import pyreadstat
 import pytest
 
-from keyhole.environment.importers import read_forms
+from keyhole.environment.importers.reading import read_forms
 from keyhole.environment.model import CapturedField
 from keyhole.errors import FileError
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.environment.importers import read_forms
 from keyhole.environment.importers.fields import YES_NO
 from keyhole.environment.importers.json_schema import capture_schema
+from keyhole.environment.importers.reading import read_forms
 from keyhole.environment.model import CapturedField
 from keyhole.errors import InputError
 

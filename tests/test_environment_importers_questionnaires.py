@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from keyhole.environment.importers import read_forms
 from keyhole.environment.importers.fields import YES_NO
+from keyhole.environment.importers.reading import read_forms
 from keyhole.environment.model import CapturedField, CapturedForm
 from keyhole.errors import FileError
 

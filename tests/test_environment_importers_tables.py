@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 import xlsxwriter  # type: ignore[import-untyped]
+from tests.workbooks_97 import workbook_97
 
-from keyhole.environment.codings.intervals import edges_of
-from keyhole.environment.importers import read_forms, read_labels
+from keyhole.environment.codings.categories import edges_of
 from keyhole.environment.importers.fields import YES_NO
+from keyhole.environment.importers.microdata import read_labels
+from keyhole.environment.importers.reading import read_forms
 from keyhole.environment.importers.table import write_forms
 from keyhole.environment.model import (
     CapturedField,
@@ -342,3 +344,22 @@ def test_the_kind_of_an_identifier_is_found_from_the_label(tmp_path: Path) -> No
     )
     (form,) = read_forms(path)
     assert [one.identifier for one in form.fields] == ["phone", "record number"]
+
+
+def test_workbooks_of_excel_97(tmp_path: Path) -> None:
+    survey = [["type", "name", "label"], ["select_one sex", "sex", "Sex"], ["integer", "age", ""]]
+    choices = [["list_name", "name", "label"], ["sex", "f", "Weiblich"], ["sex", "m", "Männlich"]]
+    path = tmp_path / "form.xls"
+    path.write_bytes(workbook_97({"survey": survey, "choices": choices}))
+    (form,) = read_forms(path)
+    assert [one.label for one in form.fields[0].categories] == ["Weiblich", "Männlich"]
+    assert form.fields[1].intervals is not None
+    path.write_bytes(workbook_97({"Tabelle1": [["form", "field", "code"], ["A", "sex", "f"]]}))
+    (form,) = read_forms(path)
+    assert (form.form.name, form.fields[0].name) == ("A", "sex")
+    table = [["name", "label", "code", "category"], ["sex", "Sex", "1", "Male"]]
+    path.write_bytes(workbook_97({"labels": table}))
+    assert read_labels(path)["sex"].codes == {"1": "Male"}
+    path.write_bytes(path.read_bytes()[:3000])
+    with pytest.raises(FileError, match="Excel"):
+        read_forms(path)

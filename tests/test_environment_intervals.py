@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.codings.intervals import (
+from keyhole.environment.codings.categories import (
     birth_edges,
     edges_of,
     homes,

@@ -9,7 +9,7 @@ import pytest
 from keyhole.environment.codings.categories import Node, size_of
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.importers.fields import capture
-from keyhole.environment.model import Category, Coding, Construct, Environment, Intervals
+from keyhole.environment.model import Category, Coding, Construct, Environment, Intervals, Overlap
 
 PAGE = Path(__file__).parents[1] / "docs" / "methods" / "environment-joins.md"
 DAY = datetime.date(2024, 1, 1)
@@ -88,3 +88,15 @@ def test_an_exact_number_and_a_unit_are_told_by_their_nodes():
     assert number.tells(bands)
     assert not number.tells(listed)
     assert not bands.tells(number)
+
+
+def test_a_join_has_the_name_of_a_coding_only_where_it_has_its_categories():
+    left = Coding("ES4.001", "ES", tuple(map(Category, ["none", "full", "part", "retired"])))
+    right = Coding("ES3.001", "ES", tuple(map(Category, ["a", "b", "c"])))
+    pairs = frozenset({("full", "a"), ("full", "b"), ("part", "a"), ("retired", "c")})
+    overlaps = (Overlap("ES4.001", "ES3.001", pairs),)
+    world = Environment((Construct("ES", "status"),), (left, right), overlaps=overlaps)
+    found = CodingGraph(world).join("ES4.001", "ES3.001")
+    assert found.groups_left.tolist() == [0, 1, 1, 2]
+    assert found.groups_right.tolist() == [1, 1, 2]
+    assert (found.coding, found.stored) == ("ES3.101", False)

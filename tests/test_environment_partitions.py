@@ -3,11 +3,9 @@
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.codings import partitions
 from keyhole.environment.codings.partitions import (
     canonical,
     components,
@@ -87,15 +85,25 @@ def test_equal_partitions_have_one_canonical_form(labels):
         )
     )
 )
-def test_both_ways_to_find_components_agree(case):
+def test_components_are_those_of_a_search_from_vertex_to_vertex(case):
     size, edges = case
     left = np.array([a for a, _ in edges], dtype=np.int64)
     right = np.array([b for _, b in edges], dtype=np.int64)
-    few = np.concatenate(components(left, right, size, size))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partitions, "FEW", 0)
-        many = np.concatenate(components(left, right, size, size))
-    assert few.tolist() == many.tolist()
+    found = np.concatenate(components(left, right, size, size)).tolist()
+    label = list(range(2 * size))
+    for _ in label:
+        for a, b in edges:
+            label[a] = label[size + b] = min(label[a], label[size + b])
+    assert found == canonical(label).tolist()
+
+
+def test_a_long_chain_is_one_component():
+    steps = np.repeat(np.arange(20_000), 2)
+    order = np.random.default_rng(1).permutation(20_001)
+    ends = order[steps + np.tile([0, 1], 20_000)]
+    left, right = components(steps, ends, 20_000, 20_001)
+    assert left.max() == 0
+    assert right.max() == 0
 
 
 def test_long_and_short_partitions_are_treated_alike():

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.adding.matching_categories import answers_of, match_answers
-from keyhole.environment.adding.proposals import Decision, propose, read_decisions
-from keyhole.environment.adding.questions import (
+from keyhole.environment.codings.categories import codes_of
+from keyhole.environment.matching.categories import answers_of, match_answers
+from keyhole.environment.matching.proposals import Decision, propose, read_decisions
+from keyhole.environment.matching.questions import (
     construct_name,
     question_of_name,
     questions_alike,
     questions_of,
     settle_roles,
 )
-from keyhole.environment.codings.categories import codes_of
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -92,6 +92,40 @@ def test_the_spouse_is_not_the_person():
     asked = questions_of("spouse/dateOfBirth")[0]
     assert questions_alike(asked, questions_of("veteran/dateOfBirth")[0]) == 0
     assert questions_alike(asked, questions_of("husbandDOB")[0]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("label", "subject", "concept"),
+    [
+        ("What is the highest level of education your mother completed?", "parent", "ED"),
+        ("Husband/partner's age", "spouse", "AG"),
+        ("HH ref person's marital status", "household head", "MS"),
+        ("What kind of work do you usually do in this job?", "", "OC"),
+        ("Of what country is this person a citizen?", "", "CZ"),
+        ("When did you most recently arrive to live in the United Kingdom?", "", "YA"),
+        ("Are you a schoolchild or student in full-time education?", "", "SC"),
+        ("What is your total annual household income before taxes?", "", "HN"),
+    ],
+)
+def test_whose_and_what_a_sentence_asks(label, subject, concept):
+    asked = questions_of("q1", label)[0]
+    assert (asked.subject, asked.concept) == (subject, concept)
+
+
+def test_you_and_the_respondent_are_the_person_in_any_form():
+    texts = ["How old are you?", "What is your date of birth?", "Respondent's age", "Person's age"]
+    asked = settle_roles([questions_of(f"q{i}", text) for i, text in enumerate(texts)])
+    assert {question.subject for questions in asked for question in questions} == {""}
+
+
+def test_a_question_in_the_words_of_its_answers_is_recognised():
+    asked = CapturedField("q", "Are you now married, widowed, divorced or separated?", MARITAL)
+    found = best(Environment(), asked)
+    assert (found.name, found.score) == ("marital status", 0.9)
+    guard = CapturedField("national_guard_state", "", (Category("AL"), Category("AK")))
+    assert best(KNOWN, guard).score < 0.8  # it may be the state of something else
+    abroad = CapturedField("born", "Were you born in this country?", listed("Yes", "No"))
+    assert best(Environment(), abroad).score < 0.8  # a place is not answered by yes or no
 
 
 def test_a_claimant_beside_a_veteran_is_somebody_else():

@@ -15,7 +15,7 @@ from keyhole.data.microdata import Microdata
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.exchange import example_environment
-from keyhole.environment.importers import capture_microdata
+from keyhole.environment.importers.microdata import capture_microdata
 from keyhole.environment.model import (
     Category,
     CategoryMap,

@@ -19,10 +19,10 @@ from keyhole.environment import (
     trend,
     waiting,
 )
-from keyhole.environment.adding.adding import add_forms
-from keyhole.environment.adding.proposals import Decision, propose
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping.public import combine_keys
+from keyhole.environment.matching.adding import add_forms
+from keyhole.environment.matching.proposals import Decision, propose
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form
 
 WORLD = CodingGraph(example_environment())

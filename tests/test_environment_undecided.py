@@ -2,19 +2,20 @@
 
 import datetime
 
+import polars as pl
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from keyhole.data import load
 from keyhole.data.codebook import ColumnLabels
-from keyhole.environment.adding.adding import add_form, add_forms, add_target, place
-from keyhole.environment.adding.matching_categories import answers_of
-from keyhole.environment.adding.proposals import Decision
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.importers import capture_microdata
+from keyhole.environment.importers.microdata import capture_microdata
 from keyhole.environment.mapping.mapping import map_class
 from keyhole.environment.mapping.undecided import waiting
+from keyhole.environment.matching.adding import add_form, add_forms, add_target, place
+from keyhole.environment.matching.categories import answers_of
+from keyhole.environment.matching.proposals import Decision
 from keyhole.environment.model import (
     CapturedField,
     CapturedForm,
@@ -25,6 +26,7 @@ from keyhole.environment.model import (
 )
 from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.scenarios.scenarios import RestrictedStage, Scenario
+from keyhole.errors import OptionError
 
 DAYS = Intervals("date", start=693_596, stop=748_383, step=1, unit="day")
 YEARS = Intervals("number", start=0, stop=120, step=1)
@@ -183,6 +185,31 @@ def test_the_queue_puts_first_what_changes_the_key():
     ]
     assert found.waiting[0].bits > 0
     assert found.waiting[0].proposals[0].name == "marital status"
+
+
+def test_the_queue_is_ordered_by_the_rise_of_rp(tmp_path):
+    path = tmp_path / "file.csv"
+    rows = [
+        (1 + i % 2, 1 + i // 7 % 5, 30 + i % 20, ("AL", "AK", "WY")[i % 3], 1) for i in range(60)
+    ]
+    path.write_text("SEX,MAR,AGEP,ST,BLOOD\n" + "\n".join(",".join(map(str, r)) for r in rows))
+    fields = (CapturedField("q7", "", MARITAL), CapturedField("q9", "", ASKED[9].categories))
+    forms = {"a": CapturedForm(Form("a"), (ASKED[0], ASKED[5], *fields))}
+    world = grown(forms, [("target", "file"), ("form", "a")])
+    found = waiting(world, target="file", file=path)
+    frame = pl.read_csv(path)
+
+    def rp(*columns):
+        return frame.filter(pl.len().over(columns) < 3).height / frame.height
+
+    told = {one.field: one for one in found.waiting}
+    assert told["q7"].changes_key == ("MAR",)
+    assert told["q7"].rp == pytest.approx(rp("SEX", "AGEP", "MAR") - rp("SEX", "AGEP"))
+    assert told["q7"].rp > told["q9"].rp == 0
+    assert [one.field for one in found.waiting] == ["q7", "q9"]
+    assert "RP +" in repr(found)
+    with pytest.raises(OptionError, match="target"):
+        waiting(world, file=path)
 
 
 def test_same_text_is_decided_once_for_all_forms():

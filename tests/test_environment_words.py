@@ -26,7 +26,7 @@ def test_a_change_is_told_attribute_by_attribute():
     old = {"name": "claim", "fields": [{"name": "sex"}, {"name": "age", "label": "Age"}]}
     new = {"name": "claim", "sector": "health", "fields": [{"name": "sex", "coding": "SX2.001"}]}
     assert changes_told(old, new) == (
-        "sector: nothing → health; fields, sex, coding: nothing → SX2.001; fields, age: taken out"
+        "sector: nothing → health; fields, sex, coding: nothing → SX2.001; fields, age: removed"
     )
 
 

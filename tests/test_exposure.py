@@ -190,7 +190,7 @@ def test_small_groups_are_named_only_to_those_who_ask():
         assert "jones" not in text
     named = risk(people, keys=["age"], by="area", name_small_groups=True).summary()
     assert "smith" in named
-    assert "smaller" not in named
+    assert "smaller)" not in named
     # The contract's list has every group.
     assert [g["group"] for g in found.to_dict()["groups"]] == ["big", "jones", "smith"]
 
@@ -223,3 +223,11 @@ def test_numbers_of_numpy_are_numbers():
     people = pl.DataFrame({"age": [1, 2, 2]})
     found = risk(people, keys=["age"], cutoff=np.int64(2), fraction=np.float32(0.5))
     assert (found.rp, found.population.sampling_fraction) == (pytest.approx(1 / 3), 0.5)
+
+
+def test_shares_are_told_at_four_sizes_and_groups_from_the_cutoff_on():
+    frame = pl.DataFrame({"a": [0] * 4 + [1] * 9 + [2], "g": ["x"] * 4 + ["y"] * 9 + ["z"]})
+    found = risk(frame, keys=["a"], cutoff=4, by="g")
+    assert found.at_risk == {2: 1, 3: 1, 5: 5, 10: 14}
+    (shown,) = [one for one in found.tables() if "(1 smaller)" in str(one.rows)]
+    assert [row[0] for row in shown.rows] == ["x", "y", "(1 smaller)"]

@@ -18,9 +18,8 @@ import keyhole
 from keyhole.cli.main import run
 from keyhole.engines import partition
 from keyhole.engines.choose import local_engine
-from keyhole.engines.storage import MEMORY
 from keyhole.errors import OptionError
-from keyhole.kernels.cells import sort_words
+from keyhole.kernels.attributes import count_values
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # no difference of whole numbers lies on this boundary
 ANSWERS = st.sampled_from([None, "a", "b", "c"])
@@ -92,27 +91,22 @@ def test_every_measure_equals_its_slow_twin(frame, keys):
     assert found.base_rate == pytest.approx(twin["base_rate"])
 
 
-@given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.integers(0, 8), st.integers(1, 12))
-def test_words_are_sorted_by_some_of_their_bits(words, low, bits):
-    given_words = np.array(words, dtype=np.uint64)
-    spare = np.empty_like(given_words)
-    sort_words(given_words, spare, low, bits)
-    whole = -(-bits // 8) * 8  # digits are of eight bits
-    found = spare if whole // 8 % 2 else given_words
-    assert found.tolist() == sorted(words, key=lambda x: x >> low & (1 << whole) - 1)
-
-
-@given(st.lists(st.integers(0, 2**20 - 1), max_size=60), st.integers(0, 8), st.integers(1, 60))
-def test_words_sorted_in_halves_and_merged_are_sorted(words, low, rows):
-    before = partition.ROWS_TO_SHARE, partition.WORKERS
-    partition.ROWS_TO_SHARE, partition.WORKERS = rows, 2
+@given(
+    st.lists(st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**40, 2**63]), max_size=60),
+    st.integers(0, 63),
+    st.sampled_from([1, 24]),
+    st.booleans(),
+)
+def test_words_are_sorted_by_their_highest_bits(words, low, times, shared):
+    before = partition.WORDS_TO_SHARE, partition.ROWS_TO_SHARE, partition.WORKERS
+    if shared:
+        partition.WORDS_TO_SHARE, partition.ROWS_TO_SHARE, partition.WORKERS = 1, 1, 3
     try:
-        for bits in (0, 20 - low):
-            found = np.array(words, dtype=np.uint64)
-            partition.sort_in_threads(found, MEMORY, low, bits)
-            assert found.tolist() == sorted(words, key=lambda x: x >> low if bits else x)
+        found = np.array(words * times, dtype=np.uint64)
+        partition.sort_in_threads(found, low, 64 - low)
+        assert found.tolist() == sorted(words * times, key=lambda x: x >> low)
     finally:
-        partition.ROWS_TO_SHARE, partition.WORKERS = before
+        partition.WORDS_TO_SHARE, partition.ROWS_TO_SHARE, partition.WORKERS = before
 
 
 @given(frames)
@@ -587,7 +581,45 @@ def test_a_value_that_all_records_have_is_called_no_secret(value):
     )
     found = keyhole.attributes(frame, keys=["sex"], sensitive=["ill", "x"])
     assert found.notes == (
-        "all records have one value of 'ill': it is no secret, nothing is learnt",
+        "all records have one value of 'ill': it is not a secret, so nothing is learnt",
     )
     assert found.sensitive["ill"].disclosed == 0
     assert found.grid is None
+
+
+def test_a_code_may_fill_a_word_without_compiled_code_too():
+    words, place = np.array([0, 2, 2], dtype=np.uint64), np.array([0, 63])
+    plain = getattr(count_values, "py_func", count_values)
+    assert plain(words, place, np.empty(0, dtype=np.int32), 3).tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    "kinds", [(pl.Int64, pl.String), (pl.String, pl.Int64), (pl.Int8, pl.Int64)]
+)
+def test_a_release_may_hold_the_same_values_as_another_type(kinds):
+    first = pl.DataFrame({"k": [1, 1, 2, 3], "s": [5, 6, 5, 7]})
+    second = pl.DataFrame({"k": [1, 2, 2, 3], "s": [5, 5, 5, 6]})
+    plain = keyhole.attributes(second, keys=["k"], sensitive=["s"], original=first)
+    original, release = first.cast(kinds[0]), second.cast(kinds[1])
+    found = keyhole.attributes(release, keys=["k"], sensitive=["s"], original=original)
+    assert found.sensitive["s"].to_dict() == plain.sensitive["s"].to_dict()
+    assert found.to_frame()["column"].to_list() == ["s"]
+    assert found.to_frame()["CAPd"].item() == found.sensitive["s"].CAPd
+
+
+@pytest.mark.parametrize("counts", [(1800, 1200), (1500, 3), (1024, 1023), (1023, 1)])
+def test_entropy_of_a_cell_of_more_than_a_thousand(counts):
+    frame = pl.DataFrame({"k": ["a"] * sum(counts), "s": [*"x" * counts[0], *"y" * counts[1]]})
+    shares = [count / sum(counts) for count in counts]
+    found = keyhole.attributes(frame, keys=["k"], sensitive=["s"]).sensitive["s"]
+    assert found.l.entropy == pytest.approx(math.exp(-sum(p * math.log(p) for p in shares)))
+
+
+def test_two_keys_of_two_levels_make_a_grid():
+    frame = pl.DataFrame({"a": [0, 0, 1, 1] * 20, "b": [0, 1] * 40, "x": [0, 1, 1, 1] * 20})
+    found = keyhole.attributes(frame, keys=["a", "b"], sensitive=["x"]).grid
+    assert {(one.row, one.column, one.records) for one in found.cells} == {
+        (a, b, 20) for a in "01" for b in "01"
+    }
+    alone = keyhole.attributes(frame.with_columns(b=0), keys=["a", "b"], sensitive=["x"])
+    assert alone.grid is None

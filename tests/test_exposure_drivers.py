@@ -17,6 +17,7 @@ from keyhole.core.codec import plain_values
 from keyhole.data.columns import Variable, encode
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
+from keyhole.exposure.drivers import ratio_text
 from keyhole.exposure.odds import crude_odds, fit_logistic, level_odds
 from keyhole.exposure.regrouping import group_levels
 from keyhole.kernels import additive
@@ -412,7 +413,7 @@ def test_intervals_cut_at_the_frame_get_an_arrow():
     assert {row["name"] for row in right} == past
     assert all(row["edge"] == last for row in right)
     assert all(row["edge"] == first for row in left)
-    assert "An arrow: the interval goes on past the frame." in spec["title"]["subtitle"]
+    assert "An arrow: the interval extends beyond the chart." in spec["title"]["subtitle"]
 
 
 @given(
@@ -448,3 +449,33 @@ def test_a_sensitive_column_is_named_and_is_no_key():
     assert "with one value of means" in json.dumps(found.plot().to_dict())
     with pytest.raises(OptionError, match="Got 'sex' as both"):
         drivers(data, keys=["sex", "ag8r"], sensitive="sex")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1e5, "1e+05"), (99_999, "100,000"), (12_345, "12,300"), (100, "100"), (99.994, "99.99"),
+        (0.1, "0.10"), (0.0994, "0.099"), (0.001, "0.001"), (0.00099, "1e-03"), (0.0, "0.000"),
+    ],
+)  # fmt: skip
+def test_odds_have_as_many_digits_as_they_deserve(value, text):
+    assert ratio_text(value) == text
+
+
+def test_a_model_of_too_many_levels_is_not_fitted_and_says_so(monkeypatch):
+    people = pl.DataFrame({"sex": ["f", "m"] * 30, "age": [str(i % 7) for i in range(60)]})
+    kept = drivers(people, keys=["sex", "age"], cutoff=5)
+    monkeypatch.setattr("keyhole.exposure.drivers.MOST_LEVELS", 8)
+    found = drivers(people, keys=["sex", "age"], cutoff=5)
+    assert "9 levels, more than 8" in " ".join(found.notes)
+    assert "more than" not in " ".join(kept.notes)
+    monkeypatch.setattr("keyhole.exposure.drivers.MOST_LEVELS", 9)
+    assert drivers(people, keys=["sex", "age"], cutoff=5).to_dict() == kept.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("key", "said"), [(range(40), "every record is at risk"), ([1] * 40, "no record is at risk")]
+)
+def test_without_odds_the_reason_is_named(key, said):
+    frame = pl.DataFrame({"a": key, "b": [0, 1] * 20})
+    assert any(said in note for note in drivers(frame, keys=["a", "b"]).notes)

@@ -5,15 +5,16 @@ import datetime
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import keyhole
 from keyhole.data import load
 from keyhole.data.columns import encode
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import risk
-from keyhole.exposure.fix import cheapest_fix
+from keyhole.exposure.fix import MADE, cheapest_fix
 from keyhole.screening.dependence import cramers_v, dependences
 
 
@@ -188,3 +189,35 @@ def test_durations_have_a_fix():
 def test_what_is_no_option_is_refused(people, keys, limit):
     with pytest.raises(OptionError, match="must be"):
         cheapest_fix(people, keys=keys, limit=limit)
+
+
+@pytest.mark.parametrize(("limit", "words"), [(1.0, "within"), (0.0, "above")])
+def test_a_fix_says_whether_one_is_needed(limit, words):
+    people = pl.DataFrame({"sex": ["f", "m"] * 20, "age": list(range(40))})
+    (table,) = cheapest_fix(people, keys=["sex", "age"], limit=limit).tables()
+    assert f"{words} the limit of {limit:g}" in table.notes[0]
+    assert ("Nothing needs fixing." in table.notes) == (words == "within")
+    assert bool(table.rows) == (words == "above")
+
+
+JOBS = st.lists(st.sampled_from([None, *"aaaaabbbccde"]), min_size=30, max_size=60)
+
+
+@settings(max_examples=5, deadline=None)
+@given(JOBS, st.integers(0, 999))
+@example(["a"] * 15 + ["b"] * 3 + ["c", "d"] + [None] * 20, 1)
+def test_every_change_is_carried_out_by_its_line(jobs, seed):
+    """Also where values are missing, which count neither among the rare nor the common ones."""
+    random = np.random.default_rng(seed)
+    ages = random.choice([*range(20, 90), 250], len(jobs)).tolist()
+    ages = [
+        None if one is None and i % 2 else age
+        for i, (one, age) in enumerate(zip(jobs, ages, strict=True))
+    ]
+    data = load(pl.DataFrame({"job": jobs, "age": ages}), kinds={"age": "measure"})
+    for fix in cheapest_fix(data, keys=["job", "age"], limit=0.1).fixes:
+        if fix.action != "drop":
+            new = f"{fix.variable}_{MADE[fix.action]}"
+            other = "age" if fix.variable == "job" else "job"
+            found = risk(keyhole.derive(data, fix.line), keys=[other, new])
+            assert (found.rp, found.cr) == (fix.rp, fix.cr), fix.line

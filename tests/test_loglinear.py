@@ -240,7 +240,7 @@ def test_no_sample_unique_and_one_key_are_said() -> None:
     assert found.expected == 0
     assert np.isnan(found.probability).all()
     assert found.to_frame()["probability"].null_count() == 4
-    assert any("no record is alone" in note for note in found.notes)
+    assert any("no record is unique" in note for note in found.notes)
     assert any("one key variable" in note for note in found.notes)
 
 

@@ -230,7 +230,7 @@ def test_weights_that_add_to_less_than_the_cell_are_noted() -> None:
     result = measure_population([2, 2, 1], cells=[0, 0, 1], weights=[0.5, 0.5, 20])
     assert result.risk[:2].tolist() == [0.5, 0.5]
     assert result.population.tolist() == [1.0, 1.0, 20.0]
-    assert any(note.startswith("2 records have weights") for note in result.notes)
+    assert any(note.startswith("2 records are in cells whose weights") for note in result.notes)
 
 
 def test_weights_of_less_than_a_person_leave_the_match_not_estimable() -> None:
@@ -275,7 +275,7 @@ def test_result_prints_and_becomes_plain_values() -> None:
     assert figures["records"] == 10
     assert figures["global_risk"] == pytest.approx(figures["expected_reidentifications"] / 10)
     assert result.to_frame().columns == ["F", "risk", "household_risk"]
-    assert "probability that a unique match is right" in repr(result)
+    assert "probability that a unique match is correct" in repr(result)
     plain = measure_population(SIZES, fraction=np.float64(0.1))
     assert type(plain.to_dict()["sampling_fraction"]) is float
     assert "household_global_risk" not in plain.to_dict()

@@ -139,17 +139,23 @@ def test_files_that_are_read_or_written_are_all_different(files, keyhole):
     words = ["protect", files / "in.csv", "--plan", files / "good.toml", "--force"]
     before = {path: path.read_bytes() for path in files.iterdir()}
     for more, said in (
-        (["--out", files / "in.csv"], "--out: .*is the file that is read"),
-        (["--out", files / "o.csv", "--fitted", files / "good.toml"], "--fitted: .*is read"),
-        (["--out", files / "o.csv", "--fitted", files / "same.toml"], "--fitted: .*is read"),
-        (["--out", files / "o.csv", "--fitted", files / "." / "o.csv"], "the file of --out too"),
+        (["--out", files / "in.csv"], "--out: .*is the input file"),
+        (
+            ["--out", files / "o.csv", "--fitted", files / "good.toml"],
+            "--fitted: .*is the input file",
+        ),
+        (
+            ["--out", files / "o.csv", "--fitted", files / "same.toml"],
+            "--fitted: .*is the input file",
+        ),
+        (["--out", files / "o.csv", "--fitted", files / "." / "o.csv"], "also the file of --out"),
         (
             ["--out", files / "o.csv", "--fitted", files / "p.svg", "--plot", files / "p.svg"],
-            "the file of --fitted too",
+            "also the file of --fitted",
         ),
         (
             ["--out", files / "o.csv", "--compare", files / "z.toml", "--fitted", files / "z.toml"],
-            "--fitted: .*is read",
+            "--fitted: .*is the input file",
         ),
     ):
         code, _, err = keyhole(*words, *more)

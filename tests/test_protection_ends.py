@@ -48,9 +48,9 @@ def test_large_whole_numbers_are_rounded_as_small_ones(how, wanted):
         made(small, method="round", column="x", base=10, how=how).data.frame["x"].to_list()
         == wanted
     )
-    far = 2**60 - 2**60 % 20
-    large = made([far + x for x in small], method="round", column="x", base=10, how=how)
-    assert large.data.frame["x"].to_list() == [far + x for x in wanted]
+    for far in (2**60 - 2**60 % 20, 2**60 % 20 - 2**60):
+        large = made([0, *(far + x for x in small)], method="round", column="x", base=10, how=how)
+        assert large.data.frame["x"].to_list() == [0, *(far + x for x in wanted)]
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,19 @@ def test_limits_by_share_at_the_ends_of_whole_numbers(values, dtype):
             assert found.changed == 0
         found = made(column, method=method, column="x", share=0.5)
         assert found.data.frame["x"].dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("method", "value"),
+    [("bottom-code", -(2**63)), ("top-code", 2**64 - 1), ("top-code", 2**63), ("top-code", -1.5)],
+)
+def test_limits_may_be_all_numbers_that_a_file_can_hold(method, value):
+    found = made([1, 2, 3], method=method, column="x", value=value)
+    wanted = [-1.5] * 3 if value == -1.5 else [1, 2, 3]
+    assert found.data.frame["x"].to_list() == wanted
+    for beyond in (-(2**63) - 1, 2**64):
+        with pytest.raises(OptionError, match="must be a number that column 'x' can hold"):
+            made([1, 2, 3], method=method, column="x", value=beyond)
 
 
 def test_decimals_stay_decimals():
@@ -119,7 +132,7 @@ def test_infinite_values_are_told():
         {"method": "microaggregate", "columns": ["x"], "k": 3},
     ):
         found = made(column, **step)
-        assert "1 infinite value of column 'x' stays as it is" in found.notes
+        assert "1 infinite value of column 'x' was left unchanged" in found.notes
         assert found.data.frame["x"][0] == np.inf
 
 

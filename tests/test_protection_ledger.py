@@ -266,7 +266,7 @@ def test_what_was_suppressed_and_can_be_read_off_is_told(people):
     plan = [{"method": "suppress", "keys": ["sex", "homstate", "ms"], "k": 3,
              "missing": "wildcard"}]  # fmt: skip
     found = keyhole.ledger(people, plan, keys=["sex", "homstate", "ms"])
-    assert [text for text in found.warnings if text.startswith("'area', which stays")]
+    assert [text for text in found.warnings if text.startswith("'area', which is retained")]
     without = keyhole.ledger(people, [{"method": "drop", "columns": ["area"]}, *plan],
                              keys=["sex", "homstate", "ms"])  # fmt: skip
     assert not [text for text in without.warnings if "'homstate'" in text]

@@ -18,7 +18,7 @@ from keyhole.kernels.mdav import mdav
 from keyhole.kernels.nearest_donors import rank_partners
 from keyhole.protection.methods.leaving_out import sample
 from keyhole.protection.methods.microaggregation import microaggregate
-from keyhole.protection.methods.noise import add_noise
+from keyhole.protection.methods.noise import _mirrored, add_noise
 from keyhole.protection.methods.pram import make_invariant, pram
 from keyhole.protection.methods.swapping import rank_swap, swap_records
 
@@ -105,6 +105,48 @@ def test_noise_keeps_missing_values_whole_numbers_bounds_and_codes():
         add_noise(people(x=[*"ab"]), columns=["x"], size=1, seed=1)
 
 
+def test_bounds_of_noise_may_be_the_ends_of_a_column_but_not_within_it():
+    data = people(x=[1.0, 2.0, 3.0, 4.0], still=[7.0] * 4)
+    for low, high, said in [
+        (1.5, 4, "1 of its values lies"),
+        (2.5, 3.5, "3 of its values lie"),
+        (4, 4, "low must be below high"),
+    ]:
+        with pytest.raises(OptionError, match=said):
+            add_noise(data, columns=["x"], size=1, low=low, high=high, seed=1)
+    made = add_noise(data, columns=["x", "still"], size=9, low=1, high=7, seed=1)
+    assert made.data.frame["x"].is_between(1, 7).all()
+    assert made.notes == ("column 'still' does not vary",)
+    free = add_noise(people(x=[0.0, 1.0, 4.0]), columns=["x"], size=3, seed=4)
+    assert free.data.frame["x"].min() >= 0
+    assert free.notes == ("column 'x' has no negative values, and got none: mirrored at 0",)
+    for kind in ("additive", "correlated"):
+        add_noise(data, columns=["x"], size=1, kind=kind, rescale=True, seed=1)
+    with pytest.raises(OptionError, match="rescale goes with additive and correlated"):
+        add_noise(data, columns=["x"], size=1, kind="multiplicative", rescale=True, seed=1)
+
+
+@pytest.mark.parametrize("known", [2, 3])
+def test_correlated_noise_needs_three_complete_records(known):
+    columns = {"x": [1.0, 2.0, 4.0, None], "y": [3.0, 1.0, 1.0, 2.0]}
+    data = load(pl.DataFrame(columns)[4 - known - 1 :] if known == 2 else pl.DataFrame(columns))
+    if known == 3:
+        assert add_noise(data, columns=[*"xy"], size=1, kind="correlated", seed=1).changed == 7
+        return
+    with pytest.raises(OptionError, match="needs 3 or more records"):
+        add_noise(data, columns=[*"xy"], size=1, kind="correlated", seed=1)
+
+
+@given(st.lists(st.floats(-30, 30), min_size=1, max_size=9), st.floats(-9, -1), st.floats(1, 9))
+def test_noise_beyond_a_bound_is_mirrored_at_it(numbers, low, high):
+    found = _mirrored(np.array(numbers), low, high)
+    for number, made in zip(numbers, found, strict=True):
+        number = 2 * low - number if number < low else number
+        number = 2 * high - number if number > high else number
+        assert made == min(max(number, low), high)
+    assert _mirrored(np.array(numbers), -np.inf, np.inf).tolist() == numbers
+
+
 # Swapping
 
 
@@ -159,6 +201,17 @@ def test_targeted_swapping_keeps_tables_by_match_and_moves_those_at_risk():
     again = swap_records(data, **options, keys=[*KEYS, "homstate"], cutoff=2, relax=True, seed=8)
     assert (again.data.frame["area"] != data.frame["area"]).to_numpy()[at_risk].all()
     assert table(again.data, "homstate", "area") == table(data, "homstate", "area")
+
+
+@pytest.mark.parametrize(("share", "moved"), [(None, 4), (0.2, 4), (0.4, 8), (0.37, 8), (1, 20)])
+def test_others_are_swapped_until_a_share_of_the_records_is(share, moved):
+    """Two of twenty are at risk, and each is swapped with another."""
+    data = people(area=[*"ab"] * 10, sex=["f"] * 20, key=[1, 3, 2, *[3] * 17])
+    made = swap_records(data, area="area", match="sex", keys="key", share=share, seed=2)
+    assert (data.frame["area"] != made.data.frame["area"]).sum() == moved == made.changed
+    assert [note.values for note in made.notes] == [
+        {"records": moved}, {"at_risk": 2, "stuck": 0},
+    ]  # fmt: skip
 
 
 def test_partners_agree_on_the_match_and_lie_elsewhere():
@@ -231,7 +284,7 @@ def test_microaggregation_stays_within_strata_and_spares_records_that_miss_a_val
     data = people(sex=[*"fmfmfm"], pay=[1.0, 100.0, 3.0, 200.0, None, 300.0])
     made = microaggregate(data, columns=["pay"], k=2, by=["sex"])
     assert made.data.frame["pay"].to_list() == [2.0, 200.0, 2.0, 200.0, None, 200.0]
-    assert "1 record misses a value" in made.notes[1]
+    assert "1 record with a missing value" in made.notes[1]
     median = microaggregate(data, columns=["pay"], k=5, replace="median")
     assert set(median.data.frame["pay"].drop_nulls()) == {100.0}
 
@@ -373,6 +426,28 @@ def test_every_record_is_equally_likely_to_be_sampled():
         start=np.zeros(10),
     )
     assert np.abs(hits / times - 0.3).max() < 6 * math.sqrt(0.21 / times)
+
+
+@pytest.mark.parametrize(
+    "matrix", [{"1": [1.0], "2": {"2": 1.0}}, {"1": {"1": -0.5, "2": 1.5}, "2": {"2": 1.0}}, {}]
+)
+def test_what_is_no_matrix_of_probabilities_is_refused(matrix):
+    with pytest.raises(OptionError, match="matrix must be"):
+        pram(people(x=[1, 2, 2]), column="x", matrix=matrix, seed=1)
+
+
+@pytest.mark.parametrize("records", [49, 50])
+def test_pram_says_what_was_kept_and_least_of_a_frequent_category(records):
+    """Of a category with fewer than fifty records the share would tell of them."""
+    column = pl.Series(["a"] * records + ["b"] * 20 + [None])
+    made = pram(people(x=column), column="x", p=0.5, invariant=True, seed=3)
+    same = (made.data.frame["x"] == column).drop_nulls()
+    (note,) = made.notes
+    assert (note.code == "pram.kept.frequent") == (records == 50)
+    assert note.values["share"] == same.mean()
+    assert note.values["changed"] == (~same).sum() == made.changed
+    if records == 50:
+        assert note.values["least"] == same[:50].mean()
 
 
 def test_pram_refuses_a_column_of_too_many_categories():

@@ -320,7 +320,7 @@ def test_the_verb_tells_every_problem_at_once_and_writes_nothing(files, keyhole)
     words = [files / "in.csv", "--plan", files / "plan.toml"]
     code, _, err = keyhole("protect", *words, "--out", files / "in.csv", "--force")
     assert code == 2
-    assert "is the file that is read" in err
+    assert "is the input file" in err
     assert sorted(path.name for path in files.iterdir()) == ["in.csv", "plan.toml"]
 
 

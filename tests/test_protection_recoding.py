@@ -2,11 +2,12 @@
 
 import math
 from datetime import date, datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyhole.data import Variable, load
@@ -14,12 +15,15 @@ from keyhole.data.microdata import Microdata
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Category, Coding
 from keyhole.errors import InputError, OptionError
+from keyhole.exposure.fix import Fix
+from keyhole.protection.methods import METHODS
 from keyhole.protection.methods.areas import merge_areas
 from keyhole.protection.methods.extremes import bottom_code, top_code
 from keyhole.protection.methods.generalising import generalise
 from keyhole.protection.methods.leaving_out import drop
 from keyhole.protection.methods.recoding import recode
 from keyhole.protection.methods.rounding import round_to_base
+from keyhole.protection.writeback import past_codes
 
 
 def people(**columns):
@@ -167,6 +171,92 @@ def test_a_limit_by_share_is_a_round_number_and_repeats_on_other_data():
     assert values(again, "income") == [made.fitted["value"]]
 
 
+@given(st.integers(-(10**6), 10**6), st.integers(-300, 290), st.booleans())
+@example(12_345, 0, True)
+@example(-123_001, -2, False)
+def test_a_limit_by_share_is_the_next_number_of_three_digits(digits, power, top):
+    code, rounding = (top_code, ROUND_CEILING) if top else (bottom_code, ROUND_FLOOR)
+    three = Context(prec=3, rounding=rounding)
+    made = code(people(x=[float(f"{digits}e{power}")]), column="x", share=0.5)
+    assert made.fitted["value"] == float(three.create_decimal(Decimal(f"{digits}e{power}")))
+    made = code(people(x=[digits]), column="x", share=0.5)
+    assert made.fitted["value"] == int(three.create_decimal(digits))
+
+
+@given(
+    st.lists(st.integers(-900, 900), min_size=3, max_size=30),
+    st.sampled_from(["mean", "median"]),
+    st.booleans(),
+    st.booleans(),
+)
+@example([1, 2, 3, 4, 900], "mean", True, True)  # one has nearly all of the sum
+@example([1, 2, 3, 200], "mean", True, True)
+@example([1, 2, 3, 4], "median", True, False)
+@example([1, 2, 3], "median", True, True)
+@example([0, 0, 0], "mean", True, True)
+def test_the_middle_beyond_a_limit_is_that_of_trying(beyond, replace, top, whole):
+    """Of numbers above or below all others; with one that has nearly all of the sum, the median."""
+    numbers = [n if whole else n / 4 for n in beyond]
+    limit = min(numbers) - 1 if top else max(numbers) + 1
+    code = top_code if top else bottom_code
+    made = code(people(x=[limit, *numbers]), column="x", value=limit, replace=replace)
+    size = sum(abs(n) for n in numbers)
+    if replace == "mean" and not max(abs(n) for n in numbers) > 0.8 * size:
+        middle = sum(numbers) / len(numbers)
+    else:
+        middle = float(np.median(numbers))
+    found = values(made, "x")
+    assert found[0] == limit
+    assert len(set(found[1:])) == 1
+    assert found[1] == (round(middle) if whole else pytest.approx(middle, abs=0.005))
+
+
+@given(
+    st.sets(st.integers(0, 12), max_size=6),
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), max_size=2),
+    st.lists(st.tuples(st.integers(-2, 16), st.integers(-2, 16)), min_size=1, max_size=12),
+)
+@example({5}, [(6, 2), (7, 0)], [(4, 6), (9, 6), (4, 7), (3, 5)])
+@example({5, 3}, [], [(6, 5), (4, 5), (2, 3)])
+def test_numbers_that_would_stand_for_a_missing_value_are_moved_past_all_that_do(
+    codes, spans, rows
+):
+    spans = [(low, low + more) for low, more in spans]
+    missing = codes | {n for low, high in spans for n in range(low, high + 1)}
+    old, new = ([*side] for side in zip(*rows, strict=True))
+    variable = Variable(
+        "x",
+        "measure",
+        missing_codes=tuple(sorted(codes)),
+        missing_ranges=tuple((float(low), float(high)) for low, high in spans),
+    )
+    data = Microdata(pl.DataFrame({"x": old}), [variable])
+    changed = np.array([a != b for a, b in rows])
+    found = past_codes(data, "x", np.array(new, float), np.array(old, float), changed)
+    for before, after, is_changed, made in zip(old, new, changed, found, strict=True):
+        if not is_changed or after not in missing:
+            assert made == after
+            continue
+        low, high = after, after
+        while low - 1 in missing:
+            low -= 1
+        while high + 1 in missing:
+            high += 1
+        edge, mirrored = (
+            (low - 1, low - 1 + low - after)
+            if before < low
+            else (high + 1, high + 1 + high - after)
+        )
+        assert made == (edge if mirrored in missing else mirrored)
+
+
+def test_a_frame_of_a_method_has_the_columns_it_changed():
+    frame = top_code(people(x=[1, 5, 9]), column="x", value=4).to_frame()
+    assert frame.rows() == [("x", 2)]
+    with pytest.raises(OptionError, match="labels of a map must be a table"):
+        recode(people(x=[*"ab"]), column="x", map={"a": "c"}, labels=["c"])
+
+
 def test_a_mean_of_too_few_is_refused():
     with pytest.raises(OptionError, match="3 or more records"):
         top_code(people(x=[1, 2, 90, 91]), column="x", value=80, replace="mean")
@@ -174,6 +264,29 @@ def test_a_mean_of_too_few_is_refused():
         top_code(people(x=[*"ab"]), column="x", value=80)
     with pytest.raises(OptionError, match="exactly one of 'value', 'share'"):
         top_code(people(x=[1]), column="x", value=1, share=0.5)
+
+
+@pytest.mark.parametrize("bands", [[[1, "x"]], [[1, 2], [3]], [[1, math.nan]], [5], []])
+def test_bands_that_are_no_pairs_of_numbers_are_refused(bands):
+    with pytest.raises(OptionError, match="bands must be"):
+        recode(people(x=[1, 5, 9]), column="x", bands=bands)
+
+
+@pytest.mark.parametrize("action", ["regroup", "pool", "top-code", "bottom-code", "drop", "other"])
+@pytest.mark.parametrize("amount", [2, 0.3, None])
+def test_a_fix_is_carried_out_by_the_method_of_its_name(action, amount):
+    """One of the rare values stands for all of them."""
+    data = people(x=[4, 4, 4, 5, 6, None])
+    fix = Fix("x", action, "", 2, 0.0, 0.0, 0.0, True, amount)
+    found = {name: step for name, one in METHODS.items() if (step := one.suggest(data, fix))}
+    rare = {4: 4, 5: 4, 6: 4} if amount == 2 else {5: 5, 6: 5}
+    wanted = {
+        "regroup": {"recode": {"column": "x", "width": amount}},
+        "pool": {"recode": {"column": "x", "map": rare, "keep_rest": True}},
+        "drop": {"drop": {"columns": ["x"]}},
+    }.get(action, {action: {"column": "x", "value": amount}})
+    fits = action != "other" and (amount is not None or action == "drop")
+    assert found == (wanted if fits else {})
 
 
 @pytest.mark.parametrize(

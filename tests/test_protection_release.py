@@ -102,12 +102,12 @@ def test_rp_after_reading_off_is_that_of_the_file_filled_in(people):
     assert not told(done, "ms")
     filled = done.data.frame.with_columns(people.frame["homstate"])
     assert done.read_off.rp == keyhole.risk(filled, keys=keys, missing="own").rp > 0.02
-    assert f"RP(3) is {done.read_off.rp:.4f}, not 0.0000" in done.summary()
+    assert f"RP(3) is {100 * done.read_off.rp:.4g}%, not 0%" in done.summary()
     assert done.to_dict()["read_off"]["rp"] == done.read_off.rp
     found = keyhole.ledger(data, [step], keys=keys, limit=0.02)
     assert found.last.rp == 0
     assert found.meets is False
-    assert "with what can be read off, above the limit" in found.summary()
+    assert "including recoverable values, above the limit" in found.summary()
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_two_columns_that_tell_a_third_together():
     frame = pl.DataFrame({"a": a, "b": b, "sum": a + b})
     found = apply_plan(frame, [{"method": "drop", "columns": ["sum"]}])
     assert found.warnings == (
-        "'a' and 'b', which stay, together tell the values of 'sum' though it was dropped: drop "
-        "one, or do the same to it",
+        "'a' and 'b', which are retained, together reveal the values of 'sum' though it was "
+        "dropped: drop one, or protect it in the same way",
     )
 
 
@@ -175,7 +175,7 @@ def test_the_order_tells_nothing_unless_it_is_kept(people, tmp_path):
     assert again.release().frame.equals(done.release().frame)
     kept = apply_plan(data, {"keep_order": True, "step": [step]}, seed=SEED)
     assert kept.release().frame.equals(kept.data.frame)
-    assert [text for text in kept.warnings if text.startswith("the order of the records tells")]
+    assert [text for text in kept.warnings if text.startswith("the order of the records reveals")]
     assert Plan.parse(kept.plan.to_toml()).keep_order
 
 
@@ -364,7 +364,7 @@ def test_identifiers_and_weights_are_no_information(tmp_path):
 def test_an_invariant_matrix_says_what_it_keeps(people):
     made = pram(people, column="ms", p=0.8, invariant=True, seed=3)
     kept = 1 - made.changed / people.records
-    assert made.notes[0].startswith(f"a share of {kept:.2f} of the values was kept, of the")
+    assert made.notes[0].startswith(f"{kept:.0%} of the values were kept; in the")
     assert not pram(people, column="ms", p=0.8, seed=3).notes
 
 

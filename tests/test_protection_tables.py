@@ -271,7 +271,7 @@ def test_one_variable_and_a_table_too_small():
 def test_a_total_that_is_unsafe_must_not_be_known():
     frame = pl.DataFrame({"area": ["n"] * 4 + ["s"] * 4, "x": [1000, 1, 1, 1, 1, 1, 1, 1]})
     options = {"rows": "area", "magnitude": "x", "p_percent": 10}
-    with pytest.raises(OptionError, match="total_known must be false"):
+    with pytest.raises(OptionError, match=r"helps: .*set total_known to false"):
         table(frame, **options)
     found = table(frame, total_known=False, **options)
     assert found.suppressed[-1]
@@ -327,6 +327,14 @@ def test_too_large_a_table():
     with pytest.raises(InputError, match=r"\(--nested a,b\), which leaves 601"):
         table(frame, rows=["a", "b"], protect="round")
     assert table(frame, rows=["a", "b"], nested=["a", "b"], protect="none").shown.size == 601
+
+
+def test_nested_variables_in_the_wrong_order_are_refused():
+    frame = pl.DataFrame({"area": [*"abcd"] * 60, "part": [f"p{n % 24}" for n in range(240)]})
+    assert table(frame, rows=["area", "part"], nested=["area", "part"]).rows == ("area", "part")
+    with pytest.raises(InputError, match="nested must name the coarser variable first") as no:
+        table(frame, rows=["part", "area"], nested=["part", "area"])
+    assert str(no.value).endswith("Got part,area instead: write area,part.")
 
 
 def outsider(published, unsafe_below):
@@ -405,7 +413,7 @@ def test_variables_that_name_people_are_refused():
 
 def test_rounding_that_protects_nothing_is_not_given_out():
     frame = counts({("n", "a"): 1, ("n", "b"): 9, ("s", "a"): 8, ("s", "b"): 7})
-    with pytest.raises(OptionError, match="larger base"):
+    with pytest.raises(OptionError, match="helps: round to 5"):
         table(frame, rows="area", cols="trade", protect="round", base=1)
 
 

@@ -97,6 +97,14 @@ def test_the_noise_of_many_cells_is_distributed_as_the_table_says():
         assert squares < 35  # of at most 10 degrees of freedom: once in 10,000 times
 
 
+def test_tables_that_differ_by_one_person_show_it_as_often_as_is_said():
+    table = PerturbationTable(5, 2.0, 2)
+    one, other = np.random.default_rng(SEED).integers(0, KEYS, (2, 100_000))
+    many = np.full(len(one), 50)
+    alike = (table.look_up(many, one) == table.look_up(many + 1, other)).mean()
+    assert alike == pytest.approx(table.differences_shown, abs=0.01)
+
+
 # --- tables ---------------------------------------------------------------------------------------
 
 
@@ -146,6 +154,26 @@ def test_the_noise_of_a_table_has_mean_0_and_the_variance_asked_for():
     noise = np.concatenate(off)
     assert abs(noise.mean()) < 4 * (3 / len(noise)) ** 0.5
     assert noise.var() == pytest.approx(3, rel=0.1)
+
+
+def test_the_noise_of_100_000_cells_is_that_of_the_perturbation_table():
+    row, col = np.random.default_rng(SEED + 1).integers(0, 320, (2, 500_000))
+    frame = pl.DataFrame({"row": row, "col": col})
+    found = protected(frame, rows="row", cols="col").internal
+    inner = ~found.table.margin
+    true, noise = found.table.counts[inner], (found.shown - found.table.values)[inner].astype(int)
+    assert len(true) == 102_400
+    expected = PerturbationTable(5, 2.0, 2)
+    assert (noise[true == 0] == 0).all()
+    for count in range(1, len(expected.probabilities)):
+        there = true == count if count < len(expected.probabilities) - 1 else true >= count
+        chances = expected.probabilities[count] * there.sum()
+        seen = np.bincount(noise[there] + 5, minlength=11)
+        assert (seen[chances == 0] == 0).all()
+        some = chances > 0
+        assert ((seen - chances)[some] ** 2 / chances[some]).sum() < 40
+    many = true >= 8
+    assert noise[many].var() == pytest.approx(2.0, rel=0.05)
 
 
 def test_totals_that_add_up_are_the_sums_of_their_cells():

@@ -53,10 +53,12 @@ def test_json_follows_its_schema(people, capsys, more):
 def test_everything_wrong_is_told_at_once_and_nothing_written(people, tmp_path, capsys):
     words = ["--rows", "aera,trade", "--threshold", "0", "--dominance", "1", "--engine", "disk"]
     words += ["--out", str(tmp_path / "x.pdf"), "--internal", str(people)]
+    words += ["--hierarchy", "no-codes.csv", "--against", "no-register.json"]
     assert run(["table", str(people), *words]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    for part in ("'aera'", "threshold", "dominance must be n,k", "engine", "--out", "--internal"):
+    for part in ("'aera'", "threshold", "dominance must be n,k", "engine", "--out", "--internal",
+                 "'no-codes.csv' does not exist", "'no-register.json' must be"):  # fmt: skip
         assert part in said.err
     assert [one.name for one in tmp_path.iterdir()] == ["people.csv"]
 
@@ -65,7 +67,7 @@ def test_what_may_go_out_and_what_must_not_are_never_one_file(people, tmp_path, 
     out = str(tmp_path / "one.csv")
     words = ["--rows", "area", "--cols", "trade", "--out", out, "--internal", out, "--force"]
     assert run(["table", str(people), *words]) == 2
-    assert "is the file of --out too" in capsys.readouterr().err
+    assert "is also the file of --out" in capsys.readouterr().err
     assert not Path(out).exists()
 
 

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -14,9 +16,10 @@ from keyhole.cli.main import run
 from keyhole.errors import InputError, OptionError
 from keyhole.kernels.hypercubes import cheapest_hypercube
 from keyhole.protection.tables import publication, suppression, table
+from keyhole.protection.tables.attackers import Witnesses
 from keyhole.protection.tables.cells import Linked
 from keyhole.protection.tables.hierarchies import read_code_list, tree_of
-from keyhole.protection.tables.hypercubes import joint_axes
+from keyhole.protection.tables.hypercubes import Hypercubes, joint_axes
 
 
 def people(seed, records=300, areas=3, parts=4):
@@ -103,10 +106,9 @@ def require_nothing_recovered(frame, tables, threshold, *, value=None, p=None):
     return attacked
 
 
-@pytest.mark.parametrize("seed", range(15))
-@pytest.mark.parametrize("exact", [True, False])
-def test_no_hierarchy_gives_a_small_cell_away(seed, exact, monkeypatch):
-    if not exact:
+@pytest.mark.parametrize("seed", range(30))
+def test_no_hierarchy_gives_a_small_cell_away(seed, monkeypatch):
+    if seed % 2:
         monkeypatch.setattr(suppression, "EXACT_CELLS", 0)
         monkeypatch.setattr(publication, "MOST_AUDITED", 0)
     frame = people(seed, records=110)
@@ -121,6 +123,23 @@ def test_no_hierarchy_gives_a_small_cell_away(seed, exact, monkeypatch):
     assert require_nothing_recovered(frame, [found], 3, value=value, p=p)
     # No area stands beside a part of another area.
     assert len(found.cells) == 3 * (1 + 3 + frame.select(rows).unique().height)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_hypercubes_do_not_protect_is_protected_by_programs(seed, monkeypatch):
+    """Without a single cube, blocks of cells have to do, and all of them together."""
+    monkeypatch.setattr(suppression, "EXACT_CELLS", 0)
+    monkeypatch.setattr(suppression.Hypercubes, "proofs", lambda *_: None)
+    if seed % 2:
+        monkeypatch.setattr(suppression, "WHOLE", 1)
+    options = {"magnitude": "income", "p_percent": 10.0, "singletons": False} if seed > 5 else {}
+    frame = people(seed, records=110)
+    found = table(frame, rows=["area", "part"], cols="sex", **options)
+    value, p = options.get("magnitude"), options.get("p_percent")
+    assert require_nothing_recovered(frame, [found], 3, value=value, p=p)
+    monkeypatch.undo()
+    best = table(frame, rows=["area", "part"], cols="sex", **options).internal.pattern
+    assert best.cost <= found.internal.pattern.cost <= 1.6 * best.cost
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -156,7 +175,7 @@ def test_large_tables_cost_little_more_than_the_best(seed, monkeypatch):
     monkeypatch.setattr(suppression, "EXACT_CELLS", 0)
     fast = table(frame, **options).internal.pattern
     assert best.proven
-    assert best.cost <= fast.cost <= 1.6 * best.cost
+    assert best.cost <= fast.cost <= 1.1 * best.cost
     hasty = table(frame, **options | {"seconds": 1e-9}).internal.pattern
     assert (hasty.suppressed == fast.suppressed).all()  # whatever the clock says
 
@@ -201,8 +220,6 @@ def slow_cheapest(linked, axes, table_number, cell, open_, up, down, step, cost)
 @given(st.integers(0, 10_000), st.booleans())
 @example(2298, True)
 def test_the_cheapest_hypercube_is_that_of_trying_all(seed, linked_tables):
-    from keyhole.protection.tables.hypercubes import _Cubes
-
     frame = people(seed, records=60)
     more = {"tables": ["area x trade"]} if linked_tables else {}
     made = table(frame, rows=["area", "part"], cols="sex", protect="none", **more)
@@ -217,17 +234,17 @@ def test_the_cheapest_hypercube_is_that_of_trying_all(seed, linked_tables):
     problem = suppression.SuppressionProblem(
         linked.sums, up, down, cost, allowed & False, allowed, cost, cost, cost
     )
-    cubes = _Cubes(linked, problem, np.zeros(linked.size, dtype=np.int64))
+    for whole in (False, True):  # magnitudes are no whole numbers
+        assert (Witnesses(replace(problem, whole=whole)).whole is not None) == whole
+    cubes = Hypercubes(linked, Witnesses(problem))
+    assert (np.bincount(cubes.places[cubes.first]) == 1).all(), "each cell is counted once"
     cubes.open_ = allowed
     price, cells = cubes._cube(cell, 1, step, allowed, 0.5)
     slow = slow_cheapest(
         linked, joint_axes(linked), *cubes.homes[cell].tolist(), allowed, up, down, step, cost
     )
-    # Of linked tables one that breaks a sum may have been the cheapest: then programs are left.
-    assert price == slow == np.inf or price < np.inf or linked_tables
-    if price < np.inf:
-        assert price == pytest.approx(slow, abs=1e-4)
-        assert cell in cells.tolist()
+    assert price == pytest.approx(slow, abs=1e-4)
+    assert np.isinf(price) or cell in cells.tolist()
     assert cheapest_hypercube.py_func.__doc__
 
 
@@ -293,6 +310,20 @@ def test_a_later_table_is_protected_against_those_published(tmp_path):
         noisy.save_register(tmp_path / "three.json")
 
 
+def test_a_register_may_have_columns_that_the_new_table_has_not(tmp_path, capsys):
+    people(7, records=220).write_csv(tmp_path / "people.csv")
+    words, register = ["table", str(tmp_path / "people.csv")], str(tmp_path / "one.json")
+    assert run([*words, "--rows", "part", "--cols", "sex", "--register", register]) == 0
+    later = [*words, "--rows", "area", "--cols", "trade", "--against", register]
+    assert run(later) == 0
+    # Contradictory totals are refused, and nothing is written.
+    text = (tmp_path / "one.json").read_text().replace('"value": 220,', '"value": 219,')
+    (tmp_path / "one.json").write_text(text)
+    assert run([*later, "--out", str(tmp_path / "later.csv")]) == 2
+    assert "table 1 of the register must be of this file" in capsys.readouterr().err
+    assert not (tmp_path / "later.csv").exists()
+
+
 def test_rounded_tables_agree_in_what_they_share():
     frame = people(8, records=200)
     found = table(frame, rows="part", cols="sex", tables=["part x trade"], protect="round", base=5)
@@ -320,20 +351,63 @@ def test_cell_keys_at_every_level_and_in_every_table():
     assert any("root mean square" in note for note in sums.notes)
 
 
-def test_a_rule_nobody_can_meet_is_refused_with_what_helps():
-    # Three people in three cells that are known not to be empty, and their number is known.
+@pytest.mark.parametrize(
+    ("frame", "options"),
+    [
+        # Three people in three cells that are known not to be empty, and their number is known.
+        (pl.DataFrame({"area": ["a", "b", "c"]}), {}),
+        # The total itself is unsafe: one firm is nearly everything.
+        (
+            pl.DataFrame({"area": ["a"] * 5 + ["b"] * 5, "sales": [9_000] + [1] * 9}),
+            {"magnitude": "sales", "p_percent": 20.0},
+        ),
+        # Rounded to multiples of 1 nothing is hidden, and by noise of 2 % too little.
+        (pl.DataFrame({"area": list("aabbbccc")}), {"protect": "round", "base": 1}),
+        (
+            pl.DataFrame({"area": list("aabbbbcccc"), "sales": [5, 9, 8, 7, 6, 5, 9, 8, 7, 6]}),
+            {"protect": "cell-key", "seed": 3, "magnitude": "sales", "noise_percent": (1, 2),
+             "sliding_percent": 5.0},
+        ),
+    ],
+)  # fmt: skip
+def test_every_remedy_that_a_refusal_names_helps(frame, options):
+    with pytest.raises(OptionError) as caught:
+        table(frame, rows="area", **options)
+    for remedy in str(caught.value).split("each of these helps: ")[1].rstrip(".").split("; "):
+        made, change = frame, dict[str, object]()
+        if pool := re.search(r"pool\((\w+),(\d+)\)", remedy):
+            few = pl.when(pl.len().over(pool[1]) < int(pool[2])).then(pl.lit("pooled"))
+            made = frame.with_columns(few.otherwise(pl.col(pool[1]).cast(pl.String)).alias(pool[1]))
+        elif base := re.search(r"round to ([\d.]+)", remedy):
+            change = {"protect": "round", "base": float(base[1])}
+        elif noise := re.search(r"noise_percent to (\d+),(\d+)", remedy):
+            change = {"noise_percent": (float(noise[1]), float(noise[2]))}
+        else:
+            (change,) = (
+                change
+                for words, change in {
+                    "total_known to false": {"total_known": False},
+                    "hidden_zeros": {"hidden_zeros": True},
+                    "suppress cells instead": {"protect": "suppress"},
+                }.items()
+                if words in remedy
+            )
+        rules = ("magnitude", "p_percent", "sliding_percent")
+        kept = {n: v for n, v in options.items() if n in rules or "protect" not in change}
+        assert table(made, rows="area", **{**kept, **change}).internal.safe, remedy
+
+
+def test_remedies_that_do_not_help_are_not_named():
     frame = pl.DataFrame({"area": ["a", "b", "c"]})
     with pytest.raises(OptionError) as caught:
         table(frame, rows="area")
-    said = str(caught.value)
-    assert "Tried, and each of these helps" in said
     for name, value in {"total_known": False, "hidden_zeros": True, "protect": "round"}.items():
         try:
             table(frame, rows="area", **{name: value})
         except OptionError:
-            assert name not in said
+            assert name not in str(caught.value)
         else:
-            assert name in said
+            assert name in str(caught.value)
 
 
 def test_files_for_people_and_machines(tmp_path, capsys):

@@ -13,6 +13,7 @@ from keyhole.protection.tables.attackers import (
     Programs,
     SuppressionProblem,
     Wanted,
+    _furthest,
     intervals,
     prove,
 )
@@ -285,6 +286,7 @@ def test_a_large_table_is_audited_like_a_small_one(seed):
     wanted = Wanted(
         np.tile(cells, 2), np.repeat([1.0, -1.0], len(cells)),
         np.concatenate([np.full(len(cells), 2.0), np.minimum(values[cells], 2.0)]),
+        np.zeros(2 * len(cells), dtype=bool),
     )  # fmt: skip
     blocks = [[np.arange(half, len(values), 2) for half in (0, 1)], [np.arange(len(values))]]
     below, above = prove(Programs(matrix), wanted, up, down, blocks)
@@ -296,3 +298,13 @@ def test_a_large_table_is_audited_like_a_small_one(seed):
     np.testing.assert_array_equal(reached, possible >= wanted.levels - 1e-5)
     assert reached.any()
     assert not reached.all()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(("side", "reach"), [(1, 4.0), (-1, 3.0)])
+def test_a_cell_moves_as_far_as_its_bounds_and_those_of_the_others_let_it(whole, side, reach):
+    """Two cells add up: the one goes up by what it may, and down by what the other may go up."""
+    low, high = np.array([-5.0, -6.0]), np.array([4.0, 3.0])
+    assert _furthest(np.array([[1.0, 1.0]]), low, high, 0, side, whole) == pytest.approx(reach)
+    free = np.array([-np.inf, -np.inf]), np.array([np.inf, np.inf])
+    assert _furthest(np.array([[1.0, 1.0]]), *free, 0, side, whole) == np.inf

@@ -10,6 +10,7 @@ from keyhole.core.verbs import imported
 from keyhole.data.examples import veterans_sample
 from keyhole.environment.exchange import example_environment
 from keyhole.environment.scenarios.recoding import scenario_key
+from keyhole.exposure.fix import cheapest_fix
 from keyhole.exposure.loglinear import population_uniques
 from keyhole.exposure.scenarios import compare_scenarios
 
@@ -67,6 +68,7 @@ def scenarios(data):
     return [scenario_key(environment, name, data) for name in names]
 
 
+BY_RECORD = ("risk", "uniques", "population uniques")
 FRESH = {
     "risk": lambda data: keyhole.risk(data, keys=KEYS),
     "risk in the population": lambda data: keyhole.risk(
@@ -79,6 +81,8 @@ FRESH = {
     "uniques of one key": lambda data: keyhole.uniques(data, keys=["sex"]),
     "drivers": lambda data: keyhole.drivers(data, keys=KEYS),
     "population uniques": lambda data: population_uniques(data, keys=KEYS, fraction=0.1),
+    "attributes": lambda data: keyhole.attributes(data, keys=KEYS, sensitive=["pow"]),
+    "cheapest fix": lambda data: cheapest_fix(data, keys=KEYS, limit=0.001),
     "select": lambda data: keyhole.select(data, **CHOICE, limit=0.05),
     "select nothing": lambda data: keyhole.select(data, **CHOICE, limit=0, cutoff=5000),
     "select by groups": lambda data: keyhole.select(data, **CHOICE, limit=0.05, by="sex"),
@@ -101,3 +105,11 @@ def test_a_restored_result_gives_the_same_json(data, name):
     stored = json.loads(json.dumps(found.to_dict()))
     again = type(found).from_dict(stored)
     assert json.loads(json.dumps(again.to_dict())) == stored
+    if name == "risk of scenarios":  # whose keys themselves are not stored
+        assert again.tables() == found.tables()
+    frame = found.to_frame()
+    if name.startswith(BY_RECORD) and name != "risk of scenarios":  # which is not stored
+        assert frame.height == data.records
+    elif name != "screen":
+        assert frame.equals(again.to_frame())
+        assert frame.height or name == "select nothing"

@@ -8,6 +8,7 @@ import re
 import shutil
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -26,6 +27,7 @@ from keyhole.reviews.files import line_numbers
 from keyhole.reviews.rendering import inline_drawing
 from keyhole.reviews.runner import review
 from keyhole.reviews.schema import SECTIONS, TOP
+from keyhole.reviews.stages.exposure import ask_uniques
 
 DOCS = Path(__file__).parents[1] / "docs" / "review-file.md"
 REVIEW = """\
@@ -582,7 +584,8 @@ def test_the_demonstration_runs_from_nothing_to_its_report(shown):
     key = found.results()["outgoing"]["keys"][0]["columns"]
     sizes = pl.read_csv(path).group_by(key).len()["len"]
     assert sizes.min() >= 3  # nobody is in a cell smaller than three, counted from outside
-    assert found.verdict.given_up in html.unescape(found.report.read_text())
+    text = re.sub("<[^>]+>", "", found.report.read_text())  # terms are marked
+    assert found.verdict.given_up in html.unescape(text)
     again = demo(folder, people=6_000)
     assert again.reused == tuple(again.records)
 
@@ -601,3 +604,27 @@ def test_the_demonstration_does_not_take_another_folder(tmp_path):
     with pytest.raises(OptionError, match="has other files in it"):
         demo(tmp_path, people=3_000)
     assert [p.name for p in tmp_path.iterdir()] == ["letter.txt"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "fraction"), [(None, None), (0.25, 0.25), (1.0, 1.0), (1.5, None), ("none", None)]
+)
+def test_minimal_uniques_are_asked_for_by_what_the_review_and_the_weights_say(weights, fraction):
+    """A sampling fraction is one of at most 1; keys that are not named count as 1."""
+
+    def asked(**given):
+        values = {"fraction": None, "availability": {}, "identifiability": {"b": 0.5}} | given
+        review = SimpleNamespace(
+            keys=("a", "b"),
+            exposure=SimpleNamespace(cutoff=4),
+            uniques=SimpleNamespace(values=values),
+        )
+        population = None if weights == "none" else SimpleNamespace(sampling_fraction=weights)
+        return ask_uniques(review, {"exposure": SimpleNamespace(population=population)})
+
+    found = asked()
+    assert found == {"keys": ["a", "b"], "cutoff": 4, "fraction": fraction, "availability": None,
+                     "identifiability": [1.0, 0.5]}  # fmt: skip
+    assert asked(fraction=0.1)["fraction"] == 0.1
+    assert asked(availability=[1, 2])["availability"] == [1, 2]
+    assert ask_uniques(SimpleNamespace(uniques=None), {}) is None

@@ -136,7 +136,7 @@ def test_the_report_says_before_and_after_the_protection(folder):
     page = found.report.read_text()
     after = rows_of(found)[0]["conditional_rate"]
     for text in (percentage(after), "The same attack on each release", "after the protection",
-                 "is taken to code age, ms of the own file alike",
+                 "is assumed to code age, ms in the intruder’s own file in the same way",
                  "Conditional rate of the study by unicity"):  # fmt: skip
         assert text in page, text
     judged = [limit for limit in found.limits if "on the protected file" in limit.what]
@@ -191,7 +191,7 @@ homstate = { exact = 4 }
     assert not rows_of(found)
     (left,) = found.results()["releases"]["not_attacked"]
     assert (left["release"], left["metric"]) == (PROTECTED, "adhoc")
-    assert "the attack cannot be made by adhoc" in found.report.read_text()
+    assert "The attack by adhoc cannot be made" in found.report.read_text()
     (judged,) = [limit for limit in found.limits if "on the protected file" in limit.what]
     assert judged.met is None
 

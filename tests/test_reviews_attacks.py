@@ -82,7 +82,12 @@ def reasons(found):
     return {one.what: one for one in found.verdict.reasons}
 
 
-TITLES = ["Singling out", "Linking two sources", "Inferring a secret", "Telling who is in the file"]
+TITLES = [
+    "Singling out",
+    "Linking two sources",
+    "Inferring a secret",
+    "Detecting who is in the file",
+]
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +233,7 @@ def test_a_copy_is_not_released_and_a_coarse_file_of_others_control_is_coded_ali
     [
         ([ATTACKS.replace("limit = 0.1\n", "")], "not_judged", "no limit is set"),
         ([ATTACKS], "not_judged", "there is no control of people outside the file"),
-        ([ATTACKS, 'control = "few.csv"\n'], "not_judged", "fewer than 30 people of the control"),
+        ([ATTACKS, 'control = "few.csv"\n'], "not_judged", "fewer than 30 people in the control"),
         ([ATTACKS.replace("0.1", "0.993"), 'control = "thirty.csv"\n'], "not_judged",
          "which the interval exceeds"),
         ([ATTACKS, 'control = "thirty.csv"\nattacks = ["singled-out"]\n'], "not_judged",
@@ -244,7 +249,7 @@ def test_what_cannot_be_judged_says_so_and_what_would_change_it(folder, sections
     told = reasons(found)
     mine = [told[name] for name in ("Attacks with a control", *TITLES) if name in told]
     assert any(one.answer == answer and words in one.said for one in mine)
-    without = "no people outside it were given as a control" in found.report.read_text()
+    without = "there is no control of people outside it" in found.report.read_text()
     assert without == ("control =" not in "".join(sections))
     for one in mine:
         assert one.answer != "not_judged" or one.remedy

@@ -68,8 +68,8 @@ def test_the_report_says_in_a_sentence_what_is_learnt_without_finding_anybody(fo
     assert hidden > 50
     page = (folder / "out/report.html").read_text()
     sentence = (
-        f"{hidden} records lie in cells of three or more that all share one value of ill: "
-        "whoever knows the key learns it without finding anybody."
+        f"{hidden} records are in cells of three or more that all share one value of ill: "
+        "anybody who knows the key learns it without identifying a record."
     )
     assert sentence in page
     one = found.results()["attributes"]["sensitive"]["ill"]
@@ -128,7 +128,7 @@ def test_a_value_everybody_has_and_a_column_left_out_are_no_disclosure(folder):
     assert reason(found).said == "it is not released"
     assert reason(found, "same").found == 0
     page = (folder / "out/report.html").read_text()
-    assert "All records have one value of same: it is no secret" in page
+    assert "All records have one value of same: it is not a secret" in page
 
 
 def test_without_a_limit_it_is_not_judged_and_without_a_section_roles_ask(folder):

@@ -136,3 +136,12 @@ def test_populations_of_areas_become_a_coding(tmp_path):
     assert written == 'map(prefix(zip, 3), {"021": "021", "036": "000", "100": "100"})'
     found = [keyhole.derive(people, {"zip3": one})["zip3"].to_list() for one in (line, written)]
     assert found[0] == found[1] == ["021", "021", "000", "100", None]
+
+
+def test_a_review_of_which_no_column_is_left_says_what_to_change(folder):
+    """Nobody shares a value, so no key can be released; and there is nothing else in the file."""
+    frame = pl.DataFrame({"a": list(range(60)), "b": [i * 7 % 60 for i in range(60)]})
+    frame.cast(pl.String).write_csv(folder / "data/people.csv")
+    data = '[data]\nfile = "data/people.csv"\n'
+    with pytest.raises(InputError, match=r"no column is left to release.*\[solve\] suppress"):
+        reviewed(folder, f'keys = ["a", "b"]\n{data}[solve]\nlimit = 0.0\n[release]\n')

@@ -17,7 +17,13 @@ import keyhole
 from keyhole.errors import InputError
 from keyhole.reviews.dossier_chapters import release_terms, remaining_chapter
 from keyhole.reviews.result import read_stored
-from keyhole.reviews.stages.outgoing import Intruder, Product, Remaining, find_remaining
+from keyhole.reviews.stages.outgoing import (
+    Intruder,
+    Product,
+    Remaining,
+    find_remaining,
+    seen_by,
+)
 
 CHROMIUM = shutil.which("chromium")
 
@@ -120,7 +126,7 @@ def test_what_remains_sets_every_key_beside_every_product(dossier):
 
 def test_what_remains_is_in_words_and_in_a_table(dossier):
     part = chapter(dossier.report.read_text(), "remaining")
-    assert "Released is veterans.csv after protection" in part
+    assert "What is released: veterans.csv after protection" in part
     assert len(rows(part)) == 1 + len(dossier.results()["remaining"]["rows"])
 
 
@@ -137,7 +143,7 @@ def test_small_counts_of_what_remains_are_protected(dossier):
         )
         found = remaining_chapter(review, told)
         assert {row[-1] for row in found.wide[0].rows if row[3]} == {shown}
-        assert any(f"{shown} still are" in text for text in found.said)
+        assert any(f"{shown} are still unique" in text for text in found.said)
         assert count in (0, 3) or not any(re.search(rf"\b{count} still", t) for t in found.said)
 
 
@@ -219,6 +225,26 @@ def test_what_remains_is_counted_as_by_hand(people, data):
     )
     assert found.rows[1].still == both
     assert found.rows[2].left_out == ("y", "z")
+
+
+def test_who_knows_a_key_knows_what_the_release_has_of_it():
+    people = pl.DataFrame({"sex": [*"ffmm"], "age": [31, 44, 31, 58], "area": [*"abcd"]})
+    release = people.select("sex", age10=pl.col("age") // 20)
+    files = [Product("before", keyhole.load(people)), Product("after", keyhole.load(release))]
+    knows = Intruder("the keys", ("sex", "age", "area"), derived={"age10": ["age"]})
+    before, after = find_remaining(files, [knows], cutoff=3).rows
+    assert (before.columns, before.left_out) == (("sex", "age", "area"), ())
+    assert (after.columns, after.left_out) == (("sex", "age10"), ("area",))
+    assert after.uniques == release.group_by("sex", "age10").len().filter(len=1).height == 4
+    assert find_remaining(files, [knows], cutoff=3).tables()[0].rows[1][2] == "2 of 3"
+
+    class Scenario:
+        def recode(self, *_, **__):
+            raise InputError("the release has other categories")
+
+    story = dataclasses.replace(knows, scenario=Scenario())
+    seen = seen_by(files[1].data, story)
+    assert (seen.columns, seen.detail) == (("sex", "age10"), "at most")
 
 
 def test_the_terms_of_a_release_are_those_of_the_review_file(dossier):

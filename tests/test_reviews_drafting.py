@@ -68,8 +68,10 @@ def test_sections_that_are_comments_fit_the_file_once_the_marks_are_gone(folder,
     path = draft(folder).path
     text = uncommented(path.read_text(), sections)
     assert set(sections) <= set(tomllib.loads(text))
-    assert "seed = " not in text.replace("# Add a line: seed = and", ""), "a secret is your own"
-    path.write_text(text.replace("# Add a line: seed = and", "seed = 7  #"))
+    assert "seed = " not in text.replace("# Add a line with a secret seed: seed =", ""), (
+        "a secret is your own"
+    )
+    path.write_text(text.replace("# Add a line with a secret seed: seed =", "seed = 7  #"))
     review, _ = read_review(path)
     assert getattr(review, sections[0]) is not None
 
@@ -129,34 +131,52 @@ def test_the_first_hour_of_a_wide_file(tmp_path):
             "commute": random.choice([5, 10, 15, 20, 30, 45, 60, 7, 12, 17, 22, 33, 90], n),
             "WAGP": np.where(random.random(n) < 0.4, 0, random.gamma(2, 2e4, n).round(-2)),
             "tenure": random.choice(["Owned", "owned ", "Rented"], n),
+            "STNAME": [f"state {one}" for one in state],
+            "DECILE": random.integers(1, 11, n),
+            "POVPIP": [str(one) if one else "N" for one in random.integers(0, 300, n)],
             "PWGTP": random.integers(10, 300, n),
+            "WGTP": random.integers(0, 300, n),
             **{f"PWGTP{i}": random.integers(10, 300, n) for i in range(1, 9)},
         }
     )
     frame = frame.with_columns(pl.col("WAGP").cast(pl.Int64))
     frame.write_parquet(tmp_path / "wide.parquet")
-    found = keyhole.init(tmp_path / "wide.parquet", out=tmp_path / "review.toml")
+    labels = {"STNAME": "The state, in words", "DECILE": "Income decile within the state"}
+    book = {name: {"label": label} for name, label in labels.items()}
+    book["SEX"] = {"values": {"1": "Male", "2": "Female"}}
+    (tmp_path / "book.json").write_text(json.dumps(book))
+    found = keyhole.init(
+        tmp_path / "wide.parquet", out=tmp_path / "review.toml", codebook=tmp_path / "book.json"
+    )
     made = found.guess
     assert set(made.keys) == {
         "SEX", "birth_year", "RAC1P", "MSP", "PUMA", "STATE", "INDP", "tenure"
     }  # fmt: skip
     assert made.coarser == {"STATE": "REGION"}
     assert dict(made.codes) == {
-        "q11": "a code, by its values: gaps, and no two alike in frequency",
+        "q11": "a code, by its values: they have gaps and irregular frequencies",
         "INDP": "a code, by its name",
     }
-    assert made.roles == {"RECNO": "identifier", "PWGTP": "weight", "WAGP": "sensitive"}
+    assert made.roles == {
+        "RECNO": "identifier", "PWGTP": "weight", "WAGP": "sensitive", "DECILE": "sensitive"
+    }  # fmt: skip
+    assert made.also_sensitive == ("POVPIP",)
+    assert made.equivalent == {"STNAME": "STATE"}
+    assert made.missing_codes == {"POVPIP": ("N",)}  # else no amount could be read
+    assert made.weights == ("WGTP",)
     assert made.replicates == tuple(f"PWGTP{i}" for i in range(1, 9))
     assert made.alike == {"tenure": 1}
     assert not {*made.candidates} & {*made.replicates}
     values = tomllib.loads(found.path.read_text())
     assert values["data"]["kinds"] == {"q11": "category", "INDP": "category"}
-    assert values["release"] == {"steps": ["solve"]}
-    assert values["solve"]["evaluations"] == 4_000_000_000 // n
+    assert values["data"]["codebook"] == "book.json"
+    reasons = dict.fromkeys(["WGTP", *made.replicates], "a weight, made by the office")
+    assert values["release"] == {"steps": ["solve"], "drop": ["STNAME"], "not_knowable": reasons}
+    assert values["solve"]["evaluations"] == 670_000  # of 4,000,000,000 // n
     said = str(found)
     assert "8 replicate weights: PWGTP1 to PWGTP8." in said
     assert "1 levels of tenure" not in said
-    assert "1 level of tenure differs from another only by case or blanks." in said
+    assert "1 level of tenure differs from another only in case or spaces." in said
 
 
 def test_the_draft_of_the_acs_is_the_one_documented(tmp_path):
@@ -224,7 +244,7 @@ def test_a_key_that_is_cut_short_says_what_it_left_out(tmp_path):
     found = keyhole.init(tmp_path / "people.csv", out=tmp_path / "review.toml")
     assert found.guess.keys == tuple(known[:10])
     assert found.guess.knowable == ("religion", "veteran")
-    assert "the key has 10 columns without them: religion, veteran." in str(found)
+    assert "the draft has 10 keys without them: religion, veteran." in str(found)
     assert '    # "religion",    # others could know it too' in found.path.read_text()
 
 

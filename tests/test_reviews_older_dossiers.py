@@ -119,6 +119,19 @@ def test_a_stage_whose_method_has_changed_is_checked_by_its_hashes(out, monkeypa
     assert keyhole.verify(out).differences == ("charts/exposure.svg",)
 
 
+def test_a_stage_is_recomputed_from_the_version_of_its_method_on(out, monkeypatch):
+    """Unless it builds on one that is not."""
+    stages = verifying._STAGES
+    others = {name: dataclasses.replace(one, since="0.1.0") for name, one in stages.items()}
+    others["exposure"] = dataclasses.replace(stages["exposure"], since="0.1.1")
+    monkeypatch.setattr(verifying, "_STAGES", others)
+    told = {*remarks(keyhole.verify(out))} & {*others}
+    there = json.loads((out / "results.json").read_text())["stages"]
+    builders = {name for name in there if "exposure" in others[name].inputs}
+    assert builders
+    assert told == {"exposure", *builders}
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [

@@ -132,10 +132,10 @@ def test_small_counts_of_a_step_are_hidden(folder):
     assert "corr." not in utility.columns, "a figure that no changed file has is left out"
     assert utility.rows[1][utility.columns.index("moved")] == "few"
     assert list(chapter.notes[:4]) == [
-        "Step 1: fewer than 3 values of fewer than 3 records were taken away.",
+        "Step 1: fewer than 3 values in fewer than 3 records were suppressed (set to missing).",
         "Step 1: all but a few values were kept.",
-        "Step 1: of 7 at risk fewer than 3 found no partner.",
-        "Step 1: 1,002 values of 12 records were taken away.",
+        "Step 1: fewer than 3 of 7 records at risk had no partner to swap with.",
+        "Step 1: 1,002 values in 12 records were suppressed (set to missing).",
     ]
 
 
@@ -185,7 +185,7 @@ def test_a_limit_that_is_met_only_until_values_are_read_off_is_not_met(folder):
     assert not after.met
     assert after.remedy.startswith("This includes values recoverable from retained columns")
     page = found.report.read_text()
-    assert "&#39;age&#39;, which stays, tells" in page
+    assert "&#39;age&#39;, which is retained, reveals" in page
     assert "Including values recoverable from retained columns it is" in page
 
 

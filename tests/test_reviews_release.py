@@ -275,7 +275,8 @@ def test_what_is_wrong_with_a_release_is_told_with_its_line(folder):
 
 def test_a_glance_shows_what_is_released_beside_the_original(folder):
     found = reviewed(folder)
-    glance = re.search(r'<section id="glance".*?</section>', found.report.read_text(), re.S)[0]
+    page = re.sub("</?abbr[^>]*>", "", found.report.read_text())
+    glance = re.search(r'<dl class="glance".*?</dl>', page, re.S)[0]
     outgoing = found.results()["outgoing"]
     key = outgoing["keys"][0]
     left_out = len(outgoing["left_out"])
@@ -288,6 +289,8 @@ def test_a_glance_shows_what_is_released_beside_the_original(folder):
     assert f"<dt>RP(3) on the keys</dt><dd>{shown}</dd>" in glance
     assert f"<dd>{percentage(key['original'])} in the original</dd>" in glance
     assert len(re.findall("<dt>", glance)) == 2 + len(outgoing["keys"]), "nothing that was tried"
+    answers = [one.answer for one in found.verdict.reasons]
+    assert answers == sorted(answers, key=["not_met", "not_judged", "met"].index)
 
 
 def test_a_share_of_very_few_records_is_not_told():

@@ -97,9 +97,9 @@ def test_the_report_says_before_and_after_and_on_which_key(folder):
     before = found.results()["study-unicity"]["conditional_rate"]
     after = found.results()["releases"]["comparison"][0]["conditional_rate"]
     assert f"by unicity {percentage(before)} before and {percentage(after)} after" in page
-    for text in ("The same attack on each release", "truly found: by unicity",
-                 "at risk on the key sex, age, race1, ms", "homstate, sex as they are",
-                 "do not stop this attack",
+    for text in ("The same attack on each release", "correct matches: by unicity",
+                 "at risk on the key sex, age, race1, ms", "homstate, sex.",
+                 "does not stop this attack",
                  "Conditional rate of the study by unicity, on implicate 1"):  # fmt: skip
         assert text in page, text
     on_implicate = [limit for limit in found.limits if "implicate 1" in limit.what]
@@ -132,7 +132,7 @@ def test_candidates_are_attacked_and_judged(folder):
     assert [row["release"] for row in rows] == ["no state"] * 2 + [IMPLICATE_1] * 2
     assert rows[0]["confirmed"] < found.results()["study-unicity"]["confirmed"]
     page = found.report.read_text()
-    assert "no state: &#39;homstate&#39; is not told by this release" in page
+    assert "no state: &#39;homstate&#39; is not in this release" in page
     assert "no state: coarse.csv" in page
     assert "candidate:no state" in found.content()["files"]
 
@@ -176,7 +176,7 @@ def test_a_column_that_names_records_is_refused_before_anything_runs(folder):
 def test_the_synthesis_has_its_pictures_and_the_regression_its_table(folder):
     found = run(folder)
     drawn = set(found.records["synthesis"]["charts"])
-    assert drawn == {"synthesis-distributions", "synthesis-coefficients"}
+    assert drawn == {f"synthesis-{one}" for one in ("distributions", "coefficients", "relations")}
     page = found.report.read_text()
     assert page.count("<figure>") >= len(drawn)
     assert "Regression: income ~ age + sex" in page

@@ -145,7 +145,7 @@ def test_without_scenarios_named_all_of_the_environment_are_looked_at(folder):
         ("label =", "lable =", "line 12: .*Did you mean 'label'"),
         ('keys = "scenario:commercial database"', 'keys = "sex"', "line 3: keys must be"),
         ('store = "env.json"', 'target = "x"', r"line 8: \[environment\] needs 'store'"),
-        ('store = "env.json"', 'store = "env.json"\ntarget = "vets"', "Near it: 'veterans'"),
+        ('store = "env.json"', 'store = "env.json"\ntarget = "vets"', "Did you mean 'veterans'"),
     ],
 )
 def test_problems_are_told_with_their_lines(folder, old, new, message):
@@ -205,7 +205,7 @@ def test_the_limit_is_held_against_the_worst_scenario_too(folder):
     assert stored["p_identification"] == list(worst.p_identification)
     assert "worst scenario" in found.summary()
     page = found.report.read_text()
-    glance = re.search(r'<section id="glance".*?</section>', page, re.S).group(0)
+    glance = re.search(r'<dl class="glance".*?</dl>', page, re.S).group(0)
     # The serial number that the register has is not released.
     told = [one for one in found.results()["outgoing"]["keys"] if "scenario" in one["knows"]]
     most = max(told, key=lambda one: one["rp"])
@@ -234,7 +234,7 @@ def test_a_scenario_that_cannot_be_measured_is_not_judged(folder):
     assert "not judged" in found.summary()
     page = found.report.read_text()
     assert '<span class="verdict">Not judged</span>' in page
-    assert "nothing to be held against the limit of 100%" in page
+    assert "nothing to compare with the limit of 100%" in page
     stored = json.loads((folder / "out/results.json").read_text())["limits"]
     assert [one["met"] for one in stored if one["scenario"] == "nobody"] == [None]
 
@@ -401,3 +401,21 @@ def test_shares_beside_their_limit_have_as_many_digits_as_tell_the_side():
     told = ["47%", "5.03%", "5%", "29.996%", "99.84%", "−3.1%"]
     assert [percentage_near(x, (0.05, 0.3)) for x in shares] == told
     assert percentage_near(0.1551, [0.155]) == "15.51%"
+
+
+@pytest.mark.usefixtures("plain_charts")
+def test_an_environment_that_changed_is_named_by_verify(folder):
+    """Two scenarios are of one file, one is of the review itself; a setting counts by itself."""
+    short = REVIEW[: REVIEW.index("[uniques]")]
+    run(folder, short)
+    same = keyhole.verify(folder / "out")
+    assert same.same
+    assert {one.name for one in same.inputs} >= {"people.csv", "env.json"}
+    assert [row[0] for row in same.to_frame().rows()] == [part.name for part in same.parts]
+    assert same.to_frame()["figures"].sum() == same.figures > 0
+    text = (folder / "env.json").read_text()
+    (folder / "env.json").write_text(text.replace('"example": true', '"example": false', 1))
+    changed = keyhole.verify(folder / "out")
+    assert not changed.same
+    assert [one.name for one in changed.inputs if not one.same] == ["env.json"]
+    assert "env.json is another file" in changed.differences

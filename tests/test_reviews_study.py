@@ -88,7 +88,7 @@ def test_the_chapter_tells_rates_verdict_and_caveats_but_nobody(folder):
     assert study["verdict"][0].replace("'", "&#39;") in page
     assert "No proof of safety" in page
     assert "Metrics, side by side" in page
-    assert "What the perturbation bought" not in page, "there is none"
+    assert "Effect of the perturbation" not in page, "there is none"
     assert page.count("<svg role=") == 3
     for path in (folder / "out").rglob("*"):
         if path.is_file():
@@ -137,7 +137,7 @@ def test_another_file_may_be_attacked_than_the_one_under_review(folder):
     assert found.results()["study-unicity"]["confirmed"] < before
     assert found.results()["study-unicity"]["perturbation"] is not None
     page = found.report.read_text()
-    assert "What the perturbation bought" in page
+    assert "Effect of the perturbation" in page
     assert "coarse.csv" in page, "its hash is there"
 
 
@@ -190,7 +190,7 @@ def test_the_limit_is_on_the_conditional_rate(folder):
     edit(folder, "limit = 0.0", f"limit = {(rate + high) / 2:.4f}")
     limit = run(folder).limits[0]
     assert limit.met
-    assert limit.remedy.startswith("Not beyond doubt")
+    assert limit.remedy.startswith("Uncertain: the 95% interval")
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_rules_stand_in_the_file_or_in_their_own(folder):
         ("implicates = 2", "weight = 'ms'", "ms"),
         ("implicates = 2", "predictors = {ms = ['age']}", "predictors names 'ms', which is not"),
         ("implicates = 2", "predictors = {age = ['mss']}", "predictor 'mss' is not a column"),
-        ("implicates = 2", "models = {race1 = 'quantile'}", "must be canonical"),
+        ("implicates = 2", "models = {race1 = 'quantile'}", "must be logistic, canonical or tree"),
         ("implicates = 2", "models = {age = 'cubic'}", "models must be a table"),
         ("implicates = 2", "models = {ms = 'canonical'}", "models names 'ms', which is not"),
         ("implicates = 2", "crosses = [['age', 'mss']]", "variable 'mss' is not a column"),
@@ -357,8 +357,8 @@ def test_small_counts_in_notes_are_few():
     record = {"notes": collect_notes([few, many]), "result": [str(few), str(many), "up to 2"]}
     texts = with_notes(record["result"], restore_notes(record))
     assert [text.hiding(3) if isinstance(text, Note) else text for text in texts] == [
-        "fewer than 3 records broke a rule before",
-        "1,002 records broke a rule before",
+        "fewer than 3 records broke a rule before the synthesis",
+        "1,002 records broke a rule before the synthesis",
         "up to 2",
     ]
 

@@ -75,6 +75,30 @@ def test_the_tables_are_those_of_the_verb(folder):
                         "parameters.json"}  # fmt: skip
 
 
+def test_tables_of_a_review_are_protected_together(folder):
+    """What one hides no other shows: they are those of one call for all."""
+    more = """
+[[table]]
+rows = ["race1"]
+
+[[table]]
+rows = ["ms"]
+cols = ["sex"]
+tables = ["race1 x ms"]
+"""
+    (folder / "review.toml").write_text(REVIEW + more)
+    made = run(folder).results()["table"]["made"]
+    joint = keyhole.table(
+        folder / "veterans.csv", rows="race1", cols="sex",
+        tables=["race1", "ms x sex", "race1 x ms"],
+    )  # fmt: skip
+    tables = [json.loads(json.dumps(one.to_dict()))["cells"] for one in (joint, *joint.others)]
+    found = [made[0], made[3], made[4], *made[4]["others"]]
+    assert [one["cells"] for one in found] == tables
+    names = {path.name for path in (folder / "out/table/release").iterdir()}
+    assert {"table-4.csv", "table-5.csv", "table-5-2.csv"} <= names
+
+
 @pytest.mark.usefixtures("built_charts")
 def test_the_chapter_shows_what_may_be_published(folder):
     run(folder)

@@ -89,7 +89,7 @@ def test_what_has_no_end_or_is_no_record_is_told(out, name, content, capsys):
     assert codes["verify"] == (1 if name.startswith("stages") else 2)
     assert codes["report"] == (0 if name.startswith("keyhole") else 2)
     assert name in said.out + said.err
-    assert "fault of keyhole" not in said.err
+    assert "bug in keyhole" not in said.err
 
 
 @pytest.mark.parametrize(

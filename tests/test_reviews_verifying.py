@@ -122,7 +122,7 @@ def test_figures_changed_in_a_stage_and_everywhere_else_are_named(folder):
     ("name", "old", "new"),
     [
         ("report.html", "Not met", "Met"),
-        ("public-note.html", "taken away", "kept"),
+        ("public-note.html", "suppressed", "kept"),
         ("stages/exposure.json", '"cutoff": 3', '"cutoff": 4'),
         ("stages/data.json", '"title": "The data"', '"title": "Data"'),
         ("protection/release/protected.csv", "\n", "\n\n"),
@@ -204,7 +204,7 @@ def test_the_review_file_may_lie_elsewhere(folder, tmp_path):
 
 def test_folders_without_a_finished_review_are_refused(folder, tmp_path):
     for verb in (keyhole.verify, keyhole.report):
-        with pytest.raises(InputError, match="is no folder"):
+        with pytest.raises(InputError, match="is not a folder"):
             verb(tmp_path / "nowhere")
         with pytest.raises(InputError, match="holds no finished review"):
             verb(folder)
@@ -257,9 +257,9 @@ def test_the_settings_come_back_from_the_results_as_they_were(tmp_path, sample):
 @pytest.mark.parametrize(
     ("name", "old", "new", "words"),
     [
-        ("stages/exposure.json", '"uniques": ', '"uniques": 1', "its hash does not fit"),
+        ("stages/exposure.json", '"uniques": ', '"uniques": 1', "its hash does not match"),
         ("stages/exposure.json", "{", "", "is not there, or cannot be read"),
-        ("results.json", '"title": "A', '"title": "B', "its hash does not fit"),
+        ("results.json", '"title": "A', '"title": "B', "its hash does not match"),
         ("charts/exposure.svg", "M0", "M1", "not as it was written"),
     ],
 )

@@ -297,6 +297,9 @@ def test_levels_by_hand_at_the_cut_points() -> None:
     assert levels(f, sets).tolist() == [3, 3, 2, 1, 1, 1, 0, 0]
     assert levels(f, sets, high=1, medium=1.5).tolist() == [3, 1, 1, 1, 1, 1, 0, 0]
     assert levels(f, sets, cutoff=4).tolist() == [3, 3, 2, 1, 1, 1, 1, 0]
+    assert levels(f, sets, cutoff=1).tolist() == [3, 3, 2, 1, 1, 0, 0, 0]
+    with pytest.raises(OptionError, match="cutoff must be a whole number of at least 1"):
+        levels(f, sets, cutoff=0)
     assert levels(f, sets, weights=[2.0] * 5).tolist() == [3, 3, 3, 3, 1, 1, 0, 0]
     assert levels(f, sets, weights=[0.5] * 5).tolist() == [3, 1, 1, 1, 1, 1, 0, 0]
 

@@ -94,8 +94,8 @@ def test_they_are_those_of_the_whole_screening(file, engine, asked):
     whole, found = keyhole.screen(file, **asked), alone(file, engine=engine, **asked)
     assert dependences(found) == dependences(whole)
     assert found.dependencies
-    assert [w for w in whole.warnings if "gives key" in w] == [
-        w for w in found.warnings if "gives key" in w
+    assert [w for w in whole.warnings if "reveals key" in w] == [
+        w for w in found.warnings if "reveals key" in w
     ]
     assert (found.engine, found.records) == (engine, RECORDS)
     assert found.sets == asked.get("sets", True)
@@ -127,7 +127,7 @@ def test_spark_tells_the_pairs_of_memory(file, spark, asked):
     assert there.not_compared == here.not_compared
     assert there.names == here.names
     said = "\n".join(there.warnings)
-    assert "shares of entropy are not known" in said
+    assert "shares of entropy are not computed" in said
     assert "a third column together are not looked for" in said
     assert not there.sets
 
@@ -149,7 +149,7 @@ def test_what_spark_cannot_compare_is_told(file, spark, monkeypatch):
     monkeypatch.setattr(data, "MOST_CELLS", 30)
     whole, some = alone(file, sets=False), alone(file, engine=spark)
     assert set(some.dependencies) < set(whole.dependencies)
-    told = [w for w in some.warnings if "too many levels to be compared on Spark" in w]
+    told = [w for w in some.warnings if "too many levels to compare on Spark" in w]
     assert any("""'a"b' and '{{same}}'""" in one for one in told)
     keyed = alone(file, engine=spark, keys=["zip"])
     assert all("'zip'" in w for w in keyed.warnings if "too many levels" in w)
@@ -163,7 +163,7 @@ def test_a_column_with_more_values_than_spark_can_tell_is_left_out(tmp_path, spa
     found = alone(path, engine=spark, keys=["id", "a"])
     assert exact_pairs(found) == {("a", "b"), ("b", "a")}
     assert [one.column for one in found.not_compared] == ["id"]
-    assert "more different values than Spark can tell" in found.not_compared[0].reason
+    assert "more different values than Spark can determine" in found.not_compared[0].reason
     assert found.records == 60
     only = tmp_path / "only.csv"
     only.write_text("\n".join(["id", *map(str, range(60))]))
@@ -195,9 +195,12 @@ def test_nothing_that_was_not_looked_for_reads_as_absent(data):
     for words in ("None was recognised", "not found", "45 CFR", "direct identifier<"):
         assert words not in told_by(found)
     for table in (found.summary(), found._repr_html_()):
-        assert "Safe Harbor, record numbers, constants and nearly unique columns were not" in table
+        assert (
+            "Safe Harbor items, record numbers, constants and nearly unique columns were not"
+            in table
+        )
     title = found.plot().to_dict()["title"]
-    assert "nothing else was looked at" in " ".join(title["text"])
+    assert "nothing else was looked for" in " ".join(title["text"])
     assert "is not known" in " ".join(title["subtitle"])
     assert found.to_frame().height == len(found.dependencies) + len(found.near_dependencies)
     assert keyhole.screen({"a": [1, 2]}).to_dict()["looked_at"] == [
@@ -206,7 +209,7 @@ def test_nothing_that_was_not_looked_for_reads_as_absent(data):
 
 
 def test_nothing_to_compare_is_said_so():
-    assert "no two columns to be compared" in alone({"a": [1, 2, 3]}).summary()
+    assert "no two columns to compare" in alone({"a": [1, 2, 3]}).summary()
     found = alone({"a": [1, 2] * 30, "b": [1, 1, 2, 2] * 15})
     assert "Among the 2 columns compared no variable determines another" in found.summary()
     assert (
@@ -297,8 +300,8 @@ def test_the_schema_takes_null_only_where_nothing_was_looked_at(veterans):
 def test_pictures_are_drawn(veterans, tmp_path, capsys):
     path = tmp_path / "only.svg"
     assert run(["screen", str(veterans), "--only-dependences", "--plot", str(path)]) == 0
-    assert "Only dependences were looked at" in capsys.readouterr().out
-    assert "nothing else was looked at" in path.read_text()
+    assert "Only dependences were looked for" in capsys.readouterr().out
+    assert "nothing else was looked for" in path.read_text()
 
 
 def test_the_verb_has_the_parameters_of_the_function():

@@ -222,8 +222,8 @@ def test_columns_of_the_role_are_the_default_and_bad_options_are_told():
     found = keyhole.select(data, candidates=["a", "b"], limit=1, homogeneous_limit=0.4)
     assert found.within_limit == ()
     assert found.stopped.reason == "attributes"
-    assert "learnt of sensitive columns would be exceeded" in found.stopped_in_words
-    assert "would exceed a limit on what is learnt" in str(found.plot().to_dict())
+    assert "a limit on attribute disclosure would be exceeded" in found.stopped_in_words
+    assert "would exceed a limit on attribute disclosure" in str(found.plot().to_dict())
     ask = {"candidates": ["a", "b"], "limit": 1}
     with pytest.raises(OptionError, match="no column has the role sensitive"):
         keyhole.frontier(frame, **ask, homogeneous_limit=0.4)

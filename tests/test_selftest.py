@@ -1,13 +1,10 @@
 """The certificate: it agrees here, and it would say so if something did not."""
 
-import math
 from collections import Counter
-from functools import partial
 
 import numpy as np
 import pytest
 
-from keyhole import selection
 from keyhole.published import certificate
 from keyhole.published.certificate import Certificate, FigureCheck, selftest
 from keyhole.published.figures import figures, summary_rows
@@ -44,37 +41,30 @@ def test_every_printed_step_and_record_is_there(found):
     assert set(lines) == set(certificate.INPUTS), "each says what it was given"
 
 
-WRONG = {
-    "RP alone": lambda rp, _: rp,
-    "CR alone": lambda _, cr: cr,
-    "the largest CR": lambda _, cr: -cr,
-    "CR / RP": lambda rp, cr: cr / rp if rp else math.inf,
-    "RP - CR": lambda rp, cr: rp - cr,
-    "RP - CR / 2": lambda rp, cr: rp - cr / 2,
-    "RP times CR": lambda rp, cr: rp * cr,
-    "the square of RP over CR": lambda rp, cr: rp * rp / cr,
-}
-RUNS = {method: f"Lin & Garin, {method} " for method in ("forward", "backward", "stepwise")}
-
-
-def failing_runs(monkeypatch, criterion):
+def failing_runs(criterion):
     """Return the runs of the paper that fail with a criterion."""
     found = []
-    for method, begin in RUNS.items():
-        search = partial(getattr(selection, method), criterion=criterion)
-        monkeypatch.setattr(certificate, method, search)
-        run = next(run for name, run in certificate.EXAMPLES.items() if name.startswith(begin))
+    for method in certificate.LIMITS:
+        run = certificate._lin_garin(method, criterion)
         if not all(row.agrees for row in certificate._compared("x", run)):
             found.append(method)
     return found
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-def test_every_wrong_criterion_fails_the_certificate(monkeypatch, wrong):
+@pytest.mark.parametrize("wrong", certificate.WRONG)
+def test_every_wrong_criterion_fails_the_certificate(wrong):
     """Each run notices by α; and where α is the paper's, but the choice is not, at least one."""
-    assert failing_runs(monkeypatch, Criterion(wrong, WRONG[wrong])) == [*RUNS]
-    assert failing_runs(monkeypatch, Criterion("ratio", WRONG[wrong]))
-    assert not failing_runs(monkeypatch, named_criterion())
+    formula = certificate.WRONG[wrong]
+    assert failing_runs(Criterion(wrong, formula)) == [*certificate.LIMITS]
+    assert failing_runs(Criterion("ratio", formula))
+    assert not failing_runs(named_criterion())
+
+
+def test_a_criterion_that_is_not_wrong_is_no_proof(monkeypatch):
+    right = {"ratio": named_criterion().figure}
+    monkeypatch.setattr(certificate, "WRONG", right)
+    (row,) = certificate._compared("x", certificate._wrong_criteria)
+    assert (row.agrees, row.ours) == (False, "0 of 12, 0 of 15, 0 of 16")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +101,7 @@ def test_a_wrong_choice_of_step_is_found(monkeypatch):
     rows = [dict(row) for row in summary_rows("forward")]
     rows[2]["variables"] = "sex ag8r pow aor cp"
     monkeypatch.setattr(certificate, "summary_rows", lambda run: rows if run == "forward" else [])
-    run = certificate._lin_garin("forward", {"limit": 0.3})
+    run = certificate._lin_garin("forward")
     found = certificate._compared("x", run)
     assert [row.what for row in found if not row.agrees] == ["F3"]
 

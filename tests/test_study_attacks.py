@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from statistics import mean
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,8 @@ from keyhole.data.examples import veterans
 from keyhole.errors import InputError
 from keyhole.kernels.closest import box, closest_row, matches
 from keyhole.reidentification.attacks import (
+    BEYOND,
+    MISSING,
     best_guess,
     encode_people,
     multivariate,
@@ -612,3 +615,15 @@ def test_a_control_that_is_the_original_is_refused():
     asked = {"attacks": ["present"], "link": ["a", "b"], "seed": 7}
     with pytest.raises(InputError, match="control must be people who are not in the file"):
         keyhole.study(puf=frame, original=frame, control=frame, **asked)
+
+
+def test_a_missing_number_is_neither_the_smallest_nor_the_largest():
+    """It is one value like any other: alone it singles out, and no value lies beyond it."""
+    release = np.array([[0.1, 3.0], [0.5, 3.0], [0.5, 4.0], [MISSING, 4.0], [MISSING, 5.0]])
+    people = SimpleNamespace(numbers=[True, False], release=release)
+    found = univariate(people, np.random.default_rng(1))
+    parts = (found.columns.tolist(), found.low.tolist(), found.high.tolist())
+    rows = set(zip(*parts, strict=True))
+    assert rows == {(0, 0.1, 0.1), (0, -BEYOND, 0.1), (0, 0.5, 1 + BEYOND), (1, 5.0, 5.0)}
+    nobody = SimpleNamespace(numbers=[True], release=np.full((3, 1), MISSING))
+    assert univariate(nobody, np.random.default_rng(1)) is None

@@ -234,7 +234,7 @@ def test_no_permutations_no_baseline(world):
     found = of(world, link=["sex", "race1"], permutations=0)
     assert found.baseline is None
     assert found.to_dict()["baseline"] is None
-    assert "not asked for" in found.verdict["chance"]
+    assert "not computed" in found.verdict["chance"]
     VALIDATOR.validate(plain_values(found.to_dict()))
 
 
@@ -292,7 +292,7 @@ def test_what_the_perturbation_bought():
     assert told["bought"]["confirmed"] == 20
     assert told["bought"]["conditional_rate"] == pytest.approx(1 / 3)
     assert "20 fewer" in found.verdict["perturbation"]
-    assert "What the perturbation bought" in found.summary()
+    assert "Effect of the perturbation" in found.summary()
     VALIDATOR.validate(plain_values(found.to_dict()))
 
 
@@ -458,7 +458,7 @@ def test_a_candidate_may_leave_out_what_others_tell(world):
         compared = compare_studies(pufs, metrics=metric, link=link, **asked, **IDS)
         whole, dropped, blanked = (row.study for row in compared.rows)
         assert whole.warnings == ()
-        assert "'homstate' is not told by this release" in dropped.warnings[0]
+        assert "'homstate' is not in this release" in dropped.warnings[0]
         assert dropped.rates == blanked.rates
         assert dropped.confirmed < whole.confirmed
         assert {use.variable: use.pairs_agreeing for use in dropped.by_variables}["homstate"] == 0

@@ -64,7 +64,7 @@ def test_levels_are_by_the_fewest_variables_that_single_out(seed: int) -> None:
 def test_levels_are_those_of_the_minimal_uniques() -> None:
     one = designate(SAMPLE, keys=KEYS, seed=1)
     assert (one.level == uniques(SAMPLE, keys=KEYS, max_size=5, cutoff=2).level).all()
-    assert "alone on 1 or 2 variables" in repr(one)
+    assert "unique on 1 or 2 variables" in repr(one)
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.25, 1.0, 2.0])
@@ -97,7 +97,7 @@ def test_too_few_common_records_are_said() -> None:
     frame = pl.DataFrame({"a": [1, 2, 3, 4, 4]})
     found = designate(frame, keys=["a"], decoys=5, seed=1)
     assert found.decoy.sum() == 2
-    assert any("only 2 records are common" in note for note in found.notes)
+    assert any("only 2 common records" in note for note in found.notes)
 
 
 def test_nobody_and_everybody_at_risk_are_said() -> None:
@@ -253,7 +253,7 @@ def test_targeted_sets_break_all_minimal_uniques_with_the_fewest(
         wanted_size = min(max(fewest, 2), len(targets)) * int(found.at_risk[record])
         assert len(taken) == wanted_size
     assert (chosen.unbroken_sets, chosen.unbroken_records) == (lost, records_lost)
-    assert bool(lost) == any("hold no target" in note for note in chosen.notes)
+    assert bool(lost) == any("contain no target" in note for note in chosen.notes)
 
 
 def test_of_equally_small_sets_those_in_most_minimal_uniques_are_taken() -> None:

@@ -35,12 +35,13 @@ from keyhole.synthesis.goals import (
     homogeneity_goal,
     monotone_goal,
     regressions_goals,
-    subgroups_goal,
+    subgroups_goals,
 )
 from keyhole.synthesis.implicates import Implicates, draw_implicates
 from keyhole.synthesis.regressions import (
     Regression,
     Regressions,
+    SubgroupMean,
     SubgroupMeans,
     compare_regressions,
     compare_subgroups,
@@ -447,9 +448,13 @@ def test_the_figures_are_plain_values(evaluation):
     json.dumps(figures, allow_nan=False)
     assert figures["changed_by_level"]["variables"] == list(TARGETS)
     assert len(figures["changed_by_level"]["average"]) == 3
-    assert len(figures["goals"]) == 15
+    assert len(figures["goals"]) == 16
     tested = {tuple(one["variables"]) for one in figures["homogeneity"]["tests"]}
     assert tested == {*((t,) for t in TARGETS), ("sex", "ms")}
+    assert evaluation.to_frame()["table"].n_unique() == 3
+    assert evaluation.to_frame().height == 3 * len(figures["changed_by_level"]["average"])
+    assert evaluation.relations.to_frame().height == len(evaluation.relations.pairs)
+    assert evaluation.regressions.to_frame().height == len(evaluation.regressions.models)
 
 
 def test_the_goals_follow_the_figures(evaluation):
@@ -646,26 +651,63 @@ def test_regressions_are_those_of_statsmodels(monkeypatch):
     assert found.kept == sum(m.kept for m in found.models) / found.coefficients
     alone = compare_regressions(dataclasses.replace(made, donors=donors[:1]), ["race"])
     assert (alone.models, alone.kept, alone.overlap) == ((), None, None)
-    assert compare_subgroups(made) == SubgroupMeans((), 0)  # there are fewer than 1,000 records
+    monkeypatch.setattr(regressions, "LEAST_SUBGROUP", 1_000)
+    assert compare_subgroups(made) == SubgroupMeans((), 0, 0)  # there are fewer records
     monkeypatch.setattr(regressions, "LEAST_SUBGROUP", 250)
-    means = compare_subgroups(made)
-    wanted = {}
-    for level in "abc":
-        before, *after = (one.filter(race=level)["age"].mean() for one in files)
-        if frame["race"].eq(level).sum() >= 250:
-            wanted[level] = (np.mean(after) - before) / spread
-    got = {one.level: one.difference for one in means.means if one.target == "age"}
-    by_race = {k: v for k, v in got.items() if k in wanted}
-    assert by_race
-    assert by_race == pytest.approx({k: wanted[k] for k in by_race})
-    sizes = [abs(one.difference) for one in means.means]
-    assert sizes == sorted(sizes, reverse=True)
-    assert means.largest == sizes[0]
-    goal = subgroups_goal(means, GoalLimits(subgroup=sizes[0] / 2))
-    assert goal.met is False
-    assert f"{means.means[0].target} by {means.means[0].column}" in goal.advice
-    assert subgroups_goal(means, GoalLimits(subgroup=sizes[0])).met
-    assert subgroups_goal(SubgroupMeans((), 0), GoalLimits()).met is None
+    monkeypatch.setattr(regressions, "SHOWN", 1_000)
+    compared = compare_subgroups(made)
+    assert len(compared.means) == compared.compared
+    terms = {"age": pl.col("age").cast(pl.Float64)}
+    for place, level in enumerate("ab", 1):
+        terms[f"race, its level {place} by size"] = (pl.col("race") == level).cast(pl.Float64)
+    wanted, inside = {}, 0
+    for name, column, level in [
+        *(("age", "race", level) for level in "ab"),
+        *((name, "sick", level) for name in terms for level in (0, 1)),
+    ]:
+        here = [
+            one.filter(pl.col(column) == level).select(terms[name]).to_series() for one in files
+        ]
+        before, *after = here
+        means = np.array([one.mean() for one in after])
+        # The variance of all implicates together, since their means differ a little.
+        pooled = np.mean([(one**2).mean() for one in after]) - means.mean() ** 2
+        variance = (before.var(ddof=0) + pooled) / 2
+        off, reach = abs(means.mean() - before.mean()), 0.0
+        for tests in (compared.compared, 1):
+            own = combine(means, [variance / len(before)] * 3, level=1 - 0.05 / tests).estimates
+            if tests > 1:
+                reach = own["high"][0] - own["estimate"][0]
+        inside += off <= own["high"][0] - own["estimate"][0]
+        figures = np.array([means.mean() - before.mean(), reach]) / np.sqrt(variance)
+        wanted[name, column, str(level)] = pytest.approx(figures.tolist())
+    got = {
+        (one.target, one.column, one.level): [one.difference, one.reach] for one in compared.means
+    }
+    assert got == wanted
+    assert compared.inside == inside
+    outside = [abs(one.difference) for one in compared.means if not one.kept]
+    assert outside == sorted(outside, reverse=True)
+    assert all(one.kept for one in compared.means[len(outside) :])
+    assert compared.largest == max(outside, default=0.0)
+    assert compared.kept == compared.inside / compared.compared
+
+
+def test_a_subgroup_is_judged_by_its_interval_and_by_a_tolerance():
+    def judge(*means, inside=9):
+        found = SubgroupMeans(tuple(SubgroupMean("age", "race", *one) for one in means), 10, inside)
+        return [goal.met for goal in subgroups_goals(found, GoalLimits())]
+
+    small, off = ("a", 120, 0.3, 0.4), ("b", 5_000, -0.2, 0.05)
+    assert judge(small) == [True, True]  # chance alone may do so
+    assert judge(("c", 90_000, 0.08, 0.01)) == [True, True]  # within the tolerance
+    assert judge(off, small) == [True, False]
+    assert judge(small, inside=8) == [False, True]
+    found = SubgroupMeans((SubgroupMean("age", "race", *off),), 10, 9)
+    assert found.largest == 0.2
+    assert "age where race is b." in subgroups_goals(found, GoalLimits())[1].advice
+    nothing = subgroups_goals(SubgroupMeans((), 0, 0), GoalLimits())
+    assert [goal.met for goal in nothing] == [None, None]
 
 
 def test_a_model_with_a_column_that_follows_is_not_fitted():

@@ -43,6 +43,7 @@ def some(data, share=0.3, targets=4, seed=0):
         {"match": "weighted", "donor_model": "refit"},
         {"bootstrap": "all", "cycles": 2, "folds": 2},
         {"models": {"income": "quantile", "age": "linear"}, "folds": 2},
+        {"models": {"income": "tree", "ms": "tree"}, "cycles": 1, "folds": 3},
     ],
 )
 def test_donors_are_others_of_the_own_subgroup(people, options):
@@ -123,15 +124,55 @@ def test_no_rule_that_was_kept_is_broken():
 def test_who_must_change_does(people):
     replace = some(people)
     must = np.random.default_rng(1).random(people.records) < 0.5
-    drawn = draw_implicates(
-        people, plan_of(people, replace, must_change=must), implicates=1, seed=4
-    )
-    made = drawn.frame(0)
+    plan = plan_of(people, replace, must_change=must)
+    drawn = draw_implicates(people, plan, strata=["sex"], implicates=1, seed=4)
+    made, sex = drawn.frame(0), people.codes("sex").values
+    assert (sex[drawn.donors[0]] == sex[drawn.rows][:, None]).all()
     for name in TARGETS:
         same = (made[name] == people.frame[name]).to_numpy()
         assert not same[replace[:, 0] & must].any()
         # Incomes are never equal by chance, the others are.
         assert name == "income" or same[replace[:, 0] & ~must].any()
+
+
+def test_values_that_may_not_return_go_to_records_alike():
+    """The relation of the target and what predicts it is kept, though nobody has its own value."""
+    random = np.random.default_rng(5)
+    abroad = random.random(4_000) < 0.3
+    origin = np.where(abroad, random.integers(0, 4, 4_000), random.integers(3, 8, 4_000))
+    data = load(pl.DataFrame({"abroad": abroad, "origin": origin.astype(str)}))
+    replace = random.random((4_000, 1)) < 0.5
+    acceptance = Acceptance(data, ("origin",), None, replace)
+    question = bind(synthesise, {})
+    plan = DrawingPlan(("origin",), {"origin": ("abroad",)}, replace, question, acceptance)
+    made = draw_implicates(data, plan, implicates=1, seed=1).frame(0)
+    assert not (made["origin"] == data.frame["origin"]).to_numpy()[replace[:, 0]].any()
+    tables = [
+        one.group_by("abroad", "origin").agg(pl.len().cast(pl.Int64)).sort("abroad", "origin")
+        for one in (data.frame, made)
+    ]
+    common = [one.filter(pl.col("len") > 20) for one in tables]
+    assert common[0].height == common[1].height == tables[1].height == 9
+    assert ((common[0]["len"] - common[1]["len"]).abs() < 0.15 * common[0]["len"]).all()
+
+
+def test_level_scores_are_of_the_value_given():
+    """What is drawn after a target of many levels goes with its new value, not with its old one."""
+    random = np.random.default_rng(6)
+    place = random.integers(0, 20, 1_200)
+    noise = {f"x{i}": random.integers(0, 9, 1_200).astype(str) for i in range(12)}
+    frame = pl.DataFrame({"place": place.astype(str), "rent": place + random.random(1_200)} | noise)
+    data = load(frame, kinds={"rent": "measure"})
+    replace = np.repeat(random.random((1_200, 1)) < 0.5, 2, axis=1)
+    targets, others = ("place", "rent"), tuple(noise)
+    acceptance = Acceptance(data, targets, None, None)
+    predictors = {"place": others, "rent": ("place", *others)}
+    question = bind(synthesise, {})
+    plan = DrawingPlan(targets, predictors, replace, question, acceptance, frozenset(targets))
+    made = draw_implicates(data, plan, implicates=1, seed=1).frame(0)
+    given = made.filter(pl.Series(replace[:, 0]))
+    moved = (given["place"].cast(pl.Int64) - given["rent"]).abs()
+    assert (moved < 2).mean() > 0.9
 
 
 def test_a_small_subgroup_borrows_a_model_but_not_donors(people):

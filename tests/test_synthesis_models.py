@@ -11,16 +11,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from keyhole.core.options import bind
 from keyhole.data import load
-from keyhole.kernels import nearest_donors
-from keyhole.synthesis.chains import Donors, _Fold
+from keyhole.kernels import additive, nearest_donors
+from keyhole.synthesis.chains import Donors, Holders, _Fold
 from keyhole.synthesis.design import find_knots, make_design, spline_basis
 from keyhole.synthesis.models import (
     Fitted,
     canonical_fit,
     centred,
     fit_quantiles,
+    fit_shares,
     fit_target,
     regress,
+    strongest,
 )
 from keyhole.synthesis.synthesise import synthesise
 
@@ -101,6 +103,33 @@ def test_few_distinct_values_take_few_knots(values):
 # Fits
 
 
+@settings(deadline=None)
+@given(st.integers(0, 9_999), st.integers(2, 14), st.sampled_from([(), ("region",), ("noise",)]))
+def test_the_strongest_predictors_explain_most_for_each_of_their_columns(seed, tens, first):
+    records, random = 10 * tens, np.random.default_rng(seed)
+    frame = file_of(records, seed).frame.with_columns(
+        noise=pl.Series(random.normal(size=records)), coin=pl.Series(random.integers(0, 2, records))
+    )
+    design = make_design(load(frame), frame.columns, np.arange(records), knots=4)
+    x, predictors = dense(design), ("age", "region", "noise", "coin")
+    found = strongest(design, centred(x.T @ x), "income", predictors, 0.5, first)
+    if sum(len(design.columns([name])) for name in predictors) <= tens:
+        assert found == predictors
+        return
+    x = x - x.mean(axis=0)
+    goal, explained = x[:, design.columns(["income"])], {}
+    for name in predictors:
+        own = x[:, design.columns([name])]
+        fitted = own @ np.linalg.solve(own.T @ own + 0.5 * np.eye(own.shape[1]), own.T @ goal)
+        explained[name] = (goal * fitted).sum() / own.shape[1]
+    left, wanted = tens, set()
+    for name in sorted(predictors, key=lambda n: (n not in first, -explained[n])):
+        if len(design.columns([name])) <= left:
+            left -= len(design.columns([name]))
+            wanted.add(name)
+    assert found == tuple(name for name in predictors if name in wanted)
+
+
 @pytest.mark.parametrize("missing", [False, True])
 def test_the_gram_matrix_is_the_dense_product(missing):
     data = file_of(missing=missing)
@@ -152,6 +181,77 @@ def test_canonical_variates_are_those_of_the_eigenvalue_problem():
     again = regress(moments, np.arange(1, 5), np.arange(5, 8), weights, 1e-9)
     assert_allclose(again, coefficients, atol=1e-10)
     assert_allclose(np.linalg.lstsq(cx, variates, rcond=None)[0], coefficients, atol=1e-7)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([0.1, 0.5, 2.0]))
+def test_raked_factors_are_those_of_a_slow_twin(seed, sweeps, steady):
+    random = np.random.default_rng(seed)
+    sizes = random.integers(1, 5, 3)
+    groups = np.column_stack([random.integers(0, size, 60) for size in sizes])
+    goal, starts = random.integers(0, 4, 60), np.append(0, np.cumsum(sizes))
+    goal[goal == 2] = random.choice([0, 2])  # a level may be held by nobody
+    shares = np.tile(np.bincount(goal, minlength=4) / 60, (60, 1))
+    wanted = [np.ones((size, 4)) for size in sizes]
+    for _ in range(sweeps):
+        for v, size in enumerate(sizes):
+            ratio = np.ones((size, 4))
+            for g in range(size):
+                here = groups[:, v] == g
+                observed, expected = np.bincount(goal[here], minlength=4), shares[here].sum(axis=0)
+                ratio[g] = (observed + steady) / (expected + steady)
+            wanted[v] *= ratio
+            shares *= ratio[groups[:, v]]
+            shares /= shares.sum(axis=1, keepdims=True)
+    found = additive.rake(groups, starts, goal, 4, sweeps, steady)
+    assert_allclose(found, np.concatenate(wanted))
+
+
+def test_shares_are_right_at_every_level_of_a_predictor_where_a_linear_model_is_not():
+    """Two rare things together: a linear model predicts less than nobody for some."""
+    random = np.random.default_rng(3)
+    place, born = random.integers(0, 20, 20_000), random.random(20_000) < 0.05
+    odds = np.where(place == 7, 0.01, 0.3) * np.where(born, 8, 1)
+    race = (random.random(20_000) < odds / (1 + odds)).astype(int) + 2 * (place % 2)
+    frame = pl.DataFrame({"race": race, "place": place, "born": born})
+    data = load(frame, kinds=dict.fromkeys(frame.columns, "category"))
+    design = make_design(data, frame.columns, np.arange(20_000), knots=4)
+    fitted = np.arange(0, 20_000, 2)
+    model = fit_shares(design, "race", ("place", "born"), fitted)
+    shares = np.exp(model.predict(design.codes, np.arange(20_000)).astype(float))
+    shares /= shares.sum(axis=1, keepdims=True)
+    for held in [*(place == level for level in range(20)), born, ~born]:
+        mine = np.flatnonzero(held)
+        inside = mine[mine % 2 == 0]
+        counts = np.bincount(race[inside], minlength=4)
+        assert_allclose(shares[inside].sum(axis=0), counts, atol=max(5, 0.03 * len(inside)))
+    # The odds multiply, also in records that were not fitted.
+    both = np.flatnonzero(~born & (place == 7))
+    expected = 0.01 / 1.01
+    assert shares[both, 3].mean() == pytest.approx(expected, abs=0.01)
+    assert (shares >= 0).all()
+
+
+def test_a_level_is_drawn_as_often_as_its_share_says():
+    random = np.random.default_rng(0)
+    codes = np.array([0, 0, 1, 3, 3, 3], dtype=np.uint8)
+    logs = np.log(np.repeat([[0.5, 0.2, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6]], 1_000, axis=0))
+    donors = Holders(codes, np.log(np.tile([2, 1, 1e-9, 3], (6, 1))))
+    assert len(donors) == 6
+    drawn = codes[donors.draw(logs, random, 1)[:, 0]]
+    for part, share in ((drawn[:1_000], [0.5, 0.2, 0, 0.1]), (drawn[1_000:], [0.1, 0.1, 0, 0.6])):
+        wanted = np.array(share) / sum(share) * 1_000  # nobody holds level 2
+        assert np.abs(np.bincount(part, minlength=4) - wanted).max() <= 5  # spread evenly
+    many = donors.draw(logs[:1], random, 4_000)
+    assert_allclose(
+        np.bincount(codes[many[0]], minlength=4) / 4_000, [5 / 8, 1 / 4, 0, 1 / 8], atol=0.03
+    )
+    holders = np.bincount(many[0][codes[many[0]] == 3], minlength=6)[3:]
+    assert holders.min() > 100  # any of those who hold it
+    # A model of others that are more ordinary is brought to what the donors hold.
+    ordinary = np.log(np.tile([0.7, 0.1, 0.1, 0.1], (6, 1)))
+    drawn = codes[Holders(codes, ordinary).draw(np.repeat(ordinary, 500, axis=0), random, 1)[:, 0]]
+    assert np.abs(np.bincount(drawn, minlength=4) - [1_000, 500, 0, 1_500]).max() <= 5
 
 
 def test_a_linear_model_is_least_squares():

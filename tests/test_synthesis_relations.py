@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,8 @@ import keyhole
 from keyhole.cli.main import run
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
-from keyhole.errors import InputError
+from keyhole.errors import InputError, OptionError
+from keyhole.synthesis import planning
 from keyhole.synthesis.associations import Association, associate, compare_relations, related
 from keyhole.synthesis.constancy import Constancy
 from keyhole.synthesis.constraints import find_constraints, revealing_columns
@@ -20,13 +22,16 @@ from keyhole.synthesis.evaluation import pool_rare
 from keyhole.synthesis.goals import (
     GoalLimits,
     constancy_goals,
+    differences_goal,
     exposure_goals,
     homogeneity_goal,
     relations_goal,
+    rules_goal,
 )
 from keyhole.synthesis.implicates import Implicates
 from keyhole.synthesis.remaining_risk import contradictions
 from keyhole.synthesis.rules import EditRules
+from keyhole.synthesis.targets import predicts
 
 KEYS = ["sex", "age", "race1", "ms", "psx"]
 TARGETS = ["age", "race1", "ms", "income"]
@@ -82,16 +87,31 @@ def test_chance_is_what_unrelated_columns_reach():
 
 def test_what_makes_a_record_stand_out_never_returns(targeted, people):
     """Where it did, a quarter of the records were found again."""
-    risk, kept = targeted.designation.at_risk[targeted.implicates.rows], 0
-    for t, name in enumerate(targeted.choice.targets):
+    designation, choice, kept = targeted.designation, targeted.choice, 0
+    for t, name in enumerate(choice.targets):
         codes = people.codes(name).values
-        blank = targeted.choice.replace[targeted.implicates.rows, t] & risk
+        barred = planning._may_not_return(people, t, designation, choice)
+        told = choice.replace[:, t] & designation.at_risk & ~barred
+        assert told.mean() < 0.01  # nearly follows from another column
+        blank = barred[targeted.implicates.rows]
         for donors in targeted.implicates.donors:
             kept += int((codes[donors[blank, t]] == codes[targeted.implicates.rows[blank]]).sum())
-    stayed = [note for note in targeted.notes if "stayed as they were" in note]
+    stayed = [note for note in targeted.notes if "left unchanged" in note]
     assert kept <= (int(stayed[0].split()[0]) if stayed else 0) < 30
     assert targeted.evaluation.self_match.rate < 0.02
     assert targeted.evaluation.homogeneity.smallest > 0.05
+
+
+def test_what_nearly_follows_from_another_column_may_return():
+    """Origin by birthplace: among ten of the island eight have one, elsewhere all are mixed."""
+    born = np.array(["island"] * 10 + ["here"] * 40)
+    origin = np.array(["b"] * 8 + ["a", "c"] + ["a", "b", "c", "d"] * 10)
+    data = load(pl.DataFrame({"born": born, "origin": origin}))
+    everybody = np.ones(50, dtype=np.bool_)
+    designation = SimpleNamespace(keys=("origin",), at_risk=everybody, level=np.full(50, 3))
+    choice = SimpleNamespace(targets=("origin",), targeted=True, replace=everybody[:, None])
+    barred = planning._may_not_return(data, 0, designation, choice)
+    assert (barred == ~((born == "island") & (origin == "b"))).all()
 
 
 def test_bands_are_strata_that_are_not_released(people, tmp_path):
@@ -150,6 +170,17 @@ def test_relations_are_those_of_the_files(made):
         associate(*(f.codes(name).values.astype(int) for name in ("ms", "sex"))).v for f in drawn
     ]
     assert one.synthetic == pytest.approx(np.mean(by_hand))
+
+
+def test_a_single_record_is_no_relation():
+    """Of two columns that have nothing to do with each other, but for one record rare on both."""
+    random = np.random.default_rng(8)
+    a, b = (random.integers(0, 3, 5_000) for _ in range(2))
+    a[0] = b[0] = 9
+    data = load(pl.DataFrame({"a": a.astype(str), "b": b.astype(str)}))
+    assert associate(a, b).v > 0.4
+    swapped = Implicates(data, ("a",), np.arange(2), (np.array([[1], [0]], np.int32),) * 2, 1, 0)
+    assert compare_relations(swapped).largest == pytest.approx(0, abs=0.01)
 
 
 def test_a_gist_tells_what_the_levels_tell():
@@ -215,6 +246,38 @@ def test_a_column_that_tells_a_target_is_refused(people):
     with pytest.raises(InputError, match="'born' tells target 'age'"):
         keyhole.synthesise(frame, keys=KEYS, targets=["age"], implicates=1, seed=1)
     assert revealing_columns(people, ["age", "race1"], ["sex", "ag8r", "homstate", "race1"]) == []
+
+
+@pytest.mark.parametrize(("pairs", "tells"), [(100, True), (99, False)])
+def test_a_column_tells_a_target_if_half_the_records_have_another_alike(pairs, tells):
+    """Of 200 records; of fewer nobody knows."""
+    where = [f"p{i // 2}" for i in range(2 * pairs)] + [f"s{i}" for i in range(200 - 2 * pairs)]
+    frame = pl.DataFrame({"where": where, "war": [name[1:][-1] for name in where]})
+    kinds = {"where": "category", "war": "category"}
+    found = [("war", "where")] if tells else []
+    assert revealing_columns(load(frame, kinds=kinds), ["war"], frame.columns) == found
+    assert revealing_columns(load(frame[2:], kinds=kinds), ["war"], frame.columns) == []
+
+
+def test_a_tie_allows_what_its_groups_have_and_anything_beside_few_records():
+    """Of numbers all between the ends; a category of sixty levels binds, one of more does not."""
+    ages = [*range(20, 80)] * 5
+    frame = pl.DataFrame({"age": ages[:-5], "rare": [0] * 295}).with_columns(
+        band=pl.when(pl.int_range(295) < 4).then(9).otherwise(pl.col("age") // 10 - 2)
+    )
+    data = load(frame.filter(pl.col("age") != 33), kinds={"age": "measure", "band": "category"})
+    (found,) = find_constraints(data, ["age"], ["age", "rare", "band"])
+    levels = data.codes("age").levels
+    for group, level in enumerate(data.codes("band").levels):
+        seen = data.frame.filter(pl.col("band") == level)["age"]
+        wanted = [len(seen) < 5 or seen.min() <= age <= seen.max() for age in levels]
+        assert found.allowed[: len(levels), group].tolist() == wanted
+    assert find_constraints(data.replace(frame=data.frame[:199]), ["age"], ["band"]) == ()
+    assert find_constraints(data.replace(frame=data.frame[:200]), ["age"], ["band"])
+    for levels in (60, 61):
+        own = pl.DataFrame({"a": [i % levels for i in range(600)]}).with_columns(b=pl.col("a"))
+        tied = find_constraints(load(own, kinds=dict.fromkeys("ab", "category")), ["a"], ["b"])
+        assert len(tied) == (levels == 60)
 
 
 def test_a_recode_of_cents_is_a_tie_though_every_value_is_there_once():
@@ -459,3 +522,55 @@ def test_the_procedure_of_the_paper_fails_as_it_did(people, made):
     risky, before = people.frame.filter(blanked), people.frame
     white = [one["race1"].eq("B").mean() for one in (risky, drawn.frame().filter(blanked), before)]
     assert white[0] < white[2] < white[1]
+
+
+def test_goals_are_met_at_their_very_limits():
+    """And where they are not, the advice names what was measured and is not yet tried."""
+
+    def rule(original, worst):
+        return SimpleNamespace(original=original, worst=worst)
+
+    assert rules_goal([]).met is None
+    kept, worse = rules_goal([rule(3, 3), rule(0, 0)]), rules_goal([rule(3, 5), rule(4, 4)])
+    assert (kept.met, kept.measured, kept.advice) == (True, 0, "")
+    assert (worse.met, worse.measured) == (False, 2)
+    assert worse.advice.startswith("1 of 2 rules.")
+
+    def measured(name, difference):
+        return SimpleNamespace(variable=name, standardised_difference=difference)
+
+    shares = [SimpleNamespace(variable="c", largest=0.03)]
+    found = SimpleNamespace(measures=[measured("a", -0.05), measured("b", None)], shares=shares)
+    limits = GoalLimits(difference=0.02)
+    for records, met, said in [(10**6, False, "a"), (1600, True, "Chance"), (1601, False, "a.")]:
+        goal = differences_goal(found, limits, records)
+        assert (goal.met, goal.measured) == (met, 0.05)
+        assert goal.advice.startswith(said)
+    assert differences_goal(found, GoalLimits(difference=0.05), 10**6).advice == ""
+
+    def exposed(worst, again, implicates=2):
+        return SimpleNamespace(
+            worst=worst, reconstructed=again, implicates=[0] * implicates, keys=("a", "b")
+        )
+
+    first, again = exposure_goals(exposed(0.05, 0.06), GoalLimits(), ["a"])
+    assert (first.met, again.met) == (True, False)
+    assert "no equal values (change 1), or further key variables as targets (b)" in again.advice
+    assert "Release fewer implicates" in again.advice
+    asked = {"change": 1, "match": "k-closest"}
+    (first, again) = exposure_goals(exposed(0.06, 0.0, 1), GoalLimits(), ["a", "b"], asked)
+    assert (first.met, first.advice) == (False, "Try coarser keys.")
+    assert (again.met, again.measured) == (None, None)
+    assert again.advice == "With one implicate there is nothing to put together."
+    nobody = exposure_goals(exposed(None, None), GoalLimits(), ["a"])
+    assert {one.advice for one in nobody} == {"No record was unique on the key."}
+    for name in ("p", "overlap"):
+        with pytest.raises(OptionError, match=f"limit '{name}'"):
+            GoalLimits(**{name: 1.01})
+
+
+def test_columns_predict_by_their_levels_and_roles():
+    many = pl.DataFrame({"a": [i % 100 for i in range(400)], "b": [i % 101 for i in range(400)]})
+    frame = many.with_columns(c=pl.lit(1), d=pl.int_range(400) % 2, e=pl.int_range(400) % 2)
+    data = load(frame, kinds=dict.fromkeys("abcde", "category"), roles={"e": "drop"})
+    assert [name for name in "abcde" if predicts(data, name)] == ["a", "d"]

@@ -1,10 +1,11 @@
 """The tests themselves: each of them can fail, because it asserts something."""
 
 import ast
+import builtins
 from pathlib import Path
 
 from tests.mutants import TESTS
-from tests.mutations import ROOT
+from tests.mutations import ROOT, Finder, with_changes
 
 SAYS = {"raises", "warns", "fail", "expect", "validate"}
 
@@ -41,3 +42,20 @@ def test_mutants_are_tried_with_tests_that_are_there():
     named = [f"tests/test_{one}.py" for words in TESTS.values() for one in words.split()]
     assert [one for one in named if not [*ROOT.glob(one)]] == []
     assert [one for one in TESTS if not [*(ROOT / "src/keyhole" / one).glob("*.py")]] == []
+
+
+def test_a_mutant_is_the_code_as_it_is_until_it_is_asked_for(monkeypatch):
+    """All changes of a module stand in one copy of it, and each is made by its number."""
+    path = "src/keyhole/reviews/column_guesses.py"
+    changes = Finder(ROOT / path).found
+    told = "code > _APART * highest -> code >= _APART * highest"
+    (number,) = (str(at) for at, one in enumerate(changes) if one.told.endswith(told))
+    names = {"__name__": __name__, "__builtins__": vars(builtins)}
+    exec(compile(with_changes(path, changes), path, "exec", dont_inherit=True), names)
+    is_apart, asked = names["_apart"], []
+    assert not is_apart(5, 4)
+    monkeypatch.setattr(builtins, "mutated", lambda one: asked.append(one), raising=False)
+    assert not is_apart(5, 4)
+    assert number in asked
+    monkeypatch.setattr(builtins, "mutated", number.__eq__)
+    assert is_apart(5, 4)

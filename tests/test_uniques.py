@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyhole.core.options import parameters_of
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import risk
 from keyhole.exposure.uniques import uniques
@@ -230,4 +231,15 @@ def test_factors_are_given_by_key_or_for_every_key():
 def test_the_tables_say_what_the_levels_mean():
     found = uniques(pl.DataFrame({"a": [1, 2, 2], "b": [1, 1, 1]}), keys=["a", "b"])
     table = next(t for t in found.tables() if t.title == "Risk levels")
-    assert table.notes[0].startswith("High: alone on 1 or 2 variables, medium: on 3; low:")
+    assert table.notes[0].startswith("High: unique on 1 or 2 variables; medium: on 3; low:")
+
+
+def test_availability_is_given_by_key_or_for_all_of_them():
+    people = pl.DataFrame({"a": [1, 1, 2, 3], "b": [1, 2, 2, 2]})
+    each = uniques(people, keys=["a", "b"], availability=[1, 0.5])
+    assert each.to_dict() == uniques(people, keys=["a", "b"], availability={"b": 0.5}).to_dict()
+    kind = parameters_of(uniques)["availability"].kind
+    for text in ("1,0.5", "a=1,b=0.5"):
+        assert kind.write(kind.read(text)) == text
+    assert kind.read("1,0.5") == (1.0, 0.5)
+    assert kind.read("a=1,b=0.5") == {"a": 1.0, "b": 0.5}

@@ -309,6 +309,10 @@ def test_a_design_of_a_logit_is_refused_with_all_else() -> None:
 def test_numbers_too_large_to_square_have_a_mean_and_no_standard_error(design, implicates):
     huge = [1e300, -1e300, 1e300, 1e300, 2.0, 4.0, 3.0, 3.0]
     frame = pl.DataFrame({"g": list("aaaabbbb"), "c": list("uvwzuvwz"), "y": huge})
-    found = tabulate([frame] * implicates, rows=["g"], mean="y", **design).to_frame()
+    result = tabulate([frame] * implicates, rows=["g"], mean="y", **design)
+    found = result.to_frame()
     assert found["estimate"].to_list()[:2] == [5e299, 3.0]
     assert found["se"].is_null().to_list()[:2] == [True, False]
+    said = " ".join(result.notes)
+    assert "standard error of 1 cells is not estimable: their values are too large" in said
+    assert "single record" not in said

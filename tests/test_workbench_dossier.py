@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.workbench import Workbench, start
+from tests.workbench import REVIEW, Workbench, start
 from tests.workbench_pages import (
     STUDY,
     SYNTHESIS,
@@ -22,6 +22,7 @@ from tests.workbench_pages import (
     written,
 )
 
+from keyhole.reviews.files import confined
 from keyhole.reviews.runner import review
 from keyhole.workbench.jobs import JOB_KINDS
 from keyhole.workbench.pages.dossier import masked
@@ -169,6 +170,17 @@ def test_a_dossier_is_verified_by_a_job(tmp_path: Path, monkeypatch: pytest.Monk
     path.write_text(path.read_text().replace('"cells": ', '"cells": 1'))
     JOB_KINDS[kind](tmp_path / "review.toml", asked, lambda _: None)
     assert "Verification found differences" in bench.get("dossier").text
+
+
+def test_a_plan_is_verified_though_reading_is_confined_to_the_folder(tmp_path: Path) -> None:
+    """It is carried out anew in a folder elsewhere, and what that gives is read there."""
+    step = '[[protection.step]]\nmethod = "drop"\ncolumns = ["state"]\n'
+    run(start(tmp_path, f"{REVIEW}\n{step}"))
+    with confined(tmp_path):
+        JOB_KINDS["verify"](tmp_path / "review.toml", {}, lambda _: None)
+    found = last_verification(tmp_path / "review")
+    assert found is not None
+    assert found["same"] is True
 
 
 def test_a_verification_of_other_results_is_not_shown(bench: Workbench) -> None:

@@ -41,7 +41,7 @@ def test_a_new_role_stands_above_the_comment_of_the_next_section(bench: Workbenc
     lines = text_of(bench).splitlines(keepends=True)
     role = next(line for line in lines if line.startswith("id = "))
     rest = "".join(line for line in lines if not line.startswith("income = "))
-    rest = re.sub(r"# What the keys tell.*?\n\n", "", rest, flags=re.DOTALL)
+    rest = re.sub(r"# Attribute disclosure.*?\n\n", "", rest, flags=re.DOTALL)
     (bench.folder / "review.toml").write_text(rest)
     assert bench.post("data/describe", described(bench, income="sensitive")).status_code == 303
     comment = "# Identifiers, Safe Harbor, columns that reveal others."
@@ -59,7 +59,7 @@ def test_new_sections_stand_below_their_sketches_or_in_the_order_of_the_work(
     assert bench.post("select/search", searched).status_code == 303
     text = text_of(bench)
     assert "[uniques]\nmax_size = 2    # singled out by at most this many variables\n" in text
-    assert "variables\n\n[drivers]\n\n# What the keys tell" in text
+    assert "variables\n\n[drivers]\n\n# Attribute disclosure" in text
     assert (
         "# seconds = 60    # stop with the sets found so far\n\n[frontier]\nseconds = 5\n" in text
     )

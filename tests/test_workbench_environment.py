@@ -246,6 +246,24 @@ def test_the_file_itself_becomes_a_target_of_the_review(tmp_path: Path) -> None:
     assert "already" in again.text
 
 
+def test_how_a_form_was_found_is_kept(stored: Workbench) -> None:
+    said = {
+        "method": "social network study", "statement": "not passed on", "time_frame": "2024",
+        "search_parameters": "open profiles", "social_group": "veterans",
+    }  # fmt: skip
+    for what, name in (("form", "Library card"), ("source", "Profiles")):
+        where = propose(stored, {"pasted": NEW_FORM, "what": what, "name": name, **said})
+        choices = shown_choices(stored.get(f"environment?{where}").text)
+        assert stored.post(f"environment/confirm?{where}", choices).status_code == 303
+        held = kept(stored)
+        found = next(one for one in (*held.forms, *held.sources) if one.name == name)
+        assert {attribute: getattr(found, attribute) for attribute in said} == said
+    wrong = {"pasted": NEW_FORM, "name": "Third", "method": "guessing"}
+    answer = stored.post("environment/send", wrong)
+    assert answer.status_code == 422
+    assert "method" in answer.text
+
+
 def test_a_public_source_has_its_ranks(stored: Workbench) -> None:
     fields = {"pasted": NEW_FORM, "what": "source", "mode": "2", "scope": "1", "cost": "3",
               "origin": "observed"}  # fmt: skip
@@ -468,21 +486,30 @@ def test_what_is_typed_and_cannot_be_is_refused(stored: Workbench, typed: str, s
     assert "Odd form" not in [form.name for form in kept(stored).forms]
 
 
-def test_a_field_that_was_left_can_be_placed_later(stored: Workbench) -> None:
+def test_pending_fields_are_decided_one_line_each(stored: Workbench) -> None:
     address = propose(stored, {"pasted": ODD})
-    left = {"choice-0": "leave", "choice-1": "leave", "choice-2": "leave"}
+    later = {f"choice-{i}": "" for i in range(3)}
     number = shown_choices(stored.get(f"environment?{address}").text)["number"]
-    stored.post(f"environment/confirm?{address}", {**left, "number": number})
+    stored.post(f"environment/confirm?{address}", {**later, "number": number})
     page = stored.get("environment").text
-    assert "Decide on the fields of Odd form" in page
-    answer = stored.post("environment/again", {"what": "form", "name": "Odd form"})
-    address = str(answer.headers["location"]).split("/environment?")[1]
-    page = stored.get(f"environment?{address}").text
-    typed = {**left, **shown_choices(page), "place-0": "sex"}
-    assert stored.post(f"environment/confirm?{address}", typed).status_code == 303
+    lines = re.findall(r'name="(form|field)-(\d+)" value="([^"]*)"', page)
+    assert [name for kind, _, name in lines if kind == "form"].count("Odd form") >= 1
+    sent = {f"{kind}-{at}": name for kind, at, name in lines} | shown_choices(page)
+    assert {value for name, value in sent.items() if name.startswith("choice")} == {""}
+    answer = stored.post("environment/decide", sent)
+    assert answer.status_code == 422
+    assert "nothing was decided" in answer.text
+    before = kept(stored).forms
+    first = next(at for kind, at, name in lines if (kind, name) == ("field", "q7"))
+    assert stored.post("environment/decide", {**sent, f"choice-{first}": "7"}).status_code == 422
+    assert kept(stored).forms == before
+    typed = {**sent, f"place-{first}": "sex"}
+    assert stored.post("environment/decide", typed).status_code == 303
     form = next(one for one in kept(stored).forms if one.name == "Odd form")
-    assert form.fields[0].coding == "SX2.001"
+    assert (form.fields[0].coding, form.fields[0].decided) == ("SX2.001", True)
     assert "target" not in values(stored)["environment"]
+    assert stored.post("environment/decide", typed).status_code == 409
+    assert f'name="field-{first}" value="q7"' not in stored.get("environment").text
 
 
 BUTTON = re.compile(

@@ -158,3 +158,65 @@ def test_a_resident_process_answers_and_is_started_again_if_it_died(tmp_path: Pa
     (tmp_path / "people.csv").write_text("sex,age,state,id,income\nf,1,MD,1,1\n")
     assert bench.post("live", {"keys": ["sex"]}).json()["records"] == 1  # as the file is now
     bench.bench.live.close()
+
+
+def test_advice_is_added_to_the_plan_where_it_stands(tmp_path: Path) -> None:
+    bench = start(tmp_path, REVIEW.replace("limit = 0.10", "limit = 0.01"))
+    bench.post("exposure/measure", {**FIELDS, "limit": "1", "drivers": "yes"})
+    assert bench.wait().state == "done"
+    page = html.unescape(bench.get("exposure").text)
+    words = re.findall(
+        r'name="of" value="fix"><input type="hidden" name="words" value="(.*?)"', page
+    )
+    assert words
+    assert 'name="of" value="drivers"' not in page, "levels are named with values only"
+    drop = "drop state (leave it out)"
+    assert drop in words
+    assert bench.post("exposure/plan", {"of": "fix", "words": "drop me"}).status_code == 422
+    assert bench.post("exposure/plan", {"of": "fix", "words": drop}).status_code == 303
+    (step,) = values(tmp_path)["protection"]["step"]
+    assert step == {"method": "drop", "columns": ["state"]}
+    assert bench.wait().state == "done"
+    shown = html.unescape(bench.get("exposure?values=shown").text)
+    pattern = r'name="of" value="drivers"><input type="hidden" name="words" value="(.*?)"'
+    merge = next(one for one in re.findall(pattern, shown) if not one.endswith(" of state"))
+    sent = {"of": "drivers", "words": merge}
+    assert bench.post("exposure/plan", sent).status_code == 422, "values are not shown there"
+    assert bench.post("exposure/plan?values=shown", sent).status_code == 303
+    one, other, column = re.fullmatch(r"merge (.*) with (.*) of (.*)", merge).groups()  # type: ignore[union-attr]
+    added = values(tmp_path)["protection"]["step"][-1]
+    assert (added["column"], {k: str(v) for k, v in added["map"].items()}) == (column, {one: other})
+
+
+def test_terms_lead_to_where_they_are_defined(tmp_path: Path) -> None:
+    bench = start(tmp_path)
+    bench.post("exposure/measure", FIELDS)
+    bench.wait()
+    help_page = bench.client.get("/help").text
+    for page in ("data", "exposure", "select", "solve", "protect", "study"):
+        text = bench.client.get(bench.address(page)).text
+        links = re.findall(r'href="/help#([^"]*)"', text)
+        assert links, page
+        assert [one for one in links if f'id="{one}"' not in help_page] == []
+        main = text.partition('<main id="main"')[2].partition("<aside")[0]
+        assert re.search(r'<(p|li|small)\b[^>]*>[^<]*<a class="term"', main), page
+        explained = re.findall(r'<a class="term"[^>]*>([^<]*)', main.partition("What the fig")[0])
+        assert len(explained) == len(set(explained)), "each where it stands first"
+    explained = re.findall(
+        r'<a class="term"[^>]*>([^<]*)', bench.client.get(bench.address("exposure")).text
+    )
+    assert {"cell", "unique", "rp", "cr"} <= {one.lower().removesuffix("s") for one in explained}
+
+
+def test_levels_at_risk_follow_where_values_are_shown(tmp_path: Path) -> None:
+    bench = start(tmp_path)
+    sent = {"keys": ["age", "state"], "without": "yes", "cutoff": "4"}
+    assert "levels" not in bench.post("live", sent).json()
+    told = bench.post("live", {**sent, "levels": "yes"}).json()["levels"]
+    people = pl.read_csv(tmp_path / "people.csv")
+    cells = people.with_columns(pl.len().over("age", "state").alias("f"))
+    for one in told:
+        group = cells.filter(pl.col(one["key"]).cast(pl.String) == one["level"])
+        assert (one["records"], one["share"]) == (group.height, (group["f"] < 4).mean())
+        assert one["records"] >= 4
+    bench.bench.live.close()

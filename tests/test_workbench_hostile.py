@@ -228,7 +228,7 @@ def bench(tmp_path: Path, plain_charts: None) -> Workbench:  # noqa: ARG001
     """A workbench whose review was run and verified."""
     found = start(tmp_path)
     keyhole.review(tmp_path / "review.toml", out=found.project.results)
-    verify_and_keep(found.project.results, lambda _: None)
+    verify_and_keep(found.project.path, {}, lambda _: None)
     return found
 
 
@@ -258,7 +258,7 @@ def test_figures_that_were_edited_are_told_of(bench: Workbench) -> None:
     path = bench.project.results / "results.json"
     assert "is not as keyhole wrote it" not in bench.get("dossier").text
     path.write_text(path.read_text().replace('"title": "A', '"title": "B', 1))
-    assert "its hash does not fit" in bench.get("dossier").text
+    assert "its hash does not match" in bench.get("dossier").text
 
 
 def test_results_that_are_a_link_are_neither_read_nor_written(bench: Workbench) -> None:

@@ -146,6 +146,24 @@ def test_a_price_of_another_review_is_not_accepted(bench: Workbench) -> None:
     assert bench.post("protect/accept").status_code == 303
 
 
+def test_a_price_that_came_with_the_folder_is_not_taken(bench: Workbench, tmp_path: Path) -> None:
+    """Whoever made the folder knows the version, and could plant a step that nobody asked for."""
+    priced(bench, "drop", columns=["age"])
+    (ours,) = (bench.folder / ".keyhole").glob("price-*.json")
+    planted = ours.read_bytes()
+    other = tmp_path / "received"
+    (other / ".keyhole").mkdir(parents=True)
+    (other / "people.csv").write_bytes((bench.folder / "people.csv").read_bytes())
+    for name in ("price-1.json", ours.name):
+        (other / ".keyhole" / name).write_bytes(planted)
+    received = start(other, REVIEW + PLAN)
+    (other / ".keyhole" / "price-1.json").write_bytes(planted)
+    assert "The price of" not in received.get("protect").text
+    assert received.post("protect/accept").status_code == 422
+    assert not (other / ".keyhole" / ours.name).exists()
+    assert (other / "review.toml").read_text() == REVIEW + PLAN
+
+
 def test_a_secret_seed_is_drawn_and_never_shown(bench: Workbench) -> None:
     priced(bench, "pram", column="sex", p="0.9")
     price = price_of(bench.project)

@@ -55,7 +55,7 @@ def test_the_best_release_is_found_and_made(tmp_path: Path) -> None:
     file, keys = released(bench)
     assert small(file, keys) <= 0.05
 
-    assert bench.post("solve/take", {"point": "99"}).status_code == 422
+    assert bench.post("solve/take", {"set": "99"}).status_code == 422
     assert bench.post("solve/leave").status_code == 303
     assert values(bench).get("solve") is None
 
@@ -74,13 +74,13 @@ def test_the_release_that_is_taken_is_the_one_that_goes_out(tmp_path: Path) -> N
     assert bench.post("solve/search", {**fields, "asked": list(fields)}).status_code == 303
     assert bench.wait().state == "done"
     first = View(bench.project, bench.project.look(), None).result("solve")
-    offered = [int(n) for n in re.findall(r'name="point" value="(\d+)"', bench.get("solve").text)]
+    offered = [int(n) for n in re.findall(r'name="set" value="(\d+)"', bench.get("solve").text)]
     assert offered == list(range(len(first.frontier) - 1))[::-1]
     assert first.frontier[-1].suppressed
     assert len(offered) > 2
     for place in offered[:2]:
         point = first.frontier[place]
-        assert bench.post("solve/take", {"point": str(place)}).status_code == 303
+        assert bench.post("solve/take", {"set": str(place)}).status_code == 303
         assert bench.wait().state == "done"
         found = View(bench.project, bench.project.look(), None).result("solve")
         assert [one.level for one in found.columns] == [one.level for one in point.columns]

@@ -34,7 +34,7 @@ FIELDS = {
     "limit": "20",
     "permutations": "200",
 }
-ADHOC = "sex = {exact = 5}\r\nage = {exact = 5}\r\nstate = {exact = 3}"
+FILES = "study/attack?eif=outside.csv&iuf=truth.csv"
 
 
 @pytest.fixture
@@ -111,17 +111,43 @@ def test_what_the_form_does_not_show_stays(bench: Workbench) -> None:
 
 
 def test_scores_are_written_shown_and_go_with_their_metric(bench: Workbench) -> None:
-    adhoc = {**FIELDS, "metrics": ["unicity", "adhoc"], "scores": ADHOC}
-    assert bench.post("study/attack", adhoc).status_code == 303
-    scores = {"sex": {"exact": 5}, "age": {"exact": 5}, "state": {"exact": 3}}
+    page = bench.get("study?eif=outside.csv&iuf=truth.csv").text
+    rows = re.findall(r'name="score-(\d+)".*?aria-label="Score of equal values of (\w+)"', page)
+    at = {name: place for place, name in rows}
+    scored = {f"score-{at['sex']}": "5", f"score-{at['age']}": "5", f"score-{at['state']}": "3"}
+    scored |= {f"within-{at['age']}": "2", f"near-{at['age']}": "1.5"}
+    adhoc = {**FIELDS, "metrics": ["unicity", "adhoc"], **scored}
+    adhoc.setdefault("score-0", "")
+    assert bench.post(FILES, adhoc).status_code == 303
+    scores = {"sex": {"exact": 5}, "age": {"absolute": [[0, 5], [2, 1.5]]}, "state": {"exact": 3}}
     assert written(bench)["study"]["scores"] == scores
-    shown = html.unescape(bench.get("study").text).replace(" ", "")
-    assert "sex={exact=5}\nage={exact=5}\nstate={exact=3}</textarea>" in shown
+    assert f'name="near-{at["age"]}" value="1.5"' in bench.get("study").text
     before = (bench.folder / "review.toml").read_text()
-    assert bench.post("study/attack", adhoc).status_code == 303
+    assert bench.post(FILES, adhoc).status_code == 303
     assert (bench.folder / "review.toml").read_text() == before
-    assert bench.post("study/attack", {**FIELDS, "scores": ADHOC}).status_code == 303
+    other = {"relative": [[0.05, 5], [0.1, 3]]}  # no row says it, and it stays
+    now = before.replace("absolute = [[0, 5], [2, 1.5]]", "relative = [[0.05, 5], [0.1, 3]]")
+    (bench.folder / "review.toml").write_text(now)
+    assert "as the review has it" in bench.get("study").text
+    assert bench.post(FILES, {**adhoc, f"score-{at['age']}": ""}).status_code == 303
+    assert written(bench)["study"]["scores"]["age"] == other
+    assert bench.post(FILES, {**FIELDS, **scored}).status_code == 303
     assert "scores" not in written(bench)["study"]
+
+
+def test_files_are_brought_in_place_for_their_owner_alone(bench: Workbench, tmp_path: Path) -> None:
+    outside = (bench.folder / "outside.csv").read_bytes()
+    sent = {"eif": ("../../held.csv", outside), "iuf": ("held truth.csv", b"id,eif_id\n1,1\n")}
+    answer = bench.post("study/bring?eif=&iuf=", files=sent)
+    assert answer.status_code == 303, answer.text
+    assert answer.headers["location"].endswith("study?eif=held.csv&iuf=held+truth.csv")
+    assert (bench.folder / "held.csv").read_bytes() == outside
+    assert not (tmp_path.parent / "held.csv").exists()
+    assert (bench.folder / "held.csv").stat().st_mode & 0o077 == 0
+    for name in ("outside.csv", "run.py", ".hidden"):  # there already, or no data
+        assert bench.post("study/bring", files={"eif": (name, b"x")}).status_code == 422
+    assert (bench.folder / "outside.csv").read_bytes() == outside
+    assert bench.post("study/bring").status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -135,7 +161,7 @@ def test_scores_are_written_shown_and_go_with_their_metric(bench: Workbench) -> 
         ({"link": []}, "link"),
         ({"link": ["sex", "nobody"]}, "nobody"),
         ({"metrics": ["adhoc"]}, "must say how each linking variable is scored"),
-        ({"metrics": ["adhoc"], "scores": "sex = {"}, "scores must be lines of TOML"),
+        ({"metrics": ["adhoc"], "score-0": "9"}, "from 0 to 5"),
         ({"metrics": ["magic"]}, "metric"),
         ({"limit": "200"}, "limit"),
         ({"permutations": "-1"}, "permutations"),
@@ -252,7 +278,7 @@ def test_attacks_with_a_control_are_asked_for_shown_and_left_out(bench: Workbenc
     }  # fmt: skip
     run_stages(bench.folder / "review.toml", ["attacks"], out=bench.folder / "review")
     page = html.unescape(bench.get("study").text)
-    assert "Linking two sources: one record of the release is closest" in page
+    assert "Linking two sources: one record of the release is the closest" in page
     assert "By file and attack" in page
     bench.post("study/people", {**fields, "people_control": "../secrets.csv"})
     assert written(bench)["attacks"]["control"] == "outside.csv"

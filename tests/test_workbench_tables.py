@@ -1,6 +1,7 @@
 """The page of tables: added, shown and removed; one that stands alone becomes one of several."""
 
 import tomllib
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,17 @@ def test_a_table_is_added_and_shown(bench: Workbench) -> None:
     assert "Records by sex and state" not in bench.get("tables").text
     assert "Records by sex and state" in bench.get("tables?values=shown").text
     assert "keyhole table people.csv --rows sex --cols state" in bench.get("tables").text
+
+
+def test_tables_are_protected_together(bench: Workbench) -> None:
+    assert add(bench, rows=["sex"], cols=["state"]) == 303
+    bench.wait()
+    assert add(bench, rows=["state"], tables=["sex x state"]) == 303
+    assert bench.wait().state == "done"
+    page = bench.get("tables?values=shown").text
+    assert "are protected together" in page
+    assert page.count("Records by sex and state") >= 2
+    assert "--rows sex --cols state --tables state --tables 'sex x state'" in unescape(page)
 
 
 def test_rounding_at_random_gets_a_secret_seed(bench: Workbench) -> None:

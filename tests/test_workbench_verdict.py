@@ -44,7 +44,8 @@ def bar(bench: Workbench, page: str = "data") -> str:
 
 def gauges(bench: Workbench) -> dict[str, str]:
     """The words of each gauge, by its title."""
-    found = _words(r'<section class="gauge.*?</section>', bench.get("data").text)
+    page = re.sub(r'(<h3>[^<]*): <a class="term".*?</a>', r"\1", bench.get("data").text)
+    found = _words(r'<section class="gauge.*?</section>', page)
     titles = ("Original", "What goes out", "Worst scenario", "Attack")
     return {t: text.removeprefix(t).strip() for t in titles for text in found if text.startswith(t)}
 

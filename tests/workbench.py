@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,16 @@ def write_people(folder: Path, records: int = 200) -> Path:
     return folder / "people.csv"
 
 
+_TERM = re.compile(rb'<a class="term"[^>]*>([^<]*)<span class="tip".*?</span></a>')
+
+
+def unexplained(answer: httpx.Response) -> httpx.Response:
+    """Leave the explanations of terms out of a page's sentences, so that these read on."""
+    main, aside, side = answer.content.partition(b"<aside")
+    answer._content = _TERM.sub(rb"\1", main) + aside + side
+    return answer
+
+
 @dataclass
 class Workbench:
     """A workbench under test."""
@@ -67,13 +78,15 @@ class Workbench:
         return f"/project/{self.project.number}/{path}"
 
     def get(self, path: str) -> httpx.Response:
-        return self.client.get(self.address(path))
+        return unexplained(self.client.get(self.address(path)))
 
     def post(self, path: str, fields: dict[str, Any] | None = None, **more: Any) -> httpx.Response:
         """Send a form as the page shown now would."""
         version = self.project.look().version
         data = {"version": version, **(fields or {})}
-        return self.client.post(self.address(path), data=data, follow_redirects=False, **more)
+        return unexplained(
+            self.client.post(self.address(path), data=data, follow_redirects=False, **more)
+        )
 
     def wait(self, seconds: float = 300) -> Job:
         """Wait until the review's job has ended."""

@@ -16,15 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keyhole.environment.adding.adding import Addition, add_forms
-from keyhole.environment.adding.vocabulary import CONCEPTS
-from keyhole.environment.importers.fields import (
-    YES_NO,
-    capture,
-    dates,
-    split_choices,
-    usual_numbers,
-)
+from keyhole.environment.importers.fields import YES_NO, ask, capture, dates, usual_numbers
+from keyhole.environment.matching.adding import Addition, add_forms
+from keyhole.environment.matching.questions import CONCEPTS
 from keyhole.environment.model import CapturedField, CapturedForm, Environment, Form
 from keyhole.screening.identifiers import words
 
@@ -68,7 +62,7 @@ def fields_of(row: Row) -> list[CapturedField]:
     more: dict[str, Any] = {}
     if answers.startswith("several: "):
         options = answers.removeprefix("several: ").split(";")
-        return split_choices(path, row.label, [(one, one) for one in options])
+        return ask(path, row.label, options=[(one, one) for one in options], several=True)
     if answers == "yes/no":
         more["categories"] = YES_NO
     elif answers == "date":

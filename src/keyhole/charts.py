@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from keyhole.core.extras import require_extra
 from keyhole.core.files import write_whole
 from keyhole.core.names import printable
+from keyhole.core.notes import percentage as percentage
 from keyhole.errors import OptionError
 
 if TYPE_CHECKING:
@@ -118,18 +119,6 @@ def listed(names: Iterable[str], most: int = 12) -> str:
     drawn = [plain(name) for name in names]
     rest = f" and {len(drawn) - most} more" if len(drawn) > most else ""
     return ", ".join(drawn[:most]) + rest
-
-
-def percentage(value: float) -> str:
-    """Write a share for reading; nothing and everything are said only where exact."""
-    if 0 < value < 1e-4:
-        return "less than 0.01%"
-    if 1 - 1e-4 < value < 1:
-        return "more than 99.99%"
-    edge = min(value, 1 - value)
-    digits = 2 if 0 < edge < 0.01 else 1 if 0 < edge < 0.1 else 0
-    text = f"{100 * value:.{digits}f}"
-    return (text.rstrip("0").rstrip(".") if digits else text) + "%"
 
 
 def short_percentage(value: float) -> str:

@@ -177,7 +177,7 @@ class _Command:
                 )
             if outputs.records and words.get("engine") == "spark":
                 problems.append(
-                    "--engine must be memory or disk for one row a record (--records). Got "
+                    "--engine must be memory or disk for one row per record (--records). Got "
                     "'spark' instead."
                 )
         more = (c for n, columns in verb.more_records.items() if words[n] for c in columns)
@@ -275,7 +275,7 @@ def _read(
             kind = parameter.kind
             values[name] = kind.read_all(word) if isinstance(word, list) else kind.read(word)
         except ValueError as error:
-            template = f"{{{name}}} must be written like {{0}}. Got {{1}} instead: check its marks."
+            template = f"{{{name}}} must be written like {{0}}. Got {{1}} instead."
             shown = "another value" if parameter.option.secret else str(error)
             problems.append(Problem(template, parameter.metavar, shown))
     return values
@@ -338,7 +338,7 @@ def _outputs(verb: Verb) -> list[inspect.Parameter]:
         )
         found.append(_described("records", Path | None, typer.Option(metavar="OUT", help=words)))
     if verb.picture:
-        words = "Draw the result into a .svg, .png or .html."
+        words = "Save a chart of the result as .svg, .png or .html."
         found.append(_described("plot", Path | None, typer.Option(metavar="OUT", help=words)))
     if verb.returns:
         words = "Print one JSON object, nothing else."
@@ -433,7 +433,7 @@ def expand_columns(
             pattern = "*" if word == ALL else word.removeprefix("-")
             hits = [name for name in known if name == pattern or fnmatchcase(name, pattern)]
             if not hits:
-                template = f"{{{option}}} has {{0!r}}, which no column of the file is like."
+                template = f"{{{option}}} has {{0!r}}, which matches no column of the file."
                 problems.append(Problem(template, word))
             if word[:1] == "-":
                 found = {name: None for name in found if name not in hits}

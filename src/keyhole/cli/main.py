@@ -163,8 +163,8 @@ def _unexpected(error: BaseException) -> str:
         return "the run failed.\n" + "".join(traceback.format_exception(error)).rstrip()
     if isinstance(error, MemoryError):
         return (
-            "the run failed: the memory is used up. Give fewer columns, count on disk "
-            "(--engine disk --memory 1GB) where the verb can, or use a larger machine."
+            "the run failed: out of memory. Give fewer columns, count on disk (--engine disk "
+            "--memory 1GB) where the command supports it, or use a larger machine."
         )
     passed = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
     cached = any(file.as_posix().endswith("numba/core/caching.py") for file in passed)
@@ -173,14 +173,14 @@ def _unexpected(error: BaseException) -> str:
 
         places = " or ".join(repr(str(folder)) for folder in usual_folders() if folder.exists())
         return (
-            f"the run failed: compiled code that was kept is damaged. Delete the files *.nbi and "
-            f"*.nbc in {places}, and run again: they are made anew."
+            f"the run failed: the cache of compiled code is damaged. Delete the files *.nbi and "
+            f"*.nbc in {places} and run again: they are compiled anew."
         )
     known = isinstance(error, OSError) and error.errno
     reason = os.strerror(known) if known else f"{type(error).__name__} {_place(error)}"
     return (
-        f"the run failed unexpectedly ({reason.strip()}). This is a fault of keyhole; please "
-        f"report it. KEYHOLE_DEBUG=1 shows the details, which may quote the data."
+        f"the run failed unexpectedly ({reason.strip()}). This is a bug in keyhole; please report "
+        f"it. KEYHOLE_DEBUG=1 shows the details, which may quote the data."
     )
 
 

@@ -106,8 +106,8 @@ def one_file_problems(outputs: Mapping[str, Path | None], inputs: Mapping[str, P
     for option, path in outputs.items():
         if path is None:
             continue
-        others = [(one, f"is the file that is read ({name})") for name, one in inputs.items()]
-        others += [(one, f"is the file of {name} too") for name, one in seen.items()]
+        others = [(one, f"is the input file ({name})") for name, one in inputs.items()]
+        others += [(one, f"is also the file of {name}") for name, one in seen.items()]
         found += [
             f"{option}: {str(path)!r} {words}. Give another name."
             for other, words in others
@@ -136,8 +136,8 @@ def check_data_file(path: Path, columns: Sequence[str] = ()) -> None:
     form = require_written_format(path)
     if form in ("SPSS", "SAS transport") and len({c.lower() for c in columns}) < len(columns):
         raise FileError(
-            f"{path.name!r} must be in a format that tells {' from '.join(columns)}, since both "
-            f"are written. Got {form} instead: write .csv, .parquet or .dta."
+            f"{path.name!r} must be in a format that distinguishes {' from '.join(columns)}, since "
+            f"both are written. Got {form} instead: write .csv, .parquet or .dta."
         )
 
 

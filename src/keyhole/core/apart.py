@@ -85,7 +85,7 @@ def ask_apart(function: str, given: Mapping[str, Any], *, memory: int | None = N
         )  # fmt: skip
     except OSError:
         raise RunError(
-            "no process could be started to read the file in. Close programs, and try again."
+            "no process could be started to read the file. Close other programs and try again."
         ) from None
     if done.returncode == _REFUSED:
         name, said = json.loads(done.stdout)

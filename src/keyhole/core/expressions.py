@@ -94,10 +94,10 @@ FUNCTIONS: Mapping[str, Function] = {
         several="values",
     ),
     "top": Function(
-        "Numbers of the limit and more become the limit.", "top(age, 85)", (("limit", _ANY),)
+        "Numbers above the limit become the limit.", "top(age, 85)", (("limit", _ANY),)
     ),
     "bottom": Function(
-        "Numbers of the limit and less become the limit.", "bottom(age, 18)", (("limit", _ANY),)
+        "Numbers below the limit become the limit.", "bottom(age, 18)", (("limit", _ANY),)
     ),
     "year": Function("The year of a date.", "year(born)"),
     "quarter": Function("The quarter of a date, with its year.", "quarter(born)"),
@@ -115,15 +115,17 @@ FUNCTIONS: Mapping[str, Function] = {
         (("number of digits", Whole(low=1, high=100)),),
     ),
     "map": Function(
-        "The category that a coding has for each value: a file whose first column has the values, "
-        "or pairs.",
+        "The category that a coding assigns to each value: a file whose first column has the "
+        "values, or pairs.",
         'map(job, "jobs.csv")',
         (("coding", _Coding()),),
         {"to": Text(), "other": Text()},
     ),
-    "labels": Function("The values by their labels, where the file has some.", "labels(sex)"),
+    "labels": Function(
+        "The values replaced by their labels, if the file has labels.", "labels(sex)"
+    ),
     "pool": Function(
-        "Categories with fewer records than this become one.",
+        "Categories with fewer records than this are merged into one.",
         "pool(job, 100)",
         (("number of records", _SIZE),),
         {"other": Text()},
@@ -337,7 +339,7 @@ class _Parser(TokenReader):
             if isinstance(old, dict) or not isinstance(new, str | int) or str(new).strip() == "":
                 raise SyntaxProblem(at, 'a coding has pairs such as "a": "x".')
             if str(old) in found:
-                raise SyntaxProblem(at, "this value stands twice in the coding.")
+                raise SyntaxProblem(at, "this value is in the coding twice.")
             found[str(old)] = str(new)
             if not self.take(","):
                 break

@@ -15,6 +15,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "models": ("Regressions (formula) need statsmodels.", ("statsmodels", "pandas")),
     "postgres": ("A PostgreSQL store needs psycopg.", ("psycopg",)),
     "spark": ("The spark engine needs PySpark and sqlglot.", ("pyspark", "sqlglot")),
+    "trees": ("Models by trees need scikit-learn.", ("sklearn",)),
     "workbench": (
         "The workbench needs FastAPI, Uvicorn, tomlkit and charts.",
         ("fastapi", "uvicorn", "python_multipart", "tomlkit", "altair", "vl_convert"),

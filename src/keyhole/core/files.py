@@ -231,7 +231,7 @@ def _interrupt(_: int, __: FrameType | None) -> None:
 
 def _refused(target: Path, error: OSError) -> RunError:
     return RunError(
-        f"{str(target)!r} could not be written: {_reason(error)}. Make room there, or choose "
+        f"{str(target)!r} could not be written: {_reason(error)}. Free some space there, or choose "
         f"another folder."
     )
 

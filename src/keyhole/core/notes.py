@@ -14,44 +14,46 @@ WORDS: dict[str, str] = {
     # Exposure and studies
     "exposure.scenario": "The key is that of scenario {name!r}, at the detail at which it can be "
     "matched.",
-    "exposure.left-out": "{left:count} records have a missing key and were not counted as at risk "
-    "or as a cell; RP and CR are of all {records:,} records",
+    "exposure.left-out": "{left:count record} {left:has|have} a missing key and {left:was|were} "
+    "not counted in any cell; RP and CR are relative to all {records:,} records",
     "attacks.counted": "counted among {counted:,} of {people:,} people, as many as there are "
-    "controls; among all of them {hits:count} of {total:,} predicates single somebody out",
+    "controls; among all of them {hits:count} of {total:,} predicates single out a person",
     "study.caveat.time": "One point in time: the study links this PUF with this EIF as they are "
     "now. Other external data, or later data, may succeed where this did not.",
-    "study.caveat.knowledge": "No intimate knowledge: it does not tell whether somebody who knows "
+    "study.caveat.knowledge": "No intimate knowledge: it does not show whether somebody who knows "
     "a respondent well could find that person in the file.",
     "study.caveat.safety": "No proof of safety: it looks for obvious weaknesses of the whole file. "
     "That it finds none does not confirm that the file is safe.",
     # Protection
     "protection.infinite": "{values:count infinite value} of column {column!r} "
-    "{values:stays as it is|stay as they are}",
-    "extremes.beyond": "limit {limit}: a share of {share:.4g} is beyond, {asked:g} asked",
-    "microaggregate.left": "{changed:count record} {changed:misses a value and was left as it is|"
-    "miss a value and were left as they are}",
-    "pram.kept": "a share of {share:.2f} of the values was kept",
-    "pram.kept.frequent": "a share of {share:.2f} of the values was kept, of the frequent category "
-    "that changed most {least:.2f}",
-    "records.blanked": "{records:count record} had keys blanked",
+    "{values:was|were} left unchanged",
+    "extremes.beyond": "limit {limit}: {share:percent} of the values are beyond it "
+    "({asked:percent} requested)",
+    "microaggregate.left": "{changed:count record} with a missing value {changed:was|were} left "
+    "unchanged",
+    "pram.kept": "{share:percent} of the values were kept",
+    "pram.kept.frequent": "{share:percent} of the values were kept; in the frequent category that "
+    "changed most, {least:percent}",
+    "records.blanked": "the keys of {records:count record} were blanked",
     "records.removed": "{records:count record} {records:was|were} removed",
     "sample.kept": "{records:count record} {records:was|were} kept",
-    "suppress.values": "{values:count value} of {records:count record} {values:was|were} taken "
-    "away",
+    "suppress.values": "{values:count value} in {records:count record} {values:was|were} "
+    "suppressed (set to missing)",
     "swap.moved": "{records:count record} {records:was|were} swapped",
-    "swap.stuck": "of {at_risk:count} at risk {stuck:count} found no partner",
+    "swap.stuck": "{stuck:count} of {at_risk:count record} at risk had no partner to swap with",
     # Synthesis
-    "synthesis.common": "only {records:count} records are common: there are no more decoys",
-    "synthesis.unbroken": "minimal uniques that hold no target, so that nothing breaks them: "
-    "{uniques:,}, records that have such: {records:count}",
-    "synthesis.alone": "{values:count} values over all implicates stayed as they were, because no "
-    "donor of the record's own subgroup could give one",
-    "synthesis.repaired": "{records:count} records over all implicates were given all their "
-    "targets by one donor, because a rule was broken otherwise",
-    "synthesis.sums": "drawn with the targets, since they make a sum with them: {columns}",
-    "synthesis.broken": "{records:count} records broke a rule before",
-    "synthesis.contradicted": "{column} tells {target} almost exactly, and {records:count} records "
-    "contradict it: drop it, or make it a target or a stratum",
+    "synthesis.common": "only {records:count} common records could be used as decoys",
+    "synthesis.unbroken": "{uniques:,} minimal uniques in {records:count record} contain no "
+    "target, so the synthesis cannot break them",
+    "synthesis.alone": "{values:count value} over all implicates {values:was|were} left "
+    "unchanged, because the record's subgroup had no donor",
+    "synthesis.repaired": "{records:count record} over all implicates took all targets from one "
+    "donor, because a rule would have been broken otherwise",
+    "synthesis.sums": "drawn with the targets, because they add up with them: {columns}",
+    "synthesis.broken": "{records:count record} broke a rule before the synthesis",
+    "synthesis.contradicted": "{column} determines {target} almost exactly, and "
+    "{records:count record} {records:contradicts|contradict} it: drop it, or make it a target or a "
+    "stratum",
     "goal.homogeneity": "homogeneity (smallest adjusted p)",
     "goal.rules": "rules (records that break one more than before, worst rule and implicate)",
     "goal.constant": "constancy (unique links by constant values that are right)",
@@ -59,7 +61,8 @@ WORDS: dict[str, str] = {
     "goal.relations": "relations (largest change of Cramér's V)",
     "goal.correlations": "correlations (largest change)",
     "goal.differences": "means and shares of targets (largest standardised difference)",
-    "goal.subgroups": "means within subgroups (largest standardised difference)",
+    "goal.subgroups.kept": "means within subgroups (share in their interval)",
+    "goal.subgroups": "means within subgroups (largest difference outside its interval)",
     "goal.coefficients": "coefficients of models chosen from the data (share in their interval)",
     "goal.overlap": "coefficients of models chosen from the data (mean interval overlap)",
     "goal.changed": "mean number changed (low, medium, high)",
@@ -70,14 +73,26 @@ WORDS: dict[str, str] = {
     "goal.unique": "P(unique | visibly changed)",
 }
 """The words of each note. `count` marks a number of records or values that is hidden if small, and
-a noun after it is put in the plural; `one|many` chooses by the number."""
+a noun after it is put in the plural; `one|many` chooses by the number; `percent` writes a share."""
 
 # Where a share gives a small count away: the words without it. `changed` is that count.
 _OF_FEW: dict[str, str] = {
-    "extremes.beyond": "limit {limit}: few values are beyond, a share of {asked:g} asked",
+    "extremes.beyond": "limit {limit}: few values are beyond it ({asked:percent} requested)",
     "pram.kept": "all but a few values were kept",
     "pram.kept.frequent": "all but a few values were kept",
 }
+
+
+def percentage(value: float) -> str:
+    """Write a share for reading; nothing and everything are said only where exact."""
+    if 0 < value < 1e-4:
+        return "less than 0.01%"
+    if 1 - 1e-4 < value < 1:
+        return "more than 99.99%"
+    edge = min(value, 1 - value)
+    digits = 2 if 0 < edge < 0.01 else 1 if 0 < edge < 0.1 else 0
+    text = f"{100 * value:.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if digits else text) + "%"
 
 
 class Note(str):
@@ -115,6 +130,8 @@ class _Words(string.Formatter):
         one, choice, many = format_spec.partition("|")
         if choice:
             return one if value == 1 and not hidden else many
+        if format_spec == "percent":
+            return percentage(value)
         kind, _, noun = format_spec.partition(" ")
         if kind != "count":
             return str(super().format_field(value, format_spec))

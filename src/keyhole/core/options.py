@@ -210,7 +210,7 @@ def _kind(hint: Any, option: Option, name: str) -> Kind:
         return Choice(get_args(hint))
     if hint is str:
         return Column(option.column) if option.column else Text()
-    raise TypeError(f"option {name!r} needs a kind: its type does not tell what it may be")
+    raise TypeError(f"option {name!r} needs a kind: its type does not say which values are allowed")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

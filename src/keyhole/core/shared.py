@@ -126,8 +126,8 @@ HomogeneousLimit = Annotated[
 DiversityLimit = Annotated[
     int | None,
     Option(
-        "The lowest acceptable l: so many different values of a sensitive column must be in every "
-        "cell.",
+        "The lowest acceptable l: every cell must have at least this many different values of a "
+        "sensitive column.",
         low=1,
     ),
 ]
@@ -141,8 +141,8 @@ ClosenessLimit = Annotated[
 CapLimit = Annotated[
     float | None,
     _Share(
-        "The highest acceptable CAP: the chance of a right guess of a sensitive value from the "
-        "cell.",
+        "The highest acceptable CAP: the chance that a sensitive value drawn from the cell is "
+        "correct.",
     ),
 ]
 Level = Annotated[
@@ -184,7 +184,7 @@ ScenarioOption = Annotated[
     Any,
     CommandOption(
         "A scenario of the data environment: its key is used, and the file is recoded to its "
-        "detail. Several are compared where the verb can.",
+        "detail. Several are compared where the command supports it.",
         kind=_Scenario(),
         metavar="NAME",
     ),
@@ -246,7 +246,9 @@ Master = Annotated[
 ForceOption = Annotated[bool, CommandOption("Replace files that exist.")]
 FolderOption = Annotated[
     str | os.PathLike[str],
-    CommandOption("The folder to write into; it is made.", kind=kinds.File(), metavar="DIR"),
+    CommandOption(
+        "The folder to write into; it is created if needed.", kind=kinds.File(), metavar="DIR"
+    ),
 ]
 DossierFolder = Annotated[
     str | os.PathLike[str],

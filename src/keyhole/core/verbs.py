@@ -86,7 +86,7 @@ _ENVIRONMENT = (
         "init --store ENV.db --example",
     ),
     _part(
-        "adding.importing.import_files",
+        "matching.importing.import_files",
         "Add forms, a public source, a target or scenarios; or resolve pending fields.",
         "import --store ENV.db form.json --sector banking",
     ),
@@ -104,22 +104,22 @@ _ENVIRONMENT = (
     ),
     _part(
         "listing.show",
-        "Show one thing of the environment.",
+        "Show one construct, coding, form, source, target or scenario.",
         "show --store ENV.db AG --plot codings.svg",
         instead="toml",
     ),
     _part(
         "verbs.tie",
-        "Say by hand how the categories of two codings go together, and show their join.",
+        "State how the categories of two codings correspond, and show their join.",
         "tie --store ENV.db AG5.001 AG7.001 pairs.toml",
     ),
     _part(
         "verbs.remove_thing",
-        "Remove a thing from the store, unless something uses it.",
+        "Remove something from the store, unless it is in use.",
         "remove --store ENV.db form 'Membership form'",
     ),
     _part(
-        "adding.importing.undo",
+        "matching.importing.undo",
         "Undo a change of the store: an import, decisions, a tie or a removal.",
         "undo --store ENV.db",
     ),
@@ -195,7 +195,7 @@ _REGISTERED = (
     ),
     Verb(
         "keyhole.exposure.attributes.attributes",
-        "Measure what somebody who knows the key would learn.",
+        "Measure attribute disclosure: what the key reveals of sensitive columns.",
         "keyhole attributes people.csv --keys sex,age,state --sensitive income,illness",
         stage="attributes",
         engines=EVERYWHERE,
@@ -203,7 +203,7 @@ _REGISTERED = (
     ),
     Verb(
         "keyhole.exposure.uniques.uniques",
-        "Find what singles records out: minimal uniques.",
+        "Find minimal uniques: the sets of keys that single records out (SUDA).",
         "keyhole uniques people.csv --keys sex,age,state,race --max-size 3",
         stage="uniques",
         engines=HERE,
@@ -212,7 +212,7 @@ _REGISTERED = (
     ),
     Verb(
         "keyhole.exposure.drivers.drivers",
-        "Find which levels put records into small cells.",
+        "Find which categories put records into small cells.",
         "keyhole drivers people.csv --keys sex,age,state --plot forest.svg",
         stage="drivers",
         engines=EVERYWHERE,
@@ -230,7 +230,7 @@ Several methods, limits or cutoffs are compared in one table:
     ),
     Verb(
         "keyhole.selection.frontier.frontier",
-        "Find all largest sets of variables within a limit.",
+        "Find all maximal sets of variables within a limit.",
         "keyhole frontier people.csv --keep sex --candidates age,state,race --limit 0.05",
         stage="frontier",
         engines=HERE,
@@ -246,7 +246,7 @@ Several methods, limits or cutoffs are compared in one table:
             Output(
                 "out",
                 "FILE",
-                "Write the outgoing file, in the format that its extension names.",
+                "Write the release, in the format given by its extension.",
                 "save",
                 "outgoing file",
                 is_data=True,
@@ -270,8 +270,8 @@ Several methods, limits or cutoffs are compared in one table:
             Output(
                 "out",
                 "FILE",
-                "Write the table that may be published, one row per cell; .xlsx has it laid out, "
-                "too, and .json is JSON-stat.",
+                "Write the table that may be published, one row per cell; .xlsx adds a formatted "
+                "sheet, and .json is JSON-stat.",
                 "save",
                 "table",
                 is_data=True,
@@ -306,7 +306,7 @@ Several methods, limits or cutoffs are compared in one table:
             Output(
                 "out",
                 "FILE",
-                "Write the protected file, in the format that its extension names.",
+                "Write the protected file, in the format given by its extension.",
                 "save",
                 "protected file",
                 required=True,
@@ -371,7 +371,7 @@ Several methods, limits or cutoffs are compared in one table:
     ),
     Verb(
         "keyhole.reviews.drafting.init",
-        "Draft a review file by looking at a data file.",
+        "Draft a review file from a data file.",
         "keyhole init people.csv",
         picture=False,
     ),
@@ -398,7 +398,7 @@ Several methods, limits or cutoffs are compared in one table:
     ),
     Verb(
         "keyhole.reviews.demo.demo",
-        "See keyhole at work on a made-up file of veterans.",
+        "Run keyhole on a made-up file of veterans.",
         "keyhole demo --out demo",
         picture=False,
     ),
@@ -411,7 +411,7 @@ Several methods, limits or cutoffs are compared in one table:
     ),
     Verb(
         "keyhole.published.certificate.selftest",
-        "Rerun the published examples here, for a certificate.",
+        "Rerun the published examples and print a certificate.",
         "keyhole selftest",
         picture=False,
         verdict="passed",

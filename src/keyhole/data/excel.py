@@ -41,8 +41,8 @@ def read_excel(path: Path, request: Request, sheet: str | None = None) -> pl.Dat
             return _read_sheet(book, sheet or 0, request, path.name)
     except fastexcel.FastExcelError:
         raise FileError(
-            f"{path.name!r} cannot be read as an Excel workbook: it is broken, locked by a "
-            f"password or not whole. Save it anew as .xlsx."
+            f"{path.name!r} cannot be read as an Excel workbook: it is damaged, incomplete or "
+            f"locked by a password. Save it again as .xlsx."
         ) from None
 
 

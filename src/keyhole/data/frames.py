@@ -215,7 +215,7 @@ def _in_range(table: Any) -> Any:
             table = table.set_column(place, field.name, table.column(place).cast(finer))
         except pa.ArrowInvalid:
             problems.append(
-                f"column {field.name!r} holds times that are too far off. Correct them, or leave "
+                f"column {field.name!r} holds times that are out of range. Correct them, or leave "
                 f"it out."
             )
     if problems:
@@ -275,7 +275,7 @@ def require_packed(path: Path, declared: Any, chosen: Iterable[str], *, whole: b
     if need > memory:
         raise FileError(
             f"{path.name!r} takes more than {memory >> 20:,} MB of memory to read, which is too "
-            f"much for a Parquet file of its size. Name fewer columns, or write it anew."
+            f"much for a Parquet file of its size. Name fewer columns, or save it again."
         )
 
 
@@ -341,8 +341,8 @@ def _chosen(table: Any, request: Request, path: Path) -> tuple[pl.DataFrame, Map
 def unreadable(path: Path, name: str) -> FileError:
     """Say that a file cannot be read as what its name says it is."""
     return FileError(
-        f"{path.name!r} cannot be read as {name}: it is broken, not whole, or has features that "
-        f"are not supported. Copy it again or write it anew."
+        f"{path.name!r} cannot be read as {name}: it is damaged, incomplete, or uses features that "
+        f"are not supported. Copy it again or save it again."
     )
 
 

@@ -92,7 +92,7 @@ def ask_reader(
         called = "a text" if form == "text" else f"{form} data"
         raise FileError(
             f"{path.name!r} cannot be read as {called}: it is damaged, or reading it takes more "
-            f"than {memory >> 20:,} MB of memory. Write it anew, or save it as .csv or .parquet."
+            f"than {memory >> 20:,} MB of memory. Save it again, or as .csv or .parquet."
         ) from None
 
 
@@ -120,15 +120,16 @@ def _plain_request(request: Request) -> dict[str, Any]:
     }
 
 
-def answer_read(given: Mapping[str, Any]) -> bytes:
+def answer_read(given: Mapping[str, Any]) -> memoryview:
     """Read a file for `read_apart`, in the process of its own."""
     request, how = Request(**given["request"]), given["how"]
     frame, origin, facts = read_here(Path(given["path"]), given["form"], request, **how)
     told = {"origin": dataclasses.asdict(origin), "facts": plain_facts(facts)}
     said = json.dumps(told).encode()
     out = io.BytesIO()
-    frame.write_ipc(out)
-    return b"".join([len(said).to_bytes(_LONGEST, "big"), said, out.getbuffer()])
+    out.write(len(said).to_bytes(_LONGEST, "big") + said)
+    frame.write_ipc(out, compression="lz4")  # unpacked and copied, a million records had no room
+    return out.getbuffer()
 
 
 def answer_probe(given: Mapping[str, Any]) -> bytes:

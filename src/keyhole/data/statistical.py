@@ -99,8 +99,8 @@ def read_with_metadata(
     except Exception:  # the reader raises plain exceptions of many kinds, some with values
         doubt = f" Or leave out the encoding {encoding!r}." if encoding else ""
         raise FileError(
-            f"{path.name!r} cannot be read as {name} data: it is broken, not whole, or has "
-            f"features that are not supported. Copy it again or write it anew.{doubt}"
+            f"{path.name!r} cannot be read as {name} data: it is damaged, incomplete, or uses "
+            f"features that are not supported. Copy it again or save it again.{doubt}"
         ) from None
 
 
@@ -375,6 +375,6 @@ def _require_written(path: Path, name: str, data: Microdata) -> None:
         return
     require_room(path)
     raise RunError(
-        f"the {name} file could not be written whole: it was read back and is cut short. Check "
-        f"the disk, or choose another folder."
+        f"the {name} file could not be written completely: it was read back and is cut short. "
+        f"Check the disk, or choose another folder."
     )

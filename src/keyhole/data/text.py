@@ -116,8 +116,8 @@ def _unpacked(path: Path, most: int = -1) -> Iterator[bytes]:
                 yield from _bounded(path, _blocks(file))
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise FileError(
-            f"{path.name!r} cannot be unpacked: it is not a whole gzip file. Copy it again, or "
-            f"take off '.gz' if it is not packed."
+            f"{path.name!r} cannot be unpacked: it is not a complete gzip file. Copy it again, or "
+            f"remove '.gz' from its name if it is not compressed."
         ) from None
 
 
@@ -131,8 +131,8 @@ def _bounded(path: Path, blocks: Iterable[bytes]) -> Iterator[bytes]:
         line = line + len(block) if end < 0 else len(block) - end - 1
         if line > _LONGEST:
             raise FileError(
-                f"{path.name!r} has a line of more than {_LONGEST >> 20} MB, so it is no table of "
-                f"records. Write it anew, each record on a line of its own."
+                f"{path.name!r} has a line of more than {_LONGEST >> 20} MB, so it is not a table "
+                f"of records. Save it again with one record per line."
             )
         if read > most:
             raise FileError(
@@ -195,7 +195,7 @@ def _refuse_binary(blocks: Iterable[bytes], name: str) -> None:
         if place >= 0:
             template = (
                 "{0!r} holds zero bytes (the first in line {1}), so it is not plain text. If it is "
-                "UTF-16 say so ({encoding} utf-16-le); else write it anew."
+                "UTF-16 say so ({encoding} utf-16-le); otherwise save it again."
             )
             raise FileError(Problem(template, name, line + block.count(b"\n", 0, place)))
         line += block.count(b"\n")
@@ -208,8 +208,8 @@ def _laid_out(
     one = isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()
     if delimiter is not None and (not one or delimiter in '\0\r\n"'):
         raise OptionError(
-            f"delimiter must be one character of ASCII, and none that ends a line or quotes. "
-            f"Got {delimiter!r} instead."
+            f"delimiter must be one ASCII character other than a line end or a quotation mark. Got "
+            f"{delimiter!r} instead."
         )
     read: list[str] = []
 
@@ -234,8 +234,9 @@ def _laid_out(
         raise _undecoded(content, name) from None
     if found:
         raise FileError(
-            f"{name!r} has one column when read with the delimiter {delimiter!r}, but several "
-            f"with a {found[0]}. Give the delimiter that the file has, or leave it to be found."
+            f"{name!r} has one column when read with the delimiter {delimiter!r}, but several with "
+            f"a {found[0]}. Give the delimiter that the file uses, or leave it out to have it "
+            f"detected."
         )
     last = read[-1] if read else ""
     ending = "\r\n" if last.endswith("\r\n") else "\r" if last.endswith("\r") else "\n"

@@ -23,7 +23,18 @@ from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.packing import Layout, layout, pack
 
 if TYPE_CHECKING:
-    from keyhole.engines.partition import DistinctPatterns, OpenCells, Partition, PatternTable
+    from keyhole.engines.partition import (
+        DistinctPatterns,
+        OpenCells,
+        Partition,
+        PatternTable,
+        ShrinkingKey,
+    )
+
+
+# Where more of the records than this are alone on a key of more variables than this, most are
+# alone on a few of these variables.
+NEARLY_ALL, SEVERAL = 0.99, 11
 
 
 class MemoryEngine:
@@ -43,6 +54,10 @@ class MemoryEngine:
         self._base: DistinctPatterns | None = None
         self._partition: tuple[int, Partition] | None = None
         self._shrunk: DistinctPatterns | None = None
+        self._shrinking: ShrinkingKey | None = None
+        self._left: dict[
+            tuple[frozenset[int], int], Tally
+        ] = {}  # by key and cutoff, the last asked
 
     @property
     def name(self) -> str:
@@ -97,13 +112,10 @@ class MemoryEngine:
         if held is None or held[0] != cutoff or not held[1].variables <= set(keys):
             from keyhole.engines.partition import Partition
 
-            base = self._patterns()
-            rows, weights = copied(base.rows, self.storage), copied(base.weights, self.storage)
-            whole = Partition(rows, weights, self._plan, cutoff, self.storage)
-            held = self._partition = (cutoff, whole)
-        more = [v for v in keys if v not in held[1].variables]
-        if more:
-            held[1].refine(more)
+            held = self._partition = (cutoff, Partition(self._patterns(), cutoff))
+        for v in keys:
+            if v not in held[1].variables:
+                held[1].refine(v)
         return held[1]
 
     def _merged(self, keys: frozenset[int]) -> DistinctPatterns:
@@ -126,8 +138,18 @@ class MemoryEngine:
     def tally_removed(
         self, keys: Sequence[str], removable: Sequence[str], *, cutoff: int
     ) -> list[Tally]:
-        patterns = self._merged(frozenset(self.numbers(keys)))
-        return patterns.tally_without(self.numbers(removable), self.records, cutoff)
+        key, numbers, records = frozenset(self.numbers(keys)), self.numbers(removable), self.records
+        whole = self._left.get((key, cutoff)) or self._merged(key).tally(records, cutoff)
+        if whole.cells > NEARLY_ALL * records and len(key) > SEVERAL:
+            if self._shrinking is None or self._shrinking.cutoff != cutoff:
+                from keyhole.engines.partition import ShrinkingKey
+
+                self._shrinking = ShrinkingKey(self._patterns(), cutoff)
+            found = self._shrinking.tally_without(key, whole, numbers)
+        else:
+            found = self._merged(key).tally_without(numbers, records, cutoff)
+        self._left = {(key - {v}, cutoff): one for v, one in zip(numbers, found, strict=True)}
+        return found
 
     def measure(self, keys: Sequence[str], *, missing: Missing = "own") -> RecordCells:
         columns = [self._columns[v] for v in self.numbers(keys)]
@@ -165,7 +187,7 @@ class MemoryEngine:
 
         in_threads(join, list(parts(self.records, 1 << 16)))
         low = int(at[len(beside)])
-        sort_in_threads(words, self.storage, low, int(at[-1]) - low)
+        sort_in_threads(words, low, int(at[-1]) - low, self.storage)
 
         starts = self.storage.empty(self.records + 1, np.int64)
         count = word_starts(words, low, starts)
@@ -353,7 +375,7 @@ def _sorted(
         if compiled and (bits := int(plan.bits.sum())):
             from keyhole.engines.partition import sort_in_threads
 
-            sort_in_threads(words, storage, tag_bits, bits)
+            sort_in_threads(words, tag_bits, bits, storage)
         else:
             words.sort()
         for some in parts(len(rows)):
@@ -404,11 +426,13 @@ def minimal_uniques(
     Returns the record and the mask of variables (bit j is column j) of each. The storage refuses a
     search that needs too much memory; `progress` hears of the sets visited and of all there may be.
     """
-    cells = RecordCells(columns, "own", storage)
+    cells = RecordCells(columns, "own", storage, compiled=True)
     # About what a search takes: patterns, their order by size of set, and bits by set.
     patterns, widest = len(cells.counts), max(c.values.dtype.itemsize for c in columns)
     sets = sum(math.comb(len(columns), k) for k in range(max_size))
-    size = patterns * (2 * widest * len(columns) + 8 * max_size + 40) + sets * patterns // 8
+    size = patterns * (2 * widest * len(columns) + 40) + sets * patterns // 8
+    words = layout([*(c.size for c in columns), 2]).words
+    size += patterns * (words + WORKERS * max_size * (words + 1)) * 8
     size += len(columns[0].values) * RECORD_BYTES
     storage.require(size, "the search for minimal uniques")
     first: Ints = cells.tags[cells.starts[:-1]].astype(np.int64)  # a record of each cell
@@ -425,9 +449,11 @@ def minimal_uniques(
         [[math.comb(n, k) for k in range(max_size + 2)] for n in range(len(columns) + 1)]
     )
     most = int(binomials[-1, 1 : max_size + 1].sum())
-    weights = cells.counts.astype(np.int32)
-    arguments = (codes, weights, missing, sizes, known, max_size, binomials)
-    owner, mask = _watched(arguments, most, progress)
+    plan = layout([*sizes.tolist(), 2])
+    rows = pack([*codes.T, (cells.counts == 1).astype(np.uint8)], plan)
+    fields = np.column_stack([plan.word, plan.shift, plan.bits])
+    arguments = (rows, fields, missing, sizes, known, max_size, binomials)
+    owner, mask = _watched(arguments, sets, most, progress)
     moved = np.zeros_like(mask)
     for bit, place in enumerate(places):
         moved |= ((mask >> np.uint64(bit)) & np.uint64(1)) << np.uint64(place)
@@ -435,20 +461,34 @@ def minimal_uniques(
 
 
 def _watched(
-    arguments: tuple[Any, ...], most: int, progress: Progress | None
+    arguments: tuple[Any, ...], sets: int, most: int, progress: Progress | None
 ) -> tuple[npt.NDArray[np.int32], Words]:
     """Run the kernel on a thread, tell of its progress, and stop it when interrupted."""
-    from keyhole.kernels.minimal import find_minimal
+    from keyhole.kernels.minimal import drop_larger, find_minimal
 
-    watch = np.zeros(2, dtype=np.int64)
+    patterns, variables, (max_size, binomials) = (*map(len, arguments[0:3:2]), arguments[-2:])
+    unique, home = np.zeros((sets, -(-patterns // 64)), np.uint64), np.zeros(sets, np.bool_)
+    home[0] = True  # of the empty set: nobody is alone
+    watch = np.zeros(variables + 1, dtype=np.int64)
+
+    def branch(v: int) -> tuple[npt.NDArray[np.int32], Words]:
+        owner, mask = find_minimal(*arguments, v, unique, home, watch)
+        return owner, mask
+
+    def work() -> list[tuple[npt.NDArray[np.int32], Words]]:
+        # The last has most sets, and so comes first; results are in the order of the masks.
+        return in_threads(branch, range(variables)[::-1], patterns * sets)[::-1]
+
     with ThreadPoolExecutor(1) as pool:
-        work = pool.submit(lambda: find_minimal(*arguments, watch))
+        running = pool.submit(work)
         try:
-            while progress is not None and not work.done():
-                progress(int(watch[0]), most)
+            while progress is not None and not running.done():
+                progress(int(watch[:-1].sum()), most)
                 time.sleep(POLL_SECONDS)
-            owner, mask = work.result()
+            found = running.result()
         except BaseException:
-            watch[1] = 1
+            watch[-1] = 1
             raise
-    return owner, mask
+    owner, mask = map(np.concatenate, zip(*found, strict=True))
+    left = drop_larger(owner, mask, binomials, max_size, unique, home)
+    return owner[:left], mask[:left]

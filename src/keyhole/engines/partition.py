@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ from keyhole.kernels.packing import Layout
 
 Tags = npt.NDArray[np.int32]
 
+# Fewer words than this are sorted sooner by one thread than shared out.
+WORDS_TO_SHARE = 1 << 17
+
 
 def spans(starts: Ints, workers: int = WORKERS) -> list[Ints]:
     """Cut the cells into one span a worker, of about as many rows each."""
@@ -35,6 +38,8 @@ def spans(starts: Ints, workers: int = WORKERS) -> list[Ints]:
 
 def shares_of(rows: Words, mask: Words, workers: int) -> list[slice]:
     """Cut sorted rows into one share a worker, none of which ends inside a cell."""
+    if workers == 1:
+        return [slice(0, len(rows))]
     goals = np.linspace(0, len(rows), workers + 1)[1:-1].astype(np.int64).tolist()
     cuts = [0, *(_end_of_cell(rows, mask, goal) for goal in goals), len(rows)]
     return [slice(a, b) for a, b in itertools.pairwise(cuts) if a < b] or [slice(0, 0)]
@@ -68,10 +73,12 @@ def sort(
 ) -> None:
     """Sort the rows inside each cell by more variables, in place.
 
-    A single cell whose rows and tags fit one word is sorted by NumPy, which compares many words
-    at once. Otherwise threads share the cells; a single large one is first cut by one digit.
+    A single cell whose rows and tags fit one word is sorted as such words. Otherwise threads share
+    the cells; a single large one is first cut by one digit.
     """
-    if len(starts) == 2 and sort_as_words(rows, tags, plan, variables, storage=storage):
+    if not len(variables) or (
+        len(starts) == 2 and sort_as_words(rows, tags, plan, variables, storage=storage)
+    ):
         return
     digits = plan.digits(variables)
     spare = spare or tuple(storage.empty(one.shape, one.dtype) for one in (rows, tags))
@@ -90,17 +97,19 @@ def sort_as_words(
     rows: Words, tags: Tags, plan: Layout, variables: Iterable[int], *, storage: Storage = MEMORY
 ) -> bool:
     """Sort all rows by some variables as single words, if rows and tags fit; tell whether."""
-    tag_bits = int(tags.max(initial=0)).bit_length()
-    if plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
+    tag_bits, bits = int(tags.max(initial=0)).bit_length(), int(plan.bits.sum())
+    if plan.words > 1 or bits + tag_bits > 64:
         return False
-    masks, shifts = plan.moves(variables)
+    by = sorted({*variables})
+    masks, shifts = plan.moves(by)
+    used = int(plan.bits[by].sum())
     joined = storage.empty(len(rows), np.uint64)
 
     def fill(some: slice) -> None:
         joined[some] = join(rows[some], tags[some], masks, shifts, tag_bits)
 
     in_threads(fill, list(parts(len(rows))))
-    sort_in_threads(joined, storage)
+    sort_in_threads(joined, tag_bits + bits - used, used, storage)
     pairs = zip(masks.tolist(), shifts.tolist(), strict=True)
     back = np.array([m << s if s >= 0 else m >> -s for m, s in pairs], dtype=np.uint64)
     in_threads(
@@ -110,43 +119,38 @@ def sort_as_words(
     return True
 
 
-def sort_in_threads(words: Words, storage: Storage, low: int = 0, bits: int = 0) -> None:
-    """Sort words in place: two halves side by side, which two threads then merge.
+def sort_in_threads(words: Words, low: int, bits: int, storage: Storage = MEMORY) -> None:
+    """Sort words in place by `bits` bits from `low` on, the highest; equal ones keep their order.
 
-    With `bits`, only so many from `low` on are looked at, and equal words keep their order.
+    Many are first dealt out by their highest digit: what agrees on it stays in the cache. Threads
+    share both.
     """
-    shared = len(words) >= ROWS_TO_SHARE and WORKERS > 1
-    cut = len(words) // 2 if shared else len(words)
-    halves = [slice(0, cut), slice(cut, None)][: 1 + shared]
-    spare = storage.empty(len(words) if bits or shared else 0, np.uint64)
-
-    def work(half: slice) -> None:
-        if bits:
-            cells.sort_words(words[half], spare[half], low, bits)
-        else:
-            words[half].sort()
-
-    in_threads(work, halves)
-    held, free = (spare, words) if -(-bits // 8) % 2 else (words, spare)
-    if shared:
-        mask = np.uint64(((1 << bits) - 1) << low if bits else (1 << 64) - 1)
-        in_threads(
-            lambda some: cells.merge_words(
-                *(held[half] for half in halves), mask, free, some.start, some.stop
-            ),
-            list(parts(len(words), -(-len(words) // WORKERS))),
-        )
-        held = free
-    if held is spare:
-        in_threads(
-            lambda some: np.copyto(words[some], spare[some]), list(parts(len(words), 1 << 16))
-        )
+    spare, starts = storage.empty(len(words), np.uint64), np.array([0, len(words)])
+    many = len(words) >= WORDS_TO_SHARE
+    if many:
+        first = low + max(bits - 8, 0)
+        cuts = list(parts(len(words), -(-len(words) // WORKERS)))
+        at = np.empty((len(cuts), 256), dtype=np.uint64)
+        turns = range(len(cuts))
+        in_threads(lambda i: cells.count_digits(words[cuts[i]], first, at[i]), turns)
+        ends = at.T.cumsum().reshape(256, -1)  # by digit, then by thread
+        starts = np.concatenate(([0], ends[:, -1].astype(np.int64)))
+        at = np.ascontiguousarray(ends.T - at)
+        in_threads(lambda i: cells.move_digits(words[cuts[i]], first, at[i], spare), turns)
+        bits = first - low
+    in_threads(
+        lambda span: cells.sort_words(words, spare, starts, span, low, bits, many), spans(starts)
+    )
 
 
 Weights = npt.NDArray[np.int32]
 
 # Variables left out against one sort of all the others; more would leave cells too large.
 PART_SIZE = 4
+# Fewer cells than this may be too uneven to be shared: threads share the candidates.
+CELLS_TO_SHARE = 256
+# A partition is fine enough when one row in this many is left with company.
+FEW_IN_COMPANY = 64
 # Fewer patterns than this are not worth several sorts.
 FEW_ROWS = 1 << 13
 
@@ -154,60 +158,82 @@ FEW_ROWS = 1 << 13
 class Partition:
     """Rows sorted into cells by a growing set of variables; rows alone in a cell are settled.
 
-    Packed rows and how many records each stands for are taken over and sorted in place; cells
-    smaller than `cutoff` are at risk.
+    Cells smaller than `cutoff` are at risk.
     """
 
-    def __init__(
-        self, rows: Words, weights: Weights, plan: Layout, cutoff: int, storage: Storage = MEMORY
-    ) -> None:
-        self._rows, self._weights, self._plan, self._cutoff = rows, weights, plan, cutoff
-        self._storage = storage
-        self._spare = tuple(storage.empty(one.shape, one.dtype) for one in (rows, weights))
-        self._starts = np.array([0, len(rows)], dtype=np.int64)
+    def __init__(self, patterns: DistinctPatterns, cutoff: int) -> None:
+        self._rows, self._weights = patterns.rows, patterns.weights
+        self._starts = np.array([0, len(self._rows)], dtype=np.int64)
+        plan, self._storage = patterns.plan, patterns.storage
+        self._fields = np.column_stack([plan.word, plan.shift, plan.bits])
+        self._cutoff = cutoff
+        self._spare: list[tuple[Words, Weights]] = []
         self._settled_cells = self._settled_at_risk = 0
         self.variables: frozenset[int] = frozenset()
 
-    def refine(self, variables: Sequence[int]) -> None:
-        """Split the cells further by these variables."""
-        given = (self._rows, self._weights, self._starts, self._plan, variables)
-        sort(*given, spare=self._spare, storage=self._storage)
-        self.variables |= frozenset(variables)
-        # Find the new cells and drop the rows alone in theirs; each thread has its old cells.
-        mask = self._plan.mask(self.variables)
+    def refine(self, variable: int) -> None:
+        """Split the cells further by a variable."""
         rows, weights, old = self._rows, self._weights, self._starts
-        pieces = [(int(old[a]), int(old[b])) for a, b in spans(old)]
+        spare, spare_weights = self._spare.pop() if self._spare else self._room(len(rows))
+        shares = spans(old)
         # Each share writes its cells to its own stretch, of half as many as it has rows.
-        stretches = [(first // 2 + i, first, last) for i, (first, last) in enumerate(pieces)]
-        starts = self._storage.empty(len(rows) // 2 + len(pieces) + 1, np.int64)
+        starts = self._storage.empty(len(rows) // 2 + len(shares) + 1, np.int64)
+        places = [(int(old[span[0]]), int(old[span[0]]) // 2 + i) for i, span in enumerate(shares)]
 
-        def work(of: tuple[int, int, int]) -> tuple[int, int, int, int]:
-            some = slice(of[1], of[2])
-            stretch = starts[of[0] :]
-            return tuple(cells.settle(rows[some], weights[some], mask, self._cutoff, stretch))
+        def work(i: int) -> tuple[int, int, int, int]:
+            first, at = places[i]
+            found: tuple[int, int, int, int] = cells.split(
+                rows, weights, old, shares[i], self._fields[variable], self._cutoff,
+                spare[first:], spare_weights[first:], starts[at:],
+            )  # fmt: skip
+            return found
 
         left = count = 0
-        for (at, first, _), found in zip(stretches, in_threads(work, stretches), strict=True):
-            kept, held, dropped, at_risk = found
-            _move(rows, first, left, kept)
-            _move(weights, first, left, kept)
+        done = in_threads(work, range(len(shares)))
+        for (first, at), (kept, held, dropped, at_risk) in zip(places, done, strict=True):
+            _move(spare, first, left, kept)
+            _move(spare_weights, first, left, kept)
             _move(starts, at, count, held, more=left)
             left, count = left + kept, count + held
             self._settled_cells += dropped
             self._settled_at_risk += at_risk
         starts[count] = left
-        self._rows, self._weights, self._starts = rows[:left], weights[:left], starts[: count + 1]
+        if self.variables:  # the first rows are those of the patterns
+            self._spare.append((rows, weights))
+        self.variables |= {variable}
+        self._rows, self._weights = spare[:left], spare_weights[:left]
+        self._starts = starts[: count + 1]
+
+    @property
+    def cells(self) -> tuple[Words, Weights, Ints]:
+        """The rows that have company, how many records each stands for, and where cells start."""
+        return self._rows, self._weights, self._starts
+
+    def _room(self, rows: int) -> tuple[Words, Weights]:
+        shape = (rows, self._rows.shape[1])
+        return self._storage.empty(shape, np.uint64), self._storage.empty(rows, np.int32)
 
     def tally_splits(self, candidates: Sequence[int], sizes: Ints, records: int) -> list[Tally]:
         """Tally what each candidate alone would split the partition into."""
-        plan, candidate = self._plan, np.asarray(candidates, dtype=np.int64)
-        fields = np.column_stack([plan.word, plan.shift, plan.bits])[candidate]
-        arrays = (self._rows, self._weights, self._starts)
-        found = in_threads(
-            lambda span: cells.tally_splits(*arrays, span, fields, sizes[candidate], self._cutoff),
-            spans(self._starts),
-        )
-        total = np.sum(found, axis=0) if found else np.zeros((len(candidate), 2), dtype=np.int64)
+        every = np.asarray(candidates, dtype=np.int64)
+        arrays, shares = (self._rows, self._weights, self._starts), spans(self._starts)
+
+        def work(of: tuple[Ints, Ints]) -> Ints:
+            span, some = of
+            found: Ints = cells.tally_splits(
+                *arrays, span, self._fields[some], sizes[some], self._cutoff
+            )
+            return found
+
+        if len(self._starts) < CELLS_TO_SHARE and len(self._rows) >= ROWS_TO_SHARE:
+            whole = np.array([0, len(self._starts) - 1])
+            dealt = [every[i::WORKERS] for i in range(WORKERS)]
+            total = np.empty((len(every), 2), dtype=np.int64)
+            for i, found in enumerate(in_threads(work, [(whole, some) for some in dealt])):
+                total[i::WORKERS] = found
+        else:
+            none = np.zeros((len(every), 2), dtype=np.int64)
+            total = sum(in_threads(work, [(span, every) for span in shares]), start=none)
         settled = (self._settled_cells, self._settled_at_risk)
         return [Tally(records, int(c) + settled[0], int(r) + settled[1]) for c, r in total]
 
@@ -269,9 +295,8 @@ class DistinctPatterns:
         dealt = sorted(removable, key=lambda v: -int(self.plan.bits[v]))
         count = max(2, -(-len(dealt) // PART_SIZE)) if len(dealt) > 1 else 1
         count = count if len(self.rows) > FEW_ROWS else 1
-        parts = list(
-            itertools.pairwise(np.linspace(0, len(dealt), count + 1).round().astype(int).tolist())
-        )
+        cuts = [round(i * len(dealt) / count) for i in range(count + 1)]
+        parts = list(itertools.pairwise(cuts))
         # Dealt like cards, so that what each part leaves splits about as well.
         dealt = [v for i in range(len(parts)) for v in dealt[i :: len(parts)]]
         if self.plan.words == 1:
@@ -294,7 +319,7 @@ class DistinctPatterns:
         plan = self.plan
         kept = self.variables - frozenset(dealt[part[0] : part[1]])
         keep, digits = plan.mask(kept), [plan.digits([v]) for v in dealt]
-        masks = np.array([plan.mask([v]) for v in dealt])
+        masks = plan.masks(dealt)
         digit_starts = np.cumsum([0] + [len(d) for d in digits])
         storage = self.storage
         rows, weights = copied(self.rows, storage), copied(self.weights, storage)
@@ -318,6 +343,56 @@ class DistinctPatterns:
 
         total: Ints = np.sum(in_threads(work, shares_of(rows, keep, workers)), axis=0)
         return total
+
+
+class ShrinkingKey:
+    """A key that loses variable after variable while nearly every pattern is of one record.
+
+    Rows alone on a few variables are alone on every key that holds these: leaving out another one
+    changes nothing for them. So the rows with company on some few variables are kept as long as the
+    key holds these, and only they are looked at again.
+    """
+
+    def __init__(self, patterns: DistinctPatterns, cutoff: int) -> None:
+        self.patterns, self.cutoff = patterns, cutoff
+        self._in_company: list[tuple[frozenset[int], DistinctPatterns]] = []
+
+    def tally_without(
+        self, key: frozenset[int], whole: Tally, removable: Sequence[int]
+    ) -> list[Tally]:
+        """Tally the key, whose own tally is `whole`, less each removable variable in turn."""
+        self._in_company = [one for one in self._in_company if one[0] <= key]
+        left, found = frozenset(removable), dict[int, Tally]()
+        while left:
+            fit = (one for one in self._in_company if not left <= one[0])
+            by, patterns = next(fit, None) or self._split(key, left)
+            some, left = sorted(left - by), left & by
+            few = patterns.merged(key)
+            before = few.tally(whole.records, self.cutoff)
+            for v, after in zip(
+                some, few.tally_without(some, whole.records, self.cutoff), strict=True
+            ):
+                lost, safe = before.cells - after.cells, before.at_risk - after.at_risk
+                found[v] = Tally(whole.records, whole.cells - lost, whole.at_risk - safe)
+        return [found[v] for v in removable]
+
+    def _split(
+        self, key: frozenset[int], left: frozenset[int]
+    ) -> tuple[frozenset[int], DistinctPatterns]:
+        """Find the rows with company on few large variables, not on all of those left."""
+        plan, storage = self.patterns.plan, self.patterns.storage
+        order = sorted(key, key=lambda v: (-int(plan.bits[v]), v))
+        open_ = [v for v in order if v in left]
+        spared = open_[len(open_) // 2 :] if len(open_) > 2 * PART_SIZE else open_[::2]
+        partition = Partition(self.patterns, self.cutoff)
+        for v in (v for v in order if v not in spared):
+            if len(partition.cells[0]) * FEW_IN_COMPANY <= len(self.patterns.rows):
+                break
+            partition.refine(v)
+        rows, weights, _ = (copied(one, storage) for one in partition.cells)
+        few = replace(self.patterns, rows=rows, weights=weights)
+        self._in_company.append((partition.variables, few))
+        return self._in_company[-1]
 
 
 class OpenCells:
@@ -379,10 +454,10 @@ class OpenCells:
         )  # fmt: skip
         if plan.words > 1:
             rows = rows[np.lexsort(rows.T)]
-        elif int(plan.shift[-1] + plan.bits[-1]) <= 32:  # half the bits take half the time
-            rows[:, 0] = np.sort(rows[:, 0].astype(np.uint32))
         else:
-            rows[:, 0].sort()
+            low, bits = int(plan.bits[0]), int(plan.bits[1:].sum())
+            spare, every = storage.empty(len(rows), np.uint64), np.array([0, len(rows)])
+            cells.sort_words(rows[:, 0], spare, every, np.array([0, 1]), low, bits, False)
         weights, starts = (
             storage.empty(len(rows) + n, k) for n, k in ((0, np.int32), (1, np.int64))
         )

@@ -94,6 +94,22 @@ def in_threads(work: Callable[[A], T], items: Sequence[A], rows: int = ROWS_TO_S
     threads = workers()
     size = max(1, len(items) // (threads * _TURNS))
     turns = [items[i : i + size] for i in range(0, len(items), size)]
-    with ThreadPoolExecutor(threads) as pool:
-        done = pool.map(lambda turn: [work(item) for item in turn], turns)
-        return [one for several in done for one in several]
+    found: list[list[T]] = [[] for _ in turns]
+    left = iter(range(len(turns)))
+
+    def take() -> None:
+        try:
+            for i in left:
+                found[i] = [work(item) for item in turns[i]]
+        except BaseException:
+            for _ in left:  # nobody begins another turn
+                pass
+            raise
+
+    # The thread that asks works too: one thread less to start and to wait for.
+    with ThreadPoolExecutor(max(threads - 1, 1)) as pool:
+        others = [pool.submit(take) for _ in range(min(threads, len(turns)) - 1)]
+        take()
+    for one in others:
+        one.result()
+    return [one for several in found for one in several]

@@ -10,9 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from keyhole.environment.adding.adding import add_form as add_form
-    from keyhole.environment.adding.adding import add_forms as add_forms
-    from keyhole.environment.adding.proposals import propose as propose
     from keyhole.environment.codings.graph import CodingGraph as CodingGraph
     from keyhole.environment.codings.joins import compatibility as compatibility
     from keyhole.environment.exchange import example_environment as example_environment
@@ -22,20 +19,24 @@ if TYPE_CHECKING:
     from keyhole.environment.mapping.mapping import map_pair as map_pair
     from keyhole.environment.mapping.public import combine_keys as combine_keys
     from keyhole.environment.mapping.public import map_public as map_public
+    from keyhole.environment.matching.adding import add_form as add_form
+    from keyhole.environment.matching.adding import add_forms as add_forms
+    from keyhole.environment.matching.proposals import propose as propose
     from keyhole.environment.model import Environment as Environment
     from keyhole.environment.scenarios.recoding import scenario_key as scenario_key
     from keyhole.environment.scenarios.scenarios import Scenario as Scenario
     from keyhole.environment.store import open_store as open_store
 
 _MODULES = {
-    "adding.adding": "add_form add_forms add_source add_target captured_again decide place",
-    "adding.importing": "import_files undo",
-    "adding.placing": "tie_codings",
-    "adding.proposals": "propose proposals_to_toml read_decision_file",
+    "matching.adding": "add_form add_forms add_source add_target captured_again decide place",
+    "matching.importing": "import_files undo",
+    "matching.placing": "tie_codings",
+    "matching.proposals": "propose proposals_to_toml read_decision_file",
     "codings.graph": "CodingGraph",
     "codings.joins": "compatibility mint",
     "exchange": "example_environment read_environment write_environment",
-    "importers": "attach_labels capture_microdata read_forms read_labels",
+    "importers.microdata": "attach_labels capture_microdata read_labels",
+    "importers.reading": "read_forms",
     "importers.table": "write_forms",
     "listing": "history list_environment show",
     "mapping.mapping": "map_class map_pair",

@@ -1,27 +1,42 @@
-"""Environments where they are kept: a JSON file that reads back as the same, or a store.
+"""Exchange of environments: a JSON file that reads back as the same, or a store.
 
 Equal environments give the same bytes: things are sorted by name and stand on a line each, so
 that two files can be compared line by line.
+
+Nothing is written by hand for a class: a frozen dataclass becomes an object whose keys are its
+attributes in their order. An attribute that has its default is left out, so a default must not
+change its meaning without a new version of what is stored. Mappings and sets are sorted: equal
+things give equal text.
+
+Whoever writes or reads a value adds what is wrong with it to a list of problems. A problem
+begins with the way to its value (``.fields[0].label must be text``); whoever holds the value
+puts their step in front.
 """
 
 from __future__ import annotations
 
+import datetime
 import json
+import math
 import os
-from functools import cache
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import MISSING, fields
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keyhole.core.files import write_whole
-from keyhole.core.names import repeated, shown
+from keyhole.core.names import nearest, quoted, repeated, shown
 from keyhole.core.options import Problem
 from keyhole.core.toml import open_utf8
-from keyhole.environment.model import Environment
-from keyhole.environment.plain import decode, encode_thing
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
 
 if TYPE_CHECKING:
+    from keyhole.environment.model import Environment
     from keyhole.environment.store import Store
 
 SCHEMA = 2
@@ -74,7 +89,8 @@ def parse_json(text: str, name: str) -> Any:
 
 def from_json(text: str, *, name: str = "environment") -> Environment:
     """Make the environment that was given as JSON text; `name` is for messages."""
-    from keyhole.environment.soundness import KINDS, ordered, require_sound
+    from keyhole.environment.model import Environment
+    from keyhole.environment.soundness import ordered, require_sound
 
     plain = parse_json(text, name)
     if not isinstance(plain, dict) or _MARK not in plain:
@@ -91,19 +107,8 @@ def from_json(text: str, *, name: str = "environment") -> Environment:
             f"{SCHEMA}. Install the newer keyhole."
         )
     problems: list[str] = []
-    things = {}
-    for kind in KINDS:
-        listed = plain.pop(kind.attribute, [])
-        if not isinstance(listed, list):
-            problems.append(f"{kind.attribute} must be a list.")
-            continue
-        things[kind.attribute] = tuple(
-            decode(kind.type, one, f"{kind.attribute}[{i}]", problems)
-            for i, one in enumerate(listed)
-        )
-    problems += [f"{shown(key)} is no part of an environment. Leave it out." for key in plain]
-    require_none((f"{name!r}: {problem}" for problem in problems), FileError)
-    environment = Environment(**things)
+    environment = decode(Environment, plain, "", problems)
+    require_none((f"{name!r}: {problem.lstrip('.')}" for problem in problems), FileError)
     try:
         require_sound(environment)
     except InputError as error:
@@ -190,3 +195,234 @@ def current_user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # nobody has this number here
         return "unknown"
+
+
+_ABSENT = object()
+_LARGEST = 2**31 - 1
+_DAY = "a day (2026-11-16)"
+_INFINITIES: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf}
+Converter = Callable[[Any, list[str]], Any]
+
+
+def encode_thing(value: Any, problems: list[str]) -> Any:
+    """Give a thing of the model as plain values, and add to the problems what cannot be kept."""
+    found: list[str] = []
+    kind: Any = type(value)
+    plain = _converter(kind, True)(value, found)
+    problems += [problem.lstrip(".") for problem in found]
+    return plain
+
+
+def decode(kind: type, plain: Any, where: str, problems: list[str]) -> Any:
+    """Make a thing of the model from plain values; useless if there were problems."""
+    return _at(where, _converter(kind, False), plain, problems)
+
+
+def decode_attributes(kind: Any, plain: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+    """Make those attributes of a thing that are given and fit; the problems say what does not."""
+    known, values = _plan(kind)[0], {}
+    for name, value in plain.items():
+        if name not in known:
+            near = nearest(name, list(known))
+            hint = f"Did you mean {quoted(near[:1])}?" if near else f"Known are {', '.join(known)}."
+            problems.append(f".{shown(name)} is unknown. {hint}")
+            continue
+        before = len(problems)
+        values[name] = _at(f".{name}", known[name].read, value, problems)
+        if len(problems) > before:
+            del values[name]
+    return values
+
+
+def _at(where: str, convert: Converter, value: Any, problems: list[str]) -> Any:
+    """Convert a value, and put the way there before the problems that it has."""
+    before = len(problems)
+    found = convert(value, problems)
+    if len(problems) > before:
+        problems[before:] = [f"{where}{problem}" for problem in problems[before:]]
+    return found
+
+
+@cache
+def _converter(hint: Any, writing: bool) -> Converter:
+    """Return what converts a value of the model to its plain form, or back."""
+    if hint in _SINGLE:
+        return _SINGLE[hint][writing]
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is None:
+        return partial(_write_record if writing else _read_record, hint)
+    if origin in (typing.Union, types.UnionType):
+        one = _converter(next(part for part in inner if part is not type(None)), writing)
+        return lambda value, problems: None if value is None else one(value, problems)
+    if origin is typing.Literal:
+        return partial(_word, inner)
+    if origin is Mapping:
+        return partial(_mapping, _converter(str, writing), _converter(inner[1], writing), writing)
+    if origin is tuple and inner[-1] is not Ellipsis:  # with a place for each of its values
+        return partial(_places, [_converter(part, writing) for part in inner], writing)
+    if origin in (frozenset, tuple):
+        return partial(_several, _converter(inner[0], writing), origin, writing)
+    raise TypeError(f"{hint} has no plain form")
+
+
+def _word(known: Sequence[str], value: Any, problems: list[str]) -> Any:
+    words = f"one of {', '.join(map(repr, known))}"
+    if type(value) is not str:
+        return _must_be(words, value, problems)
+    if value not in known:
+        problems.append(f" must be {words}. Got {shown(value)} instead.")
+    return value
+
+
+def _mapping(
+    key: Converter, convert: Converter, writing: bool, value: Any, problems: list[str]
+) -> Any:
+    if not isinstance(value, Mapping):
+        return _must_be("a mapping", value, problems)
+    before = len(problems)
+    for name in value:
+        _at(".a key", key, name, problems)
+    names = (sorted(value) if writing else value) if len(problems) == before else ()
+    return {name: _at(f".{shown(name)}", convert, value[name], problems) for name in names}
+
+
+def _places(each: Sequence[Converter], writing: bool, value: Any, problems: list[str]) -> Any:
+    if not isinstance(value, tuple | list) or len(value) != len(each):
+        problems.append(f" must have {len(each)} values.")
+        return []
+    found = [convert(one, problems) for convert, one in zip(each, value, strict=True)]
+    return found if writing else tuple(found)
+
+
+def _several(
+    convert: Converter, origin: Any, writing: bool, value: Any, problems: list[str]
+) -> Any:
+    given = origin if writing else list
+    if not isinstance(value, (set, frozenset) if given is frozenset else given):
+        _must_be(f"a {given.__name__}", value, problems)
+        return []
+    before = len(problems)
+    found = [convert(one, problems) for one in value]
+    if len(problems) > before:  # say where
+        del problems[before:]
+        for i, one in enumerate(value):
+            _at(f"[{i}]", convert, one, problems)
+        return []
+    return (sorted(found) if origin is frozenset else found) if writing else origin(found)
+
+
+class _Attribute(typing.NamedTuple):
+    """How an attribute of a dataclass is read and written, and its plain default."""
+
+    read: Converter
+    write: Converter
+    default: Any
+
+
+@cache
+def _plan(kind: Any) -> tuple[dict[str, _Attribute], tuple[str, ...]]:
+    """Return the attributes of a dataclass, and the names of those without a default."""
+    hints, found = typing.get_type_hints(kind), {}
+    for one in fields(kind):
+        read, write = (_converter(hints[one.name], writing) for writing in (False, True))
+        made = one.default if one.default_factory is MISSING else one.default_factory()
+        found[one.name] = _Attribute(read, write, _ABSENT if made is MISSING else write(made, []))
+    return found, tuple(name for name, one in found.items() if one.default is _ABSENT)
+
+
+def _write_record(kind: Any, value: Any, problems: list[str]) -> Any:
+    plain, attributes = {}, _plan(kind)[0]
+    if type(value) is not kind:
+        return _must_be(f"a {kind.__name__}", value, problems)
+    for name, attribute in attributes.items():
+        one = _at(f".{name}", attribute.write, getattr(value, name), problems)
+        if one != attribute.default:
+            plain[name] = one
+    return plain
+
+
+def _read_record(kind: Any, plain: Any, problems: list[str]) -> Any:
+    if type(plain) is not dict:
+        return _must_be("an object", plain, problems)
+    with suppress(TypeError):  # most forms ask the same: equal parts are made once
+        found = _made(kind, *plain, *plain.values())
+        if found is not None:
+            return found
+    return _new_record(kind, plain, problems)
+
+
+def _new_record(kind: Any, plain: dict[str, Any], problems: list[str]) -> Any:
+    start = len(problems)
+    values = decode_attributes(kind, plain, problems)
+    missing = (name for name in _plan(kind)[1] if name not in plain)
+    problems += [f".{name} is missing. Give it." for name in missing]
+    return kind(**values) if len(problems) == start else None
+
+
+@lru_cache(maxsize=20_000, typed=True)
+def _made(kind: Any, *parts: Any) -> Any:
+    half = len(parts) // 2
+    return _new_record(kind, dict(zip(parts[:half], parts[half:], strict=True)), [])
+
+
+def _must_be(wanted: str, value: Any, problems: list[str]) -> Any:
+    """Describe a value by its kind, never by itself."""
+    names = {str: "text", bool: "true or false", dict: "an object", list: "a list"}
+    kind = names.get(type(value), f"a {type(value).__name__}")
+    if value is None:
+        kind = "nothing"
+    elif type(value) in (int, float):
+        kind = "a number" if value == value else "a number that is none (NaN)"
+    problems.append(f" must be {wanted}. Got {kind} instead.")
+
+
+def _text(value: Any, problems: list[str]) -> Any:
+    if type(value) is not str:
+        _must_be("text", value, problems)
+    elif "\0" in value:
+        problems.append(" must have no NUL character. Take it out.")
+    elif not value.isascii() and value.encode("utf-8", "replace").decode() != value:
+        problems.append(
+            " must be text that UTF-8 can write. Got half a character (a lone surrogate) "
+            "instead: decode the text anew."
+        )
+    return value
+
+
+def _flag(value: Any, problems: list[str]) -> Any:
+    return value if type(value) is bool else _must_be("true or false", value, problems)
+
+
+def _whole(value: Any, problems: list[str]) -> Any:
+    if type(value) is int and abs(value) <= _LARGEST:
+        return value
+    return _must_be(f"a whole number of at most {_LARGEST:,}", value, problems)
+
+
+def _number(writing: bool, value: Any, problems: list[str]) -> Any:
+    """JSON has no infinity: it is written as text."""
+    known = _INFINITIES.get(value, value) if isinstance(value, str) and not writing else value
+    if isinstance(known, int | float) and not isinstance(known, bool) and known == known:
+        with suppress(OverflowError):
+            number = float(known) + 0.0  # minus zero is zero
+            return str(number) if writing and math.isinf(number) else number
+    return _must_be("a number", value, problems)
+
+
+def _day(writing: bool, value: Any, problems: list[str]) -> Any:
+    if writing and type(value) is datetime.date:
+        return value.isoformat()
+    with suppress(TypeError, ValueError):
+        day = datetime.date.fromisoformat(value)
+        if not writing and day.isoformat() == value:
+            return day
+    return _must_be(_DAY, value, problems)
+
+
+_SINGLE: dict[Any, tuple[Converter, Converter]] = {  # how each is read, and written
+    str: (_text, _text),
+    bool: (_flag, _flag),
+    int: (_whole, _whole),
+    float: (partial(_number, False), partial(_number, True)),
+    datetime.date: (partial(_day, False), partial(_day, True)),
+}

@@ -14,19 +14,17 @@ import polars as pl
 from keyhole.core.files import write_whole
 from keyhole.core.kinds import File
 from keyhole.core.marks import HIDDEN, SPREAD, figure
-from keyhole.core.names import nearest, quoted, shown
 from keyhole.core.options import Option, Problem, bind, documented
 from keyhole.core.shared import ForceOption
 from keyhole.core.tables import Table
 from keyhole.environment.codings.categories import KINDS, Node, parse_name, size_of
-from keyhole.environment.exchange import is_exported, read_place
+from keyhole.environment.exchange import encode_thing, is_exported, read_place
 from keyhole.environment.mapping.public import resource_band, resource_index
 from keyhole.environment.model import Coding, Construct, Environment, Field, Form, Source, Target
 from keyhole.environment.options import StoreFile, StorePlace, written
-from keyhole.environment.plain import encode_thing
 from keyhole.environment.scenarios.scenarios import Scenario, scenario_to_toml
 from keyhole.environment.soundness import entities
-from keyhole.environment.wording import short
+from keyhole.environment.wording import not_there, short
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, drawn_by
 
@@ -129,10 +127,8 @@ def list_environment(
         counts += zip(names, _counts(fields), strict=True)
         return Listing(what, ("what", "how many"), tuple(counts), environment)
     if what not in LISTED:
-        raise OptionError(
-            f"what to list must be overview or one of {', '.join(LISTED)}. "
-            f"Got another word instead."
-        )
+        known = f"overview or one of {', '.join(LISTED)}"
+        raise OptionError(f"what to list must be {known}. Got another word instead.")
     columns, rows = LISTED[what]
     return Listing(what, columns, tuple(rows(environment)), environment)
 
@@ -235,25 +231,21 @@ def show(
         ),
     ] = None,
     toml: Annotated[
-        bool,
-        Option("Write a scenario as TOML, to be edited and imported as one."),
+        bool, Option("Write a scenario as TOML, to be edited and imported as one.")
     ] = False,
     force: ForceOption = False,
 ) -> ShownThing:
-    """Show one thing of the environment."""
+    """Show one construct, coding, form, source, target or scenario."""
     bind(show, locals()).require()
     environment = read_place(store)
-    names: dict[str, tuple[str, str]] = {}
-    for kind, title in reversed(list(entities(environment))):
-        names[title] = (kind, title)
+    things = entities(environment)
+    names = {title: (kind, title) for kind, title in reversed(list(things))}
     for coding in environment.codings:
-        names.update(dict.fromkeys(coding.aliases, ("coding", coding.name)))
+        names |= dict.fromkeys(coding.aliases, ("coding", coding.name))
     if name not in names:
-        offered = nearest(name, list(names))
-        hint = f" Did you mean {quoted(offered)}?" if offered else ""
-        raise InputError(f"{shown(name)} is not in the environment.{hint}")
+        raise InputError(not_there("", name, names))
     kind, title = names[name]
-    entity = entities(environment)[kind, title]
+    entity = things[kind, title]
     content = {k: v for k, v in encode_thing(entity, []).items() if k != "name"}
     found = ShownThing(kind, title, content, tuple(_tables(environment, kind, title, entity)))
     if toml:
@@ -285,15 +277,12 @@ def history(
     bind(history, locals()).require()
     if is_exported(store):
         raise OptionError("an exported environment has no history. Give the store itself.")
-    rows = tuple(
-        (
-            c.number, f"{c.when:%Y-%m-%d %H:%M:%S}", c.who, c.action, c.kind, c.name,
-            changes_told(c.before, c.after), c.note,
-        )
-        for c in open_store(store, writing=False).history(name=name)
-    )  # fmt: skip
+    rows = []
+    for c in open_store(store, writing=False).history(name=name):
+        told = c.action, c.kind, c.name, changes_told(c.before, c.after), c.note
+        rows.append((c.number, f"{c.when:%Y-%m-%d %H:%M:%S}", c.who, *told))
     columns = ("number", "when (UTC)", "who", "action", "kind", "name", CHANGED, "note")
-    return Listing("history", columns, rows)
+    return Listing("history", columns, tuple(rows))
 
 
 def _tables(environment: Environment, kind: str, title: str, entity: Any) -> Iterable[Table]:
@@ -373,33 +362,29 @@ def _told(
 ) -> Iterator[str]:
     """Tell what changed attribute by attribute, and part by part where parts have names."""
     first, second = (after, before) if attributes else (before, after)
-    for name in [*first, *(n for n in second if n not in first)]:
+    for name in dict.fromkeys((*first, *second)):
         old, new = before.get(name), after.get(name)
         if old == new or name == _ASKED:
             continue
         place = (*where, name.replace("_", " "))
         words = ", ".join(map(short, place))
-        keyed = _keyed(old), _keyed(new)
+        one, other = (_keyed(old), _keyed(new)) if attributes else (old, new)
         if not attributes and (name in before) != (name in after):
-            yield f"{words}: {'taken out' if name in before else 'put in'}"
-        elif not attributes and isinstance(old, Mapping) and isinstance(new, Mapping):
-            yield from _told(old, new, place)
-        elif attributes and keyed[0] is not None and keyed[1] is not None:
-            yield from _told(*keyed, place, attributes=False)
+            yield f"{words}: {'removed' if name in before else 'added'}"
+        elif isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from _told(one, other, place, not attributes)
         else:
             yield f"{words}: {_value(old)} → {_value(new)}"
 
 
-def _keyed(value: Any) -> dict[str, Any] | None:
+def _keyed(value: Any) -> Mapping[str, Any] | None:
     """Return parts that have names by their names."""
     if value is None or isinstance(value, Mapping):
-        return dict(value or {})
+        return value or {}
     if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
         return None
-    found = [next((str(one[n]) for n in _NAMES if n in one), "") for one in value]
-    if len(set(found)) < len(found) or "" in found:
-        return None
-    return dict(zip(found, value, strict=True))
+    found = {next((str(one[n]) for n in _NAMES if n in one), ""): one for one in value}
+    return None if len(found) < len(value) or "" in found else found
 
 
 def _value(value: Any) -> str:

@@ -1,5 +1,6 @@
-"""What a data environment is made of (Elliot, Mackey & Purdam 2011, "Data Environment Analysis").
+"""Model of a data environment: constructs, codings, forms, sources, targets.
 
+Elliot, Mackey & Purdam (2011), "Data Environment Analysis".
 Everything here is plain and frozen: the store keeps it, the importers make it, the graph
 and the mapping read it. A *construct* (employment status, ES) is asked in several
 *codings* (``ES3.001``), each a partition of what can be answered; a *category map* says

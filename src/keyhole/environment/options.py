@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
-from keyhole.core.kinds import File, Kind, Place, Whole, WordsByColumn, split_words
+from keyhole.core.kinds import File, Kind, Whole, WordsByColumn, split_words
 from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET
 from keyhole.core.options import Option
 from keyhole.core.tables import Table
@@ -22,11 +22,10 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-@dataclass(frozen=True, slots=True)
 class _Place(Kind):
     """The place of a store; in Python also an environment, or its graph."""
 
-    metavar: ClassVar[str] = "ENV.db"
+    metavar = "ENV.db"
 
     def fault(self, value: Any) -> str | None:
         if isinstance(value, str | os.PathLike):
@@ -35,30 +34,28 @@ class _Place(Kind):
         return None if fit else "the place of a store, or an environment"
 
 
-@dataclass(frozen=True, slots=True)
 class _Thing(Kind):
     """Something of the environment by its name; in Python also the thing itself."""
 
-    metavar: ClassVar[str] = "NAME"
+    metavar = "NAME"
+    what = "a name"
 
-    def fault(self, value: Any) -> str | None:
-        fit = bool(value) if isinstance(value, str) else hasattr(value, "name")
-        return None if fit else "a name"
+    def fits(self, value: Any) -> bool:
+        return bool(value) if isinstance(value, str) else hasattr(value, "name")
 
 
-@dataclass(frozen=True, slots=True)
 class Files(Kind):
     """The paths of files, one after the other."""
 
-    metavar: ClassVar[str] = "[FILE]..."
-    repeatable: ClassVar[bool] = True
+    metavar = "[FILE]..."
+    repeatable = True
+    what = "the path of a file, or several"
 
-    def fault(self, value: Any) -> str | None:
-        fit = not any(File().fault(path) for path in _listed(value))
-        return None if fit else "the path of a file, or several"
+    def fits(self, value: Any) -> bool:
+        return all(map(File().fits, _listed(value)))
 
     def settle(self, value: Any) -> tuple[str, ...]:
-        return tuple(os.fspath(path) for path in _listed(value))
+        return tuple(map(os.fspath, _listed(value)))
 
     def read_all(self, words: Sequence[str]) -> list[str]:
         return list(words)
@@ -79,37 +76,34 @@ class _Classes(WordsByColumn):
         )
         return None if fit else "a value for each of some classifications"
 
-    def columns(self, value: Any) -> Iterator[tuple[Place, str]]:  # noqa: ARG002
-        return iter(())
+    columns = Kind.columns
 
 
-@dataclass(frozen=True, slots=True)
 class Day(Kind):
     """A day of the calendar."""
 
-    metavar: ClassVar[str] = "DAY"
+    metavar = "DAY"
+    what = "a day, as 2024-05-31"
 
-    def fault(self, value: Any) -> str | None:
+    def fits(self, value: Any) -> bool:
         try:
-            self.settle(value)
+            return bool(self.settle(value))
         except (TypeError, ValueError):
-            return "a day, as 2024-05-31"
-        return None
+            return False
 
     def settle(self, value: Any) -> datetime.date:
         return value if isinstance(value, datetime.date) else datetime.date.fromisoformat(value)
 
 
-@dataclass(frozen=True, slots=True)
 class Ranks(Kind):
     """The ranks of a public source: mode, scope and cost of access."""
 
-    metavar: ClassVar[str] = "M,S,C"
+    metavar = "M,S,C"
+    what = "three whole numbers: mode, scope and cost"
 
-    def fault(self, value: Any) -> str | None:
-        fit = isinstance(value, list | tuple) and len(value) == 3
-        fit = fit and not any(Whole().fault(rank) for rank in value)
-        return None if fit else "three whole numbers: mode, scope and cost"
+    def fits(self, value: Any) -> bool:
+        several = isinstance(value, list | tuple) and len(value) == 3
+        return several and not any(map(Whole().fault, value))
 
     def settle(self, value: Any) -> dict[str, int]:
         return dict(zip(("mode", "scope", "cost"), value, strict=True))
@@ -118,41 +112,31 @@ class Ranks(Kind):
         return _listed(value)
 
     def read(self, text: str) -> tuple[Any, ...]:
-        return tuple(Whole().read(word) for word in split_words(text, ","))
+        return tuple(map(Whole().read, split_words(text, ",")))
 
 
-@dataclass(frozen=True, slots=True)
 class SourceTypes(Kind):
     """The type of a public source: its formality, origin and compulsion, in a word each."""
 
-    metavar: ClassVar[str] = "F,O,C"
+    metavar = "F,O,C"
+    what = (
+        "one word each of formal or informal; collected, self-disclosed, observed or secondary; "
+        "compelled or voluntary"
+    )
+    unfit = Ranks.unfit
 
-    def fault(self, value: Any) -> str | None:
-        known = self._attributes()
-        given = _listed(value)
-        fit = all(isinstance(word, str) and word in known for word in given)
-        if fit and len({known[word] for word in given}) == len(given):
-            return None
-        return (
-            "one word each of formal or informal; collected, self-disclosed, observed or "
-            "secondary; compelled or voluntary"
-        )
+    def fits(self, value: Any) -> bool:
+        words = all(isinstance(word, str) for word in _listed(value))
+        return words and len(self.settle(value)) == len(_listed(value))
 
     def settle(self, value: Any) -> dict[str, str]:
-        known = self._attributes()
-        return {known[word]: word for word in _listed(value)}
-
-    def unfit(self, value: Any) -> list[Any]:
-        return _listed(value)
+        hints = get_type_hints(Source)
+        names = ("formality", "origin", "compulsion")
+        known = {word: name for name in names for word in get_args(hints[name])}
+        return {known[word]: word for word in _listed(value) if word in known}
 
     def read(self, text: str) -> list[str]:
         return split_words(text, ",")
-
-    @staticmethod
-    def _attributes() -> dict[str, str]:
-        hints = get_type_hints(Source)
-        names = ("formality", "origin", "compulsion")
-        return {word: name for name in names for word in get_args(hints[name])}
 
 
 StorePlace = Annotated[
@@ -173,15 +157,14 @@ StoreFile = Annotated[
 ]
 Who = Annotated[
     str | None,
-    Option("Who is working, for the history; the user if left out.", metavar="NAME"),
+    Option("Who is working, for the history; by default the current user.", metavar="NAME"),
 ]
 TargetName = Annotated[Any, Option("The file that may be released.", kind=_Thing(), metavar="T")]
 FormName = Annotated[Any, Option("One form.", kind=_Thing(), metavar="F")]
 SectorOption = Annotated[str | None, Option("The forms of this sector.", metavar="S")]
 PurposeOption = Annotated[str | None, Option("The forms of this purpose.", metavar="P")]
 ClassOption = Annotated[
-    Mapping[str, str] | None,
-    Option("The forms of these further classifications.", kind=_Classes()),
+    Mapping[str, str] | None, Option("The forms of these further classifications.", kind=_Classes())
 ]
 ThresholdOption = Annotated[
     float,
@@ -195,7 +178,7 @@ ThresholdOption = Annotated[
 ResourcesOption = Annotated[
     int,
     Option(
-        "The intruder's resources: public sources of a lower index are at hand.",
+        "The intruder's resources: public sources with a lower index are available.",
         kind=Whole(0, 100),
         metavar="R",
     ),
@@ -219,7 +202,9 @@ TimeFrameOption = Annotated[str | None, Option("The time frame of the search or 
 GroupOption = Annotated[str | None, Option("The social group that was studied.")]
 Why = Annotated[
     bool,
-    Option("Say of each key variable which forms, which way up, which categories merged."),
+    Option(
+        "Show for each key variable the forms that hold it, and the recoding and merges behind it."
+    ),
 ]
 
 

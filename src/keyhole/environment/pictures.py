@@ -1,19 +1,19 @@
 """Pictures: the graph of a construct's codings, and who asks what.
 
 As Figure 1 of Elliot, Mackey & Purdam (2011): codings with fewer categories stand above those
-that refine them, and the way up from two codings meets at their harmonisation. The graph is
-SVG that we write ourselves; every text in it is escaped, since names and labels are data.
+that refine them, and the way up from two codings meets at their harmonisation. ``graph.svg`` draws
+the graph and escapes every text, since names and labels are data.
 """
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyhole.charts import (
     ACCENT,
@@ -27,39 +27,20 @@ from keyhole.charts import (
     percentage,
     plain,
 )
-from keyhole.core.names import shown
+from keyhole.core.names import plural, shown
 from keyhole.environment.codings.categories import parse_name
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.model import Coding, Environment, Form
+from keyhole.environment.mapping.mapping import class_value
+from keyhole.environment.model import Environment, Form
 from keyhole.errors import InputError
 
 if TYPE_CHECKING:
     import altair as alt
+    import jinja2
 
     from keyhole.environment.mapping.trends import Trend
 
 ACROSS, DOWN, MARGIN, HEAD = 138, 138, 76, 84
-RADIUS, BOX_WIDTH, BOX_HEIGHT = 38, 100, 56
-PAPER, CAPTURED, HARMONISED = "#ffffff", "#eef3f8", "#f7f1e6"
-_LINE = f'fill="none" stroke="{SOFT}" stroke-width="1.6"'
-_DASHES = f'{_LINE} stroke-dasharray="6 4"'
-_DOTS = (
-    f'fill="none" stroke="{QUIET}" stroke-width="2" stroke-dasharray="1 5" stroke-linecap="round"'
-)
-_LEGEND = (
-    ("captured on a form", f'<circle cx="8" cy="-4" r="8" fill="{CAPTURED}" stroke="{INK}"/>'),
-    (
-        "harmonised",
-        f'<rect x="0" y="-12" width="16" height="16" fill="{HARMONISED}" stroke="{INK}"/>',
-    ),
-    (
-        "in the target",
-        f'<circle cx="8" cy="-4" r="7" fill="none" stroke="{ACCENT}" stroke-width="3"/>',
-    ),
-    ("refines", f'<path d="M0,-4H26" {_LINE}/>'),
-    ("drawn, not resolved", f'<path d="M0,-4H26" {_DASHES}/>'),
-    ("overlap", f'<path d="M0,-4H26" {_DOTS}/>'),
-)
 # Light to dark in one hue; the accent is kept for risk.
 SHADES = ("#eef3f8", "#2f5d8a")
 DARK = 0.55
@@ -67,6 +48,16 @@ SWEEPS = 12
 Edge = tuple[str, str]
 Node = str | tuple[str, str, int]
 """A coding, or the place of an edge on its way through a layer."""
+
+
+@cache
+def _template() -> jinja2.Template:
+    import jinja2
+
+    drawing = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    drawing.filters["cut"] = plain
+    drawing.globals |= {"ink": INK, "soft": SOFT, "quiet": QUIET, "accent": ACCENT, "fonts": FONTS}
+    return drawing.from_string(Path(__file__).with_name("graph.svg").read_text(encoding="utf-8"))
 
 
 def draw_graph(environment: Environment | CodingGraph, construct: str, *, most: int = 60) -> str:
@@ -86,9 +77,7 @@ def draw_graph(environment: Environment | CodingGraph, construct: str, *, most: 
         there = ", ".join(sorted(known)) or "none"
         raise InputError(f"construct {shown(construct)} has no codings. There are {there}.")
     forms = Counter(
-        name
-        for form in graph.environment.forms
-        for name in {graph.node(f.coding).name for f in form.fields if f.coding is not None}
+        name for form in graph.environment.forms for name in graph.asked(form).get(construct, ())
     )
     kept = sorted(sorted(family, key=lambda name: (-forms[name], name))[:most])
     as_of = next((target.as_of for target in graph.environment.targets), None)
@@ -103,97 +92,63 @@ def draw_graph(environment: Environment | CodingGraph, construct: str, *, most: 
     solid = reduce_edges(above)
     dashed = among((m.finer, m.coarser) for m in graph.environment.maps if m.pairs is None)
     layout = lay_out(kept, [*solid, *dashed])
-    width = max(layout.width * ACROSS + 2 * MARGIN, 760)
-    height = layout.height * DOWN + HEAD + 40
+    width = round(max(layout.width * ACROSS + 2 * MARGIN, 760))
     start = (width - layout.width * ACROSS) / 2  # a narrow graph stands in the middle
 
     def point(place: tuple[float, int]) -> tuple[float, float]:
-        return start + place[0] * ACROSS, HEAD + place[1] * DOWN + RADIUS + 6
+        return start + place[0] * ACROSS, HEAD + place[1] * DOWN + 44
 
-    title = f"{construct}: {known.get(construct, '')}"
-    left_out = len(family) - len(kept)
-    more = f"; {left_out} more that few forms ask are not drawn" if left_out else ""
-    words = f"{len(kept)} codings, the coarser above what refines them{more}"
-    parts = [
-        f'<text x="20" y="34" font-size="17" font-weight="bold" fill="{INK}">'
-        f"{_text(plain(title, 60))}</text>",
-        f'<text x="20" y="54" font-size="12" fill="{SOFT}">{_text(words)}</text>',
-    ]
-    for edges, style in ((solid, _LINE), (dashed, _DASHES)):
-        for edge in edges:  # from node to node through its bends, upright where it passes a layer
-            places = [layout.places[edge[0]], *layout.bends[edge], layout.places[edge[1]]]
-            points = [point(place) for place in places]
-            path = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
-            for (x1, y1), (x2, y2) in pairwise(points):
-                middle = (y1 + y2) / 2
-                path += f"C{x1:.1f},{middle:.1f} {x2:.1f},{middle:.1f} {x2:.1f},{y2:.1f}"
-            parts.append(f'<path d="{path}" {style}/>')
-    for pair in among((o.left, o.right) for o in graph.environment.overlaps):
+    def path(edge: Edge) -> str:
+        """Go from node to node through the bends, upright where a layer is passed."""
+        places = [layout.places[edge[0]], *layout.bends[edge], layout.places[edge[1]]]
+        points = [point(place) for place in places]
+        text = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
+        for (x1, y1), (x2, y2) in pairwise(points):
+            middle = (y1 + y2) / 2
+            text += f"C{x1:.1f},{middle:.1f} {x2:.1f},{middle:.1f} {x2:.1f},{y2:.1f}"
+        return text
+
+    def bow(pair: Edge) -> str:
+        """Go past the edges, upon which a straight line could lie."""
         (x1, y1), (x2, y2) = (point(layout.places[name]) for name in pair)
-        # A bow, so that it does not lie upon an edge.
         x, y = (x1 + x2) / 2 + (y2 - y1) * 0.18, (y1 + y2) / 2 - abs(x2 - x1) * 0.18
-        parts.append(f'<path d="M{x1:.1f},{y1:.1f}Q{x:.1f},{y:.1f} {x2:.1f},{y2:.1f}" {_DOTS}/>')
+        return f"M{x1:.1f},{y1:.1f}Q{x:.1f},{y:.1f} {x2:.1f},{y2:.1f}"
+
     aims = {f.coding for target in graph.environment.targets for f in target.fields if f.coding}
     targets = {graph.node(name).name for name in aims}
+    codings = []
     for name in kept:
-        x, y = point(layout.places[name])
-        drawn = _node(graph.coding(name), graph.node(name).size, forms[name], name in targets)
-        parts.append(f"<g transform='translate({x:.1f},{y:.1f})'>{drawn}</g>")
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONTS}" role="img" '
-        f'aria-label="{_text(title)}"><rect width="100%" height="100%" fill="{PAPER}"/>'
-        f"{''.join([*parts, *_legend(height)])}</svg>\n"
-    )
-
-
-def _text(text: str) -> str:
-    return html.escape(plain(text, 200), quote=True)
-
-
-def _node(coding: Coding, size: int, forms: int, aimed: bool) -> str:
-    listed = ", ".join(category.label or category.code for category in coding.categories[:6])
-    told = f"{coding.name} {coding.label}{': ' * bool(listed)}{listed}".strip()
-    told += ", …" * (len(coding.categories) > 6)
-    stroke = (
-        f'stroke="{ACCENT}" stroke-width="3"' if aimed else f'stroke="{INK}" stroke-width="1.4"'
-    )
-    dashes = " stroke-dasharray='4 3'" if coding.open else ""
-    shape = f"<circle class='coding' r='{RADIUS}' fill='{CAPTURED}' {stroke}{dashes}/>"
-    if parse_name(coding.name).harmonised:
-        shape = (
-            f"<rect class='coding' x='{-BOX_WIDTH / 2:g}' y='{-BOX_HEIGHT / 2:g}' "
-            f"width='{BOX_WIDTH}' height='{BOX_HEIGHT}' rx='3' fill='{HARMONISED}' {stroke}/>"
+        coding, (x, y) = graph.coding(name), point(layout.places[name])
+        listed = ", ".join(category.label or category.code for category in coding.categories[:6])
+        told = f"{name} {coding.label}{': ' * bool(listed)}{listed}".strip()
+        codings.append(
+            {
+                "name": name,
+                "at": f"{x:.1f},{y:.1f}",
+                "told": told + ", …" * (len(coding.categories) > 6),
+                "aimed": name in targets,
+                "open": coding.open,
+                "harmonised": parse_name(name).harmonised,
+                "holds": "free text" if coding.open else f"{graph.node(name).size:,} cat.",
+                "asked": plural(forms[name], "form") if forms[name] else "",
+                "under": textwrap.wrap(plain(coding.label, 44), 22)[:2],
+            }
         )
-    holds = "free text" if coding.open else f"{size:,} cat."
-    asked = f"{forms} form{'s' if forms != 1 else ''}" if forms else ""
-    small = f'text-anchor="middle" font-size="10" fill="{SOFT}"'
-    under = "".join(
-        f'<text y="{RADIUS + 14 + 12 * i}" {small} stroke="{PAPER}" stroke-width="5" '
-        f'paint-order="stroke">{_text(line)}</text>'
-        for i, line in enumerate(textwrap.wrap(plain(coding.label, 44), 22)[:2])
-    )
-    return (
-        f"<title>{_text(told)}</title>{shape}"
-        f'<text y="-6" text-anchor="middle" font-size="{12 if len(coding.name) <= 9 else 10}" '
-        f'font-weight="bold" fill="{INK}">{_text(plain(coding.name, 12))}</text>'
-        f'<text y="8" {small}>{holds}</text><text y="21" {small}>{asked}</text>{under}'
+    left_out = len(family) - len(kept)
+    more = f"; {left_out} more that few forms ask are not drawn" if left_out else ""
+    return _template().render(
+        title=f"{construct}: {known.get(construct, '')}",
+        words=f"{len(kept)} codings, the coarser above what refines them{more}",
+        width=width,
+        height=layout.height * DOWN + HEAD + 40,
+        solid=map(path, solid),
+        dashed=map(path, dashed),
+        overlaps=map(bow, among((o.left, o.right) for o in graph.environment.overlaps)),
+        codings=codings,
     )
 
 
-def _legend(height: float) -> Iterator[str]:
-    x = 20.0
-    for words, mark in _LEGEND:
-        wide = 34 if "path" in mark else 22
-        yield (
-            f'<g transform="translate({x:.0f},{height - 18:.0f})">{mark}'
-            f'<text x="{wide}" font-size="11" fill="{INK}">{words}</text></g>'
-        )
-        x += wide + 6.2 * len(words) + 16
-
-
-@dataclass(frozen=True, slots=True)
-class LayeredLayout:
+class LayeredLayout(NamedTuple):
     """Where nodes stand: layer (0 at the top) and place from 0 to `width`; edges by their bends."""
 
     places: Mapping[str, tuple[float, int]]
@@ -290,10 +245,9 @@ Counts = Mapping[tuple[str, str], tuple[int, int]]
 def prevalence(environment: Environment | CodingGraph) -> dict[tuple[str, str], tuple[int, int]]:
     """Count, for each construct and sector, the forms that ask it and all forms."""
     graph = CodingGraph.of(environment)
-    sectors = {one.name: one.sector for one in graph.environment.organisations}
     forms: dict[str, list[Form]] = defaultdict(list)
     for form in graph.environment.forms:
-        forms[form.sector or sectors.get(form.organisation, "") or "(none)"].append(form)
+        forms[class_value(graph, form, "sector") or "(none)"].append(form)
     return {
         (one.letters, sector): (sum(one.letters in graph.asked(f) for f in members), len(members))
         for one in graph.environment.constructs

@@ -10,7 +10,7 @@ import re
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,13 @@ from keyhole.errors import ConflictError, FileError, KeyholeError, OptionError, 
 
 # "KEYH", at byte 68 of every SQLite file of ours.
 APPLICATION = 0x4B455948
+DAMAGED = "{place} is damaged: not all of a store is there. Restore a copy of it."
 _HALF_URL = re.compile(r"\s*(postgres(ql)?(\+\w+)?|sqlite)\s*:", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"[^/\\@:]:[^/\\@]+@")  # ann:secret@
-_HEADER = b"SQLite format 3\0"
 _WANTED = (
     "store must be the path of a SQLite file, or a URL such as "
     "postgresql://user:password@host/database"
 )
-DAMAGED = "{place} is damaged: not all of a store is there. Restore a copy of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +53,20 @@ class FilePlace:
         def connect() -> sqlite3.Connection:
             # A killed writer leaves a journal, which SQLite undoes only where it may write.
             mode = "rwc" if create else "rw" if writing or journal.exists() else "ro"
-            connection = sqlite3.connect(
-                f"file:{quote(str(file))}?mode={mode}",
-                uri=True,
-                timeout=timeout,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+            options: Any = {"uri": True, "isolation_level": None, "check_same_thread": False}
+            url = f"file:{quote(str(file))}?mode={mode}"
+            connection: sqlite3.Connection = sqlite3.connect(url, timeout=timeout, **options)
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute(f"PRAGMA query_only = {'OFF' if writing else 'ON'}")
             return connection
 
+        def begin(connection: sa.Connection) -> None:
+            """Begin as a writer, who is alone, or as a reader, who sees one moment."""
+            alone = connection.get_execution_options().get("alone", False)
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if alone else "BEGIN")
+
         engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.NullPool)
-        sa.event.listen(engine, "begin", _begin)
+        sa.event.listen(engine, "begin", begin)
         return engine
 
     def check(self, *, create: bool) -> None:
@@ -81,28 +81,26 @@ class FilePlace:
             with self.path.open("rb") as file:
                 header = file.read(100)
         except (FileNotFoundError, NotADirectoryError):
+            problem = ""
             if not create:
-                raise FileError(
-                    f"{self} does not exist. Check its name, or make a store with `keyhole "
-                    f"environment init`."
-                ) from None
-            if not self.path.parent.is_dir():
-                raise FileError(
-                    f"{self} cannot be made: the folder {str(self.path.parent)!r} does not exist. "
-                    f"Make it first."
-                ) from None
+                make = "make a store with `keyhole environment init`"
+                problem = f"does not exist. Check its name, or {make}."
+            elif not self.path.parent.is_dir():
+                folder_name = repr(str(self.path.parent))
+                problem = f"cannot be made: the folder {folder_name} does not exist. Make it first."
+            if problem:
+                raise FileError(f"{self} {problem}") from None
             return
         except (OSError, ValueError) as error:
             number = error.errno if isinstance(error, OSError) else None
             reason = os.strerror(number) if number else "the system refuses"
             raise FileError(f"{self} cannot be read: {reason}. Check the path.") from None
-        if not header and create:
+        database = header.startswith(b"SQLite format 3\0")
+        ours = database and header[68:72] == APPLICATION.to_bytes(4, "big")
+        if ours or (create and not header):
             return
         held = "It holds something else" if header else "It holds nothing"
-        if header.startswith(_HEADER):
-            if header[68:72] == APPLICATION.to_bytes(4, "big"):
-                return
-            held = "It is another program's SQLite database"
+        held = "It is another program's SQLite database" if database else held
         raise FileError(
             f"{self} must be a store of keyhole. {held} and was left as it is. Give another path."
         )
@@ -139,10 +137,9 @@ class ServerPlace:
                 "a store in PostgreSQL needs psycopg, which is not installed. Install "
                 "'keyhole[postgres]'."
             ) from None
-        wait = f"SET lock_timeout = {max(1, round(timeout * 1000))}"
 
         def settle(connection: Any, _: Any) -> None:
-            connection.execute(wait)
+            connection.execute(f"SET lock_timeout = {max(1, round(timeout * 1000))}")
             if not writing:
                 connection.execute("SET default_transaction_read_only = on")
             connection.commit()
@@ -163,74 +160,61 @@ def place_of_store(place: str | os.PathLike[str]) -> Place:
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise OptionError(f"{_WANTED}. Got nothing of the kind instead.")
     scheme, mark, rest = text.partition("://")
-    if not mark:
-        if _HALF_URL.match(text) or _CREDENTIALS.search(text):  # a path would show its password
-            raise OptionError(
-                f"{_WANTED}. Got a URL that is not whole instead: begin it with postgresql://."
-            )
+    if not mark and not (_HALF_URL.match(text) or _CREDENTIALS.search(text)):
         return FilePlace(Path(text))
-    try:
-        url = sa.make_url(f"{scheme.strip().lower()}://{rest}")
-    except (sa.exc.ArgumentError, ValueError):  # whose message may show the password
-        raise OptionError(
-            f"{_WANTED}. Got a URL that cannot be read: write @, /, : and % in a password as "
-            f"%40, %2F, %3A and %25."
-        ) from None
-    if url.get_backend_name() == "sqlite":
+    problem, url = "Got a URL that is not whole instead: begin it with postgresql://.", None
+    if mark:
+        problem = (
+            "Got a URL that cannot be read: write @, /, : and % in a password as %40, %2F, %3A "
+            "and %25."
+        )
+        with suppress(sa.exc.ArgumentError, ValueError):  # whose message may show the password
+            url = sa.make_url(f"{scheme.strip().lower()}://{rest}")
+    if url is not None and url.get_backend_name() == "sqlite":
         if url.host or url.query or not url.database or url.database == ":memory:":
             raise OptionError(
                 "a SQLite URL must name a file and nothing else: sqlite:///folder/environment.db. "
                 "Give the path instead."
             )
         return FilePlace(Path(url.database))
-    if url.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
-        raise OptionError(f"{_WANTED}. Got a URL of another kind of database instead.")
-    if "@" in (url.host or ""):
-        raise OptionError(
-            f"{_WANTED}. Got a URL with more than one @: write the @ of a password as %40."
-        )
-    return ServerPlace(url)
-
-
-def _begin(connection: sa.Connection) -> None:
-    """Begin as a writer, who is alone, or as a reader, who sees one moment."""
-    writing = connection.get_execution_options().get("alone", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+    if url is not None:
+        problem = "Got a URL of another kind of database instead."
+        if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+            if "@" not in (url.host or ""):
+                return ServerPlace(url)
+            problem = "Got a URL with more than one @: write the @ of a password as %40."
+    raise OptionError(f"{_WANTED}. {problem}")
 
 
 # Words of a database's message, its code or the kind of its error (the names of PEP 249, which
 # drivers have in common), the error of ours, and what it says.
-_MEANINGS: tuple[tuple[str, type[KeyholeError], str], ...] = (
-    (
-        "IntegrityError",
+_LOST = "Nothing was written."
+_MEANINGS: dict[str, tuple[type[KeyholeError], str]] = {
+    "IntegrityError": (
         ConflictError,
-        "{place}: somebody else used a name or removed a thing that this change needs. Nothing "
-        "was written. Read the store again and make the changes anew.",
+        "{place}: somebody else used a name or removed a thing that this change needs. "
+        f"{_LOST} Read the store again and make the changes anew.",
     ),
-    (
-        "database is locked|database table is locked|55P03",
+    "database is locked|database table is locked|55P03": (
         RunError,
-        "{place} is in use by another process, and still was after {timeout:g} seconds. Nothing "
-        "was written. Try again when the other is done.",
+        "{place} is in use by another process, and still was after {timeout:g} seconds. "
+        f"{_LOST} Try again when the other is done.",
     ),
-    (
-        "readonly database|25006|42501",
+    "readonly database|25006|42501": (
         FileError,
         "{place} may only be read. Ask its owner for the right to write.",
     ),
-    ("3F000", FileError, "{place} has no schema to write in. Make it first (CREATE SCHEMA)."),
-    ("malformed|not a database|no such table|no such column|42P01|42703", FileError, DAMAGED),
-    (
-        "disk is full|disk I/O error|53100",
+    "3F000": (FileError, "{place} has no schema to write in. Make it first (CREATE SCHEMA)."),
+    "malformed|not a database|no such table|no such column|42P01|42703": (FileError, DAMAGED),
+    "disk is full|disk I/O error|53100": (
         RunError,
-        "{place} could not be written: no room is left. Nothing was written.",
+        f"{{place}} could not be written: no room is left. {_LOST}",
     ),
-    (
-        "unable to open database file",
+    "unable to open database file": (
         FileError,
         "{place} cannot be opened. Check that it is there, and that its folder may be written.",
     ),
-)
+}
 _SILENT = "nothing answers there. Check the host and the port, and that it runs"
 _UNREACHED = {
     "authentication failed": "the user or the password is not accepted. Correct them",
@@ -249,25 +233,28 @@ def failures_told(place: Place, timeout: float) -> Iterator[None]:
     """Say in our words what the database says: it may quote values, and a URL its password."""
     try:
         yield
-    except sa.exc.DBAPIError as error:
-        raise _told(place, timeout, error.orig or error) from None
-    except UnicodeDecodeError:  # what it says, or holds, is no text
-        raise FileError(DAMAGED.format(place=place)) from None
-    except sa.exc.SQLAlchemyError as error:
-        raise RunError(f"{place}: the database failed ({type(error).__name__}).") from None
     except Exception as error:
-        if not type(error).__module__.startswith("psycopg"):  # while a connection is set up
+        ours = _meaning(place, timeout, error)
+        if ours is None:
             raise
-        raise _told(place, timeout, error) from None
+        raise ours from None
 
 
-def _told(place: Place, timeout: float, error: BaseException) -> KeyholeError:
-    kinds = [kind.__name__ for kind in type(error).__mro__]
-    text = f"{error} {getattr(error, 'sqlstate', None) or ''}"
-    for words, ours, said in _MEANINGS:
+def _meaning(place: Place, timeout: float, error: Exception) -> KeyholeError | None:
+    if isinstance(error, UnicodeDecodeError):  # what it says, or holds, is no text
+        return FileError(DAMAGED.format(place=place))
+    cause: BaseException = getattr(error, "orig", None) or error
+    kinds = [kind.__name__ for kind in type(cause).__mro__]
+    # An error of psycopg itself comes while a connection is set up.
+    told = isinstance(error, sa.exc.DBAPIError) or type(error).__module__.startswith("psycopg")
+    if not told:
+        failed = f"{place}: the database failed ({kinds[0]})."
+        return RunError(failed) if isinstance(error, sa.exc.SQLAlchemyError) else None
+    text = f"{cause} {getattr(cause, 'sqlstate', None) or ''}"
+    for words, (ours, said) in _MEANINGS.items():
         if any(word in text or word in kinds for word in words.split("|")):
             return ours(said.format(place=place, timeout=timeout))
     if isinstance(place, ServerPlace) and "OperationalError" in kinds:
         why = next(why for words, why in _UNREACHED.items() if words in text)
         return RunError(f"{place} cannot be reached: {why}.")
-    return RunError(f"{place}: the database failed ({kinds[0]}). Nothing was written.")
+    return RunError(f"{place}: the database failed ({kinds[0]}). {_LOST}")

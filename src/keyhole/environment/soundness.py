@@ -14,13 +14,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from keyhole.core.names import nearest, quoted, repeated, shown
+from keyhole.core.names import quoted, repeated, shown
 from keyhole.environment import model
-from keyhole.environment.codings.categories import codes_of, is_coding_name, parse_name, size_of
-from keyhole.environment.codings.intervals import interval_problems
-from keyhole.environment.plain import encode_thing
+from keyhole.environment.codings.categories import (
+    codes_of,
+    interval_problems,
+    is_coding_name,
+    parse_name,
+    size_of,
+)
+from keyhole.environment.exchange import encode_thing
 from keyhole.environment.scenarios.scenarios import Scenario
-from keyhole.environment.wording import require_none
+from keyhole.environment.wording import not_there, require_none
 from keyhole.errors import InputError, OptionError
 
 RANKS: Mapping[Literal["mode", "scope", "cost"], int] = {"mode": 4, "scope": 3, "cost": 3}
@@ -37,10 +42,6 @@ Key = tuple[str, str]
 
 Use = tuple[str, str, str]
 """A kind, the name of a thing of it, and the words that say what for."""
-
-
-def _ends(edge: model.CategoryMap | model.Overlap, *names: str) -> list[Use]:
-    return [("coding", getattr(edge, name), f"its {name} coding") for name in names]
 
 
 def _field_uses(entity: model.Form | model.Source | model.Target) -> Iterator[Use]:
@@ -60,13 +61,17 @@ def _scenario_uses(scenario: Scenario) -> Iterator[Use]:
 
 @dataclass(frozen=True, slots=True)
 class EntityKind:
-    """A kind of thing: its attribute of `Environment`, its class, its name and what it uses."""
+    """A kind of thing: its class, its name and what it uses."""
 
     name: str
-    attribute: str
     type: type
     key: Callable[[Any], str] = lambda entity: str(entity.name)
     uses: Callable[[Any], Iterable[Use]] = lambda _: ()
+
+    @property
+    def attribute(self) -> str:
+        """Its attribute of an environment."""
+        return f"{self.name}s"
 
     def of(self, environment: model.Environment) -> tuple[Any, ...]:
         """Give the things of this kind."""
@@ -78,33 +83,28 @@ class EntityKind:
         return self.key(entity), *getattr(entity, "aliases", ())
 
 
+def _coding_uses(coding: model.Coding) -> list[Use]:
+    return [("construct", coding.construct, "its construct")]
+
+
+def _ends(*names: str, mark: str) -> Any:
+    """Give the name of what ties two codings, and its use of them."""
+    return (
+        lambda edge: mark.join(getattr(edge, name) for name in names),
+        lambda edge: [("coding", getattr(edge, name), f"its {name} coding") for name in names],
+    )
+
+
 KINDS = (
-    EntityKind("construct", "constructs", model.Construct, lambda one: one.letters),
-    EntityKind(
-        "coding",
-        "codings",
-        model.Coding,
-        uses=lambda one: [("construct", one.construct, "its construct")],
-    ),
-    EntityKind(
-        "map",
-        "maps",
-        model.CategoryMap,
-        lambda one: f"{one.finer} → {one.coarser}",
-        lambda one: _ends(one, "finer", "coarser"),
-    ),
-    EntityKind(
-        "overlap",
-        "overlaps",
-        model.Overlap,
-        lambda one: f"{one.left} ~ {one.right}",
-        lambda one: _ends(one, "left", "right"),
-    ),
-    EntityKind("organisation", "organisations", model.Organisation),
-    EntityKind("form", "forms", model.Form, uses=_field_uses),
-    EntityKind("source", "sources", model.Source, uses=_field_uses),
-    EntityKind("target", "targets", model.Target, uses=_field_uses),
-    EntityKind("scenario", "scenarios", Scenario, uses=_scenario_uses),
+    EntityKind("construct", model.Construct, lambda one: one.letters),
+    EntityKind("coding", model.Coding, uses=_coding_uses),
+    EntityKind("map", model.CategoryMap, *_ends("finer", "coarser", mark=_APART[0])),
+    EntityKind("overlap", model.Overlap, *_ends("left", "right", mark=_APART[1])),
+    EntityKind("organisation", model.Organisation),
+    EntityKind("form", model.Form, uses=_field_uses),
+    EntityKind("source", model.Source, uses=_field_uses),
+    EntityKind("target", model.Target, uses=_field_uses),
+    EntityKind("scenario", Scenario, uses=_scenario_uses),
 )
 KIND_OF = {kind.name: kind for kind in KINDS}
 
@@ -122,10 +122,10 @@ def entities(environment: model.Environment) -> dict[Key, Any]:
 
 def assembled(things: Mapping[Key, Any]) -> model.Environment:
     """Give the environment of things under their kinds and names, sorted by name."""
-    sorts: dict[str, list[Any]] = {kind.name: [] for kind in KINDS}
-    for (kind, _), thing in things.items():
-        sorts[kind].append(thing)
-    return ordered(model.Environment(**{kind.attribute: tuple(sorts[kind.name]) for kind in KINDS}))
+    sorts: dict[str, tuple[Any, ...]] = {}
+    for kind in KINDS:
+        sorts[kind.attribute] = tuple(one for (name, _), one in things.items() if name == kind.name)
+    return ordered(model.Environment(**sorts))
 
 
 def require_sound(environment: model.Environment) -> None:
@@ -192,12 +192,11 @@ def use_problems(environment: model.Environment) -> Iterator[str]:
         names = Counter(name for one in kind.of(environment) for name in kind.all_names(one))
         known[kind.name] = set(names)
         for name, number in names.items():
+            what = f"{kind.name} {shown(name)}"
             if number > 1:
-                yield (
-                    f"{kind.name} {shown(name)}: {number} have this name or alias. Leave it to one."
-                )
+                yield f"{what}: {number} have this name or alias. Leave it to one."
             if len(name) > LONGEST.get(kind.name, _LONGEST_NAME):
-                yield f"{kind.name} {shown(name)}: the alias is too long. Give a shorter one."
+                yield f"{what}: the alias is too long. Give a shorter one."
     for kind in KINDS:
         for one in kind.of(environment):
             for what, name, words in kind.uses(one):
@@ -282,9 +281,7 @@ def remove(environment: model.Environment, kind: str, name: str) -> model.Enviro
     known = {sort.key(one): one for one in sort.of(environment)}
     wanted = _ARROWS[kind].sub(_APART[kind == "overlap"], name) if kind in _ARROWS else name
     if wanted not in known:
-        near = nearest(wanted, list(known))
-        hint = f" Did you mean {quoted(near)}?" if near else ""
-        raise InputError(f"{kind} {shown(name)} is not in the environment.{hint}")
+        raise InputError(not_there(kind, name, known))
     names = set(sort.all_names(known[wanted]))
     users = [
         (f"{other.name} {shown(other.key(one))}", words)

@@ -1,4 +1,4 @@
-"""Where an environment is kept: a SQLite file, or a PostgreSQL database that people share.
+"""Stores of environments: a SQLite file, or a PostgreSQL database that people share.
 
 A store is its history: who changed what when, and for each thing that was changed its plain
 values before and after, as JSON. What it holds now is what the last change of each name left.
@@ -19,9 +19,9 @@ from typing import Any, Literal, NamedTuple
 import sqlalchemy as sa
 
 from keyhole.core.names import shown
+from keyhole.environment.exchange import decode, encode_thing
 from keyhole.environment.model import Environment
 from keyhole.environment.places import APPLICATION, DAMAGED, Place, failures_told, place_of_store
-from keyhole.environment.plain import decode, encode_thing
 from keyhole.environment.soundness import (
     KIND_OF,
     Key,
@@ -129,12 +129,7 @@ def differences(before: Environment, after: Environment) -> list[Difference]:
 class Store:
     """A data environment that is kept, with its history; `open_store` gives one.
 
-    Attributes
-    ----------
-    place
-        Where it is, without a password.
-    created
-        Whether it was made when it was opened.
+    `place` tells where, without a password; `created` whether it was made when it was opened.
     """
 
     __slots__ = ("_engine", "_place", "_timeout", "_writing", "created", "place")
@@ -156,41 +151,18 @@ class Store:
     def write(
         self, snapshot: Snapshot, environment: Environment, *, who: str, note: str = ""
     ) -> Snapshot:
-        """Write what differs between a snapshot and an environment made from it.
+        """Write what differs between a snapshot of this store and an environment made from it.
 
         Everything is written, or nothing. What others changed since the snapshot stays, and is
         in the snapshot that is returned. If somebody else changed one of the same things, to
-        something else, nothing is written.
-
-        Parameters
-        ----------
-        snapshot
-            What was read from this store.
-        environment
-            What the store is to hold.
-        who
-            Who changes it, for the history.
-        note
-            Why, for the history.
-
-        Returns
-        -------
-        Snapshot
-            What the store holds now.
-
-        Raises
-        ------
-        ConflictError
-            Somebody else changed the same things; who and when is told.
-        InputError
-            The environment does not hang together; all its problems.
+        something else, a `ConflictError` says who and when. `who` and `note` are for the history.
         """
         self._check(snapshot, who, note)
         require_none(unfit_names(environment))
         wanted = differences(snapshot.environment, environment)
         if not wanted:
             return snapshot
-        texts = _texts(wanted)
+        rows = _rows(wanted)
         require_none(use_problems(environment))
         with self.alone() as connection:
             stored_version(connection, self._place)
@@ -207,7 +179,9 @@ class Store:
             if wanted:
                 said = {"at": datetime.datetime.now(datetime.UTC), "who": who, "note": note}
                 connection.execute(sa.insert(changes), {"number": merged.number, **said})
-                connection.execute(sa.insert(history), _rows(wanted, texts, merged.number))
+                more = ({**rows[w.key], "change": merged.number, "position": i}
+                        for i, w in enumerate(wanted))  # fmt: skip
+                connection.execute(sa.insert(history), list(more))
             return merged
 
     def history(self, kind: str | None = None, name: str | None = None) -> list[Change]:
@@ -324,20 +298,6 @@ def open_store(
         False opens it for reading only: then an older version is read as it is.
     timeout
         Seconds to wait while another process has the store locked.
-
-    Returns
-    -------
-    Store
-        With `read`, `write` and `history`; `created` tells whether it was made now.
-
-    Raises
-    ------
-    FileError
-        What is there is not a store, or of a newer version, or cannot be opened.
-    OptionError
-        The place is neither a path nor a URL of a kind that is known.
-    RunError
-        The store is locked, or the server cannot be reached.
     """
     if not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
         raise OptionError(f"timeout must be a number of seconds above 0. Got {timeout!r} instead.")
@@ -385,27 +345,24 @@ def _is_clean(text: str) -> bool:
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text
 
 
-def _texts(wanted: Sequence[Difference]) -> dict[Key, list[str | None]]:
-    """Give what differs as JSON, before and after, or say what cannot be kept."""
-    problems: list[str] = []
-    found = {}
-    for key, before, after in wanted:
-        old = None if before is None else encode_thing(before, [])
-        new = None if after is None else plain_form(KIND_OF[key[0]], after, problems)
-        found[key] = [
-            None if one is None else json.dumps(one, ensure_ascii=False, separators=(",", ":"))
-            for one in (old, new)
-        ]
+def _rows(wanted: Sequence[Difference]) -> dict[Key, dict[str, Any]]:
+    """Give what differs as rows of the history, or say what cannot be kept."""
+    problems, found = list[str](), {}
+
+    def text(plain: Any) -> str:
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+
+    for one in wanted:
+        (kind, name), before, after = one
+        found[one.key] = {
+            "action": one.action,
+            "kind": kind,
+            "name": name,
+            "before": before and text(encode_thing(before, [])),
+            "after": after and text(plain_form(KIND_OF[kind], after, problems)),
+        }
     require_none(problems)
     return found
-
-
-def _rows(
-    wanted: Sequence[Difference], texts: Mapping[Key, Sequence[str | None]], number: int
-) -> list[dict[str, Any]]:
-    names = ("change", "position", "action", "kind", "name", "before", "after")
-    rows = ((number, i, one.action, *one.key, *texts[one.key]) for i, one in enumerate(wanted))
-    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _last_number(connection: sa.Connection) -> int:

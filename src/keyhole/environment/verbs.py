@@ -67,10 +67,9 @@ def init_store(
             f"{opened.place} must be a new store. Got one with content instead: give another "
             f"name, or add to it by `keyhole environment import`."
         )
-    snapshot = opened.write(snapshot, environment, who=who or exchange.current_user(), note="init")
-    return options.VerbOutcome(
-        list_environment(snapshot.environment), (store_written(store, opened),)
-    )
+    held = opened.write(snapshot, environment, who=who or exchange.current_user(), note="init")
+    wrote = store_written(store, opened)
+    return options.VerbOutcome(list_environment(held.environment), (wrote,))
 
 
 def init_store_problems(asked: Question) -> Iterator[Problem]:
@@ -133,7 +132,7 @@ def remove_thing(
     *,
     who: options.Who = None,
 ) -> options.VerbOutcome:
-    """Remove a thing from the store, unless something uses it."""
+    """Remove something from the store, unless it is in use."""
     from keyhole.environment.listing import list_environment
     from keyhole.environment.soundness import remove
 
@@ -170,14 +169,14 @@ def tie(
     who: options.Who = None,
     force: ForceOption = False,
 ) -> options.VerbOutcome:
-    """Say by hand how the categories of two codings go together, and show their join.
+    """State how the categories of two codings correspond, and show their join.
 
     A tie is finer (each category of the first coding falls into one of the second), coarser, or
     an overlap: then a pair of categories is what one person can be.
     """
-    from keyhole.environment.adding.placing import propose_tie, tie_codings
-    from keyhole.environment.adding.proposals import read_tie_file, tie_to_toml
     from keyhole.environment.codings.graph import CodingGraph
+    from keyhole.environment.matching.placing import propose_tie, tie_codings
+    from keyhole.environment.matching.proposals import read_tie_file, tie_to_toml
 
     bind(tie, locals()).require()
     if propose is not None:
@@ -245,19 +244,17 @@ def map_target(
                 f"{Path(file).name!r} has no column of the target with values of its coding. Give "
                 f"the file that the target describes."
             )
-    forms = {"sector": asked.sector, "purpose": asked.purpose}
-    forms["classifications"] = asked.class_ or None
-    of_class = {"threshold": asked.threshold, "weights": weights, **forms}
+    forms = {"sector": asked.sector, "purpose": asked.purpose, "classifications": asked.class_}
+    of_class: Any = {"threshold": asked.threshold, "weights": weights, **forms}
     found: Any = None
+    if asked.resources is not None and not asked.joint:
+        found = map_public(graph, target, resources=asked.resources, weights=weights)
     if asked.joint:
         found = joint_keys(graph, target, **of_class)
-    elif asked.resources is not None:
-        found = map_public(graph, target, resources=asked.resources, weights=weights)
-    if found is None:
-        found = map_restricted(graph, target, form=asked.form, **of_class)
-    elif not asked.joint and (asked.form is not None or any(forms.values())):
+    elif found is None or asked.form is not None or any(forms.values()):
         held = map_restricted(graph, target, form=asked.form, **of_class)
-        found = combine_keys(graph, target, [held, found.mapping], weights=weights)
+        both = found and combine_keys(graph, target, [held, found.mapping], weights=weights)
+        found = both or held
     return options.VerbOutcome(found, why=_why(found) if why else None, remark=remark)
 
 
@@ -403,19 +400,17 @@ def coding_ladder(
 
 def ladder_of(environment: Any, coding: str) -> CodingLadder:
     """Return the ladder of a coding of an environment, or of its store."""
-    from keyhole.environment.codings.categories import codes_of, labels_of, size_of
     from keyhole.environment.codings.graph import CodingGraph
 
     graph = CodingGraph.of(environment)
-    finest = graph.coding(coding)
-    coarser = sorted(graph.ancestors(coding), key=lambda name: (-size_of(graph.coding(name)), name))
-    columns = [list(codes_of(finest))]
-    kept = []
-    for name in coarser:
-        places, labels = graph.mapping(coding, name), labels_of(graph.coding(name))
+    finest = graph.node(coding)
+    columns, kept = [list(finest.codes)], []
+    nodes = sorted(map(graph.node, graph.ancestors(coding)), key=lambda n: (-n.size, n.name))
+    for node in nodes:
+        places = graph.mapping(coding, node.name)
         if places is not None and (places >= 0).all():
-            columns.append([labels[place] for place in places])
-            kept.append(name)
+            columns.append([node.labels[place] for place in places])
+            kept.append(node.name)
     if not kept:
         raise OptionError(f"coding {coding!r} leads to no coarser one. Add one, or its join.")
     return CodingLadder(finest.name, tuple(kept), tuple(zip(*columns, strict=True)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.names import nearest, quoted, shown
 from keyhole.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,6 +30,18 @@ def require_none(problems: Iterable[str], kind: type[InputError] = InputError) -
         found[MOST:] = [f"and {len(found) - MOST:,} more problems"]
     if found:
         raise kind(found)
+
+
+def meant(name: str, names: Iterable[str], otherwise: str = "") -> str:
+    """Ask whether one of the names was meant that come near a mistyped one."""
+    near = nearest(name, list(names)) if name else []
+    return f" Did you mean {quoted(near)}?" if near else otherwise
+
+
+def not_there(kind: str, name: str, names: Iterable[str], remedy: str = "") -> str:
+    """Say that a name is not in the environment, and which are near it, or else the remedy."""
+    words = f"{kind} {shown(name)}".lstrip()
+    return f"{words} is not in the environment.{meant(name, names, remedy)}"
 
 
 def frame_of(things: Iterable[Any], **types: Any) -> pl.DataFrame:

@@ -178,14 +178,14 @@ class Attributes(Result):
             DRAWN,
             *self.notes,
         ]
-        found = [Table("What the key tells", head, rows, notes)]
+        found = [Table("What the key reveals", head, rows, notes)]
         short = [
             [name, f"{s.measure} {s.threshold:g}", f"{s.records:,}", f"{s.cells:,}"]
             for name, one in self.sensitive.items()
             for s in one.short
         ]
         head = ["column", "falls short of", "records", "cells"]
-        found.append(Table("Cells that fall short", head, short))
+        found.append(Table("Cells that fail", head, short))
         numbers = [
             [name, f"{n.tolerance:g}", share(n.within), f"{n.narrow_records:,}",
              f"{n.dominated_records:,}"]
@@ -199,7 +199,7 @@ class Attributes(Result):
 
     plot = drawn_by(
         "exposure.charts.attributes_chart",
-        "Draw CAP and the base rate of each sensitive column, and where the key tells most.",
+        "Draw CAP and the base rate of each sensitive column, and where the key reveals most.",
     )
 
 
@@ -211,7 +211,10 @@ def attributes(
     sensitive: shared.Sensitive = None,
     cutoff: shared.Cutoff = 3,
     original: Annotated[
-        Any, Option("The original file: what the release tells of its people.", kind=Data())
+        Any,
+        Option(
+            "The original file, to measure what the release reveals about its people.", kind=Data()
+        ),
     ] = None,
     distance: Annotated[
         Distance,
@@ -221,7 +224,7 @@ def attributes(
         ),
     ] = "auto",
     diversity: Annotated[
-        int, Option("Cells with fewer values (l) than this fall short.", low=1)
+        int, Option("Cells with fewer different values (l) than this fail l-diversity.", low=1)
     ] = 2,
     recursion: Annotated[
         float,
@@ -232,23 +235,32 @@ def attributes(
         ),
     ] = 2.0,
     closeness: Annotated[
-        float, Option("Cells farther from the file (t) than this fall short.", low=0, high=1)
+        float,
+        Option("Cells farther from the whole file (t) than this fail t-closeness.", low=0, high=1),
     ] = 0.2,
     likeness: Annotated[
-        float, Option("Cells where a value gains more (β) than this fall short.", above=0)
+        float,
+        Option(
+            "Cells in which the share of a value grows by more than this (β) over that in the "
+            "file, relative to it, fail β-likeness.",
+            above=0,
+        ),
     ] = 1.0,
     tolerance: Annotated[
         float, Option("Numbers within this many standard deviations count as learnt.", above=0)
     ] = 0.05,
     closest: Annotated[
         bool,
-        Option("With an original: how near release records come to it, and real ones to another."),
+        Option(
+            "With an original: the distance of released records to the closest original record, "
+            "beside that between original records."
+        ),
     ] = False,
     masked: Annotated[
         Names | None,
         Option(
-            "With an original in the same order: numbers that were masked. Given are the share of "
-            "records all of whose original ones lie within the tolerance (dRisk), and of those "
+            "With an original in the same order: columns of masked numbers. Reported are the share "
+            "of records whose original values all lie within the tolerance (dRisk), and the share "
             "linked to their own original by distance.",
             kind=Columns("masked number"),
         ),
@@ -258,10 +270,10 @@ def attributes(
     work_folder: shared.WorkFolder = None,
     master: shared.Master = None,
 ) -> Annotated[Attributes, Also("keyhole.exposure.attribution.ReleaseAttribution")]:
-    """Measure what somebody who knows the key would learn of sensitive columns.
+    """Measure what somebody who knows the key would learn about sensitive columns.
 
-    With `original`, the data is a release, or the folder of several implicates, and the result says
-    what it tells of the people of the original.
+    With `original`, the data is a release, or the folder of several implicates, and the result
+    shows what it discloses about the people in the original.
 
     Notes
     -----
@@ -316,19 +328,20 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
         question.diversity, math.log(question.diversity - 1e-9), question.recursion,
         question.closeness + 1e-12, question.likeness + 1e-12,
     )  # fmt: skip
-    told = dict(zip(names, learn(values, limits), strict=True))
+    told = dict(zip(names, learn(values, limits, cutoff), strict=True))
+    numbers = sum(data.variable(name).kind == "measure" for name in names)
     learnt = in_threads(
         lambda name: _learnt(cells[name], name, told[name], ordered[name], question),
         names,
-        data.records * len(names),
+        data.records * numbers,  # the rest takes no time
     )
     found = dict(zip(names, learnt, strict=True))
     notes = [*engine_notes(data)]
     if same := [name for name, one in found.items() if one.base_rate == 1]:
         alike = f"all records have one value of {quoted(same)}"
-        notes.append(f"{alike}: it is no secret, nothing is learnt")
+        notes.append(f"{alike}: it is not a secret, so nothing is learnt")
     if not is_here and any(data.variable(name).kind == "measure" for name in found):
-        near = "how near numbers lie together is not measured on Spark"
+        near = "how close numbers are to each other is not measured on Spark"
         notes.append(f"{near}, where their values stay")
     sizes = cells[names[0]].sizes
     return Attributes(
@@ -355,7 +368,7 @@ def _learnt(
         t_closeness=found.furthest,
         distance="ordered" if ordered else "equal",
         beta=found.gain,
-        cap=float(found.squares.sum() / data.records),
+        cap=found.right / data.records,
         short=tuple(
             Short(measure, float(question.values[option]), *counts)
             for (measure, option), counts in zip(LIMITS, found.short, strict=True)
@@ -400,7 +413,7 @@ def _grid(
     down, across = sorted(sides, key=lambda name: -sides[name])[:2]
     hidden = np.where((told[worst].alone >= 0) & (cells.sizes >= cutoff), cells.sizes, 0)
     width = sides[across]
-    y, x = (cells.key_codes[:, cells.keys.index(name)] for name in (down, across))
+    y, x = (cells.key_codes[cells.keys.index(name)] for name in (down, across))
     total, those = (
         np.bincount(y * width + x, weights=w).astype(np.int64) for w in (cells.sizes, hidden)
     )

@@ -19,13 +19,14 @@ from keyhole.core.tables import Table
 from keyhole.engines import MemoryEngine, Records
 from keyhole.engines.choose import backend_of, engine_of, local_engine
 from keyhole.engines.resources import in_threads
-from keyhole.kernels.arrays import Array, Flags, Floats, Ints, Numbers, Words
+from keyhole.exposure.regrouping import MISSING, level_labels
+from keyhole.kernels.arrays import Array, Floats, Ints, Numbers, Words
 from keyhole.results import share
 
 LEVELS_SHOWN = 10
 DRAWN = (
-    "CAP: the chance that a value drawn at random from the cell is right; base rate: one drawn "
-    "from the whole file."
+    "CAP: the chance that a value drawn at random from the cell is correct; base rate: the same "
+    "for a value drawn from the whole file."
 )
 
 
@@ -75,7 +76,7 @@ class CellValues(NamedTuple):
     starts: Ints
     words: Callable[[], tuple[Words, Ints]]
     kinds: int
-    ordered: int = 0
+    ordered: int
     held: Numbers = np.empty(0, dtype=np.int32)
 
 
@@ -83,17 +84,19 @@ class LearntCells(NamedTuple):
     """What cells tell of a column: see `learn_by_cell`.
 
     `total` has the records of each code; `alone` by cell its one value, -1 if it has several;
-    `squares` by cell the sum of squared counts over its size. `furthest` is None if no cell has a
-    distance to the file; `short` has by limit the records and the cells that fall short of it.
+    `same` by code the records and the cells with no other value, and the records in large ones.
+    `furthest` is None if no cell has a distance to the file; `right` is the sum of squared counts
+    over the size; `short` has by limit the records and the cells that fall short of it.
     """
 
     total: Ints
     alone: Numbers
-    squares: Floats
+    same: Ints
     distinct: int
     entropy: float
     furthest: float | None
     gain: float
+    right: float
     short: list[tuple[int, int]]
 
 
@@ -106,33 +109,40 @@ def as_words(codes: Array, rows: Numbers | None = None) -> tuple[Words, Ints]:
     return chosen.astype(np.uint64), np.array([0, 63])
 
 
-def learn(columns: Sequence[CellValues], limits: Sequence[float] = NO_LIMITS) -> list[LearntCells]:
-    """Find what cells tell of columns, on threads that share columns and cells."""
+def learn(
+    columns: Sequence[CellValues], limits: Sequence[float] = NO_LIMITS, cutoff: int = 1
+) -> list[LearntCells]:
+    """Find what cells tell of columns, on threads that share columns and cells.
+
+    Cells of the cutoff or more are large.
+    """
     from keyhole.engines.partition import spans
     from keyhole.kernels.attributes import count_values, learn_by_cell
 
-    def begin(one: CellValues) -> tuple[tuple[Words, Ints], Ints, Numbers, Floats]:
-        words, cells = one.words(), len(one.starts) - 1
+    def begin(one: CellValues) -> tuple[tuple[Words, Ints], Ints, Numbers]:
+        words = one.words()
         total = count_values(*words, one.held, one.kinds)
-        return words, total, np.empty(cells, np.int32), np.empty(cells)
+        return words, total, np.empty(len(one.starts) - 1, np.int32)
 
-    def fill(task: tuple[int, Ints]) -> Floats:
-        one, (words, total, alone, squares) = columns[task[0]], begun[task[0]]
-        given = (one.starts, *words, one.held, task[1], total, one.ordered, asked, alone, squares)
-        found: Floats = learn_by_cell(*given)
-        return found
+    def fill(task: tuple[int, Ints]) -> tuple[Floats, Ints, Ints]:
+        one, (words, total, alone) = columns[task[0]], begun[task[0]]
+        given = (one.starts, *words, one.held, task[1], total, one.ordered, asked, cutoff, alone)
+        figures, short, same = learn_by_cell(*given)
+        return figures, short, same
 
     def joined(number: int) -> LearntCells:
-        found = np.array([one for (i, _), one in zip(tasks, filled, strict=True) if i == number])
-        (distinct, entropy), (far, gain) = found[:, :2].min(axis=0), found[:, 2:4].max(axis=0)
-        short = found[:, 4:].sum(axis=0).astype(int).reshape(2, -1).T.tolist()
+        found = [one for (i, _), one in zip(tasks, filled, strict=True) if i == number]
+        figures, short, same = map(np.array, zip(*found, strict=True))
+        (distinct, entropy), (far, gain) = figures[:, :2].min(axis=0), figures[:, 2:4].max(axis=0)
         return LearntCells(
             *begun[number][1:],
+            same=same.sum(axis=0),
             distinct=int(distinct),
             entropy=float(entropy),
             furthest=float(far) if far >= 0 else None,
             gain=float(gain),
-            short=[(r, c) for r, c in short],
+            right=float(figures[:, 4].sum()),
+            short=[(r, c) for r, c in short.sum(axis=0).T.tolist()],
         )
 
     asked = np.array(limits, dtype=np.float64)
@@ -196,29 +206,29 @@ class AttributeCells:
 
     @cached_property
     def key_codes(self) -> Numbers:
-        """The code of each cell in each key, a column a key."""
+        """The code of each cell in each key, a row a key."""
         first = self.starts[:-1]
-        out = np.empty((len(first), len(self.keys)), dtype=np.int32)
+        out = np.empty((len(self.keys), len(first)), dtype=np.int32)
         if self._sorted:  # all in the same words
             words = self._sorted[self.keys[0]][0][first]
         for k, name in enumerate(self.keys):
             if self._sorted:
                 shift, bits = self._sorted[name][1]
-                out[:, k] = words >> np.uint64(shift) & np.uint64((1 << bits) - 1)
+                out[k] = words >> np.uint64(shift) & np.uint64((1 << bits) - 1)
             else:
-                out[:, k] = self._codes(name)[self.rows[first]]
+                out[k] = self._codes(name)[self.rows[first]]
         return out
 
     @cached_property
     def level_sizes(self) -> Ints:
         """The records of each level of each key, a row a key."""
-        return self._by_level(np.ones(len(self.sizes), dtype=np.bool_))
+        return self._by_level(np.zeros(len(self.sizes), dtype=np.int32), 0)
 
-    def _by_level(self, flags: Flags) -> Ints:
+    def _by_level(self, alone: Numbers, cutoff: int) -> Ints:
         from keyhole.kernels.attributes import sum_by_level
 
         most = max(self.data.codes(name).size for name in self.keys)
-        found: Ints = sum_by_level(self.key_codes, self.sizes, flags, most)
+        found: Ints = sum_by_level(self.key_codes, self.sizes, alone, cutoff, most)
         return found
 
     def values(self, name: str, ordered: int = 0) -> CellValues:
@@ -230,25 +240,22 @@ class AttributeCells:
         return CellValues(self.starts, words, self.data.codes(name).size, ordered, self.held)
 
     def told(self, found: LearntCells, cutoff: int) -> dict[str, Any]:
-        """Return the members of `ToldColumn`, given what each cell tells of a column."""
-        total, alone = found.total, np.flatnonzero(found.alone >= 0)
-        sizes, shares = self.sizes[alone], total / total.sum()
-        uncommon, hidden = total[found.alone[alone]] < total.max(), sizes >= cutoff
-        flags = np.zeros(len(self.sizes), dtype=np.bool_)
-        flags[alone[hidden]] = True
+        """Return the members of `ToldColumn`, given what cells tell with this cutoff."""
+        total, (records, cells, hidden) = found.total, found.same
+        shares, alone = total / total.sum(), int(records.sum())
         return {
-            "homogeneous": int(sizes.sum()) / self.data.records,
-            "homogeneous_records": int(sizes.sum()),
-            "homogeneous_cells": len(alone),
-            "uncommon_records": int(sizes[uncommon].sum()),
-            "hidden_by_rp": int(sizes[hidden].sum()),
+            "homogeneous": alone / self.data.records,
+            "homogeneous_records": alone,
+            "homogeneous_cells": int(cells.sum()),
+            "uncommon_records": int(records[total < total.max()].sum()),
+            "hidden_by_rp": int(hidden.sum()),
             "base_rate": float((shares**2).sum()),
-            "levels": tuple(self._levels(flags)),
+            "levels": tuple(self._levels(found.alone, cutoff)),
         }
 
-    def _levels(self, hidden: Flags) -> Iterator[TellingLevel]:
-        """Yield the levels of keys by how many of their records lie in some cells."""
-        those = self._by_level(hidden)
+    def _levels(self, alone: Numbers, cutoff: int) -> Iterator[TellingLevel]:
+        """Yield the levels of keys by how many of their records lie in homogeneous large cells."""
+        those = self._by_level(alone, cutoff)
         where = np.argwhere(those).tolist()
         for k, i in sorted(where, key=lambda at: -int(those[at[0], at[1]]))[:LEVELS_SHOWN]:
             name, records = self.keys[k], int(self.level_sizes[k, i])
@@ -256,7 +263,7 @@ class AttributeCells:
 
     def labels(self, name: str) -> list[str]:
         """Return what the levels of a key are called."""
-        return [*map(str, self.data.codes(name).levels.to_list()), "(missing)"]
+        return [*level_labels(self.data.variable(name), self.data.codes(name)), MISSING]
 
 
 def told_tables(found: Mapping[str, ToldColumn], cutoff: int) -> list[Table]:
@@ -267,9 +274,9 @@ def told_tables(found: Mapping[str, ToldColumn], cutoff: int) -> list[Table]:
         for name, one in found.items()
     ]
     notes = [
-        "Homogeneous: records in cells where all share one value, which whoever knows the key "
-        f"learns. RP does not count those in cells of {cutoff} or more.",
-        "Base rate: the chance that a value drawn at random from the whole file is right.",
+        "Homogeneous: records in cells where all share one value, so that anybody who knows the "
+        f"key learns it. RP does not count those in cells of {cutoff} or more.",
+        "Base rate: the chance that a value drawn at random from the whole file is correct.",
     ]
     levels = [
         [name, one.column, one.level, f"{one.homogeneous:,}", f"{one.records:,}"]
@@ -302,7 +309,7 @@ def told_columns(
 ) -> dict[str, ToldColumn]:
     """Return what the cells of a key tell of each sensitive column for certain."""
     cells = AttributeCells.by_column(data, keys, names)
-    found = learn([cells[name].values(name) for name in names])
+    found = learn([cells[name].values(name) for name in names], cutoff=cutoff)
     told = [cells[name].told(one, cutoff) for name, one in zip(names, found, strict=True)]
     return {name: ToldColumn(**one) for name, one in zip(names, told, strict=True)}
 
@@ -350,20 +357,18 @@ def told_figures(
     if keys:
         starts, order, _ = engine.by_cell(keys)
         rows = order()
-    sizes = np.diff(starts)
     found = learn(
         [
             CellValues(starts, partial(as_words, one.values, rows), one.size, one.ordered)
             for one in sensitive.values()
         ]
     )
-    alone = [int(sizes[cells.alone >= 0].sum()) / records for cells in found]
     return {
         name: ToldFigures(
-            homogeneous=0.0 if one.tells_nothing else share,
+            homogeneous=0.0 if one.tells_nothing else int(cells.same[0].sum()) / records,
             l=cells.distinct,
             t_closeness=cells.furthest,
-            cap=float(cells.squares.sum() / records),
+            cap=cells.right / records,
         )
-        for (name, one), cells, share in zip(sensitive.items(), found, alone, strict=True)
+        for (name, one), cells in zip(sensitive.items(), found, strict=True)
     }

@@ -117,10 +117,10 @@ class ReleaseAttribution(Result):
             notes.append(f"Means of {len(self.implicates)} implicates.")
         if self.d_risk is not None:
             notes.append(
-                f"dRisk: {share(self.d_risk)} of the records have every masked number near; of "
-                f"{share(self.linked)} the own original is the closest."
+                f"dRisk: {share(self.d_risk)} of the records have every masked number within the "
+                f"tolerance; for {share(self.linked)} the own original is the closest."
             )
-        title = "What the release tells of the original"
+        title = "What the release reveals about the original"
         found = [Table(title, ["figure", *self.sensitive], rows, [*notes, *self.notes])]
         if self.implicates:
             head = ["implicate", *(f"DiSCO {name}" for name in self.sensitive)]

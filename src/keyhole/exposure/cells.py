@@ -137,7 +137,10 @@ class Exposure(Result):
             ["uniques", f"{self.uniques:,}"],
             [f"RP({self.cutoff})", share(self.rp)],
             ["CR", share(self.cr)],
-            *([f"share with f < {c}", share(k / self.records)] for c, k in self.at_risk.items()),
+            *(
+                [f"records in cells smaller than {c}", share(k / self.records)]
+                for c, k in self.at_risk.items()
+            ),
             *([m.label, share(self.measures[m.name])] for m in MEASURES.values()),
         ]
         notes = [f"Missing values: {POLICIES[self.missing]}.", *self.notes]
@@ -189,7 +192,7 @@ def risk(
     sensitive: Annotated[
         Names | None,
         CommandOption(
-            "Sensitive columns: the share of records in cells with one value of each is given "
+            "Sensitive columns: for each, the share of records in cells with one value is given "
             "beside RP, and the levels of the keys behind it.",
             kind=Columns("sensitive"),
         ),

@@ -63,9 +63,9 @@ def exposure_chart(exposure: Exposure) -> alt.TopLevelMixin:
     alone = {0: "no record is", 1: "1 record is"}.get(n, f"{n:,} records are")
     lines = [f"Records that look alike on {keys} share a cell; {alone} alone in one."]
     if left := exposure.records - exposure.complete:
-        lines.append(f"{left:,} records with a missing value on these are not counted in any cell.")
+        lines.append(f"{left:,} records with a missing key are not counted in any cell.")
     if exposure.missing == "wildcard":
-        lines.append("A missing value looks like every other value: the less cautious reading.")
+        lines.append("A missing value matches every other value: the less cautious reading.")
     return house_style(both, title=title, subtitle=lines, width=96)
 
 
@@ -209,7 +209,7 @@ DRAWN = 24
 # Intervals that go on for ever are cut here.
 LEAST, MOST = 1e-3, 1e5
 TICKS = (0.001, 0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000)
-ADJUSTED, CRUDE = "with the other variables held equal", "by itself"
+ADJUSTED, CRUDE = "adjusted for the other variables", "by itself"
 
 
 def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
@@ -243,7 +243,7 @@ def forest_chart(drivers: Drivers) -> alt.TopLevelMixin:
     if len(levels) > DRAWN:
         below.append(f"The {DRAWN} largest of {len(levels)}.")
     if any(_ends_cut(rows, domain, right=right) for right in (False, True)):
-        below.append("An arrow: the interval goes on past the frame.")
+        below.append("An arrow: the interval extends beyond the chart.")
     title = "There are no odds to compare"
     if chosen and (drivers.model is not None or chosen[0].crude is not None):
         first = chosen[0]
@@ -356,8 +356,8 @@ def scenarios_chart(comparison: ScenarioComparison) -> alt.TopLevelMixin:
         share = percentage(worst.exposure.rp)
         finding = f"Worst case: {plain(worst.name)!r} puts {share} of the records at risk"
     below = [
-        f"The file is recoded to what each intruder could match. At risk under one scenario or "
-        f"another: {percentage(comparison.at_risk_in_any)} of {comparison.records:,} records."
+        f"The file is recoded to what each intruder could match. At risk under at least one "
+        f"scenario: {percentage(comparison.at_risk_in_any)} of {comparison.records:,} records."
     ]
     if any(part.example for part in comparison.parts):
         below.append("Scenarios that come with keyhole are examples, not findings.")
@@ -423,7 +423,7 @@ def attributes_chart(found: Attributes) -> alt.TopLevelMixin:
     ]
     spans = alt.Chart(inline(ends)).mark_rule(strokeWidth=2, color=QUIET)
     points = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=share_axis("value", "share of the records for which a guess is right"),
+        x=share_axis("value", "share of records guessed correctly"),
         color=alt.Color(
             "kind:N",
             legend=legend(kinds, width=WIDTH),
@@ -473,7 +473,7 @@ def _telling_grid(grid: TellingGrid, cutoff: int) -> alt.LayerChart | alt.Chart:
     title = (
         f"Share of records in cells of {cutoff} or more with one value of {plain(grid.sensitive)}"
     )
-    few = "White: too few records, or none."
+    few = "White: no records, or too few to show."
     columns = sorted({plain(one.column, 20) for one in grid.cells}, key=_in_order)
     long = len({one.row for one in grid.cells}) > FEW_ROWS
     shades = alt.Color("share:Q", title="share").scale(domain=[0, 1], range=list(SHADES))

@@ -170,8 +170,8 @@ def model_population(
         found = tuple(_combined(np.array(every), np.array(kept), most))
     else:
         notes.append(
-            "not estimable: the test rejects the model, because cells vary otherwise than it "
-            "allows for; try other keys or codings"
+            "not estimable: the test rejects the model, because cells vary in a way it does not "
+            "allow for; try other keys or codings"
         )
     mine, whole, right = found
     return PopulationModel(pairs, not any(kept), mine, whole, right, tuple(tests), tuple(notes))

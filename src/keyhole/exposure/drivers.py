@@ -157,8 +157,8 @@ class Drivers(Result):
         files = ["variable", "level", "records", "RP of the rest", "CR of the rest",
                  "RP of its own file", "CR of it", "gain in RP"]  # fmt: skip
         moves = [
-            Table("What regrouping would do", merged, regroupings),
-            Table("What setting a subpopulation apart would do", files, apart),
+            Table("Effect of regrouping", merged, regroupings),
+            Table("Effect of releasing a subpopulation separately", files, apart),
         ]
         return [self._odds_table(), *(table for table in moves if table.rows)]
 
@@ -175,8 +175,8 @@ class Drivers(Result):
         if self.sensitive is not None:
             told = f"At risk: {share(self.homogeneous)} in cells {self.cells_at_risk}. {told}"
         notes = [
-            f"{told} A level is held against the rest of its variable; adjusted: with the other "
-            "variables held equal."
+            f"{told} Each level is compared with the rest of its variable; adjusted: for the other "
+            f"variables."
         ]
         small = [d.records for d in self.levels if d.records < self.cutoff]
         if small and not self.name_small_groups:
@@ -349,7 +349,7 @@ def _fit(
     records, risky = summed(number, held), summed(number, held * at_risk)
     codes, sizes = [group[first] for group in groups], [g.size for g in groupings]
     fit = fit_logistic(codes, sizes, records, risky)
-    return fit, "" if fit is not None else "the model did not settle"
+    return fit, "" if fit is not None else "the model did not converge"
 
 
 def _levels(

@@ -25,7 +25,7 @@ LEVEL_NAMES = ("none", "low", "medium", "high")
 # The largest burdens of a high and of a medium risk.
 CUTS = (2.0, 3.0)
 LEGEND = (
-    "High: alone on 1 or 2 variables, medium: on 3; low: alone on more, or at risk but not alone.",
+    "High: unique on 1 or 2 variables; medium: on 3; low: on more, or at risk but not unique.",
     "A variable of weight w counts as 1 / w of one.",
 )
 
@@ -177,10 +177,9 @@ class LevelSummary(Result):
     def tables(self) -> list[Table]:
         """Return the levels, and the variables by the records they help to single out."""
         flags = sorted(self.flags.items(), key=lambda item: -item[1])
-        return [
-            level_table(self.levels, self.risk_set),
-            Table("What flags them", ["variable", "records"], [[v, f"{c:,}"] for v, c in flags]),
-        ]
+        rows = [[v, f"{c:,}"] for v, c in flags]
+        causes = Table("Variables behind the flags", ["variable", "records"], rows)
+        return [level_table(self.levels, self.risk_set), causes]
 
     plot = drawn_by("exposure.charts.levels_chart", "Draw the records by risk level.")
 

@@ -168,7 +168,7 @@ def population_uniques(
 def population_uniques_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with options of `population_uniques` that depend on each other."""
     if (question.weight is None) == (question.fraction is None):
-        told = "{weight} or {fraction} must tell how much of the population was sampled"
+        told = "{weight} or {fraction} must give the share of the population that was sampled"
         yield Problem(f"{told}: give one of them.")
 
 
@@ -244,9 +244,9 @@ def _candidates(
 def _notes(names: Sequence[str], chosen: _Trial, uniques: int) -> list[str]:
     notes = []
     if not uniques:
-        notes.append("no record is alone in the sample: nothing to estimate")
+        notes.append("no record is unique in the sample: nothing to estimate")
     if len(names) == 1:
-        notes.append("with one key variable the model is the sample itself: it smooths nothing")
+        notes.append("with one key variable the model reproduces the sample: nothing is smoothed")
     if chosen.test.z is not None and abs(chosen.test.z) > CRITICAL:
         kind, side = ("simple", "high") if chosen.test.z > 0 else ("rich", "low")
         notes.append(

@@ -37,7 +37,7 @@ class OddsRatio:
     value: float
     low: float
     high: float
-    corrected: bool = False
+    corrected: bool
 
 
 def crude_odds(counts: Sequence[int], *, level: float = 0.95) -> OddsRatio | None:

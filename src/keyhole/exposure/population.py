@@ -73,7 +73,7 @@ Estimate = tuple[float | None, str]
 # coefficient is 1 / C(f + k, k); below it the recurrence is short.
 RECURRENCE_LIMIT = 20
 _WORDS = {
-    "dis_probability": "probability that a unique match is right",
+    "dis_probability": "probability that a unique match is correct",
     "sampling_bound": "chance that a given person was sampled at all",
 }
 
@@ -203,7 +203,7 @@ def intrusion_probability(uniques: float, pairs: float, fraction: float) -> Esti
     if uniques == pairs == 0:
         return None, "no cell holds one or two records"
     if pairs == 0 and fraction < 1:
-        return None, "no cell holds exactly two records, by which wrong matches are judged"
+        return None, "no cell has exactly two records, by which false matches are estimated"
     right, wrong = uniques * fraction, 2 * pairs * (1 - fraction)
     if right + wrong == 0:
         return None, "the file is the whole population and nobody in it is unique"
@@ -341,20 +341,20 @@ def _notes(found: PopulationRisk, sizes: Array, reason: str) -> Iterator[str]:
         yield "the file is taken as the population: the risk is 1 / f"
     # A sum of weights may fall short of a whole number by rounding alone.
     elif short := int((people < sizes * (1 - 1e-9)).sum()):
-        yield f"{short:,} records have weights that add to less than their cell: F taken as f"
+        yield f"{short:,} records are in cells whose weights add to less than f: F is taken as f"
     if reason:
-        yield f"probability of a right match not estimable: {reason}"
+        yield f"probability of a correct match not estimable: {reason}"
     # Benedetti & Franconi's sum is too low, by how much if the model tells it.
     expected, lower = None if model is None else model.reidentifications, ""
     matches = found.expected_reidentifications or 0.0
     if expected is not None and expected.estimate > 0 and matches < expected.low:
-        lower = f"{1 - matches / expected.estimate:.0%} below that of the model of the whole key"
+        lower = f"{1 - matches / expected.estimate:.0%} below the estimate of the model"
     elif expected is None and (sizes == 1).sum() >= SPARSE * len(sizes):
         lower = "far too low"
     if lower and rate is not None and rate < 1:
         yield (
-            "cells are sparse: expected reidentifications and individual risks, which take each "
-            f"cell by itself (Benedetti and Franconi), are {lower}"
+            "cells are sparse: the expected re-identifications and individual risks, estimated "
+            f"cell by cell (Benedetti and Franconi), are {lower}"
         )
 
 

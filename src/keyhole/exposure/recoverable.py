@@ -179,15 +179,16 @@ class RecoveredValues:
         which = "the values" if self.share == "all" else f"{self.share} of the values"
         values, by = f"{which} of {self.what}", " and ".join(map(repr, self.by))
         if self.sorted_by and not self.by:
-            return f"the order of the records tells {values}: leave keep_order out"
+            return f"the order of the records reveals {values}: leave keep_order out"
         if self.sorted_by:
             return (
-                f"the order of the records by {by}, which stays, tells {values}: drop it, or "
-                f"number the records anew"
+                f"the order of the records by {by}, which is retained, reveals {values}: drop it, "
+                f"or number the records anew"
             )
-        if len(self.by) == 1:
-            return f"{by}, which stays, tells {values}: drop it, or do the same to it"
-        return f"{by}, which stay, together tell {values}: drop one, or do the same to it"
+        several = len(self.by) > 1
+        told = "are retained, together reveal" if several else "is retained, reveals"
+        drop = "one" if several else "it"
+        return f"{by}, which {told} {values}: drop {drop}, or protect it in the same way"
 
 
 def _said(findings: Sequence[RecoveredValues]) -> str:
@@ -197,8 +198,8 @@ def _said(findings: Sequence[RecoveredValues]) -> str:
     most = sorted(findings, key=lambda one: -int(one.told.sum()))
     *some, last = (f"{one.by[0]!r} ({one.share})" for one in most)
     return (
-        f"{', '.join(some)} and {last}, which stay, each tell values of {most[0].what}: drop "
-        f"them, or do the same to them"
+        f"{', '.join(some)} and {last}, which are retained, each reveal values of {most[0].what}: "
+        f"drop them, or do the same to them"
     )
 
 

@@ -71,7 +71,7 @@ def group_levels(
         cut = _by_calendar(codes.levels)
     elif many and variable.kind == "measure" and dtype.is_numeric():
         cut = _by_bands(codes, count_codes(codes.values, codes.size) if held is None else held)
-    group, labels = cut or (np.arange(len(codes.levels)), _level_labels(variable, codes))
+    group, labels = cut or (np.arange(len(codes.levels)), level_labels(variable, codes))
     missing = len(labels) if codes.has_missing else None
     if missing is not None:
         group, labels = np.append(group, missing), [*labels, MISSING]
@@ -90,7 +90,8 @@ def _is_ordered(variable: Variable, dtype: pl.DataType, labels: list[str]) -> bo
     return variable.measurement != "nominal" and numbered > len(labels) / 2
 
 
-def _level_labels(variable: Variable, codes: Codes) -> list[str]:
+def level_labels(variable: Variable, codes: Codes) -> list[str]:
+    """Return the labels of a column's levels, or their values if they have none."""
     return [str(variable.value_labels.get(level, level)) for level in codes.levels.to_list()]
 
 
@@ -109,7 +110,7 @@ def groups_of(data: Records, by: str | tuple[str, ...]) -> list[tuple[str, Recor
     """
     first, *rest = [by] if isinstance(by, str) else by
     codes = data.codes(first)
-    names = _level_labels(data.variable(first), codes) + [MISSING] * codes.has_missing
+    names = level_labels(data.variable(first), codes) + [MISSING] * codes.has_missing
     backend = backend_of(data)
     found = [(name, backend.group(data, first, i)) for i, name in enumerate(names)]
     if not rest:

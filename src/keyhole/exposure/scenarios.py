@@ -17,22 +17,23 @@ from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Named, Share, figure
 from keyhole.core.names import quoted, repeated
 from keyhole.core.tables import Table
 from keyhole.data.reading import load
-from keyhole.environment.scenarios.identification import Identification, interval_shown
+from keyhole.environment.scenarios.identification import Identification, Interval, interval_shown
 from keyhole.environment.scenarios.recoding import ScenarioKey
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.results import Result, drawn_by, share
 
 FIGURES = ("scenario", "keys", "cells", "uniques", "rp", "cr", "at_risk")
-EMPTY = "the key is empty: nobody in it holds anything that matches the file"
+EMPTY = "the key is empty: nobody in the scenario holds anything that matches the file"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyCoding:
-    """How a column is coded in the key of a scenario, and its number of groups there."""
+    """How a column is coded in the key of a scenario: its groups there, and its categories."""
 
     coding: str
     groups: int
+    categories: int | None  # None in dossiers before 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class ScenarioExposure:
     exposure: Exposure | None
     identification: Identification | None
     notes: tuple[str, ...]
+    attempt: Annotated[Interval | None, Named("p_attempt")]  # None in dossiers before 0.3
     key: Annotated[ScenarioKey, HIDDEN]
 
 
@@ -105,8 +107,8 @@ class ScenarioComparison(Result):
         if self.likeliest is not None and self.likeliest is not self.worst:
             notes.append(f"Likeliest identification: {self.likeliest.name!r}.")
         notes.append(
-            f"At risk under one scenario or another: {share(self.at_risk_in_any)} of the "
-            f"records; unique: {share(self.unique_in_any)}."
+            f"At risk under at least one scenario: {share(self.at_risk_in_any)} of the records; "
+            f"unique: {share(self.unique_in_any)}."
         )
         if self._sensitive:
             notes.append("Learnt: share of records in cells with one value; empty: in the key.")
@@ -131,7 +133,7 @@ class ScenarioComparison(Result):
                 part.name,
                 list(part.keys),
                 *(getattr(part.exposure, name, None) for name in (*counts, *shares)),
-                *part.key.scenario.p_attempt,
+                *(part.attempt or (None, None)),
                 *(_probability(part) or (None, None)),
             )
             for part in self.parts
@@ -147,11 +149,7 @@ class ScenarioComparison(Result):
         told = self._sensitive
         columns = ["scenario", *figures, "p(identification)", *(f"learnt: {name}" for name in told)]
         keys = dict.fromkeys(c for part in self.parts for c in part.keys)
-        codings = {c: [part.key.mapping.variable(c) for part in self.parts] for c in keys}
-        details = [
-            [c, *("" if v is None else f"{len(v.labels):,} of {len(v.groups):,}" for v in ones)]
-            for c, ones in codings.items()
-        ]
+        details = [[c, *(_detail(part.codings.get(c)) for part in self.parts)] for c in keys]
         note = "Groups of the key, and categories of the file; empty: not in the key."
         names = [part.name for part in self.parts]
         return [
@@ -212,10 +210,14 @@ def compare_scenarios(
                 name=key.name,
                 example=key.scenario.example,
                 keys=tuple(key.keys),
-                codings={v.column: KeyCoding(v.coding, len(v.labels)) for v in key.mapping.key},
+                codings={
+                    v.column: KeyCoding(v.coding, len(v.labels), len(v.groups))
+                    for v in key.mapping.key
+                },
                 exposure=exposure,
                 identification=found,
                 notes=(*key.notes, *([] if exposure else [EMPTY])),
+                attempt=key.scenario.p_attempt,
                 key=key,
             )
         )
@@ -227,10 +229,17 @@ def _probability(part: ScenarioExposure) -> tuple[float, float] | None:
     return None if part.identification is None else part.identification.probability
 
 
+def _detail(coding: KeyCoding | None) -> str:
+    if coding is None:
+        return ""
+    of = "" if coding.categories is None else f" of {coding.categories:,}"
+    return f"{coding.groups:,}{of}"
+
+
 def _row(part: ScenarioExposure, sensitive: Sequence[str]) -> list[str]:
     exposure, found = part.exposure, part.identification
     if exposure is None or found is None:
-        attempt = interval_shown(part.key.scenario.p_attempt)
+        attempt = interval_shown(part.attempt)
         return [part.name, "0", "", "", "", "", attempt, EMPTY, *("" for _ in sensitive)]
     told = exposure.sensitive or {}
     return [

@@ -162,8 +162,8 @@ def uniques(
     max_size: Annotated[
         int | None,
         Option(
-            "The most variables of a minimal unique; by default one fewer than the keys, with the "
-            "convention `sdcmicro` all of them.",
+            "The largest size of a minimal unique; by default one less than the number of keys, "
+            "with the convention `sdcmicro` all of them.",
             low=1,
         ),
     ] = None,

@@ -88,6 +88,45 @@ def score(codes: CodeRows, rows: Rows, starts: Rows, scores: Floats) -> npt.NDAr
 
 
 @njit(nogil=True, cache=True)
+def rake(groups: Rows, starts: Rows, goal: Rows, size: int, sweeps: int, steady: float) -> Floats:
+    """Return factors of a goal's levels by which each group of each variable has its own counts.
+
+    `groups` has a row a record and a column a variable; the factors of group g of variable v are
+    row ``starts[v] + g``, and ``starts`` ends with their number. Variable by variable the shares of
+    all records are multiplied by observed over expected counts, `steady` added to both.
+    """
+    records, variables = groups.shape
+    observed = np.zeros((starts[variables], size))
+    share = np.zeros(size)
+    for i in range(records):
+        share[goal[i]] += 1
+        for v in range(variables):
+            observed[starts[v] + groups[i, v], goal[i]] += 1
+    shares = np.empty((records, size))
+    shares[:] = share / records
+    factors = np.ones((starts[variables], size))
+    for step in range(sweeps * variables):
+        v = step % variables
+        first, past = starts[v], starts[v + 1]
+        ratio = np.zeros((past - first, size))
+        for i in range(records):
+            g = groups[i, v]
+            for k in range(size):
+                ratio[g, k] += shares[i, k]
+        ratio = (observed[first:past] + steady) / (ratio + steady)
+        factors[first:past] *= ratio
+        for i in range(records):
+            g = groups[i, v]
+            total = 0.0
+            for k in range(size):
+                shares[i, k] *= ratio[g, k]
+                total += shares[i, k]
+            for k in range(size):
+                shares[i, k] /= total
+    return factors
+
+
+@njit(nogil=True, cache=True)
 def indicator_gram(places: Ints, weights: Floats, size: int) -> Floats:
     """Return X'WX; `places` has the columns with a one, a row of the design each."""
     out = np.zeros((size, size))

@@ -19,20 +19,23 @@ def count_values(words: Words, place: Ints, held: Numbers, kinds: int) -> Ints:
     one each if it is empty.
     """
     total = np.zeros((4, kinds), dtype=np.int64)  # in turns: no sum waits for the one before
-    shift, top = np.uint64(place[0]), np.uint64((1 << place[1]) - 1)
+    shift, top = np.uint64(place[0]), np.uint64((1 << int(place[1])) - 1)
     for i in range(len(words)):
         total[i & 3, (words[i] >> shift) & top] += held[i] if len(held) else 1
     return total.sum(axis=0)
 
 
 @njit(nogil=True, cache=True)
-def sum_by_level(codes: Numbers, sizes: Ints, flags: Flags, most: int) -> Ints:
-    """Sum the sizes of the cells flagged, by the code of each cell in each column of `codes`."""
-    out = np.zeros((codes.shape[1], most), dtype=np.int64)
-    for c in range(len(codes)):
-        if flags[c]:
-            for k in range(codes.shape[1]):
-                out[k, codes[c, k]] += sizes[c]
+def sum_by_level(codes: Numbers, sizes: Ints, alone: Numbers, cutoff: int, most: int) -> Ints:
+    """Sum the sizes of cells by their code in each row of `codes`.
+
+    Cells are those with one value (`alone` is not negative) and the cutoff or more records.
+    """
+    out = np.zeros((len(codes), most), dtype=np.int64)
+    for c in range(len(sizes)):
+        if alone[c] >= 0 and sizes[c] >= cutoff:
+            for k in range(len(codes)):
+                out[k, codes[k, c]] += sizes[c]
     return out
 
 
@@ -46,86 +49,129 @@ def learn_by_cell(
     total: Ints,
     ordered: int,
     limits: Floats,
+    cutoff: int,
     alone: Numbers,
-    squares: Floats,
-) -> Floats:
+) -> tuple[Floats, Ints, Ints]:
     """Find what the cells from span[0] up to span[1] tell of a column.
 
     Cells start at `starts`; `words`, `place` and `held` have the codes as in `count_values`, in the
     order of the cells, and `total` the records of each. The first `ordered` codes are in order.
     Cells fall short of five limits: different values, entropy in nats, the largest count over
     that of all but the most frequent values (as many as the first limit, less one), distance to
-    the file, relative gain of a value. By cell are filled in `alone` its one value, -1 if there are
-    several, and in `squares` the sum of squared counts over the size.
+    the file, relative gain of a value. By cell is filled in `alone` its one value, -1 if there are
+    several.
 
     Returns the fewest values of a cell, the least entropy, the largest distance (-1 if no cell has
-    one) and gain; then by limit the records in cells that fall short, and then those cells.
+    one) and gain, and the sum over cells of squared counts over the size; by limit the records in
+    cells that fall short, and those cells; by code the records in cells with this one value, those
+    cells, and the records of those with the cutoff or more.
     """
-    shift, top = np.uint64(place[0]), np.uint64((1 << place[1]) - 1)
+    shift, top, kinds = np.uint64(place[0]), np.uint64((1 << int(place[1])) - 1), len(total)
     shares = total / total.sum()
     lifts = total.sum() / total
     below, sums = _cumulated(total[:ordered])
-    counts, present = np.zeros(len(total), dtype=np.int64), np.empty(len(total) + 1, dtype=np.int64)
-    ranked = np.empty(len(total), dtype=np.int64)
+    several, present = np.zeros((4, kinds), dtype=np.int64), np.empty(kinds + 1, dtype=np.int64)
+    counts, ranked = several[0], np.empty(kinds, dtype=np.int64)
     logs = np.array([k * np.log(k) if k else 0.0 for k in range(LOGARITHMS)])
     level = int(limits[0])
-    least, least_entropy, furthest, most_gain = len(total), np.inf, -1.0, 0.0
-    short_records, short_cells = np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64)
+    least, least_entropy, furthest, most_gain, right = kinds, np.inf, -1.0, 0.0, 0.0
+    short, same = np.zeros((2, 5), dtype=np.int64), np.zeros((3, kinds), dtype=np.int64)
     for c in range(span[0], span[1]):
-        size = n = 0
-        for i in range(starts[c], starts[c + 1]):
-            code = np.int64((words[i] >> shift) & top)
-            records = held[i] if len(held) else 1
-            present[n] = code  # the next is written over it unless it is new: no branch
-            n += counts[code] == 0
-            counts[code] += records
-            size += records
-        code = present[0]
-        largest, entropy, right = size, 0.0, float(size)
-        far, gain = 1.0 - shares[code], lifts[code] - 1
-        alone[c] = code
-        if n > 1:
-            alone[c], largest, mixed, square, seen, far, gain = -1, 0, 0.0, 0, 0.0, 0.0, 0.0
-            for j in range(n):
-                code = present[j]
-                count = counts[code]
-                ranked[j], largest = count, max(largest, count)
-                mixed += logs[count] if count < LOGARITHMS else count * np.log(count)
-                square += count * count
-                far += abs(count - size * shares[code])
-                seen += shares[code]
-                gain = max(gain, count * lifts[code])
-            whole = logs[size] if size < LOGARITHMS else size * np.log(size)
-            entropy, right = max(whole - mixed, 0.0) / size, square / size
-            far, gain = (far / size + max(1.0 - seen, 0.0)) / 2, max(gain / size - 1, 0.0)
+        first, last, n = starts[c], starts[c + 1], 0
+        size = int(last - first)
+        if size == 1:
+            present[0], n = (words[first] >> shift) & top, 1
+        elif size < kinds:
+            for i in range(first, last):
+                code = int((words[i] >> shift) & top)
+                present[n] = code  # the next is written over it unless it is new: no branch
+                n += counts[code] == 0
+                counts[code] += held[i] if len(held) else 1
+        else:
+            for i in range(first, last):  # in turns, as above
+                several[i & 3, (words[i] >> shift) & top] += held[i] if len(held) else 1
+            for code in range(kinds):
+                counts[code] += several[1, code] + several[2, code] + several[3, code]
+                several[1, code] = several[2, code] = several[3, code] = 0
+                present[n] = code
+                n += counts[code] > 0
+        if len(held):
+            size = held[first:last].sum()
+        if n == 1:  # what such a cell tells depends on its value alone: see below
+            code = int(present[0])
+            alone[c], counts[code] = code, 0
+            same[0, code] += size
+            same[1, code] += 1
+            same[2, code] += size * (size >= cutoff)
+            continue
+        alone[c], largest, mixed, square, seen, far, gain = -1, 0, 0.0, 0, 0.0, 0.0, 0.0
+        for j in range(n):
+            code = int(present[j])
+            count = counts[code]
+            ranked[j], largest = count, max(largest, count)
+            mixed += logs[count] if count < LOGARITHMS else count * np.log(count)
+            square += count * count
+            far += abs(count - size * shares[code])
+            seen += shares[code]
+            gain = max(gain, count * lifts[code])
+        whole = logs[size] if size < LOGARITHMS else size * np.log(size)
+        entropy = max(whole - mixed, 0.0) / size
+        far, gain = (far / size + max(1.0 - seen, 0.0)) / 2, max(gain / size - 1, 0.0)
         rest = size - largest * (level > 1)
         if level > 2:
-            ranked[0] = largest if n == 1 else ranked[0]
             rest = size - _largest(ranked[:n], level - 1)
         if ordered:
             far = _moved(present[:n], counts, ordered, below, sums)
         for j in range(n):
             counts[present[j]] = 0
-        squares[c] = right
+        right += square / size
         least, least_entropy = min(least, n), min(least_entropy, entropy)
         most_gain = max(most_gain, gain)
         if far > furthest:
             furthest = far
-        for k, short in enumerate(
-            (
-                n < limits[0],
-                entropy < limits[1],
-                largest >= limits[2] * rest,
-                far > limits[3],
-                gain > limits[4],
-            )
-        ):
-            short_records[k] += size * short
-            short_cells[k] += short
-    out = np.empty(14)
-    out[0], out[1], out[2], out[3] = least, least_entropy, furthest, most_gain
-    out[4:9], out[9:] = short_records, short_cells
-    return out
+        _fall_short(n, entropy, largest, rest, far, gain, limits, size, 1, short)
+    for code in range(kinds):
+        if same[1, code] == 0:
+            continue
+        far, gain = 1.0 - shares[code], lifts[code] - 1
+        if ordered:
+            present[0], counts[code] = code, 1
+            far = _moved(present[:1], counts, ordered, below, sums)
+            counts[code] = 0
+        right += same[0, code]
+        least, least_entropy, most_gain = 1, 0.0, max(most_gain, gain)
+        if far > furthest:
+            furthest = far
+        rest = 0 if level > 1 else 1
+        _fall_short(1, 0.0, 1, rest, far, gain, limits, same[0, code], same[1, code], short)
+    return np.array([least, least_entropy, furthest, most_gain, right]), short, same
+
+
+@njit(nogil=True, cache=True)
+def _fall_short(
+    values: int,
+    entropy: float,
+    largest: int,
+    rest: int,
+    far: float,
+    gain: float,
+    limits: Floats,
+    records: int,
+    cells: int,
+    short: Ints,
+) -> None:
+    """Add the records and cells by limit that they fall short of."""
+    for k, falls in enumerate(
+        (
+            values < limits[0],
+            entropy < limits[1],
+            largest >= limits[2] * rest,
+            far > limits[3],
+            gain > limits[4],
+        )
+    ):
+        short[0, k] += records * falls
+        short[1, k] += cells * falls
 
 
 @njit(nogil=True, cache=True)

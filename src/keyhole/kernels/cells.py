@@ -2,7 +2,7 @@
 
 Rows are packed records (see `packing`), each with a weight: how many records have exactly this
 pattern. A partition is rows sorted so that a cell's rows lie side by side, plus the cells'
-bounds. A row alone in its cell can never be split again, so `settle` drops it for good.
+bounds. A row alone in its cell can never be split again, so `split` drops it for good.
 
 Under rungs weights are cut off at the cutoff, since a cell that holds a row of that weight is never
 small; a table gives for each code of a field the code that stands for its class.
@@ -19,6 +19,8 @@ from keyhole.kernels.arrays import Array, Ints, Numbers, Words
 
 # Up to this many rows an insertion sort on whole masked words beats another radix pass.
 SMALL = 24
+# The same for single words, which are sorted digit by digit.
+FEW_WORDS = 16
 # So many cells are tallied for all candidates before the next ones.
 CELLS_AT_ONCE = 512
 
@@ -141,48 +143,67 @@ def sort_cells(
 
 
 @njit(nogil=True, cache=True)
-def sort_words(words: Words, spare: Words, low: int, bits: int) -> None:
-    """Sort words by `bits` bits from `low` on, in digits of eight; equal ones keep their order.
-
-    After an odd number of digits they are in `spare`.
-    """
-    top, passes = np.uint64(255), (bits + 7) // 8
-    source, target = words, spare
-    for k in range(passes):
-        shift = np.uint64(low + 8 * k)
-        at = np.zeros(257, dtype=np.int64)
-        for i in range(len(source)):
-            at[((source[i] >> shift) & top) + np.uint64(1)] += 1
-        for d in range(256):
-            at[d + 1] += at[d]
-        for i in range(len(source)):
-            digit = (source[i] >> shift) & top
-            target[at[digit]] = source[i]
-            at[digit] += 1
-        source, target = target, source
+def count_digits(words: Words, shift: int, at: Words) -> None:
+    """Count the words of each digit: eight bits from `shift` on."""
+    at[:] = 0
+    for i in range(len(words)):
+        at[(words[i] >> np.uint64(shift)) & np.uint64(255)] += np.uint64(1)
 
 
 @njit(nogil=True, cache=True)
-def merge_words(a: Words, b: Words, mask: np.uint64, out: Words, first: int, last: int) -> None:
-    """Write places [first, last) of two sorted arrays merged by the bits of a mask.
+def move_digits(words: Words, shift: int, at: Words, out: Words) -> None:
+    """Move each word to the next free place of its digit; `at` has the places."""
+    for i in range(len(words)):
+        word = words[i]
+        digit = (word >> np.uint64(shift)) & np.uint64(255)
+        to = at[digit]
+        out[to] = word
+        at[digit] = to + np.uint64(1)
 
-    Of equal words those of `a` come first.
+
+@njit(nogil=True, cache=True)
+def sort_words(
+    words: Words, spare: Words, starts: Ints, cells: Ints, low: int, bits: int, are_in_spare: bool
+) -> None:
+    """Sort the words of each cell from cells[0] up to cells[1] by `bits` bits from `low` on.
+
+    Words of a cell agree above these bits; equal ones keep their order. They are taken from
+    `words`, or from `spare`, and end in `words`.
     """
-    low, high = max(0, first - len(b)), min(first, len(a))
-    while low < high:  # so many of `a` are among the first
-        i = (low + high) // 2
-        if a[i] & mask <= b[first - i - 1] & mask:
-            low = i + 1
-        else:
-            high = i
-    i, j = low, first - low
-    for k in range(first, last):
-        if j == len(b) or (i < len(a) and a[i] & mask <= b[j] & mask):
-            out[k] = a[i]
-            i += 1
-        else:
-            out[k] = b[j]
-            j += 1
+    at = np.empty(256, dtype=np.uint64)
+    for c in range(cells[0], cells[1]):
+        source, target = words[starts[c] : starts[c + 1]], spare[starts[c] : starts[c + 1]]
+        out = source
+        if are_in_spare:
+            source, target = target, source
+        if len(source) <= FEW_WORDS:
+            _insert(source, out, low)
+            continue
+        moved = are_in_spare
+        for shift in range(low, low + bits, 8):
+            count_digits(source, shift, at)
+            if at[(source[0] >> np.uint64(shift)) & np.uint64(255)] == len(source):
+                continue  # all the same
+            total = np.uint64(0)
+            for d in range(256):
+                total, at[d] = total + at[d], total
+            move_digits(source, shift, at, target)
+            source, target, moved = target, source, not moved
+        if moved:
+            out[:] = source
+
+
+@njit(nogil=True, cache=True)
+def _insert(source: Words, out: Words, low: int) -> None:
+    """Write few words sorted by the bits from `low` on; they may be in `out` already."""
+    shift = np.uint64(low)
+    for i in range(len(source)):
+        word = source[i]
+        key, j = word >> shift, i
+        while j > 0 and out[j - 1] >> shift > key:
+            out[j] = out[j - 1]
+            j -= 1
+        out[j] = word
 
 
 @njit(nogil=True, cache=True)
@@ -243,34 +264,59 @@ def merge(rows: Words, weights: Numbers, mask: Words) -> int:
 
 
 @njit(nogil=True, cache=True)
-def settle(
-    rows: Words, weights: Numbers, mask: Words, cutoff: int, starts: Ints
+def split(
+    rows: Words,
+    weights: Numbers,
+    starts: Ints,
+    cells: Ints,
+    field: Ints,
+    cutoff: int,
+    out: Words,
+    out_weights: Numbers,
+    out_starts: Ints,
 ) -> tuple[int, int, int, int]:
-    """Find the cells of sorted rows, and drop the rows that are alone in theirs, in place.
+    """Split the cells from cells[0] up to cells[1] by one field, and drop rows alone in theirs.
 
-    Where each cell left starts is written to `starts`, which needs room for half the rows. Returns
-    the number of rows left, of cells left, of cells dropped and of the records at risk in those.
+    What is left is written to `out`, where each new cell starts to `out_starts`, which needs room
+    for half the rows. Returns the number of rows left, of cells left, of cells dropped and of the
+    records at risk in those.
     """
-    kept_rows = kept_cells = dropped = at_risk = 0
-    a = 0
-    while a < len(rows):
-        b = a + 1
-        while b < len(rows) and same(rows, a, b, mask):
-            b += 1
-        if b - a == 1:
-            dropped += 1
-            if weights[a] < cutoff:
-                at_risk += weights[a]
-        else:
-            starts[kept_cells] = kept_rows
-            kept_cells += 1
-            for i in range(a, b):
+    word, shift = field[0], np.uint64(field[1])
+    top = np.uint64((1 << field[2]) - 1)
+    # By code the rows of the cell that have it, then where the next of them goes; -1: it is alone.
+    at = np.zeros(int(top) + 1, dtype=np.int64)
+    seen = np.empty_like(at)
+    left = kept = dropped = at_risk = 0
+    for c in range(cells[0], cells[1]):
+        codes = 0
+        for i in range(starts[c], starts[c + 1]):
+            code = (rows[i, word] >> shift) & top
+            if at[code] == 0:
+                seen[codes] = code
+                codes += 1
+            at[code] += 1
+        for k in range(codes):
+            held = at[seen[k]]
+            if held == 1:
+                at[seen[k]] = -1
+            else:
+                out_starts[kept], at[seen[k]] = left, left
+                kept += 1
+                left += held
+        for i in range(starts[c], starts[c + 1]):
+            code = (rows[i, word] >> shift) & top
+            to = at[code]
+            if to < 0:
+                dropped += 1
+                at_risk += weights[i] if weights[i] < cutoff else 0
+            else:
                 for w in range(rows.shape[1]):
-                    rows[kept_rows, w] = rows[i, w]
-                weights[kept_rows] = weights[i]
-                kept_rows += 1
-        a = b
-    return kept_rows, kept_cells, dropped, at_risk
+                    out[to, w] = rows[i, w]
+                out_weights[to] = weights[i]
+                at[code] = to + 1
+        for k in range(codes):
+            at[seen[k]] = 0
+    return left, kept, dropped, at_risk
 
 
 @njit(nogil=True, cache=True)

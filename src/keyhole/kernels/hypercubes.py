@@ -16,6 +16,7 @@ def cheapest_hypercube(
     options: Ints,
     places: Ints,
     first: Flags,
+    shares: Ints,
     open_: Flags,
     up: Floats,
     down: Floats,
@@ -29,8 +30,9 @@ def cheapest_hypercube(
     By axis, table and leaf `chains` has what the nodes of the leaf add to the number of a cell (-1
     to fill); by axis `ups` are leaves that go up, `downs` those that go down for them (-1: none),
     `options` how many there are. By table and cell `places` is the joint number, `first` whether no
-    table before has it. By joint cell: whether it is `open_` to move, how far `up` and `down` (it
-    must by `step`), its `cost`, and how many `needed` it already: then it costs a part `shared`.
+    table before has it. By joint cell: how many tables have it (`shares`), whether it is `open_` to
+    move, how far `up` and `down` (it must by `step`), its `cost`, and how many `needed` it already:
+    then it costs a part `shared`. A cell moves alike in all tables that have it, or sums break.
 
     Without room the price is infinite. Corners that go down are written as -1 less their number.
     """
@@ -62,6 +64,7 @@ def cheapest_hypercube(
                 width[a, k, t] = n
     best, found = np.inf, np.empty(0, dtype=np.int64)
     cells = np.empty(corners * tables, dtype=np.int64)
+    seen = np.zeros(len(shares), dtype=np.int64)
     pick, turn = np.zeros(axes, dtype=np.int64), np.zeros(axes, dtype=np.int64)
     going = True
     while going:
@@ -92,6 +95,16 @@ def cheapest_hypercube(
                         inside = True
                         break
                     turn[a] = 0
+        if fits and tables > 1:
+            for i in range(n):
+                joint = cells[i] if cells[i] >= 0 else -1 - cells[i]
+                seen[joint] += 1 if cells[i] >= 0 else -1
+            for i in range(n):
+                joint = cells[i] if cells[i] >= 0 else -1 - cells[i]
+                if abs(seen[joint]) != shares[joint]:
+                    fits = False
+            for i in range(n):
+                seen[cells[i] if cells[i] >= 0 else -1 - cells[i]] = 0
         if fits:
             best, found = price, cells[:n].copy()
         going = False

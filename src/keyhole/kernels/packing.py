@@ -36,6 +36,14 @@ class Layout:
             out[self.word[v]] |= ((1 << int(self.bits[v])) - 1) << int(self.shift[v])
         return np.array(out, dtype=np.uint64)
 
+    def masks(self, variables: Sequence[int]) -> Words:
+        """Return the mask of each variable, a row each."""
+        some = np.asarray(variables, dtype=np.int64)
+        out = np.zeros((len(some), self.words), dtype=np.uint64)
+        tops = (np.uint64(1) << self.bits[some].astype(np.uint64)) - np.uint64(1)
+        out[np.arange(len(some)), self.word[some]] = tops << self.shift[some].astype(np.uint64)
+        return out
+
     def moves(self, first: Iterable[int]) -> tuple[Words, Ints]:
         """Return how to move the fields of a one-word row so that some variables lead it.
 

@@ -155,9 +155,9 @@ def carry_out(data: Microdata, draft: PlanDraft, question: Question) -> Protecti
         read_off = measure(back, keys=[name for name in known if name in back.names])
     said = told.warnings()
     if read_off is not None and (after is None or f"{read_off.rp:.4f}" != f"{after.rp:.4f}"):
-        instead = "" if after is None else f", not {after.rp:.4f}"
-        what = f"with what can be read off, RP({read_off.cutoff}) is {read_off.rp:.4f}{instead}"
-        said.append(what)
+        instead = "" if after is None else f", not {100 * after.rp:.4g}%"
+        share = f"{100 * read_off.rp:.4g}%{instead}"
+        said.append(f"including recoverable values, RP({read_off.cutoff}) is {share}")
     if read.draws and seed is not None and seed < SMALL:
         warnings.append(
             "the seed is below 2**32, and can be guessed by trying: draw one, as by "
@@ -205,7 +205,7 @@ def protect(
         PlanLike,
         Option(
             "The steps: a TOML file of [[step]] tables; in Python also a `Plan` or a list of "
-            "steps. It is checked wholly, against the data too, before the first step.",
+            "steps. All of it is checked, against the data too, before the first step.",
             kind=_PlanKind(),
         ),
     ],
@@ -262,10 +262,11 @@ def protect(
 ) -> Protection:
     """Carry out a plan of protections and write the protected file.
 
-    The plan is checked wholly before the first step. With keys, the exposure is measured before
-    and after; with a ledger, after each step, beside what it cost. The protected file is of the
-    kind its extension says, with labels and types; its records are in a new order, unless the
-    plan has `keep_order = true`. In Python `out` is the file to be written, if any.
+    The whole plan is checked before the first step. With keys, the exposure is measured before
+    and after; with a ledger, after each step, with the information lost. The protected file is
+    written in the format given by its extension, with labels and types; its records are in a new
+    order, unless the plan has `keep_order = true`. In Python `out` is the file to be written, if
+    any.
 
     Notes
     -----

@@ -157,11 +157,11 @@ def _finding(ledgers: Mapping[str, Ledger]) -> str:
     one = next(iter(ledgers.values()))
     start, end = one.lines[0], one.last
     if end.rp is None or start.rp is None:
-        return "The plan drops every key: nothing is left to be matched"
+        return "The plan drops every key: nothing is left to match on"
     lost = percentage(_lost(end))
     where = f"RP({one.cutoff:,}) from {percentage(start.rp)} to {percentage(end.rp)}"
     if one.rp is not None and percentage(one.rp) != percentage(end.rp):
-        where += f" ({percentage(one.rp)} with what can be read off)"
+        where += f" ({percentage(one.rp)} including recoverable values)"
     return f"The plan takes {where} and loses {lost} of the information"
 
 

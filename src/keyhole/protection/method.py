@@ -120,7 +120,7 @@ def column_list(columns: tuple[str, ...]) -> str | None:
     return ",".join(odd.get(name, name) for name in columns) or None
 
 
-def warnings_table(warnings: Sequence[str], title: str = "Mind") -> list[Table]:
+def warnings_table(warnings: Sequence[str], title: str = "Warnings") -> list[Table]:
     """Return warnings as a table of sentences; none if there are none."""
     lines = [f"{text[:1].upper()}{text[1:]}." for text in warnings]
     return [Table(title, [], [], lines)] if lines else []

@@ -30,12 +30,13 @@ from keyhole.utility.propensity import propensity_score
 FIGURES = {
     "lost": "share of information lost (entropy), mean over the variables",
     "il1s": "mean distance of numbers, in standard deviations over √2",
-    "moved": "largest share of records that would have to move to give a distribution back",
+    "moved": "largest share of records that would have to change category to restore a "
+    "distribution",
     "mean": "largest difference of a mean, in standard deviations",
     "pairs": "largest difference of Cramér's V of two variables",
     "correlation": "largest difference of a correlation of two numbers",
     "p": "smallest p of the Stuart-Maxwell tests, adjusted (Holm); 0.000 is below 0.0005",
-    "pmse": "how well a model tells the two files apart, 0 to 0.25",
+    "pmse": "how well a model distinguishes the two files, 0 to 0.25",
     "overlap": "mean overlap of the regression's intervals",
 }
 

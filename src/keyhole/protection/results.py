@@ -98,7 +98,7 @@ class Protection(Result):
     records: Annotated[int, COUNT]
     records_after: Annotated[int, COUNT]
     notes: tuple[str, ...] = ()
-    warnings: Annotated[tuple[str, ...], "What is to be minded before the file goes out."] = ()
+    warnings: Annotated[tuple[str, ...], "What to attend to before the file is released."] = ()
     order: Annotated[Ints | None, HIDDEN] = None
     ledger: Annotated[Ledger | None, WHEN_SET] = None
     comparison: Annotated[PlanComparison | None, WHEN_SET, "Plans side by side."] = None
@@ -137,7 +137,7 @@ class Protection(Result):
             both_ways = "Missing values match every value, both ways; in cells they are a category."
             notes = [both_ways] if self.before.missing == "wildcard" else []
             if self.read_off is not None:
-                notes.append("Read off: with the values that what stayed tells; see below.")
+                notes.append("Recoverable: with values that retained columns reveal; see below.")
             title = f"Exposure on {', '.join(self.after.keys)}"
             found.append(Table(title, *exposure_rows(self), notes))
         if self.ledger is None:  # a ledger has the warnings
@@ -165,7 +165,7 @@ def exposure_rows(found: Protection) -> tuple[list[str], list[list[str]]]:
         [f"RP({shown[0].cutoff})", *(share(one.rp) for one in shown)],
         ["CR (mean of 1/f)" if wildcard else "CR", *(share(one.cr) for one in shown)],
     ]
-    return ["figure", "before", "after", "read off"][: len(shown) + 1], rows
+    return ["figure", "before", "after", "recoverable"][: len(shown) + 1], rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class Ledger(Result):
     rp: Annotated[
         float | None,
         Share("records"),
-        "RP of the file that goes out, with what can be read off: what is held against the limit.",
+        "RP of the release, including recoverable values: what is compared with the limit.",
     ]
     lines: tuple[LedgerLine, ...]
     variables: tuple[VariableLoss, ...] = ()
@@ -272,7 +272,7 @@ class Ledger(Result):
         if self.limit is None or self.rp is None:
             return ""
         limit, state = percentage(self.limit), "within" if self.meets else "above"
-        told = ", with what can be read off" if self.reads_off else ""
+        told = ", including recoverable values" if self.reads_off else ""
         text = f"RP({self.cutoff}) is {share(self.rp)} after the plan{told}, {state} the limit of "
         if self.meets_as_wildcard_only:
             return (
@@ -378,7 +378,7 @@ class PlanComparison(Result):
         """Return the plans side by side, and what could be added to those above the limit."""
         found = [self._table()]
         for name, one in self.ledgers.items():
-            found += warnings_table(one.warnings, f"Mind after plan {name}")
+            found += warnings_table(one.warnings, f"Warnings after plan {name}")
             if one.next_steps:
                 title = f"Cheapest next step after plan {name}"
                 found.append(next_steps_table(one.next_steps, one.limit or 0.0, one.cutoff, title))

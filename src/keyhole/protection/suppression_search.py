@@ -1,8 +1,8 @@
-"""Search for the values that local suppression takes away.
+"""Search for the values that local suppression sets to missing.
 
 Where a missing value is a category of its own, records below k that agree on all but some
-variables become one cell when those are taken away from all of them; where they are too few for a
-cell, records of large cells are asked to join. What that takes away beyond need is put back.
+variables become one cell when those are suppressed in all of them; where they are too few for a
+cell, records of large cells are asked to join. What that suppresses beyond need is put back.
 
 Where a missing value matches every value, each record below k is considered by itself: the
 cheapest set of its values without which k records agree with it. Whatever is suppressed elsewhere

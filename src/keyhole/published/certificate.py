@@ -30,7 +30,7 @@ from keyhole.published.figures import LIN_GARIN_VARIABLES, PublishedEvaluator, f
 from keyhole.reidentification.study import link
 from keyhole.results import Result
 from keyhole.reviews.store import versions
-from keyhole.selection import backward, forward, stepwise
+from keyhole.selection import Criterion, backward, forward, named_criterion, stepwise
 from keyhole.selection.result import Selection
 from keyhole.synthesis.changes import LevelsAtRisk, changes_in_levels
 
@@ -97,9 +97,10 @@ class Certificate(Result):
 
 
 def selftest() -> Certificate:
-    """Rerun the published examples here, for a certificate.
+    """Rerun the published examples on this machine and print a certificate.
 
-    Each figure stands beside the published one. The exit code of the command is 1 if any differs.
+    Each figure is shown beside the published one. The selections are also run with eight wrong
+    criteria, each of which must fail. The exit code of the command is 1 if anything differs.
 
     Notes
     -----
@@ -142,10 +143,29 @@ KEYS = ("residence", "gender", "education", "labor")
 SEED = 20_260
 
 
-def _lin_garin(method: str, limits: Mapping[str, Any]) -> Callable[[], Figures]:
+LIMITS: Mapping[str, Mapping[str, float]] = {
+    "forward": {"limit": 0.30},
+    "backward": {"limit": 0.05},
+    "stepwise": {"limit": 0.55, "drop_limit": 0.35},
+}
+WRONG: Mapping[str, Callable[[float, float], float]] = {
+    "RP alone": lambda rp, _: rp,
+    "CR alone": lambda _, cr: cr,
+    "the largest CR": lambda _, cr: -cr,
+    "CR / RP": lambda rp, cr: cr / rp if rp else np.inf,
+    "RP - CR": lambda rp, cr: rp - cr,
+    "RP - CR / 2": lambda rp, cr: rp - cr / 2,
+    "RP times CR": lambda rp, cr: rp * cr,
+    "the square of RP over CR": lambda rp, cr: rp * rp / cr,
+}
+"""Criteria other than the paper's RP/CR: the certificate would be worth nothing if they passed."""
+
+
+def _lin_garin(method: str, criterion: Criterion | None = None) -> Callable[[], Figures]:
     def run() -> Figures:
         search = {"forward": forward, "backward": backward, "stepwise": stepwise}[method]
         keep, candidates = LIN_GARIN_VARIABLES[:2], LIN_GARIN_VARIABLES[2:]
+        limits: dict[str, Any] = {**LIMITS[method], "criterion": criterion or named_criterion()}
         found = search(PublishedEvaluator(), keep=keep, candidates=candidates, **limits)
         yield from _choices(found, method)
         yield from _steps(found, summary_rows(method))
@@ -202,6 +222,15 @@ def _steps(found: Selection, summary: Sequence[Mapping[str, str]]) -> Figures:
         yield row["step"], "α", published, f"α {text}{other}", same and near
     for name in ours:
         yield name, "α", "no such step", "a step", False
+
+
+def _wrong_criteria() -> Figures:
+    """Run the three selections with each wrong criterion, and count the figures that differ."""
+    for name, formula in WRONG.items():
+        runs = [_compared(one, _lin_garin(one, Criterion(name, formula))) for one in LIMITS]
+        off = [sum(not row.agrees for row in rows) for rows in runs]
+        ours = ", ".join(f"{n} of {len(rows)}" for n, rows in zip(off, runs, strict=True))
+        yield name, "figures that differ, by run", "some in each", ours, min(off) > 0
 
 
 def _hawala_funk() -> Figures:
@@ -318,9 +347,10 @@ def _slow_minimal(rows: Sequence[tuple[Any, ...]]) -> int:
 
 
 EXAMPLES: Mapping[str, Callable[[], Figures]] = {
-    "Lin & Garin, forward at 30%": _lin_garin("forward", {"limit": 0.30}),
-    "Lin & Garin, backward at 5%": _lin_garin("backward", {"limit": 0.05}),
-    "Lin & Garin, stepwise at 55%/35%": _lin_garin("stepwise", {"limit": 0.55, "drop_limit": 0.35}),
+    "Lin & Garin, forward at 30%": _lin_garin("forward"),
+    "Lin & Garin, backward at 5%": _lin_garin("backward"),
+    "Lin & Garin, stepwise at 55%/35%": _lin_garin("stepwise"),
+    "Lin & Garin, wrong criteria": _wrong_criteria,
     "Hawala & Funk, values changed by level": _hawala_funk,
     "Singer & Dajani, ranks and thresholds": _singer_dajani,
     "Elliot, Mackey & Purdam, resource index": _elliot,
@@ -330,6 +360,8 @@ EXAMPLES: Mapping[str, Callable[[], Figures]] = {
 _PRINTED = "the printed RP and RP/CR of each set; a step whose rivals are not printed shows α alone"
 INPUTS = {
     **dict.fromkeys([*EXAMPLES][:3], _PRINTED),
+    "Lin & Garin, wrong criteria": "the same; each wrong criterion must fail in every run, in the "
+    "order forward, backward, stepwise",
     "Hawala & Funk, values changed by level": "records made up in the printed proportions",
     "Singer & Dajani, ranks and thresholds": "the candidates that the paper describes, α = 0.5",
     "Elliot, Mackey & Purdam, resource index": "the printed ranks of mode, scope and cost",

@@ -60,8 +60,8 @@ def study_chart(study: Study) -> alt.TopLevelMixin:
     if rate.value is not None:
         low, high = (percentage(bound) for bound in rate.interval or (0.0, 1.0))
         finding = (
-            f"Of the records an intruder would suspect, {percentage(rate.value)} are truly found "
-            f"(95% interval {low} to {high})"
+            f"Of the records an intruder would suspect, {percentage(rate.value)} are correct "
+            f"matches (95% interval {low} to {high})"
         )
     lines = [
         f"By {study.metric} on {listed(study.linkage.link)}: {rates.suspected:,} of "
@@ -69,8 +69,8 @@ def study_chart(study: Study) -> alt.TopLevelMixin:
     ]
     if study.baseline is not None:
         lines.append(
-            f"Diamonds: what ids dealt out at random would give (middle 95% of "
-            f"{study.baseline.permutations:,} times). Whiskers: exact 95% intervals."
+            f"Diamonds: under random matching (middle 95% of {study.baseline.permutations:,} "
+            f"times). Whiskers: exact 95% intervals."
         )
     if study.perturbation is not None:
         lines.append("Rings: the same attack on the values before they were perturbed.")

@@ -192,8 +192,8 @@ def with_blanks(
     kept = puf.select([name for name in puf.names if name not in gone])
     whole = kept.replace(frame=kept.frame.with_columns(empty))
     return whole, [
-        f"{quoted(gone)} {'is' if len(gone) == 1 else 'are'} not told by this release: taken as "
-        f"missing in every record"
+        f"{quoted(gone)} {'is' if len(gone) == 1 else 'are'} not in this release: taken as missing "
+        f"in every record"
     ]
 
 
@@ -204,8 +204,8 @@ def linking_keys(scenario: ScenarioKey, eif: Microdata, question: Question) -> t
     strange = [name for name in question.link if name not in scenario.keys]
     if strange:
         template = (
-            "{link} must be in the key of scenario {0!r}. Got {1} instead: nobody in it can match "
-            "them."
+            "{link} must be in the key of scenario {0!r}. Got {1} instead: nobody in the scenario "
+            "can match them."
         )
         problems.append(Problem(template, scenario.name, quoted(strange)))
     if question.numeric:

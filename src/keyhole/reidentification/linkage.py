@@ -97,7 +97,7 @@ def _linked_study(files: LinkedFiles, truth: Truth, question: Question, tell: Pr
     confirmed = _confirmed(linked, truth)
     rates = measure_rates(linked.puf, confirmed, files.puf.records)
     perturbation, skipped = _undo(files, truth, question, rates, tell)
-    tell("dealing out ids at random")
+    tell("matching at random")
     strata = number_strata(files.puf, files.eif, question.strata) if question.strata else None
     baseline = _baseline(files, linked, truth, strata, question)
     same = agreements(files.puf, files.eif, (linked.puf, linked.eif), question)
@@ -300,9 +300,9 @@ def id_problems(
         )
     if shared:
         problems.append(
-            f"the {file}'s id {quoted(names)} must tell records apart. Got "
-            f"{shared:,} of {records:,} records that share theirs with another instead: add the "
-            f"column that tells them apart, or leave out the repeated records."
+            f"the {file}'s id {quoted(names)} must identify each record. Got {shared:,} of "
+            f"{records:,} records that share theirs with another instead: add the column that "
+            f"distinguishes them, or leave out the repeated records."
         )
     return problems
 

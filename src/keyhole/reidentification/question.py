@@ -79,9 +79,9 @@ class Linkage:
     orders: Annotated[Orders | None, WHEN_SET, "Which sets of variables were tried."] = None
     rank_cap: Annotated[int | None, WHEN_SET] = None
     threshold: Annotated[Threshold | None, WHEN_SET] = None
-    effective_threshold: Annotated[float | None, WHEN_SET, "The score a pair was held against."] = (
-        None
-    )
+    effective_threshold: Annotated[
+        float | None, WHEN_SET, "The threshold for the score of a pair."
+    ] = None
     agreement_cuts: Annotated[Cuts, HIDDEN] = "puf"
 
     @classmethod
@@ -116,8 +116,8 @@ class Linkage:
         whose = "the PUF's values" if self.agreement_cuts == "puf" else "each file's own values"
         numbers = f", or numbers in the same fifth of {whose}" if self.numeric else ""
         return (
-            f"A pair agrees on a variable where both records have the same category{numbers}. "
-            f"What is missing agrees with nothing."
+            f"A pair agrees on a variable where both records have the same category{numbers}. A "
+            f"missing value agrees with nothing."
         )
 
     @property
@@ -125,7 +125,7 @@ class Linkage:
         """What a suspected pair is."""
         if self.effective_threshold is None:
             sets = "some set" if self.orders == "all" else "the whole set"
-            return f"Suspected: alone in both files with the same values on {sets} of variables."
+            return f"Suspected: unique in both files with the same values on {sets} of variables."
         side = "above" if self.metric == "adhoc" else "below"
         rule = "" if self.metric == "adhoc" else f" ({self.threshold} threshold)"
         return (

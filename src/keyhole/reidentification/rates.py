@@ -178,9 +178,11 @@ class Rates:
         return Rate(self.confirmed, self.puf_records).value
 
     @property
-    @figure(Share("suspected"), "Confirmed over suspected: what a release hangs on.")
+    @figure(
+        Share("suspected"), "Confirmed over suspected records: the figure a release is judged by."
+    )
     def conditional_rate(self) -> float | None:
-        """Of the PUF records suspected, the share confirmed: what a release hangs on."""
+        """Of the PUF records suspected, the share confirmed: the release is judged by it."""
         return Rate(self.confirmed, self.suspected).value
 
     @property

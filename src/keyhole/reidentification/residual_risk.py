@@ -86,7 +86,9 @@ class Attack:
     success: Annotated[float | None, Share("attempts"), "On people of the file."]
     control: Annotated[float | None, Share("controls"), "On people who were not in the file."]
     baseline: Annotated[
-        float | None, Share("attempts"), "Of a naive guess; of a secret, always the commonest."
+        float | None,
+        Share("attempts"),
+        "Of a naive guess; of a secret, always the most frequent value.",
     ]
     risk: Annotated[float | None, "(success - control) / (1 - control), not clipped at 0."]
     intervals: Annotated[Mapping[str, Interval | None], "95% intervals of rates and risk."]
@@ -250,7 +252,7 @@ def attack_table(attacks: Mapping[str, Attack], warnings: tuple[str, ...] = ()) 
     columns = ["attack", "attempts", "controls", "success", "control", "baseline", "residual risk"]
     notes = [
         "Success: on people of the file. Control: on people who were not in it. Baseline: a naive "
-        "guess; of a secret, always the commonest value.",
+        "guess; for a secret, always the most frequent value.",
         "Residual risk: (success - control) / (1 - control). Intervals are at 95%.",
     ]
     area = [one for one in attacks.values() if one.roc_area is not None]

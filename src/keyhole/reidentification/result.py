@@ -118,7 +118,7 @@ class Perturbation:
         changed = ", ".join(f"{name} {count:,}" for name, count in self.changed.items())
         notes = [f"Values perturbed, in {self.records:,} records of the IUF: {changed}."]
         columns = ["rate", "without it", "with it"]
-        return Table("What the perturbation bought", columns, rows, notes)
+        return Table("Effect of the perturbation", columns, rows, notes)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -240,8 +240,8 @@ class Study(Result):
         if self.linkage.strata:
             said["strata"] = (
                 f"Records are linked within {', '.join(self.linkage.strata)}. Where that is finer "
-                f"than what will be released, rates that are acceptable here speak for the "
-                f"release, and for a finer one later."
+                f"than what will be released, rates that are acceptable here are acceptable for "
+                f"the release too, and for a finer one later."
             )
         return said
 
@@ -277,7 +277,7 @@ class Study(Result):
         if not self.overlap.records:
             notes.append("the share of the overlap found is null: the IUF names no pair")
         if self.baseline is None:
-            notes.append("baseline is null: no permutations were asked for")
+            notes.append("baseline is null: permutations is 0")
         return notes + attack_notes(self.attacks) + self._unlinked()
 
     def _unlinked(self) -> list[str]:
@@ -410,9 +410,9 @@ def _finding(rates: Rates) -> str:
     return (
         f"Of {total}, {_counted(named['putative_rate'])} are suspected and "
         f"{_counted(named['confirmed_rate'])} are confirmed: {share_found} (95% interval {low} to "
-        f"{high}) of the suspected have a pair that is true. This conditional rate is what a "
-        f"release hangs on. "
-        f"Of the pairs themselves {percentage(rates.pair_precision or 0.0)} are true."
+        f"{high}) of the suspected records have a true match. This conditional rate is what a "
+        f"release is judged by. Of the pairs themselves {percentage(rates.pair_precision or 0.0)} "
+        f"are true."
     )
 
 
@@ -426,7 +426,7 @@ def _overlapping(overlap: int, rates: Rates) -> str:
         return "The IUF names no pair of the two files, so nothing can be confirmed."
     found = Rate(rates.confirmed, overlap)
     return (
-        f"{overlap:,} PUF records are in the EIF and could be found at all; the attack finds "
+        f"{overlap:,} PUF records are in the EIF, so that they could be found; the attack finds "
         f"{_counted(found)} of them. An EIF that covers more of the PUF would confirm more."
     )
 
@@ -434,15 +434,15 @@ def _overlapping(overlap: int, rates: Rates) -> str:
 def _chance(baseline: Baseline | None) -> str:
     """Say what dealing out ids at random would confirm."""
     if baseline is None:
-        return "What chance alone would confirm was not asked for (permutations = 0)."
+        return "What chance alone would confirm was not computed (permutations = 0)."
     if baseline.conditional_rate is None or baseline.conditional_interval is None:
         return "Nobody is suspected, so chance has nothing to confirm."
     low, high = (percentage(bound) for bound in baseline.conditional_interval)
     more = (baseline.p_value or 0.0) < DOUBTFUL
     return (
-        f"With ids dealt out at random {percentage(baseline.conditional_rate)} of the suspected "
+        f"Under random matching {percentage(baseline.conditional_rate)} of the suspected "
         f"would be confirmed (middle 95% of {baseline.permutations:,} times: {low} to {high}). "
-        + ("The study confirms more." if more else "The study confirms no more than chance does.")
+        + ("The study confirms more." if more else "The study confirms no more than chance would.")
     )
 
 

@@ -162,9 +162,9 @@ def euclidean(variables: Sequence[LinkCodes | LinkValues], question: Question) -
     threshold = alpha / 2 if question.threshold == "published" else derived
     bound = max(1, round(threshold * DECIMALS))  # a score of 0 is below every threshold
     warning = (
-        f"The threshold {threshold:.4g} lets every pair pass, since euclidean is at most "
-        f"1 / sqrt(v) = {largest:.4g} for {count} variables: only the ranks "
-        f"choose. Threshold 'derived' is {derived:.4g}."
+        f"The threshold {threshold:.4g} admits every pair, since euclidean is at most 1 / sqrt(v) "
+        f"= {largest:.4g} for {count} variables: only the ranks choose. Threshold 'derived' is "
+        f"{derived:.4g}."
     )
     return Costs(
         counted, graded, 1.0, missing, threshold, bound, root=True, divisor=count,

@@ -66,9 +66,9 @@ def study(
     iuf: Annotated[
         Any,
         Option(
-            "The internal file (IUF), the true matches: the ids of both, one row per person in "
-            "both files; by name for each EIF. If it has linking variables too, these are the "
-            "values before perturbation.",
+            "The internal file (IUF) of true matches: one row per person in both files, with both "
+            "ids; by name for each EIF. If it has linking variables too, these are the values "
+            "before perturbation.",
             kind=Sources(),
             needed=is_linkage_asked,
         ),
@@ -113,16 +113,21 @@ def study(
         ),
     ] = "unicity",
     alpha: Annotated[
-        float, Option("What a missing value costs, for taxicab and euclidean.", above=0, high=1)
+        float,
+        Option(
+            "The distance of a missing value to any other, for taxicab and euclidean.",
+            above=0,
+            high=1,
+        ),
     ] = 0.5,
     threshold: Annotated[
-        Threshold, Option("The threshold as published, or as it follows from the euclidean metric.")
+        Threshold, Option("The threshold: as published, or derived from the euclidean metric.")
     ] = "published",
     cuts: Annotated[
         Cuts,
         Option(
-            "Whether numbers are cut into fifths of the PUF's values or each file's own, for "
-            "unicity and taxicab."
+            "Which file's quintiles are used to bin numbers: those of the PUF, or each file's own; "
+            "for unicity and taxicab."
         ),
     ] = "puf",
     scores: Annotated[
@@ -147,7 +152,7 @@ def study(
     strata: Annotated[
         shared.Names,
         Option(
-            "Variables within whose categories records are linked.",
+            "Blocking variables: records are linked only within the same category.",
             kind=Columns("stratum", least=0),
         ),
     ] = (),
@@ -160,7 +165,8 @@ def study(
     permutations: Annotated[
         int,
         Option(
-            "How often ids are dealt out at random, to see what chance would confirm; 0 for never.",
+            "How many times ids are permuted at random, to see what chance would confirm; 0 for "
+            "none.",
             low=0,
             high=100_000,
         ),
@@ -180,8 +186,8 @@ def study(
     prepare: Annotated[
         Any,
         Option(
-            "How the EIF is brought to the PUF: columns renamed, recoded, aged and worn, in a TOML "
-            "file or a table.",
+            "How the EIF is made comparable with the PUF: columns to rename, recode, age or "
+            "perturb, in a TOML file or a table.",
             kind=TableOrFile(),
             surfaces="c",
         ),
@@ -189,8 +195,8 @@ def study(
     blank: Annotated[
         shared.Names,
         Option(
-            "Linking variables that the PUF may lack: taken as missing in every record, with a "
-            "warning. Of several candidates each may lack what another has.",
+            "Linking variables that a PUF may lack: they are taken as missing in every record, "
+            "with a warning.",
             kind=Columns("blank", least=0),
             surfaces="c",
         ),
@@ -225,7 +231,7 @@ def study(
     secret: Annotated[
         shared.Names,
         Option(
-            "The columns that the intruder wants to learn, for `inferred`.",
+            "The sensitive columns that the intruder wants to learn, for `inferred`.",
             kind=Columns("secret", least=0),
             surfaces="c",
         ),
@@ -243,15 +249,15 @@ def study(
     master: shared.Master = None,
     progress: Progress | None = None,
 ) -> Annotated[Study, Also("keyhole.reidentification.residual_risk.Attacks")]:
-    """Attack the file with an intruder's, and see who is found.
+    """Attack the file with an intruder's file and count correct matches.
 
-    Suspected are the PUF records that the metric pairs with the EIF, confirmed those of them
-    whose pair is true; the conditional rate, the one over the other, is what a release hangs on.
-    Several releases or metrics give a `StudyComparison`.
+    A PUF record is suspected if the metric pairs it with an EIF record, and confirmed if the two
+    are the same person. The conditional rate is confirmed over suspected: the release is judged by
+    it. Several releases or metrics give a `StudyComparison`.
 
-    With `attacks` the study also asks whether people are singled out, whether two sources are
-    linked, whether a secret is inferred and who is known to be in the file, each against a control
-    of people outside it and a naive guess. Without `found` it gives `Attacks`.
+    With `attacks` the study also measures singling out, linkage of two sources, inference of a
+    sensitive value and membership of the file, each compared with a control of people outside the
+    file and with a naive guess. Without `found` it returns `Attacks`.
 
     Notes
     -----

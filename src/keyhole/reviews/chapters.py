@@ -50,10 +50,10 @@ _POPULATION = {
     "global_risk": "global risk (mean individual risk)",
     "max_individual_risk": "highest individual risk",
     "household_global_risk": "mean household risk",
-    "dis_probability": "probability that a unique match is right",
+    "dis_probability": "probability that a unique match is correct",
 }
 LEVELS = (
-    "A record’s level says how little an intruder must know to single it out. High: one or two "
+    "A record’s level shows how little an intruder must know to single it out. High: one or two "
     "variables are enough. Medium: it takes three. Low: it takes more, or a few others share all "
     "its keys. None: it is not at risk."
 )
@@ -126,8 +126,8 @@ def driver_tables(review: Review, found: Drivers) -> list[Table]:
     levels, *moves = found.tables()
     smallest = smallest_shown(review.exposure.cutoff)
     left_out = (
-        f"Left out are levels of which a count below {smallest} could be worked out: of their "
-        f"records, of those at risk, or of those that are not."
+        f"Levels are left out where a count below {smallest} could be worked out: of their "
+        f"records, of those at risk, or of those not at risk."
     )
     named = ", ".join(review.tabulated)
     elsewhere = [f"The levels of {named} are in tables of their own."] if named else []
@@ -140,7 +140,7 @@ def attributes_chapter(review: Review, results: Results) -> Chapter | None:
         return None
     found: Attributes = results[ATTRIBUTES]
     smallest = smallest_shown(review.exposure.cutoff)
-    head = ["column", "records in homogeneous cells", "share", "not the commonest value",
+    head = ["column", "records in homogeneous cells", "share", "not the most frequent value",
             "hidden by RP", "CAP", "base rate"]  # fmt: skip
     rows = [
         [name, *hidden_share(one.homogeneous_records, one.homogeneous, smallest),
@@ -175,18 +175,18 @@ def learnt_said(found: Attributes, name: str, smallest: int) -> str:
     """Say in a sentence what the key discloses of one sensitive column."""
     one, least = found.sensitive[name], NUMERALS.get(found.cutoff, f"{found.cutoff}")
     if not one.disclosed and one.homogeneous:
-        return f"All records have one value of {name}: it is no secret, and nothing is learnt."
+        return f"All records have one value of {name}: it is not a secret, so nothing is learnt."
     if not one.hidden_by_rp:
         return f"No cell of {least} or more shares one value of {name}."
     few = one.uncommon_records < smallest
     uncommon = f"fewer than {smallest}" if few else f"{one.uncommon_records:,}"
     return (
-        f"{one.hidden_by_rp:,} records lie in cells of {least} or more that all share one value "
-        f"of {name}: whoever knows the key learns it without finding anybody. RP({found.cutoff}) "
-        f"does not count them. Of the {one.homogeneous_records:,} records in homogeneous cells of "
-        f"any size, {uncommon} have another value than the most frequent one. A value drawn at "
-        f"random from the cell is right for {percentage(one.cap)} of the records; one drawn from "
-        f"the whole file, for {percentage(one.base_rate)}."
+        f"{one.hidden_by_rp:,} records are in cells of {least} or more that all share one value of "
+        f"{name}: anybody who knows the key learns it without identifying a record. "
+        f"RP({found.cutoff}) does not count them. Of the {one.homogeneous_records:,} records in "
+        f"homogeneous cells of any size, {uncommon} have a value other than the most frequent one. "
+        f"A value drawn at random from the cell is correct for {percentage(one.cap)} of the "
+        f"records; one drawn from the whole file, for {percentage(one.base_rate)}."
     )
 
 

@@ -326,7 +326,7 @@ def _resolved(source: ReviewSource, review: Review, data: Microdata) -> None:
     """Check what only shows when defaults are in place."""
     keys, chosen, uniques = len(review.keys), review.selection, review.uniques
     if not keys and "keys" not in source.values:
-        text = 'keys are missing: say what an intruder could know, as in keys = ["age", "sex"].'
+        text = 'keys are missing: name what an intruder could know, as in keys = ["age", "sex"].'
         source.say((), text)
     for section, verb in VERB_OF.items():
         question: Question | None = getattr(review, section)

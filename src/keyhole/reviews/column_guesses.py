@@ -75,7 +75,8 @@ Codes = tuple[Any, ...]
 class Guess:
     """What a file's columns seem to be, each with the reason.
 
-    `coarser` has for a key the column that is only a coarser version of it. `doubtful` are
+    `coarser` has for a key the column that is only a coarser version of it, `equivalent` by column
+    the key that has the same information, `weights` columns like the weight. `doubtful` are
     codes that may mean missing, or may be values. `codes` are numbers that stand for something,
     `knowable` columns that others could know beside the keys, `also_sensitive` more columns on a
     subject of which two are enough, and `alike` says of how many levels of a column another
@@ -88,9 +89,11 @@ class Guess:
     missing_codes: Mapping[str, tuple[Any, ...]]
     doubtful: Annotated[Mapping[str, tuple[Any, ...]], Named("suspected_codes")]
     coarser: Annotated[Mapping[str, str], HIDDEN]
+    equivalent: Annotated[Mapping[str, str], HIDDEN]
     codes: Mapping[str, str]
     knowable: tuple[str, ...]
     also_sensitive: tuple[str, ...]
+    weights: Annotated[tuple[str, ...], HIDDEN]
     replicates: tuple[str, ...]
     alike: Mapping[str, int]
     why: Annotated[Mapping[str, str], Named("reasons")] = field(default_factory=dict)
@@ -114,10 +117,10 @@ def guess(
     why: dict[str, str] = {}
     given = tuple(keys or ())
     free = [one for one in found.inspections if one.variable.name not in {*given, "*"}]
-    weight, replicates = _weights(data, free)
-    free = [one for one in free if one.variable.name not in replicates]
+    weight, weights, replicates = _weights(data, free)
+    free = [one for one in free if one.variable.name not in {*weights, *replicates}]
     roles = dict(_roles(free, weight, why))
-    apart = {*roles, *replicates, "*"}
+    apart = {*roles, *weights, *replicates, "*"}
     open_columns = [
         one
         for one in found.inspections
@@ -126,7 +129,11 @@ def guess(
         if not _has(one.variable, _ORDER)
     ]
     chosen, coarser, knowable = (given, {}, ()) if given else _keys(open_columns, found, why)
-    taken = {*chosen, *coarser.values(), *replicates}
+    alone = [one for one in found.dependencies if len(one.by) == 1 and one.equivalent]
+    sides = [{one.determined, *one.by} for one in alone]
+    pairs = [(name, key) for both in sides for key in both.intersection(chosen) for name in both]
+    same = {name: key for name, key in pairs if name not in {*chosen, *apart}}
+    taken = {*chosen, *coarser.values(), *same, *weights, *replicates}
     count: dict[str, int] = {}
     also = []
     for name, reason in guess_sensitive(data, found.inspections, {*taken, *roles}):
@@ -146,9 +153,11 @@ def guess(
         missing_codes=sure,
         doubtful=doubtful,
         coarser=coarser,
+        equivalent=same,
         codes=codes or {},
         knowable=knowable,
         also_sensitive=tuple(also),
+        weights=weights,
         replicates=replicates,
         alike=_levels_alike(data),
         why=why,
@@ -165,7 +174,7 @@ def guess_kinds(data: Microdata) -> dict[str, str]:
         if _has(variable, _CODE):
             found[variable.name] = "a code, by its name"
         elif not _has(variable, f"{_WEIGHT}|{_MONEY}") and _values_are_codes(column):
-            found[variable.name] = "a code, by its values: gaps, and no two alike in frequency"
+            found[variable.name] = "a code, by its values: they have gaps and irregular frequencies"
     return found
 
 
@@ -206,6 +215,16 @@ def _has(variable: Variable, pattern: str) -> bool:
     return any(re.fullmatch(pattern, word) for said in _said(variable).values() for word in said)
 
 
+def _is_about(variable: Variable, pattern: str) -> bool:
+    """Tell what a column is about by its name, or by its label if that says nothing sensitive.
+
+    A label may mention by the way what another column holds: the rank of an income in its state.
+    """
+    name, label = _said(variable).values()
+    sensitive = any(_has(variable, words) for _, words in _NAMED)
+    return any(re.fullmatch(pattern, word) for word in name | (set() if sensitive else label))
+
+
 def _said(variable: Variable) -> dict[str, set[str]]:
     plain = [word for word in words(variable.name) if not word.isdigit()]
     label = {word for word in words(variable.label) if not word.isdigit()}
@@ -230,8 +249,10 @@ def _roles(
             yield name, "identifier"
 
 
-def _weights(data: Microdata, columns: Sequence[Inspection]) -> tuple[str | None, tuple[str, ...]]:
-    """Return the weight and its replicates; a body's weight is none."""
+def _weights(
+    data: Microdata, columns: Sequence[Inspection]
+) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
+    """Return the weight, others like it, and their replicates; a body's weight is none."""
     measured = any(_has(one.variable, _MEASURED) for one in columns)
     named = [
         one.variable.name for one in columns
@@ -253,25 +274,24 @@ def _weights(data: Microdata, columns: Sequence[Inspection]) -> tuple[str | None
             fit[name] = int((data.weights(name) == 0).sum())
     # A household's weight is 0 for those who are in none; a person's weighs everybody.
     weight = min(fit, key=lambda name: (fit[name], len(name), name), default=None)
-    return weight, replicates
+    return weight, tuple(name for name in fit if name != weight), replicates
 
 
 def _keys(
     columns: Sequence[Inspection], found: Screening, why: dict[str, str]
 ) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
     """Choose keys: the finest column for each thing known; with coarser versions, and others."""
-    coarser = {
-        one.determined: one.by[0]
-        for one in found.dependencies
-        if len(one.by) == 1 and not one.equivalent
-    }
+    alone = [one for one in found.dependencies if len(one.by) == 1]
+    twin = {one.determined: one.by[0] for one in alone if one.equivalent}
+    fine = {one.determined: one.by[0] for one in alone if not one.equivalent}
+    coarser = {name: twin.get(by, by) for name, by in fine.items()}
     chosen, rest, most = list[str](), list[str](), max([one.filled for one in columns], default=0)
     for what, pattern in _KNOWN:
         told = {"place": "place", "age or birth": "age"}.get(what, "")
         fit = [
             one
             for one in columns
-            if getattr(one, told, None) is not None or _has(one.variable, pattern)
+            if getattr(one, told, None) is not None or _is_about(one.variable, pattern)
             if one.variable.name not in chosen
         ]
         # What few people have, such as a field of study, comes after what everybody has.
@@ -282,9 +302,10 @@ def _keys(
         chosen += [one.variable.name for one in fit[:many]]
         rest += [one.variable.name for one in fit[many:]]
         why.update((one.variable.name, what) for one in fit)
-    chosen = [name for name in chosen if coarser.get(name) not in chosen]
+    again = {name for name, by in twin.items() if by in chosen}
+    chosen = [name for name in chosen if coarser.get(name) not in chosen and name not in again]
     if len(chosen) < FEW_KEYS:  # filled up with categories of some levels
-        named = {*chosen, *(name for name, fine in coarser.items() if fine in chosen)}
+        named = {*chosen, *again, *(name for name, fine in coarser.items() if fine in chosen)}
         few = [
             one.variable.name for one in columns
             if one.variable.name not in named and 2 <= one.distinct <= MOST_LEVELS
@@ -350,7 +371,7 @@ def guess_codes(data: Microdata) -> tuple[dict[str, Codes], dict[str, Codes]]:
         codes: Codes = ()
         perhaps: Codes = ()
         if column.dtype == pl.String:
-            codes, perhaps = _of_text(column)
+            codes, perhaps = _of_text(column, is_code=_has(variable, _CODE))
         elif column.dtype.is_numeric() and not column.drop_nulls().is_empty():
             codes, perhaps = map(tuple, _of_numbers(column))
         if codes:
@@ -360,7 +381,7 @@ def guess_codes(data: Microdata) -> tuple[dict[str, Codes], dict[str, Codes]]:
     return sure, doubtful
 
 
-def _of_text(column: pl.Series) -> tuple[Codes, Codes]:
+def _of_text(column: pl.Series, *, is_code: bool) -> tuple[Codes, Codes]:
     counts = column.drop_nulls().alias("value").value_counts(sort=True, name="count").head(_MOST)
     often = [text for text, count in counts.iter_rows() if count >= SMALLEST]
     words = sorted(text for text in often if text.strip().lower() in _WORDS)
@@ -373,6 +394,8 @@ def _of_text(column: pl.Series) -> tuple[Codes, Codes]:
     others = [text for text, bare in zip(rest, plain, strict=True) if not bare.isdecimal()]
     alone = len(others) == 1 < len(rest) - 1 and others[0].strip().isalpha()
     word = others[0] if alone else None
+    if word in often and len(rest) > MOST_LEVELS and not is_code:  # else no amount could be read
+        return tuple(sorted([*words, word])), ()
     perhaps = [text for text in often if text in rest and (text == word or _may_be(text, rest))]
     return tuple(words), tuple(sorted(perhaps)) if len(perhaps) < len(rest) else ()
 

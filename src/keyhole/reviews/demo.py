@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
+from keyhole.core.extras import extra_problems
 from keyhole.core.files import sweep
 from keyhole.core.options import Problem, bind, documented
 from keyhole.core.shared import FolderOption, ForceOption
@@ -36,9 +37,9 @@ def demo(
     progress: Callable[[str], None] | None = None,
     people: int = PEOPLE,
 ) -> ReviewResult:
-    """See keyhole at work on a made-up file of veterans.
+    """Run keyhole on a made-up file of veterans.
 
-    The folder gets the files, their review file and the results.
+    The files, their review file and the results are written to the folder.
 
     Returns
     -------
@@ -63,7 +64,7 @@ def demo(
         found = review(folder / REVIEW, out=folder / RESULTS, force=force, progress=progress)
     plan, results = folder / REVIEW, folder / RESULTS
     advice = (
-        f"Open it in a browser: {found.report.resolve().as_uri()}",
+        f"Open the report in a browser: {found.report.resolve().as_uri()}",
         f"Go on in the workbench: keyhole serve {folder}",
         f"Then change {plan}, say the limit, and run: keyhole review {plan} --out {results}",
         "With your own file, begin with: keyhole init FILE",
@@ -98,4 +99,5 @@ def _review_text(names: tuple[str, ...]) -> str:
         link=", ".join(f'"{name}"' for name in LINK if name not in NOT_LINKED),
         labels="\n".join(f'{name} = "{CODEBOOK[name].label}"' for name in names),
         candidates=",\n    ".join(rows) + ",",
+        formula="# " if extra_problems("models") else "",
     )

@@ -151,20 +151,20 @@ def remaining_chapter(review: Review, results: Results) -> Chapter | None:
     before = {row.knows: row for row in found.rows if row.product == outgoing.AS_IT_IS}
     after = [row for row in found.rows if row.product == outgoing.PRODUCT_NAMES[product]]
     told = [row for row in after if row.rp is not None]
-    said = [f"Released is {words}. The table has the risk of each file on each key."]
+    said = [f"What is released: {words}. The table shows the risk of each file on each key."]
     if product != "file" and told:
         worst = max(told, key=lambda row: row.rp or 0.0)
         old = before[worst.knows]
         said = [
-            f"Released is {words}. Of the keys that were tried on it, {worst.knows} leaves most: "
-            f"{share(worst.rp)} of the records are in cells smaller than {found.cutoff}, and "
-            f"{share(old.rp)} of those of the original."
+            f"What is released: {words}. Of the keys tried on it, the risk is highest on "
+            f"{worst.knows}: {share(worst.rp)} of the records are in cells smaller than "
+            f"{found.cutoff}, against {share(old.rp)} in the original."
         ]
         if worst.still is not None:
             still = count_alone(worst.still, smallest_shown(review.exposure.cutoff))
             said.append(
-                f"Of the {old.uniques:,} records that were unique on it, {still} still are, with "
-                f"the values they had."
+                f"Of the {old.uniques:,} records that were unique on it, {still} are still unique "
+                f"with their original values."
             )
     warnings = []
     if product != "file":
@@ -180,15 +180,14 @@ def remaining_chapter(review: Review, results: Results) -> Chapter | None:
         read_off = None if "protection" not in results else results["protection"].read_off
         if read_off is not None and product == "protection":
             warnings.append(
-                f"Retained columns give back values that were suppressed or recoded. Including "
-                f"these, RP({read_off.cutoff}) on the key of the protection is "
-                f"{share(read_off.rp)}."
+                f"Retained columns reveal values that were suppressed or recoded. Including these, "
+                f"RP({read_off.cutoff}) on the key of the protection is {share(read_off.rp)}."
             )
         study = review.study  # a candidate, or another file that is attacked, may be the release
         if product == "selection" and study and study.puf is None and not study.candidates:
             warnings.append(
-                "The attack of the study was made on the original, not on what is released. Name "
-                "the release in [study.candidates] to have it attacked."
+                "The attack of the study was made on the original file, not on the release. Name "
+                "the release in [study.candidates] to have it attacked too."
             )
     return Chapter(said=said, wide=found.tables(), warnings=warnings)
 
@@ -228,7 +227,7 @@ def asked_table(review: Review) -> Table:
     detail = f", at the detail of scenario {chosen!r}" if chosen else ""
     population = "not estimated: neither weights nor a sampling fraction are given"
     if exposure.weight is not None:
-        population = f"each record stands for as many people as {exposure.weight} says"
+        population = f"each record represents as many people as {exposure.weight} gives"
     elif exposure.fraction is not None:
         population = f"{percentage(exposure.fraction)} of the population is in the file"
     elif exposure.household is not None:
@@ -251,7 +250,9 @@ def asked_table(review: Review) -> Table:
         if section == "protection" and question.plan:
             steps = Plan.parse(question.plan).steps  # with what is secret in none of the words
             words = "; ".join(f"{one.method} {', '.join(one.columns)}".strip() for one in steps)
-            rows.append(["protection: plan", words, "The steps of the plan and their columns."])
+            rows.append(
+                ["protection: plan", words, "The steps of the plan and the columns they change."]
+            )
         shared = {"keys": review.keys} if section != "selection" else {}
         for name, value in question.given().items():
             if name not in _APART.get(section, ()) and value not in (shared.get(name), {}):
@@ -267,13 +268,15 @@ def asked_table(review: Review) -> Table:
 def _shown(name: str, value: Any, question: Question) -> str:
     """Write a setting's value; shares in percent, and of scores no value of a record."""
     kind = question.parameters[name].kind
-    share = isinstance(kind, Number) and (kind.low, kind.high) == (0, 1)
+    share = isinstance(kind, Number) and kind.low == 0 and 1 in (kind.high, kind.below)
     if share and isinstance(value, float | int):
         return limit_percentage(value)
     if name == "link" and question.values.get("scenario"):
         return f"{', '.join(value)}, at the detail of scenario {question.scenario!r}"
     if name == "scores":
         return "; ".join(f"{n}: {score_in_words(one)}" for n, one in value.items())
+    if name == "ladders" and isinstance(value, Mapping):
+        return "; ".join(f"{n}: {len(one['levels'])} levels" for n, one in value.items())
     if isinstance(value, Mapping):
         return "; ".join(f"{n}: {one}" for n, one in value.items())
     if isinstance(value, tuple):
@@ -324,7 +327,7 @@ class CitedMethod(NamedTuple):
 
 _FILE = (resources.files("keyhole.reviews") / "methods.toml").read_text(encoding="utf-8")
 _SOURCES: Mapping[str, str] = tomllib.loads(_FILE)["sources"]
-_METHODS = {
+METHODS = {
     name: CitedMethod(one["name"], one["text"], tuple(_SOURCES[s] for s in one.get("sources", ())))
     for name, one in tomllib.loads(_FILE)["methods"].items()
 }
@@ -336,22 +339,23 @@ def methods_used(results: Mapping[str, Any]) -> list[CitedMethod]:
     stages = {name.partition("-")[0] for name in results}
     used = stages | ({"population"} if population is not None else set())
     used |= {"household"} if population is not None and population.of_households else set()
-    return [method for name, method in _METHODS.items() if name in used]
+    return [method for name, method in METHODS.items() if name in used]
 
 
 def sources(*names: str) -> list[str]:
     """Return where methods are from, each source once."""
-    return list(dict.fromkeys(source for name in names for source in _METHODS[name].sources))
+    return list(dict.fromkeys(source for name in names for source in METHODS[name].sources))
 
 
 def assumptions(review: Review, results: Mapping[str, Any]) -> list[str]:
     """Return what must hold for the figures to mean what they seem to."""
     missing = {
-        "own": "A missing key is a category of its own: an intruder can see that it is missing.",
+        "own": "A missing key is a category of its own: an intruder can see that the value is "
+        "missing.",
         "wildcard": "A missing key matches every value, both ways. This is the less cautious "
         "reading: cells only grow.",
-        "drop": "Records with a missing key are left out of the count; RP and CR are still taken "
-        "over all records.",
+        "drop": "Records with a missing key are not counted; RP and CR are still shares of all "
+        "records.",
     }
     chosen = None if review.scenarios is None else review.scenarios.chosen
     detail = "exactly as they stand in the file"
@@ -359,9 +363,9 @@ def assumptions(review: Review, results: Mapping[str, Any]) -> list[str]:
         detail = f"of the file at the detail of scenario {chosen!r}, exactly"
     found = [
         ASSUMPTION,
-        f"An intruder knows the {len(review.keys)} keys {detail}, and nothing else of it. Error, "
-        f"age and other codings in the intruder’s data make matching harder; knowledge of further "
-        f"variables makes it easier.",
+        f"An intruder knows the {len(review.keys)} keys {detail}, and nothing else in it. Errors, "
+        f"outdated values and different codings in the intruder’s data make matching harder; "
+        f"knowing more variables makes it easier.",
         missing[review.exposure.missing],
     ]
     if results["exposure"].population is not None:
@@ -369,17 +373,17 @@ def assumptions(review: Review, results: Mapping[str, Any]) -> list[str]:
             "The file is taken as the whole population: neither weights nor a fraction are given."
         )
         if review.exposure.weight is not None:
-            known = "The weights say how many people of the population each record stands for."
+            known = "The weights give the number of people that each record represents."
         elif review.exposure.fraction is not None:
-            known = "Everybody had the same chance to be in the file, the sampling fraction."
+            known = "Everybody had the same chance of being in the file: the sampling fraction."
         found.append(known)
     if review.selection is not None:
         found.append(
-            "Selection and frontier count a missing value as a category of its own, and bound the "
-            "risk of the file as a whole: single records may be far more exposed than RP says."
+            "Selection and frontier count a missing value as a category of its own, and limit the "
+            "risk of the file as a whole: single records may be far more exposed than RP suggests."
         )
     found.append(
-        "The review describes this file at one point in time. It is not a proof of safety: other "
-        "releases, and an intruder who knows a person well, are outside of it."
+        "The review describes this file at one point in time. It is not a proof of safety: it does "
+        "not cover other releases, or an intruder who knows a person well."
     )
     return found

@@ -26,6 +26,7 @@ from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.results import Result
 from keyhole.reviews.column_guesses import Guess, guess, guess_kinds
 from keyhole.reviews.files import seen_from
+from keyhole.reviews.stages.outgoing import WEIGHT
 from keyhole.screening.screen import Screening, screen
 from keyhole.synthesis.constraints import revealing_columns
 
@@ -57,19 +58,23 @@ class Draft(Result):
         suspected = {"Taken for missing": guess.missing_codes,
                      "May mean missing, see the review file": guess.doubtful}  # fmt: skip
         notes = [
-            *([f"Others could know these too; the key has {len(guess.keys)} columns without them: "
+            *([f"Others could know these too; the draft has {len(guess.keys)} keys without them: "
                f"{knowable}."] if knowable else []),
-            *([f"Sensitive too, on subjects that have two columns already: "
+            *([f"Also sensitive, on subjects that have two columns already: "
                f"{_some(guess.also_sensitive)}."] if guess.also_sensitive else []),
+            *(f"{name} reveals {key}: each value of one has one value of the other."
+              for name, key in guess.equivalent.items()),
+            *([f"Further weights: {_some(guess.weights)}."] if guess.weights else []),
             *([f"{len(guess.replicates)} replicate weights: {guess.replicates[0]} to "
                f"{guess.replicates[-1]}."] if guess.replicates else []),
             *(f"{count} level{'s' * (count > 1)} of {name} differ{'s' * (count == 1)} from another "
-              f"only by case or blanks." for name, count in guess.alike.items()),
+              f"only in case or spaces." for name, count in guess.alike.items()),
             *(f"{words}: {_listed(codes)}." for words, codes in suspected.items() if codes),
-            f"The review file is at {self.path}. It is a proposal: read it and change it.",
+            f"The review file is at {self.path}. It is only a proposal: check it and change what "
+            f"is wrong.",
             f"Then run: {run}",
         ]  # fmt: skip
-        return [Table(title, ["column", "taken for", "why"], self._rows(), notes)]
+        return [Table(title, ["column", "role", "why"], self._rows(), notes)]
 
     def _rows(self) -> list[list[str]]:
         why = self.guess.why
@@ -107,7 +112,7 @@ def init(
     ] = REVIEW,
     keys: Annotated[
         Names | None,
-        Option("The columns an intruder could know, instead of guesses.", kind=Columns("key")),
+        Option("The columns an intruder could know, instead of the guesses.", kind=Columns("key")),
     ] = None,
     missing_codes: reading.CodesOption = None,
     kinds: reading.KindsOption = None,
@@ -121,7 +126,7 @@ def init(
 
     Keys, roles and missing codes are guessed from names, labels and contents, each with its reason
     beside it: read them. The draft runs as it is; sections that need a decision are there as
-    comments with settings that fit the file. No value of a record is written, but for codes of
+    comments with settings that fit the file. No value of a record is written, except codes of
     missing values that many records have. How the file is read is written into the review.
 
     Returns
@@ -197,12 +202,12 @@ ABOVE, LEAST = 0.02, 20
 ROUND = 5
 MOST_TARGETS = 2
 _RELEASE = """\
-# What goes out, to whom and for what: for the board, and for the public note.
+# What is released, to whom and for what: for the board, and for the public note.
 [release]
-steps = {0}    # the sections that make it from the file
+steps = {0}    # the sections that produce the release from the file
 # to = "researchers who signed the agreement"
 # purpose = "studies of health and service"
-# conditions = ["No attempt to find a person.", "Results go out as tables only."]
+# conditions = ["No attempt to find a person.", "Results are published as tables only."]
 # contact = "the office's address for questions"
 # board = ["The head of the office", "The disclosure officer"]
 """
@@ -224,10 +229,10 @@ def draft_text(
         if data.variable(name).kind == "measure" and data.column(name).dtype.is_numeric()
     ]  # fmt: skip
     head = f"""\
-# The review of {comment(file)}, drafted by looking at it: {data.records:,} records in
-# {len(data.names):,} columns. All of it is a proposal: read it, change it, and run it here:
+# The review of {comment(file)}, drafted from its contents: {data.records:,} records in
+# {len(data.names):,} columns. All of it is a proposal: check it, change it, and run it here:
 #   keyhole review {comment(shlex.quote(review))} --out findings
-# Sections that are commented out fit the file: uncomment them to use them.
+# Sections that are commented out are filled in for this file: uncomment to use.
 
 title = {quote(f"Review of {data.name}")}
 """
@@ -247,12 +252,15 @@ limit = 0.1    # the highest acceptable share of suspected matches that are conf
         _data(data, file, guess, read),
         _measured(guess, found.year),
         _selection(guess, data.records),
-        _RELEASE.format('["solve"]' if several else "[]"),
+        _release(found, guess, '["solve"]' if several else "[]"),
         _protection(data, found, guess, numbers),
         _synthesis(data, found, guess),
-        _commented("An attack as an intruder would make it; it needs two more files.", study),
         _commented(
-            'Keys from scenarios, instead of guesses: then keys = "scenario:NAME" above.',
+            "A re-identification study, as an intruder would attack: it needs two more files.",
+            study,
+        ),
+        _commented(
+            'Keys from scenarios instead of guesses: then set keys = "scenario:NAME" above.',
             '[environment]\nstore = "environment.db"    '
             "# made by: keyhole environment init --store environment.db",
         ),
@@ -263,11 +271,16 @@ limit = 0.1    # the highest acceptable share of suspected matches that are conf
 def _keys(guess: Guess) -> str:
     why = guess.why
     lines = [
-        "# What an intruder could know of a person. Nobody but you knows: go through all columns.",
+        "# What an intruder could know about a person. Only you can judge this: check all columns.",
         *(
-            f"# {comment(coarse)} is a coarser version of {comment(fine)}: name it instead if "
-            f"nobody knows more."
+            f"# {comment(coarse)} is a coarser version of {comment(fine)}: use it instead if "
+            f"nobody could know more."
             for fine, coarse in guess.coarser.items()
+        ),
+        *(
+            f"# {comment(name)} reveals {comment(key)}: each value of one has one value of the "
+            f"other."
+            for name, key in guess.equivalent.items()
         ),
         "keys = [",
         *(_reasoned(f"    {quote(n)},", why.get(n, "as asked")) for n in guess.keys),
@@ -319,7 +332,7 @@ def _codes(data: Microdata, guess: Guess) -> list[str]:
         lines.append(told)
     alone = {name: codes for name, codes in doubtful.items() if name not in sure}
     if alone:
-        asks = "# These may be codes for missing values, or values: nobody but you knows."
+        asks = "# These may be codes for missing values, or true values: only you can judge this."
         lines += [asks] if sure else ["", asks, "# [data.missing_codes]"]
     for name, codes in alone.items():
         told = f"# {toml_key(name)} = {comment(toml_value(codes))}"
@@ -331,23 +344,24 @@ def _measured(guess: Guess, year: int) -> str:
     lines = [
         "# Identifiers, Safe Harbor, columns that reveal others.",
         "[screen]",
-        f"year = {year}    # to which ages are counted from years of birth",
+        f"year = {year}    # the year in which ages are computed from years of birth",
         "",
         "[exposure]",
         "cutoff = 3      # records in cells smaller than this are at risk",
-        f"limit = {LIMIT}    # the highest share of them that is acceptable: yours to say",
+        f"limit = {LIMIT}    # the highest acceptable share of records at risk: your decision",
     ]
     if not guess.with_role("weight"):
-        lines.append("# fraction = 0.1    # the share of the population that is in the file")
+        lines.append("# fraction = 0.1    # the sampling fraction")
     if 2 <= len(guess.keys) <= MOST_VARIABLES:
         size = f"max_size = {min(3, len(guess.keys) - 1)}"
         lines += ["", "[uniques]", f"{size}    # singled out by at most this many variables"]
     if guess.with_role("sensitive"):
         lines += [
             "",
-            "# What the keys tell of the columns with the role sensitive, without finding anybody.",
+            "# Attribute disclosure: what the keys reveal about columns with the role sensitive.",
             "[attributes]",
-            f"limit = {LIMIT}    # the highest share of records in cells with one value of them",
+            f"limit = {LIMIT}    # the highest acceptable share of records in cells with one "
+            f"sensitive value",
         ]
     return "\n".join([*lines, ""])
 
@@ -367,6 +381,7 @@ def _selection(guess: Guess, records: int) -> str:
             lines.append("   ")
         lines[-1] += f" {item},"
     candidates = "\n".join(lines)
+    counts = float(f"{min(max(WORK // records, FEWEST_SETS), LARGEST):.1e}")
     text = f"""# Which variables can be released together within the limit.
 [selection]
 method = ["forward", "backward"]    # the first makes the proposal
@@ -376,20 +391,31 @@ candidates = [
 ]
 limit = {LIMIT}
 
-# The best release within the limit: which detail of which key, and what that keeps.
+# The best release within the limit: how much detail of each key can be kept.
 [solve]
-evaluations = {min(max(WORK // records, FEWEST_SETS), LARGEST)}    # sets of levels to be counted
+evaluations = {counts:.0f}    # counts before it stops
 """
     frontier = "[frontier]\nseconds = 60    # stop with the sets found so far"
-    return f"{text}\n{_commented('All the best sets of variables, exactly.', frontier)}"
+    return f"{text}\n{_commented('All maximal sets of variables within the limit.', frontier)}"
+
+
+def _revealing(found: Screening, guess: Guess) -> list[str]:
+    """Return columns that determine a key and are none: they reveal what is suppressed."""
+    alone = (one for one in found.dependencies if len(one.by) == 1)
+    by = dict.fromkeys(one.by[0] for one in alone if one.determined in guess.keys)
+    return [name for name in {**by, **guess.equivalent} if name not in guess.set_apart()]
+
+
+def _release(found: Screening, guess: Guess, steps: str) -> str:
+    text, drop = _RELEASE.format(steps), _revealing(found, guess)
+    if drop:
+        text += f"drop = {toml_value(drop)}    # would reveal keys\n"
+    made = [f"{toml_key(name)} = {quote(WEIGHT)}" for name in (*guess.weights, *guess.replicates)]
+    return "\n".join([text, "[release.not_knowable]", *made, ""]) if made else text
 
 
 def _protection(data: Microdata, found: Screening, guess: Guess, numbers: Sequence[str]) -> str:
-    # Columns that determine a key, and are none, would reveal what is suppressed.
-    alone = (one for one in found.dependencies if len(one.by) == 1)
-    by = dict.fromkeys(one.by[0] for one in alone if one.determined in guess.keys)
-    drop, step = [name for name in by if name not in guess.set_apart()], "[[protection.step]]"
-    steps = ["[protection]"]
+    drop, step, steps = _revealing(found, guess), "[[protection.step]]", ["[protection]"]
     if drop:
         columns = f"columns = {toml_value(drop)}    # would reveal keys"
         steps.append(f'{step}\nmethod = "drop"\n{columns}')
@@ -420,13 +446,13 @@ def _synthesis(data: Microdata, found: Screening, guess: Guess) -> str:
         "[synthesis]",
         f"targets = {toml_value(targets)}",
         *([f"strata = {toml_value(strata)}"] if strata else []),
-        *([f"drop = {toml_value(drop)}    # they would tell what was there before"]
+        *([f"drop = {toml_value(drop)}    # would reveal the original values"]
           if drop else []),
         "implicates = 5",
         "decoys = 0.5",
-        "# Add a line: seed = and a whole number of 15 digits or more that nobody else knows.",
+        "# Add a line with a secret seed: seed = a whole number of at least 15 digits.",
     ]  # fmt: skip
-    what = "What makes records stand out is replaced by values of others like them."
+    what = "Partial synthesis: values that make records stand out are replaced."
     return _commented(what, "\n".join(lines))
 
 

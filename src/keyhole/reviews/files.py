@@ -62,7 +62,7 @@ Memory = dict[tuple[str, str], tuple[Any, Any]]
 _memory: ContextVar[Memory | None] = ContextVar("_memory", default=None)
 
 
-_root: ContextVar[Path | None] = ContextVar("_root", default=None)
+_roots: ContextVar[tuple[Path, ...]] = ContextVar("_roots", default=())
 
 
 @contextmanager
@@ -81,15 +81,20 @@ def remembering(memory: Memory) -> AbstractContextManager[None]:
 
 def confined(root: Path) -> AbstractContextManager[None]:
     """Read no file outside a folder, whatever a review names; links are followed first."""
-    return _with(_root, root.resolve())
+    return _with(_roots, (root.resolve(),))
+
+
+def reading_own(folder: Path) -> AbstractContextManager[None]:
+    """Read results of our own in a further folder, where reading is confined to one."""
+    return _with(_roots, (*_roots.get(), folder.resolve()) if _roots.get() else ())
 
 
 def allowed(path: Path) -> Path:
     """Return a path; refuse one that is none, or outside the folder that reading is confined to."""
     if "\0" in str(path):
         raise FileError("a path must not hold a zero byte. Correct it in the review file.")
-    root = _root.get()
-    if root is not None and not path.resolve().is_relative_to(root):
+    roots, found = _roots.get(), path.resolve()
+    if roots and not any(map(found.is_relative_to, roots)):
         raise FileError(
             f"{path.name!r} is not below the folder the workbench was started in. Copy it there, "
             f"or start the workbench in a folder above both."

@@ -65,7 +65,7 @@ class _Pooled:
         suppressed = self.groups.suppressed
         sizes[0].sheet.settle()
         if any(one.state == "unknown" for i, one in enumerate(sizes) if i not in suppressed):
-            return "no group can be shown without telling the size of a small one"
+            return "no group can be shown without revealing the size of a small one"
         pooled = len(sizes) - len(self.groups.named)
         many = "group" if pooled == 1 else "groups"
         also = ", or suppressed in a table" if suppressed else ""

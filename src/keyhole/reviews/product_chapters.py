@@ -92,7 +92,7 @@ def protection_chapter(review: Review, results: Mapping[str, Any]) -> Protection
          "" if one.il1s is None else f"{one.il1s:.3f}"]
         for one in kept.variables
     ]  # fmt: skip
-    columns = ["variable", "bits told", "share lost", "IL1s"]
+    columns = ["variable", "bits of information", "share lost", "IL1s"]
     narrow = [Table("Information lost by the whole plan", columns, rows)]
     if found.before is not None and found.after is not None:
         reading = {
@@ -121,11 +121,17 @@ def protection_chapter(review: Review, results: Mapping[str, Any]) -> Protection
 def table_chapters(results: Mapping[str, Any]) -> list[tuple[Table, str, str]]:
     """Return the tables in the review's order, each with what is said of it and its picture."""
     made: PublishedTables | None = results.get("table")
-    found = [] if made is None else [_published(n, one) for n, one in enumerate(made.made, 1)]
+    found = []
+    for number, one in enumerate(() if made is None else made.made, 1):
+        found.append(_published(number, one))
+        hidden = one.published.protect == "none"
+        for place, table in enumerate([] if hidden else one.published.tables()[1:], 2):
+            said = f"The table is in table/release/table-{number}-{place}.csv."
+            found.append((table, said, ""))
     estimated: Tabulations | None = results.get("tabulate")
-    for number, one in enumerate(() if estimated is None else estimated.made, 1):
+    for number, estimate in enumerate(() if estimated is None else estimated.made, 1):
         said = "Estimated from the synthetic release."
-        found.append((one.tables()[0], said, f"tabulate-{number}"))
+        found.append((estimate.tables()[0], said, f"tabulate-{number}"))
     return found
 
 
@@ -148,7 +154,7 @@ def _said(found: Protection, kept: Ledger) -> str:
     start, end, many = kept.lines[0], kept.last, len(found.steps)
     begin = f"The {many} steps of the plan take" if many > 1 else "The step of the plan takes"
     if found.after is None or start.rp is None or end.rp is None:
-        return f"{begin} every key out of the file: nothing is left to be matched."
+        return f"{begin} every key out of the file: nothing is left to match on."
     few = len(kept.targets) <= MOST_NAMED
     over = ", ".join(kept.targets) if few else f"the {len(kept.targets)} variables named below"
     lost = "" if end.price.lost is None else (
@@ -175,7 +181,9 @@ def _ledger(kept: Ledger, smallest: int) -> list[Table]:
     ]  # fmt: skip
     columns = ["after", "changed", *heads, HEADS["lost"]]
     title = "The ledger: risk and price after each step"
-    over = f"{HEADS['lost']}: {meaning('lost', kept.targets)}; with other targets it is another "
+    over = (
+        f"{HEADS['lost']}: {meaning('lost', kept.targets)}; with other targets it is a different "
+    )
     risk = Table(title, columns, rows, [*notes, f"{over}figure."])
     return [risk, *_utility(kept.lines, smallest)]
 
@@ -255,10 +263,10 @@ def synthesis_chapter(
         heats.append(heat_map(caption, found.mean_mode.rows, count, 1, sheet))
     exposed = true_exposures(found.exposure, made.at_risk, sheet)
     columns = ["file", "unique before", "still, own key", "true exposure", "unique after",
-               "with another key", "newly alone"]  # fmt: skip
+               "with another key", "newly unique"]  # fmt: skip
     meaning = (
-        "Of those unique after: with another key than their own, so that who finds one has found "
-        "nobody; and newly alone with their own key, which others shared before."
+        "Of those unique after: with another key than their own, so that a match on it is false; "
+        "and newly unique with their own key, which others shared before."
     )
     title = "True exposure: unique on the key, before and after"
     true_exposure = Table(title, columns, [one.cells for one in exposed], [meaning])
@@ -268,16 +276,16 @@ def synthesis_chapter(
         if isinstance(goal.goal, Note)
     ]
     goals += _attack_goals(review, results)
-    told = "Ratio: 1 or less where nobody can tell original and synthetic."
+    told = "Ratio: 1 or less where original and synthetic records cannot be told apart."
     propensity = [replace(one, notes=[*one.notes, told]) for one in found.propensity.tables()]
     wide = [*found.moments.tables(), *found.correlations.tables()]
     wide += [_coefficients(found.coefficients)] if found.coefficients else []
     decoys = f" and of {made.decoys:,} decoys" if made.decoys else ""
     done = (
         f"Values of {', '.join(made.targets)} of {made.at_risk:,} records at risk on the key "
-        f"{', '.join(made.keys)}{decoys}, of {made.records:,}, were replaced by those of records "
-        f"like them, {'once' if many == 1 else f'{many} times over'}. What is protected is "
-        f"protected on this key."
+        f"{', '.join(made.keys)}{decoys}, of {made.records:,}, were replaced by those of similar "
+        f"records, {'once' if many == 1 else f'{many} times over'}. The protection holds for this "
+        f"key."
     )
     return SynthesisChapter(
         said=[done],
@@ -309,7 +317,7 @@ def _attack_goals(review: Review, results: Mapping[str, Any]) -> list[GoalShown]
         then, now = ("nobody is suspected" if x is None else share(x) for x in (before, after))
         measured = f"{now} (before the synthesis {then})"
         name = f"Conditional rate of the study by {metric}, on implicate 1"
-        advice = "" if met else "See the study’s own chapter for what it links on."
+        advice = "" if met else "The chapter on the study names the linking variables."
         wanted = f"{limit_percentage(limit)} or less"
         found.append(GoalShown(name, measured, wanted, state, verdict, advice))
     return found
@@ -396,7 +404,7 @@ def _visible(found: VisibleChanges, sheet: CountSheet) -> Table:
             count = sheet.unshown(round((part or 0.0) * seen.value), of=seen)
             rows.append([f"P({what} | visibly changed)", sheet.rate(count, seen)])
     notes = _sentences(found.notes, sheet.smallest)
-    return Table("What differences between implicates tell", ["figure", "value"], rows, notes)
+    return Table("What differences between implicates reveal", ["figure", "value"], rows, notes)
 
 
 def _sentences(notes: Sequence[str], smallest: int) -> list[str]:

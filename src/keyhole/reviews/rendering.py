@@ -8,9 +8,11 @@ nothing but shapes and text can come in with it.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
+import html
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -68,7 +70,6 @@ def page_environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environm
         "capitalize_first": lambda text: f"{text[:1].upper()}{text[1:]}",
         "picture_label": picture_label,
         "count": lambda number: f"{number:,}",
-        "term": explained,
     }
     return environment
 
@@ -82,6 +83,22 @@ def _printable(value: Any) -> Any:
     )
 
 
+# Everyday words, which are terms in some sentences only.
+_EVERYDAY = {"category", "measure", "date", "text", "f", "F", "release", "weight", "control"}
+# Where no term is marked: headings, links, controls, pictures, and names of columns.
+_UNMARKED = {
+    *("head", "style", "script", "svg", "code", "pre", "abbr", "a", "nav", "h1", "h2", "h3"),
+    *("button", "select", "summary", "textarea", "label", "del"),
+}
+_NAMES = re.compile(r'class="(?:names|variables)\b')
+# Where a plain word is a term, and not perhaps the name or the value of a column.
+_SENTENCES = {"p", "li", "caption", "th", "summary"}
+_INLINE = {"b", "em", "i", "small", "span", "strong"}
+_VOID = {"br", "hr", "img", "input", "link", "meta", "!doctype"}
+_TAG = re.compile(r"(<[^>]+>)")
+
+
+@functools.cache
 def glossary() -> dict[str, str]:
     """Return what terms mean, by each of their names, from the page of the documentation."""
     text = (resources.files("keyhole.reviews") / "glossary.md").read_text(encoding="utf-8")
@@ -90,10 +107,62 @@ def glossary() -> dict[str, str]:
     return {name: meaning for names, meaning in found for name in names.split(", ")}
 
 
-def explained(words: str, term: str | None = None) -> Any:
-    """Mark a term on a page with its meaning: a tooltip on a screen, in brackets on paper."""
-    meaning = glossary()[term or words]
-    return markup('<abbr title="{}">{}</abbr>').format(meaning.rstrip("."), words)
+@functools.cache
+def _terms() -> re.Pattern[str]:
+    """Find terms, abbreviations as they are written, others in the plural and capitalised too."""
+    names = sorted(set(glossary()) - _EVERYDAY, key=len, reverse=True)
+    some = (re.escape(one) if one.isupper() else f"(?i:{re.escape(one)}s?)" for one in names)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(some)})(?![\w-])")
+
+
+def _term(word: str) -> str:
+    lower = word.lower()
+    forms = (word, word.removesuffix("s"), lower, lower.removesuffix("s"))
+    return next((one for one in forms if one in glossary()), "")  # ſ is an s in some other case
+
+
+def definitions(text: str) -> list[str]:
+    """Return what each term in a text means, in the order of the text."""
+    named = dict.fromkeys(_term(found[0]) for found in _terms().finditer(text))
+    return [f"{name[:1].upper()}{name[1:]}: {glossary()[name]}" for name in named if name]
+
+
+def _abbreviated(word: str, term: str) -> str:
+    return f'<abbr title="{html.escape(glossary()[term].rstrip("."))}">{word}</abbr>'
+
+
+def explain_terms(page: str, explained: Callable[[str, str], str] = _abbreviated) -> str:
+    """Mark each term where a page has it first: a tooltip on a screen, in brackets on paper."""
+    # For each open element, whether plain words are terms in it; None where nothing is marked.
+    within: list[tuple[str, bool | None]] = [("", False)]
+    seen, parts = set[str](), list[str]()
+
+    def mark(found: re.Match[str]) -> str:
+        word, term = found[0], _term(found[0])
+        plain = word.isalpha() and not word.isupper()
+        if not term or glossary()[term] in seen or (plain and not within[-1][1]):
+            return word
+        seen.add(glossary()[term])
+        return explained(word, term)
+
+    for place, part in enumerate(_TAG.split(page)):
+        if not place % 2:
+            parts.append(part if within[-1][1] is None else _terms().sub(mark, part))
+            continue
+        parts.append(part)
+        name = re.split(r"[\s/>]", part.lstrip("</"), maxsplit=1)[0].lower()
+        if part.startswith("</"):
+            while within[-1][0] not in ("", name):
+                within.pop()
+            if len(within) > 1:
+                within.pop()
+        elif name not in _VOID and not part.endswith("/>"):
+            above = within[-1][1]
+            inside: bool | None = above if name in _INLINE else name in _SENTENCES
+            if above is None or name in _UNMARKED or _NAMES.search(part):
+                inside = None
+            within.append((name, inside and 'scope="row"' not in part))
+    return "".join(parts)
 
 
 def read_template(name: str) -> str:
@@ -133,14 +202,15 @@ _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 
 _LABELS = {
     "exposure": "Records by the size of their cell, and RP by cutoff",
-    "proposal": "Records by the size of their cell if the variables proposed go out",
+    "proposal": "Records by the size of their cell if the proposed variables are released",
     "uniques": "Each variable’s share of the scores",
-    "drivers": "Odds ratios of levels of lying in a small cell, with their intervals",
-    "attributes": "Right guesses of sensitive columns, drawn from the cell and from the whole file",
-    "attacks": "Success of each attack on the people of the file, outside it, and by guessing",
+    "drivers": "Odds ratios of being in a small cell by level, with intervals",
+    "attributes": "Correct guesses of sensitive columns, drawn from the cell and from the whole "
+    "file",
+    "attacks": "Success of each attack on people in the file, on people outside it, and of a guess",
     "scenarios": "RP and p(identification) by scenario",
     "protection": "The risk-utility map: RP and information lost after each step of the plan",
-    "screen": "Columns found under the items of Safe Harbor, and dependences",
+    "screen": "Columns found under the items of Safe Harbor, and dependent columns",
     "solve": "Releases in the plane of RP and utility, and simpler plans beside them",
     "paths": "The paths of the selections in the plane of CR and RP",
     "synthesis-distributions": "Distributions of the targets, before and after",

@@ -11,7 +11,6 @@ review file says under ``[release]`` is printed as it stands.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -21,14 +20,15 @@ from typing import Any
 from keyhole.core.codec import PublicView
 from keyhole.core.options import bind, documented
 from keyhole.core.shared import DossierFolder
-from keyhole.core.tables import Table
 from keyhole.protection.method import WEAKER
-from keyhole.results import share, shares_written
+from keyhole.results import shares_written
 from keyhole.reviews import chapters, dossier_chapters, product_chapters, study_chapters
 from keyhole.reviews.count_sheets import CountSheet, hide_counts, rule, smallest_shown
 from keyhole.reviews.dossier_chapters import asked_table, assumptions, methods_used, sources
 from keyhole.reviews.group_tables import enter_tables
 from keyhole.reviews.rendering import (
+    definitions,
+    explain_terms,
     inline_drawing,
     markup,
     percentage_near,
@@ -62,7 +62,7 @@ def public_note(found: ReviewResult) -> dict[str, Any]:
     }
     checked = ["The columns were screened for direct identifiers."] if review.screen else []
     checked.append(
-        "The office measured how many records are rare on what others could know of people."
+        "The office measured how many records are rare on what others could know about people."
     )
     used = ["exposure"]
     if review.scenarios is not None:
@@ -99,8 +99,8 @@ def _of_selection(found: ReviewResult) -> Told:
     kept = proposed_set(found.review, public)
     some = [] if kept is None else [f"The file has these variables: {', '.join(kept)}."]
     gone = found.by_stage()[OUTGOING].left_out if OUTGOING in found.records else ("some",)
-    done = ["Variables were left out, so that those that remain tell fewer people apart."]
-    unchanged = "The values of those that remain were not changed for this release."
+    done = ["Variables were dropped, so that fewer people stand out on those that remain."]
+    unchanged = "The values of the remaining variables were not changed for this release."
     return [*_left_out(found.review), *(done if gone else ()), *some, unchanged], []
 
 
@@ -132,7 +132,7 @@ def _of_synthesis(found: ReviewResult) -> Told:
             "values of records over the versions."
         )
     else:
-        follows = "Standard errors are somewhat too short: drawing the values adds to them."
+        follows = "Standard errors are somewhat too small: drawing the values adds uncertainty."
     return done, [*before, follows, WEAKER]
 
 
@@ -159,7 +159,8 @@ def write_report(found: ReviewResult, charts: Mapping[str, str]) -> str:
     sections = (*asked, review.protection, review.study, review.attacks)
     limits = {one.limit for one in sections if one is not None and one.limit is not None}
     with shares_written(partial(percentage_near, limits=sorted(limits))):
-        return render_page("report.html", ("report.css",), drawings=drawings, **_context(found))
+        page = render_page("report.html", ("report.css",), drawings=drawings, **_context(found))
+    return explain_terms(page)
 
 
 def _context(found: ReviewResult) -> dict[str, Any]:
@@ -193,7 +194,7 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "results": results,
         "limits": {of: [one for one in found.limits if one.of == of] for of in products},
         "made": found.made,
-        "measures": _measures(review),
+        "measures": " ".join(definitions(" ".join(one.what for one in found.verdict.reasons))),
         "file_name": PurePath(review.data.file).name,
         "verdict": found.verdict,
         "glance": dossier_chapters.released_glance(review, results),
@@ -211,7 +212,6 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "controlled": study_chapters.controlled_chapter(review, results),
         "attributes": chapters.attributes_chapter(review, results),
         "scenarios": results.get("scenarios"),
-        "scenario_tables": list(map(_in_percent, records.get("scenarios", {}).get("tables", ()))),
         "protection": product_chapters.protection_chapter(review, results),
         "tables": product_chapters.table_chapters(results),
         "synthesis": product_chapters.synthesis_chapter(review, results, sheet),
@@ -225,35 +225,6 @@ def _context(found: ReviewResult) -> dict[str, Any]:
         "hashes": {own: review.sha256, **{f["file"]: f["sha256"] for f in found.files.values()}},
         "stages": {name: record["key"] for name, record in records.items()},
     }
-
-
-def _measures(review: Review) -> str:
-    """Explain the measures of the verdict, which come before all chapters."""
-    cutoff = review.exposure.cutoff
-    said = [
-        f"RP({cutoff}), the risk proportion: the share of records in cells smaller than {cutoff}. "
-        f"A cell is all records with the same values of the key, which an intruder knows."
-    ]
-    if review.attributes is not None:
-        said.append(
-            "Attribute disclosure: the share of records in cells where all have one value of a "
-            "sensitive column."
-        )
-    if review.study is not None:
-        said.append("Attack: the share of suspected matches that are correct.")
-    if review.attacks is not None:
-        said.append("Residual risk: what an attack gains from people being in the file.")
-    return " ".join(said)
-
-
-def _in_percent(stored: Mapping[str, Any]) -> Table:
-    """Return a table that only its record has, with its shares as `share` writes them."""
-    table = Table.from_plain(stored)
-    cells = [
-        [share(float(text)) if re.fullmatch(r"[01]\.\d{4}", text) else text for text in row]
-        for row in table.cells
-    ]
-    return replace(table, rows=cells)
 
 
 def make_pages(store: ResultStore, found: ReviewResult) -> dict[str, str]:

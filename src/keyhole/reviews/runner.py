@@ -55,8 +55,8 @@ def review(
 
     The folder may be new, empty, or that of an earlier run of the same file. Everything in the
     review file is checked before anything runs. A stage whose question, inputs and data are those
-    of a stored result is not computed again: a run that was stopped goes on where it was, and
-    after an edit only what changed is computed.
+    of a stored result is not computed again: a run that was stopped resumes where it stopped,
+    and after an edit only what changed is computed.
 
     Returns
     -------

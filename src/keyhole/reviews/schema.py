@@ -135,7 +135,7 @@ def _own(**settings: tuple[Kind, Any, str]) -> dict[str, Parameter]:
 _SHARE = Number(low=0, high=1)
 _KEYS = (ColumnNames("key"), None, "The columns an intruder is assumed to know.")
 _GROUPS, _TEXTS = Several(Text("the name of a group")), _Texts(Text())
-_NAMED_GROUPS = (_GROUPS, (), "Categories of `by` that the report names even where they are small.")
+_NAMED_GROUPS = (_GROUPS, (), "Categories of `by` that the report names even if they are small.")
 _READ_SO = ("missing_codes", "encoding", "delimiter", "sheet")
 """How the files that only the study has are read."""
 
@@ -153,7 +153,7 @@ OTHER_NAMES = {"study": {"metric": "metrics"}, "protection": {"step": "plan"}}
 
 TOP: Mapping[str, Parameter] = _own(
     title=(Text(), None, "What the review is called, at the head of the report."),
-    run_by=(Text(), None, "Who runs the review; the name of the account if left out."),
+    run_by=(Text(), None, "Who runs the review; by default the user name."),
     keys=(
         _Keys("key"),
         None,
@@ -166,9 +166,9 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
         product=(Choice(PRODUCTS), None,
             "One product by itself: the `file` as it is, the variables of the `selection`, or what "
             "the `protection` or the `synthesis` makes of the file as it is. Use `steps` to have "
-            "each start from what the one before left."),
+            "each start from the result of the one before."),
         steps=(Several(Choice(STEPS)), None,
-            "The sections that make the release, each starting from what the one before left: "
+            "The sections that make the release, each starting from the result of the one before: "
             "`solve` or `selection`, `protection`, `synthesis`. By default all that the review "
             "has; with `solve`, without `selection`."),
         take=(ColumnNames("variable to release"), None,
@@ -177,22 +177,22 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
         not_knowable=(_Reasons("column a reason"), None,
             "Columns that are released and in no key, each with the reason why no intruder could "
             "know its values."),
-        to=(Text(), None, "To whom it goes."),
+        to=(Text(), None, "The recipients."),
         purpose=(Text(), None, "What for."),
         version=(Text(), None, "Which version of the release this is."),
-        contact=(Text(), None, "Whom users may ask."),
-        conditions=(_TEXTS, (), "Under which conditions it goes out."),
-        notes=(_TEXTS, (), "What users should know besides; in the public note as it stands here."),
+        contact=(Text(), None, "The contact for users."),
+        conditions=(_TEXTS, (), "The conditions of the release."),
+        notes=(_TEXTS, (), "What else users should know; printed as it is in the public note."),
         board=(
-            _TEXTS, (), "Who decides: names or offices, one line each on the page for signatures."
+            _TEXTS, (), "Who decides: names or offices, one line each for signatures."
         ),
     ),
     "data": {
         **_own(
-            file=(Text(), REQUIRED, "The file under review, seen from the review file."),
+            file=(Text(), REQUIRED, "The file under review, relative to the review file."),
             engine=(Choice(("auto", "memory", "disk")), "auto",
-                "Where the file is counted: `memory`, `disk` or `auto` (in memory while it fits)."),
-            memory=(Memory(), None, "What counting on disk may use, like `1GB`."),
+                "Where to compute: `memory`, `disk` or `auto` (memory if the file fits)."),
+            memory=(Memory(), None, "How much memory the disk engine may use, like `1GB`."),
         ),
         **{name: p for name, p in parameters_of(load).items() if name != DERIVE},
     },
@@ -200,11 +200,11 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
     "environment": _own(
         store=(Text(), REQUIRED,
             "The data environment: a store (`env.db`, or a PostgreSQL URL) or an exported `.json` "
-            "file, seen from the review file."),
+            "file, relative to the review file."),
         target=(Text(), None, "The target that describes the file; by default the only one."),
         scenarios=(_TEXTS, None,
-            "Scenarios of the environment to look at, `[]` for none; by default all of them, "
-            "unless the review tells some."),
+            "Scenarios of the environment to use, `[]` for none; by default all of them, unless "
+            "the review has its own."),
     ),
     "screen": section_of("screen", without=("keys",)),
     "exposure": section_of("risk", _own(named_groups=_NAMED_GROUPS), without=("keys",)),
@@ -262,12 +262,11 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
                 metrics=(Several(Choice(METRICS), least=1), ("unicity",),
                     "Several metrics, compared in one table; the first leads."),
                 named_groups=(
-                    _GROUPS, (), "Strata that the report names even where they are small."
+                    _GROUPS, (), "Strata that the report names even if they are small."
                 ),
-                limit=(_SHARE, None, "The highest conditional rate that is acceptable."),
+                limit=(_SHARE, None, "The highest acceptable conditional rate."),
                 candidates=(_TextsByName("name a file", File()), None,
-                    "By name, files of other releases that could go out instead; they are "
-                    "attacked too."),
+                    "By name, files of alternative releases; they are attacked too."),
             ),
         ),
         **{name: p for name, p in parameters_of(load).items() if name in _READ_SO},
@@ -295,7 +294,7 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
         "protect",
         _own(
             plan=(Text(), None,
-                "A TOML file with the plan, seen from the review file; or write its steps here."),
+                "A TOML file with the plan, relative to the review file; or write its steps here."),
             step=(_Steps(), None, "The steps of the plan, as `[[protection.step]]` tables."),
         ),
         without=("cutoff", "weight", "fraction"),
@@ -304,7 +303,7 @@ SECTIONS: Mapping[str, Mapping[str, Parameter]] = {
         "synthesise",
         _own(
             keys=_KEYS,
-            rules_file=(File(), None, "A TOML file with the rules, seen from the review file."),
+            rules_file=(File(), None, "A TOML file with the rules, relative to the review file."),
         ),
     ),
     "table": section_of("table"),

@@ -200,15 +200,15 @@ ATTACK_TITLES = {
     "singled-out": "Singling out",
     "linked": "Linking two sources",
     "inferred": "Inferring a secret",
-    "present": "Telling who is in the file",
+    "present": "Detecting who is in the file",
 }
 _NULL = r"^.* (is|are) null"
 _STORIES = {
-    "singled-out": "predicates that fit one record of the release fit exactly one person",
-    "linked": "one record of the release is closest to what both sources know of a person",
-    "inferred": "the records closest to what is known of a person tell {secret}",
-    "present": "of as many people of the file as outside it, the half nearer to the release is "
-    "said to be in it",
+    "singled-out": "predicates that match one record of the release match exactly one person",
+    "linked": "one record of the release is the closest to what both sources know about a person",
+    "inferred": "the records closest to what is known about a person reveal {secret}",
+    "present": "among equally many people in and outside the file, the half closer to the release "
+    "is taken to be in it",
 }
 
 
@@ -227,7 +227,7 @@ def controlled_chapter(review: Review, results: Results) -> Chapter | None:
             risk, low, high = (percentage_beside(x, 1) for x in (shown.risk, *ends))
             words += f" The residual risk is {risk} (95% interval {low} to {high})."
         if one.roc_area is not None:
-            words += f" The ROC area is {one.roc_area:.2f}; that of a coin is 0.5."
+            words += f" The ROC area is {one.roc_area:.2f}; 0.5 is no better than chance."
         said.append(words)
     said += [f"{ATTACK_TITLES[name]}: not tried, {why}." for name, why in found.not_made.items()]
     said += [f"The attacks could not be made: {found.unfit}"] if found.unfit else []
@@ -241,14 +241,16 @@ def controlled_chapter(review: Review, results: Results) -> Chapter | None:
             "95% interval"]  # fmt: skip
     tables = [Table("By file and attack", ["file"] * several + head, rows)] if rows else []
     notes = [
-        "Success: on people of the file. Control: on people who were not in it. Baseline: a guess "
+        "Success: on people in the file. Control: on people who were not in it. Baseline: a guess "
         "without the release. Residual risk: (success - control) / (1 - control)."
     ]
     if found.control == "held out":
         notes.append("The control was held out at random before the synthesis.")
     if found.left_out:
         left = ", ".join(found.left_out)
-        notes.append(f"Not released, or not to be coded as the release is: {left}.")
+        notes.append(
+            f"Not used, because they are not released or cannot be coded as in the release: {left}."
+        )
     for name, one in listed_attacks(found.worst):  # why some are absent
         told = hide_counts(one.notes, smallest)
         notes += [f"{name}: {re.sub(_NULL, 'not estimable', text)}." for text in told]
@@ -258,7 +260,7 @@ def controlled_chapter(review: Review, results: Results) -> Chapter | None:
 def rates_said(one: Attack, smallest: int, limit: float | None = None) -> str:
     """Say how often an attack succeeds, on whom, and how often a guess does; few are not told."""
     few, parts = few_of(one, smallest), []
-    for name, whom in (("success", "people of the file"), ("control", "people outside it")):
+    for name, whom in (("success", "people in the file"), ("control", "people outside it")):
         rate = getattr(one, name)
         if rate is not None:
             shown = percentage(rate) if limit is None else percentage_beside(rate, limit)
@@ -342,7 +344,7 @@ def _moves(found: Sequence[tuple[str, float | None, float | None]], what: str) -
         return "nobody suspected" if rate is None else percentage(rate)
 
     moves = "; ".join(f"by {name} {shown(a)} before and {shown(b)} after" for name, a, b in found)
-    return f"Of the records an intruder suspects, truly found: {moves} the {what}."
+    return f"Share of suspected records that are correct matches: {moves} the {what}."
 
 
 def _of_protection(review: Review, results: Results) -> list[str]:
@@ -350,17 +352,17 @@ def _of_protection(review: Review, results: Results) -> list[str]:
     said = [_moves(rates, "protection")] if rates else []
     if found.coded:
         said.append(
-            f"The intruder sees how the protected file is coded, and is taken to code "
-            f"{', '.join(found.coded)} of the own file alike."
+            f"The intruder can see how the protected file is coded, and is assumed to code "
+            f"{', '.join(found.coded)} in the intruder’s own file in the same way."
         )
     if found.uncoded:
         said.append(
-            f"The intruder’s values of {', '.join(found.uncoded)} cannot be coded as "
-            f"the protected file is: the attack is made without, and one that finds a way "
-            f"succeeds more often."
+            f"The intruder’s values of {', '.join(found.uncoded)} cannot be coded as in the "
+            f"protected file: the attack is made without them. An intruder who finds a way to code "
+            f"them would succeed more often."
         )
     return said + [
-        f"On {one.release} the attack cannot be made by {one.metric}: {one.reason}"
+        f"The attack by {one.metric} cannot be made on {one.release}: {one.reason}"
         for one in found.unfit
     ]
 
@@ -374,15 +376,15 @@ def _of_synthesis(review: Review, results: Results) -> list[str]:
     kept = ", ".join(name for name in link if name not in review.synthesis.targets)
     said = [
         _moves(found, "synthesis"),
-        f"The synthesis protects records that stand out on {', '.join(review.synthesis.keys)}, by "
-        f"other values of {', '.join(review.synthesis.targets)}. This attack links on "
-        f"{', '.join(link)}; of these the synthesis may change {changed or 'none'}, in the "
-        f"records it replaces, and leaves {kept or 'none'} as they are.",
+        f"The synthesis protects records at risk on {', '.join(review.synthesis.keys)} by "
+        f"replacing values of {', '.join(review.synthesis.targets)}. This attack links on "
+        f"{', '.join(link)}; of these the synthesis may change {changed or 'none'} in the records "
+        f"it replaces, and does not change {kept or 'none'}.",
     ]
     limit = review.study.limit
     if limit is not None and any((after or 0.0) > limit for _, _, after in found):
         said.append(
-            "Goals that are met on the key of the synthesis do not stop this attack. What helps: "
-            "the linking variables among the keys and targets, coarser ones, or fewer of them."
+            "Meeting the goals on the key of the synthesis does not stop this attack. To stop it, "
+            "make the linking variables keys and targets, or release coarser or fewer of them."
         )
     return said

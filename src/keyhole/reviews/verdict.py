@@ -15,7 +15,6 @@ from keyhole.charts import percentage
 from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN
 from keyhole.core.names import quoted
-from keyhole.environment.scenarios.identification import interval_shown
 from keyhole.protection.results import Protection
 from keyhole.reidentification.rates import Rates
 from keyhole.reidentification.residual_risk import LEAST_CONTROLS, Attack
@@ -37,6 +36,7 @@ ANSWERS: Mapping[Answer, tuple[str, str]] = {
 }
 """How a page marks an answer, and its words."""
 MOST_NAMED = 6
+_LEARNT = "Attribute disclosure: "
 # Notes of protections that say how many records or values are gone.
 LOST = ("records.blanked", "records.removed", "suppress.values", "sample.kept")
 
@@ -98,6 +98,8 @@ def find_verdict(review: Review, results: Mapping[str, Any]) -> Verdict:
         reasons += _not_counted(found, limit)
     for judged in (_attributes, _attacks, _controlled):
         reasons += judged(review, results)
+    # What is in the way comes first.
+    reasons.sort(key=lambda one: ("not_met", "not_judged", "met").index(one.answer))
     return Verdict(*_answer(reasons), tuple(reasons), _given_up(review, results, found))
 
 
@@ -105,7 +107,12 @@ def _answer(reasons: list[Reason]) -> tuple[Answer, str]:
     unmet = [one.what for one in reasons if one.answer == "not_met"]
     unjudged = [one.what for one in reasons if one.answer == "not_judged"]
     open_, of = unmet or unjudged, f"{len(reasons)} conditions"
-    first = [f"{one[:1].lower()}{one[1:]}" if one[1:2].islower() else one for one in open_]
+    columns = [one.removeprefix(_LEARNT) for one in open_ if one.startswith(_LEARNT)]
+    first = [f"{one[:1].lower()}{one[1:]}" if one[1:2].islower() else one
+             for one in open_ if not one.startswith(_LEARNT)]  # fmt: skip
+    if columns:
+        extra = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
+        first.append(f"attribute disclosure of {', '.join(columns[:MOST_NAMED])}{extra}")
     more = f"; {len(first) - MOST_NAMED} more" if len(first) > MOST_NAMED else ""
     named = f"({'; '.join(first[:MOST_NAMED])}{more})"
     if unmet:
@@ -152,7 +159,7 @@ def _given_up(
 def _identifiers(found: outgoing.ReleasedFiles) -> Reason:
     what, some = "Direct identifiers", found.identifiers
     if not some:
-        return Reason(what, "met", f"none was recognised among its {len(found.columns)} columns")
+        return Reason(what, "met", f"none were recognised among its {len(found.columns)} columns")
     named = [f"{one.column} ({one.reason})" for one in some[:MOST_NAMED]]
     named += [f"{len(some) - MOST_NAMED} more"] if len(some) > MOST_NAMED else []
     columns = ", ".join(f'"{one.column}"' for one in some)
@@ -173,7 +180,7 @@ def _on_key(one: outgoing.OnKey, cutoff: int, limit: float, read_off: float | No
     what = f"RP({cutoff}) on {one.knows}"
     figure = max((x for x in (one.judged, read_off) if x is not None), default=None)
     if figure is None:
-        return Reason(what, "met", "none of its variables is released", 0.0, limit)
+        return Reason(what, "met", "none of its variables are released", 0.0, limit)
     before = "" if one.original is None else f"; {percentage(one.original)} in the original"
     most = "at most " if one.detail == "at most" else ""
     shown = partial(shown_share, records=one.records, cutoff=cutoff, limit=limit)
@@ -235,20 +242,30 @@ def _not_counted(found: outgoing.ReleasedFiles, limit: float) -> Iterator[Reason
     open_, many = open_columns(found, limit), len(found.not_counted)
     explained = sum(one.rp_if_known > limit for one in found.not_counted) - len(open_)
     if not open_:
-        said = f"RP is within the limit with {many - explained} of {many}, if an intruder knows it"
-        said += f"; no intruder can know the other {explained}, as declared" if explained else ""
-        said = f"no intruder can know the {many}, as declared" if explained == many else said
+        said = (
+            f"for {many - explained} of {many} RP is within the limit even if an intruder knows it"
+        )
+        said += (
+            f"; the review declares the other {explained} unknowable to an intruder"
+            if explained
+            else ""
+        )
+        said = (
+            f"the review declares all {many} unknowable to an intruder"
+            if explained == many
+            else said
+        )
         yield Reason(what, "met", said)
         return
     shown = [f"{one.name} {percentage_beside(one.rp_if_known, limit)}" for one in open_]
     more = f", {len(open_) - MOST_NAMED} more" if len(open_) > MOST_NAMED else ""
     yield Reason(
         what, "not_judged",
-        f"RP exceeds {limit_percentage(limit)} with {len(open_)} of {many}, if an intruder knows "
-        f"it besides the key ({', '.join(shown[:MOST_NAMED])}{more})",
+        f"RP would exceed {limit_percentage(limit)} with {len(open_)} of {many}, if an intruder "
+        f"knew it as well as the key ({', '.join(shown[:MOST_NAMED])}{more})",
         open_[0].rp_if_known, limit,
         f"Add {quoted([one.name for one in open_], most=MOST_NAMED)} to the keys, drop them, or "
-        f"say in [release.not_knowable] why no intruder could know them.",
+        f"state in [release.not_knowable] why no intruder could know them.",
     )  # fmt: skip
 
 
@@ -263,9 +280,14 @@ def _attributes(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
     found: outgoing.ReleasedAttributes | None = results.get(outgoing.RELEASED_ATTRIBUTES)
     if found is None or review.attributes is None:
         return
-    limit = review.attributes.limit
-    for column in dict.fromkeys(one.column for one in found.rows):
-        what, worst = f"Attribute disclosure: {column}", found.worst(column)
+    limit, most = (
+        review.attributes.limit,
+        {one.column: found.worst(one.column) for one in found.rows},
+    )
+    shares = {name: (one and one.judged) or 0.0 for name, one in most.items()}
+    over = [name for name, part in shares.items() if limit is not None and part > limit]
+    for column, worst in most.items():
+        what = f"{_LEARNT}{column}"
         if worst is None:
             gone = all(not one.knows for one in found.rows if one.column == column)
             said = "it is not released" if gone else "no variable of a key is released"
@@ -277,26 +299,29 @@ def _attributes(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
             )
             yield Reason(what, "not_judged", "no limit is set", worst.judged, None, remedy)
         else:
-            yield _attribute(what, worst, found.cutoff, limit)
+            yield _attribute(what, worst, found.cutoff, limit, over if column in over[:1] else [])
 
 
-def _attribute(what: str, worst: outgoing.AttributeOnKey, cutoff: int, limit: float) -> Reason:
+def _attribute(
+    what: str, worst: outgoing.AttributeOnKey, cutoff: int, limit: float, over: list[str]
+) -> Reason:
     figure, original = worst.judged or 0.0, worst.original
     shown = shown_share(figure, worst.records, cutoff, limit, named=True)
     few = 0 < round((original or 0.0) * worst.records) < smallest_shown(cutoff)
     before = "" if few or original is None else f"; {percentage(original)} in the original"
     where = f"are in cells on {worst.knows} where all have one value"
     if worst.right is not None:
-        where = f"have a cell on {worst.knows} with one value in the release, and it is their own"
+        where = f"are in cells on {worst.knows} with one value in the release, which is their own"
     said = f"{shown} {where}, against a limit of {limit_percentage(limit)}{before}"
     if figure <= limit:
         return Reason(what, "met", said, figure, limit)
+    whose = "its" if len(over) == 1 else "their"
     remedy = (
-        f"Release fewer or coarser keys, drop {worst.column} or change some of its values (pram, "
-        f"swap), or search for a release within the limit: sensitive and homogeneous_limit in "
-        f"[solve] or [selection]."
+        f"Release fewer or coarser keys; drop {quoted(over, most=MOST_NAMED)} or change some of "
+        f"{whose} values (pram, swap); or search for a release within the limit (sensitive and "
+        f"homogeneous_limit in [solve] or [selection])."
     )
-    return Reason(what, "not_met", said, figure, limit, remedy)
+    return Reason(what, "not_met", said, figure, limit, remedy if over else None)
 
 
 def _controlled(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
@@ -328,9 +353,9 @@ def _residual(what: str, one: Attack, found: attacks.ReleasedAttacks, limit: flo
     other = "Name other columns in [attacks]."
     more = "Hold out more records, up to one half, or give a larger control."
     if one.success is None and found.control != "none" and what == ATTACK_TITLES["singled-out"]:
-        return judged("met", "no predicate fits exactly one record of the release")
+        return judged("met", "no predicate matches exactly one record of the release")
     if one.success is None or one.control is None:
-        why = f"fewer than {LEAST_CONTROLS} people of the control could be attacked"
+        why = f"fewer than {LEAST_CONTROLS} people in the control could be attacked"
         if found.control == "none":
             why = "there is no control of people outside the file"
         return judged("not_judged", f"{said}; {why}", remedy=(
@@ -341,11 +366,11 @@ def _residual(what: str, one: Attack, found: attacks.ReleasedAttacks, limit: flo
         why = f"fewer than {LEAST_CONTROLS} attempts could be made"
         return judged("not_judged", why, remedy=other)
     if one.control == 1:
-        return judged("not_judged", f"{said}: there is nothing left to be risked", remedy=other)
+        return judged("not_judged", f"{said}: no risk can be added by the file", remedy=other)
     if ends is None or one.risk is None:
         # It may yet succeed more often on people of the file than on others.
         within = (one.success - one.control) / (1 - one.control) <= limit and one.of_all >= 0.5
-        words = f"{said}: it is no better than the guess"
+        words = f"{said}: no better than the guess"
         return judged("met" if within else "not_judged", words, remedy=None if within else more)
     against = f"the limit of {limit_percentage(limit)}"
     figures = f"the residual risk is {'above' if one.risk > limit else 'within'} {against}"
@@ -360,7 +385,8 @@ def _residual(what: str, one: Attack, found: attacks.ReleasedAttacks, limit: flo
     # Counted among some of the people, an attack succeeds on no more than them.
     if ends[1] > limit * one.of_all:
         doubt = "which the interval exceeds" if ends[1] > limit else (
-            f"but only {percentage(one.of_all)} of the people were counted, as many as controls"
+            f"but only {percentage(one.of_all)} of the people were counted, as many as there are "
+            f"controls"
         )  # fmt: skip
         return judged("not_judged", f"{figures}, {doubt}; {said}", remedy=more)
     return judged("met", f"{figures}; {said}")
@@ -378,7 +404,7 @@ def released_rates(review: Review, results: Mapping[str, Any], metric: str) -> R
     elif made is not None:
         found = [one.rates for one in made.found.rows if (one.metric, one.release) == attacked]
         found += [one.reason for one in made.unfit if (one.metric, one.release) == attacked]
-    return found[0] if found else "what is released was not attacked"
+    return found[0] if found else "the release was not attacked"
 
 
 def _attacks(review: Review, results: Mapping[str, Any]) -> Iterator[Reason]:
@@ -442,7 +468,7 @@ class Limit(Figures):
         """What was found beside the limit, with as many digits as tell the one from the other."""
         limit = limit_percentage(self.limit)
         if self.met is None:
-            return f"nothing to be held against the limit of {limit}"
+            return f"nothing to compare with the limit of {limit}"
         if self.found is None:
             return f"no set is within the limit of {limit}"
         return f"{percentage_beside(self.found, self.limit)} against a limit of {limit}"
@@ -458,7 +484,7 @@ def find_limits(review: Review, results: Mapping[str, Any]) -> Iterator[Limit]:
         found, remedy = results["exposure"].rp, None
         if found > limit:
             best = results["fix"].best if "fix" in results else None
-            remedy = "No change of one variable was found."
+            remedy = "No change of a single variable was found."
             if best is not None:
                 how = f"{best.action} {best.variable} ({best.detail})"
                 how = f"leave out {best.variable}" if best.action == "drop" else how
@@ -482,8 +508,8 @@ def find_limits(review: Review, results: Mapping[str, Any]) -> Iterator[Limit]:
                 still = None
                 if row.still is not None:  # RP counts values that were made up too
                     few = row.still < smallest_shown(remaining.cutoff)
-                    still = "Hardly any" if few else percentage(row.still / row.records)
-                    still += " of the records are unique as before, with the values they had."
+                    still = "Very few" if few else percentage(row.still / row.records)
+                    still += " of the records are still unique with their original values."
                 what = f"RP({remaining.cutoff}) on the keys, {made}"
                 yield Limit(what, limit, row.rp, row.rp <= limit, still, of=made)
     if study is None or study.limit is None:
@@ -510,7 +536,7 @@ def _of_scenarios(review: Review, stories: ScenarioStories, limit: float) -> Ite
         assert worst.identification is not None
         name, rp, interval = worst.name, worst.exposure.rp, worst.identification.probability
         words = f"not estimable ({worst.identification.basis})"
-        words = words if interval is None else interval_shown(interval)
+        words = words if interval is None else " to ".join(map(percentage, interval))
         said = [f"p(identification) under {name!r} is {words}."]
         if worst.example:
             said.append("The scenario is an example, not a finding about this file.")
@@ -539,7 +565,7 @@ def _of_protection(found: Protection, limit: float) -> Limit:
         return Limit(what, limit, 0.0, True, "No key is left.", of=made)
     said = []
     if told is not None and (after is None or f"{told.rp:.4f}" != f"{after.rp:.4f}"):
-        plain = "" if after is None else f"; without it RP would be {percentage(after.rp)}"
+        plain = "" if after is None else f"; without them RP would be {percentage(after.rp)}"
         said.append(f"This includes values recoverable from retained columns{plain}.")
     own = kept.last.rp_own
     if kept.missing == "wildcard" and own is not None and own > limit:
@@ -548,7 +574,7 @@ def _of_protection(found: Protection, limit: float) -> Limit:
     met, remedy, best = rp <= limit, " ".join(said) or None, kept.next_step
     if not met and best is not None:
         end = f"RP becomes {percentage_beside(best.rp, limit)}, and {percentage(best.price)} more "
-        near = "" if best.meets else " That is not enough, but comes nearest."
+        near = "" if best.meets else " That is not enough, but comes closest."
         remedy = f"Cheapest next step: {best.words}. {end}is lost.{near}"
     return Limit(what, limit, rp, met, remedy, of=made)
 
@@ -587,5 +613,5 @@ def _of_study(
     doubt = None
     if found <= limit < interval[1]:
         reach = percentage_beside(interval[1], limit)
-        doubt = f"Not beyond doubt: the 95 % interval of the rate reaches {reach}."
+        doubt = f"Uncertain: the 95% interval of the rate reaches {reach}."
     return Limit(what, limit, found, found <= limit, doubt, of=made)

@@ -32,7 +32,7 @@ from keyhole.errors import FileError, KeyholeError
 from keyhole.results import Result
 from keyhole.reviews import store
 from keyhole.reviews.checks import read_review
-from keyhole.reviews.files import Files, hash_or_none, read_source
+from keyhole.reviews.files import Files, hash_or_none, read_source, reading_own
 from keyhole.reviews.result import (
     Compared,
     ReviewResult,
@@ -141,14 +141,14 @@ class Verification(Result):
             ]
             tables.append(Table("Computed anew", ["stage", "figures compared", "same"], rows))
         left = [part for part in self.parts if part.remark]
-        verdict = "Not the inputs that the dossier was made from; nothing was computed. Changed:"
+        verdict = "Inputs have changed since the dossier was made, so nothing was computed:"
         if self.parts and self.same:
             compared = f"figures{' compared' if left else ''}"
-            verdict = f"All {self.figures:,} {compared} are what the inputs give."
+            verdict = f"All {self.figures:,} {compared} are reproduced from the inputs."
             titles = ", ".join(part.title for part in left)
             verdict += f" {left[0].remark.capitalize()}: {titles}." if left else ""
         elif self.parts:
-            verdict = "The dossier is not what its inputs give. These differ:"
+            verdict = "The dossier is not reproduced from its inputs. These differ:"
         said = [verdict, *self.differences[:SHOWN]]
         more = len(self.differences) - SHOWN
         said += [f"… and {more:,} more, with --json."] if more > 0 else []
@@ -174,13 +174,12 @@ def verify(
     First the hashes of the review file and of the files it names are compared with those in the
     dossier. If these are the same, every stage is computed anew in a folder that is removed
     afterwards, and its figures, pictures and released files are compared one by one with what is
-    stored; the pages are written anew from the new figures and compared letter by letter. The
+    stored; the pages are written anew from the new figures and compared byte for byte. The
     dossier is only read.
 
-    Of a dossier that an older version of keyhole made, every file must have the hash that is
-    stored of it, and the figures are computed anew with the options that are stored. What this
-    version cannot compare is named in a part's `remark`: pages without a hash, and stages whose
-    method has changed since.
+    In a dossier made by an older version of keyhole, every file must match its stored hash, and
+    the figures are computed anew with the stored options. What this version cannot compare is
+    named in a part's `remark`: pages without a hash, and stages whose method has changed since.
 
     The exit code of the command is 0 if all is the same, and 1 if an input was changed or a figure
     differs.
@@ -297,7 +296,8 @@ def _computed(
             fit = type(year) is int and MINYEAR <= year <= MAXYEAR
             asked = {"screen": {"year": year}} if fit else {}
         anew = temporary / "anew"
-        found = run_review(settings, files, out=anew, progress=tell, stored=asked)
+        with reading_own(anew):
+            found = run_review(settings, files, out=anew, progress=tell, stored=asked)
         if not older:
             as_made = {"versions": stored["versions"], "made": stored.get("made", {})}
             found = dataclasses.replace(found, **as_made)

@@ -26,10 +26,10 @@ _COLOURS = {
     "exact dependence": PALETTE[0],
     "near dependence": "#8fb0d0",
 }
-GIVES_AWAY = "gives key away"
+GIVES_AWAY = "reveals a key"
 _BELOW = ["The letter is the item of Safe Harbor, 45 CFR 164.514(b)(2)(i)."]
 _NOT_LOOKED_AT = [
-    "Only dependences were looked at: whether there are direct identifiers, items of Safe Harbor,",
+    "Only dependences were looked for: whether there are direct identifiers, items of Safe Harbor,",
     "record numbers, constants or nearly unique columns is not known.",
 ]
 
@@ -54,19 +54,19 @@ def screening_chart(screening: Screening) -> alt.TopLevelMixin:
     direct = len({f.column for f in screening.identifiers})
     verb = "needs" if concerned == 1 else "need"
     tail = f"{direct} {'is a direct identifier' if direct == 1 else 'are direct identifiers'}"
-    title = f"{concerned} of {screening.columns} columns {verb} seeing to: {tail}"
+    title = f"{concerned} of {screening.columns} columns {verb} attention: {tail}"
     return _drawn(found, _COLOURS, screening.keys, title, _BELOW)
 
 
 def dependence_chart(screening: DependenceScreening) -> alt.TopLevelMixin:
-    """Draw which columns depend on others, and that nothing else was looked at."""
+    """Draw which columns depend on others, and that nothing else was looked for."""
     colours = {what: _COLOURS[what] for what in ("exact dependence", "near dependence")}
     found = _in_order(_dependent(screening), screening.names)
     columns = {row["column"] for row in found if row["what"] != GIVES_AWAY}
     verb = "depends" if len(columns) == 1 else "depend"
     title = (
         f"{len(columns)} of {len(screening.names)} columns {verb} on another; nothing else was "
-        f"looked at"
+        f"looked for"
     )
     return _drawn(found, colours, screening.keys, title, _NOT_LOOKED_AT)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -97,7 +97,9 @@ def dependences(
     fit = [name for name, codes in columns.items() if says_something(codes)]
     pairs = list(itertools.combinations(fit, 2))
     rows = max((len(codes.values) for codes in columns.values()), default=0)
-    found = in_threads(lambda pair: _dependence(columns, *pair, nearly), pairs, rows)
+    found = in_threads(
+        lambda pair: _dependence(columns, *pair, nearly, with_uncertainty), pairs, rows
+    )
     strong = ((d, d.strength if with_uncertainty else d.cramers_v) for d in found)
     return [d for d, strength in strong if d.determined is not None or strength >= nearly]
 
@@ -125,8 +127,8 @@ def dependences_of(
     ]
     kept = [d for d in judged if d.determined is not None or d.cramers_v >= nearly]
     return kept, [
-        f"{first!r} and {second!r} have too many levels to be compared on Spark: whether one "
-        f"repeats the other is not known."
+        f"{first!r} and {second!r} have too many levels to compare on Spark: whether one "
+        f"duplicates the other is not known."
         for first, second in pairs
         if not known.comparable(first, second)
     ]
@@ -137,20 +139,23 @@ def concerns(names: Sequence[str], keys: Sequence[str]) -> bool:
     return not keys or not set(names).isdisjoint(keys)
 
 
-def _judged(
-    pair: tuple[str, str], sizes: tuple[int, int], cells: Cells, *told: float | None
-) -> Dependence:
+def _judged(pair: tuple[str, str], sizes: tuple[int, int], cells: Cells) -> Dependence:
     """Say how two variables with so many codes each depend on each other."""
     (first, second), (rows, cols), occupied = pair, sizes, len(cells[0])
     determined = second if occupied == rows else first if occupied == cols else None
-    one, other = told or (None, None)
     both = occupied == rows == cols
-    return Dependence(first, second, cramers_v(*cells), determined, one, other, both)
+    return Dependence(first, second, cramers_v(*cells), determined, None, None, both)
 
 
-def _dependence(columns: Mapping[str, Codes], first: str, second: str, nearly: float) -> Dependence:
+def _dependence(
+    columns: Mapping[str, Codes], first: str, second: str, nearly: float, with_uncertainty: bool
+) -> Dependence:
+    """Judge two columns; shares of entropy are told only if they count, or the pair is strong."""
     a, b = columns[first], columns[second]
     cells = _cells(a, b)
+    found = _judged((first, second), (a.size, b.size), cells)
+    if not with_uncertainty and found.determined is None and found.cramers_v < nearly:
+        return found
     told = uncertainty(*cells)
     # Chance explains much only of sparse tables; what falls short without it need not be tried.
     if max(told) >= nearly and max(told) < 1:
@@ -159,7 +164,7 @@ def _dependence(columns: Mapping[str, Codes], first: str, second: str, nearly: f
         told = tuple(  # type: ignore[assignment]
             max(0.0, (t - c) / (1 - c)) if c < 1 else 0.0 for t, c in zip(told, chance, strict=True)
         )
-    return _judged((first, second), (a.size, b.size), cells, *told)
+    return replace(found, first_told=told[0], second_told=told[1])
 
 
 def kernel() -> Any:

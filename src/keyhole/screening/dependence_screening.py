@@ -31,9 +31,9 @@ from keyhole.screening.inspection import is_unreadable
 
 SHOWN = 30
 NOT_LOOKED_AT = Problem(
-    "Only dependences were looked at. Direct identifiers, Safe Harbor, record numbers, constants "
-    "and nearly unique columns were not looked for: without {only_dependences} they are, on memory "
-    "or disk."
+    "Only dependences were looked for. Direct identifiers, Safe Harbor items, record numbers, "
+    "constants and nearly unique columns were not looked for: leave out {only_dependences} to "
+    "have them looked for, on memory or disk."
 )
 
 
@@ -122,13 +122,13 @@ class DependenceScreening(Result):
         among = f"Among the {self.compared:,} columns compared"
         none = f"{among} no variable determines another, or nearly so{where}."
         if self.compared < 2:
-            none = "There are no two columns to be compared."
+            none = "There are no two columns to compare."
         out += dependence_tables(self.dependencies, self.near_dependencies, none)
         if self.not_compared:
             rows = [[one.column, one.reason] for one in self.not_compared]
             out.append(Table("Columns that were not compared", ["column", "why"], rows))
         if self.warnings:
-            out.append(Table("Mind", [], [], list(self.warnings)))
+            out.append(Table("Warnings", [], [], list(self.warnings)))
         return out
 
     plot = drawn_by("screening.charts.dependence_chart", "Draw which columns depend on which.")
@@ -144,11 +144,11 @@ def dependence_tables(
         yield Table("Exact dependences", names, rows[:SHOWN], _cut(rows))
     if near:
         rows = [
-            [d.first, d.second, share(d.cramers_v, 3), share(d.first_told, 3),
+            [d.first, d.second, f"{d.cramers_v:.3f}", share(d.first_told, 3),
              share(d.second_told, 3)]
             for d in sorted(near, key=lambda d: -d.strength)
         ]  # fmt: skip
-        names = ["first", "second", "Cramér's V", "first told by second", "second by first"]
+        names = ["first", "second", "Cramér's V", "first explained by second", "second by first"]
         yield Table("Near dependences", names, rows[:SHOWN], _cut(rows))
     if not exact and not near:
         yield Table("Dependences", [], [], [none])
@@ -162,10 +162,11 @@ def _cut(rows: list[list[str]]) -> list[str]:
 CONSTANT = "it has one value in the whole file"
 FINE = "it has more levels than half the records, and would determine everything"
 UNREADABLE = "it has no plain values"
-UNHELD = "it has more different values than the memory that may be used holds"
-UNTOLD = "it has more different values than Spark can tell the type of in a text"
+UNHELD = "it has more different values than fit in the memory allowed"
+UNTOLD = "it has more different values than Spark can determine the type of"
 ON_SPARK = (
-    "On Spark near dependences are told by Cramér's V alone: shares of entropy are not known there."
+    "On Spark near dependences are judged by Cramér's V alone: shares of entropy are not computed "
+    "there."
 )
 NO_SETS = "Pairs that determine a third column together were not looked for."
 NO_SETS_ON_SPARK = (
@@ -253,8 +254,7 @@ def near_ones(pairs: Iterable[Dependence], keys: Sequence[str]) -> tuple[Depende
 def given_away(pairs: Iterable[Dependence], keys: Sequence[str]) -> list[str]:
     """Warn of columns outside the keys that tell a key."""
     return [
-        f"{by!r}, which is not among the keys, gives key {told!r} away: what is done to one must "
-        f"be done to the other."
+        f"{by!r}, which is not among the keys, reveals key {told!r}: protect both in the same way."
         for by, told in told_exactly(pairs, keys)
     ]
 
@@ -281,8 +281,8 @@ def encode_all(data: Records) -> tuple[str, ...]:
 def not_compared(names: Iterable[str]) -> list[str]:
     """Say of columns that they were compared with no other."""
     template = (
-        "{0!r} was compared with no other column: {1}. Give more ({memory}) if you want to "
-        "know what depends on it."
+        "{0!r} was compared with no other column: {1}. Allow more memory ({memory}) to find what "
+        "depends on it."
     )
     return [Problem(template, name, UNHELD) for name in names]
 

@@ -84,7 +84,7 @@ def recognise(
     found = [*_by_words(steps, "name"), *_by_words(" ".join(words(label)), "label")]
     if pattern and not _is_never(steps):
         found += [
-            Identifier(kind.name, sure, f"its format is that of: {kind.name}", kind.safe_harbor)
+            Identifier(kind.name, sure, f"it has the format of: {kind.name}", kind.safe_harbor)
             for kind in KINDS
             for shape, sure in kind.formats
             if _compiled(shape).search(pattern[:_LONGEST])

@@ -92,7 +92,7 @@ def _sort(
         span = int(filled.max()) - int(filled.min()) + 1 if whole else 0  # type: ignore[arg-type]
         if filled.dtype.is_integer() and distinct >= NEARLY_ALL and span <= 1.05 * many + 1:
             order = " in the order of the file" if filled.is_sorted() else ""
-            return "sequence", 0.9, f"its values count up with hardly a gap{order}"
+            return "sequence", 0.9, f"its values are numbered almost without gaps{order}"
         if filled.dtype == pl.String and is_hash(texts):
             return "digest", 0.9, "its values look like digests or random tokens"
     named = [one for one in identifiers if one.kind in _NUMBER_KINDS]
@@ -100,7 +100,7 @@ def _sort(
         return "code", max(one.confidence for one in named), named[0].reason
     enough = len(filled) >= FEWEST and distinct >= NEARLY_ALL and not identifiers
     if enough and _looks_coded(filled, texts):
-        return "code", 0.6, "nearly every record has a code of its own"
+        return "code", 0.6, "nearly every record has its own code"
     return None
 
 
@@ -176,7 +176,7 @@ class Inspection:
             line = self._year_line()
             yield "C", Finding(name, d.what, d.confidence, d.reason, remedy, line=line)
         if (a := self.age) is not None:
-            remedy, age_line = "Make 90 or older one category.", self._age_line(a)
+            remedy, age_line = "Top-code at 90: make 90 or older one category.", self._age_line(a)
             yield "C", Finding(name, a.what, a.confidence, a.reason, remedy, a.records, age_line)
         if (n := self.number) is not None and not self.identifiers:
             yield "R", Finding(name, n.sort, n.confidence, n.reason, REMEDIES["R"], line=drop)

@@ -144,7 +144,7 @@ ITEMS = tuple(
     for letter, (title, remedy) in _READ["items"].items()
 )
 REMEDIES = {item.letter: item.remedy for item in ITEMS}
-REMEDIES["within"] = "Drop the column, or have a person take them out of the text."
+REMEDIES["within"] = "Drop the column, or have somebody remove them from the text."
 _FREE_TEXT = {"A", "B", "C"}
 _PICTURES = {"P", "Q"}
 
@@ -163,7 +163,7 @@ def checklist(
         if item.letter in _FREE_TEXT and texts:
             notes.append(f"free text may hold some: {', '.join(map(repr, texts))}")
         if item.letter == "Q":
-            notes.append("pictures that go with the file are not seen here")
+            notes.append("images that come with the file are not checked")
         if item.letter in _PICTURES and unread:
             notes.append(f"cannot be read: {', '.join(map(repr, unread))}")
         status: Status = "found" if mine else "cannot be told" if notes else "not found"
@@ -260,7 +260,7 @@ def _written(values: pl.Series, said: str) -> Moment | None:
     years = sum(_FIRST <= one <= _LAST for one in numbers)
     counted = len(numbers) == len(texts) > years and max(numbers, default=0) > _LAST
     if _SAYS_DATE.search(said) and counted:
-        reason = "its name or label says so; its values are no years"
+        reason = "its name or label says so; its values are not years"
         return Moment("dates, as numbers", 0.6, reason)
     return None
 
@@ -288,7 +288,7 @@ def find_age(
             labels = {str(value): text for value, text in variable.value_labels.items()}
             bands = [one for one in values.to_list() if _reaches(labels.get(one, one)) > OLDEST]
             records = int(column.cast(pl.String).is_in(bands).sum())
-            reason = "more than one of its bands goes beyond 89"
+            reason = "more than one of its bands is above 89"
             return Moment("ages over 89", 0.8, reason, records) if len(bands) > 1 else None
         ages = column.drop_nulls().cast(pl.Float64)
         old = ages.filter((ages > OLDEST) & (ages <= _LONGEST_LIFE))
@@ -302,8 +302,8 @@ def find_age(
     labelled = [one for one in old.unique().to_list() if one in variable.value_labels]
     if old.is_empty() or (labelled == old.unique().to_list() == [year - OLDEST - 1]):
         return None  # none, or one category of them all
-    reason = f"years of birth before {year - OLDEST} tell of ages over 89 in {year}"
-    return Moment("years of birth that tell of ages over 89", 0.8, reason, len(old))
+    reason = f"years of birth before {year - OLDEST} imply ages over 89 in {year}"
+    return Moment("years of birth that imply ages over 89", 0.8, reason, len(old))
 
 
 def _reaches(band: str) -> float:

@@ -38,11 +38,11 @@ from keyhole.screening.structure import Structure, find_structure, structure_tab
 
 _Seen = TypeVar("_Seen")
 _IN_PART = (
-    "{0!r} has so many different values that only its first {1:,} records were looked at, and "
-    "counted. Give more ({memory}) to have all of them looked at."
+    "{0!r} has too many different values: only its first {1:,} records were examined and counted. "
+    "Allow more memory ({memory}) to examine all of them."
 )
 _CAVEATS = (
-    "Not found means that nothing was recognised: look at the file yourself as well.",
+    "“Not found” means only that nothing was recognised: look at the file yourself as well.",
     f"Small three-digit ZIP areas are those of {CENSUS}: check them against the current census.",
     "Safe Harbor also asks that you have no actual knowledge that somebody could be identified.",
 )
@@ -136,7 +136,7 @@ class Screening(Result):
 
     def tables(self) -> list[Table]:
         """Return what a person reads, the gravest first."""
-        warnings = [Table("Mind", [], [], list(self.warnings))] if self.warnings else []
+        warnings = [Table("Warnings", [], [], list(self.warnings))] if self.warnings else []
         return [*self.findings(), *warnings]
 
     def findings(self, *, counts: bool = True) -> list[Table]:
@@ -189,17 +189,17 @@ class Screening(Result):
             names = ["column", "sort", "values per record", *most, "why"]
             note = (
                 "The same number in the next release, or in another file, links a person's "
-                "records: give each release random numbers of its own, or none."
+                "records: give each release its own random numbers, or none."
             )
             yield Table("Record numbers", names, rows, [note])
         rows = [[name, "constant", "one value in the whole file"] for name in self.constants]
-        alone = "of the records that have a value have it alone"
+        alone = "of the records with a value are unique on this column"
         rows += [
             [one.column, "nearly unique", f"{one.alone / one.filled:.0%} {alone}"]
             for one in self.near_unique
         ]
         if rows:
-            title = "Columns that tell nothing, or nearly everything"
+            title = "Constant and nearly unique columns"
             yield Table(title, ["column", "is", "why"], rows)
 
     plot = drawn_by(
@@ -209,8 +209,7 @@ class Screening(Result):
 
 
 CONTENTS = (
-    "looking at what columns hold (with {only_dependences}, which leaves that out, spark can do "
-    "the rest)"
+    "examining what columns hold (with {only_dependences}, which skips it, spark can do the rest)"
 )
 """What Spark cannot do of a screening, as a problem words it."""
 
@@ -229,7 +228,7 @@ KeysOption = Annotated[
     ),
 ]
 Sure = Annotated[
-    float, Option("The least confidence with which a finding is reported.", low=0, high=1)
+    float, Option("The lowest confidence at which a finding is reported.", low=0, high=1)
 ]
 Nearly = Annotated[
     float,
@@ -268,7 +267,8 @@ def screen(
         bool,
         Option(
             "Look only for columns that determine or nearly duplicate others, not for identifiers, "
-            "Safe Harbor items and what columns hold. Spark can do no more than this, for pairs.",
+            "Safe Harbor items and what columns hold. On Spark only this is supported, for pairs "
+            "of columns.",
             surfaces="c",
         ),
     ] = False,
@@ -280,8 +280,8 @@ def screen(
     """Find identifiers, Safe Harbor items and dependent columns.
 
     Columns are recognised by name, label and contents: direct identifiers, the items of HIPAA's
-    Safe Harbor, record numbers that link releases, constants and nearly unique columns, and
-    dependences among columns, and the rules that all records keep (`keyhole.screening.structure`).
+    Safe Harbor, record numbers that link releases, constants, nearly unique columns, dependences
+    among columns, and rules that all records obey (`keyhole.screening.structure`).
     No record is ever shown. What is not found may still be there: look at the file yourself as
     well.
 
@@ -451,7 +451,10 @@ def _warnings(
         if one.identifiers or one.number is not None:
             out.append(f"key {key!r} identifies people by itself: drop it.")
         elif one.is_constant:
-            out.append(f"key {key!r} has one value in the whole file: it tells nothing.")
+            out.append(f"key {key!r} has one value in the whole file: it adds no risk.")
         elif one.is_nearly_unique:
-            out.append(f"key {key!r} is nearly unique: any key with it puts nearly all at risk.")
+            out.append(
+                f"key {key!r} is nearly unique: any key that includes it puts nearly all records "
+                f"at risk."
+            )
     return [*out, *dependence_screening.given_away(pairs, keys)]

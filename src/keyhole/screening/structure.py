@@ -3,7 +3,8 @@
 Impossible combinations, ranges, routing (blank exactly when …), orders and sums of numbers, and
 columns that determine others. Every one is a rule in the language of the rules of a synthesis,
 which can be edited and must be kept by what is drawn: a man with a birth or an income below the
-wages shows which value was replaced (Hawala & Funk, section 2.2).
+wages shows which value was replaced (Hawala & Funk, section 2.2). What holds among the members of a
+household is said too; it is no rule of a record (`households`).
 
 A combination that nobody has may be an accident. It counts as impossible only if so many records
 are expected to have it under the best smaller model (independence for two columns, no three-way
@@ -26,7 +27,11 @@ from keyhole.core.names import plural
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 
-Kind = Literal["determined", "routing", "order", "sum", "range", "impossible"]
+Kind = Literal[
+    "determined", "routing", "order", "sum", "range", "impossible", "household", "kinship"
+]
+# What the rules of several records are about; all others are about records.
+COUNTED = {"household": "households", "kinship": "pairs of members"}
 # The words of the rule language, which are no names of columns.
 _PLAIN = re.compile(r"[^\W\d][\w.]*")
 _WORDS = frozenset({"and", "or", "not", "in", "is", "missing", "implies", "true", "false"})
@@ -42,7 +47,7 @@ class Structure:
 
     `support` are the records the rule is about, `exceptions` those that break it, and `expected`
     how many would if the columns had nothing to do with each other (for three columns: nothing
-    beyond what each two have).
+    beyond what each two have). Rules of households count these, or pairs of their members.
     """
 
     kind: Kind
@@ -66,7 +71,8 @@ class Structure:
             said = f"{first} is blank exactly where {_cut(when)}"
         kept = plural(self.exceptions, "exception") if self.exceptions else "no exception"
         return (
-            f"{said}: {kept} in {self.support:,} records, where chance would make "
+            f"{said}: {kept} in {self.support:,} {COUNTED.get(self.kind, 'records')}, where chance "
+            f"alone would give "
             f"{math.floor(self.expected):,}."
         )
 
@@ -74,12 +80,14 @@ class Structure:
 def structure_table(found: Sequence[Structure]) -> Table:
     """Lay structures out, the most surprising of each kind first."""
     if not found:
-        return Table("Structure", [], [], ["No rule was found that all records keep."])
+        return Table("Structure", [], [], ["No rule was found that all records satisfy."])
     rows = []
     for one in found[:SHOWN]:
         figures = (one.support, one.exceptions, math.floor(one.expected))
         rows.append([one.kind, _cut(one.rule), *(f"{figure:,}" for figure in figures)])
-    notes = ["Expected: exceptions that chance alone would make."]
+    notes = ["Expected: exceptions that chance alone would give."]
+    if any(one.kind in COUNTED for one in found[:SHOWN]):
+        notes.append("Rules of households count households, those of kinship pairs of members.")
     if len(found) > SHOWN:
         notes.append(f"{SHOWN} of {len(found):,}; the JSON has all.")
     return Table("Structure", ["kind", "rule", "records", "exceptions", "expected"], rows, notes)
@@ -114,10 +122,18 @@ def find_structure(
     ...     print(one.sentence)
     births is blank exactly where sex == 'm' or age >= 51: no exception in 800 records, where ...
     """
+    from keyhole.screening.households import search_households
     from keyhole.screening.structure_search import search_structure
 
-    found = search_structure(data, columns, None if about is None else frozenset(about))
-    order = ("routing", "determined", "order", "sum", "range", "impossible")
+    names = [
+        name
+        for name in (data.names if columns is None else columns)
+        if data.variable(name).role != "household"
+    ]
+    concerned = None if about is None else frozenset(about)
+    found = search_structure(data, names, concerned)
+    found += search_households(data, names, concerned).values()
+    order = ("household", "kinship", "routing", "determined", "order", "sum", "range", "impossible")
     return tuple(sorted(found, key=lambda one: (order.index(one.kind), -one.expected, one.rule)))
 
 

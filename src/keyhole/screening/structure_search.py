@@ -145,7 +145,8 @@ def _group(view: _Column, most: int, edges: Iterable[int] = ()) -> _Groups:
     return _Groups(groups, len(first) + 1 + int(missing), -1)
 
 
-def _enough(tested: int, error: float) -> float:
+def enough_for(tested: int, error: float) -> float:
+    """Return the expected count that makes so many tests find nothing in noise."""
     return math.log(max(tested, 1) / error)
 
 
@@ -174,7 +175,9 @@ def _determinations(views: Sequence[_Column], pairs: Sequence[tuple[int, int]]) 
             share = 1 - goal.counts.max() / len(goal.codes)
             expected = float(rows[rows > 1].sum() * share)
             # Every level may choose its own value: so many more chances to be right.
-            needed = _enough(len(pairs) * 2, ERROR) + np.count_nonzero(rows > 1) * math.log(width)
+            needed = enough_for(len(pairs) * 2, ERROR) + np.count_nonzero(rows > 1) * math.log(
+                width
+            )
             if expected < needed or exceptions > EXCEPTIONS * EXCEPTIONS_OF_ALL * expected:
                 continue
             runs = 1 + np.count_nonzero(np.diff(likeliest))
@@ -229,7 +232,7 @@ def _route(
             # Chance may pick any set of categories, or either end of a number.
             choices = 1 if view.is_number else int(np.count_nonzero(rows))
             surprise = -covered * math.log(share) - choices * math.log(2)
-            if covered and surprise >= _enough(2 * len(others) ** 2, ERROR):
+            if covered and surprise >= enough_for(2 * len(others) ** 2, ERROR):
                 rank = (covered, -choices)
                 if best is None or rank > best[:2]:
                     best = (*rank, view, codes)
@@ -289,7 +292,7 @@ def _orders(views: Sequence[_Column], pairs: Sequence[tuple[int, int]]) -> list[
             exceptions = int((apart < 0).sum())
             expected = float(np.searchsorted(np.sort(y), x, side="left").mean() * 1.0)
             most = min(EXCEPTIONS * expected, EXCEPTIONS_OF_ALL * n)
-            if expected < _enough(2 * len(pairs), ERROR) or exceptions > most:
+            if expected < enough_for(2 * len(pairs), ERROR) or exceptions > most:
                 continue
             # A limit, not just the end of a tail: records crowd on one side of it.
             near = np.sort(apart[apart >= 0])[: max(int(FOUND_FROM), n // 1000)]
@@ -403,7 +406,7 @@ def _ranges(
     looks = in_threads(lambda task: _empty_ranges(views[task[0]], views[task[1]]), tasks)
     # A gap may begin at any record.
     enough = {
-        is_gap: _enough(sum(look[2] if is_gap else look[1] for look in looks), ERROR)
+        is_gap: enough_for(sum(look[2] if is_gap else look[1] for look in looks), ERROR)
         for is_gap in (False, True)
     }
     found: dict[tuple[int, int, int], Structure] = {}
@@ -500,7 +503,7 @@ def _empty_pairs(views: Sequence[_Column], pairs: Sequence[tuple[int, int]]) -> 
         return int(tested.sum()), np.where(tested & (table == 0), expected, 0.0), table
 
     looks = in_threads(look, fit)
-    enough = _enough(sum(tested for tested, _, _ in looks), ERROR)
+    enough = enough_for(sum(tested for tested, _, _ in looks), ERROR)
     found = []
     for (one, other), (_, expected, table) in zip(fit, looks, strict=True):
         empty = expected >= enough
@@ -553,7 +556,7 @@ def _empty_triples(
     every = np.array(triples, dtype=np.int64)
     parts = np.array_split(every, min(len(every), 16))
     looks = in_threads(lambda part: empty_triples(coded, sizes, others, part, LEAST), parts)
-    enough = _enough(sum(tested for _, _, tested in looks), ERROR_TRIPLES)
+    enough = enough_for(sum(tested for _, _, tested in looks), ERROR_TRIPLES)
     # Those that differ in the last column make one rule.
     together: dict[tuple[int, ...], list[tuple[int, float]]] = {}
     for part, (cells, expected, _) in zip(parts, looks, strict=True):

@@ -281,7 +281,7 @@ def caption(
         most = f"Most detail (CR {best.cr:.3f}): {listed(best.variables, 20)}."
         below.append(f"Grey: {are} the limit to which nothing can be added. {most}")
     if frontier is not None and not frontier.complete:
-        below.append("The time ran out before all sets were seen: better ones may exist.")
+        below.append("The time ran out before all sets were examined: better ones may exist.")
     if not selections:
         count, limit = (len(frontier.sets), percentage(frontier.limit)) if frontier else (0, "")
         if not count:
@@ -323,7 +323,7 @@ def _lines(selection: Selection) -> list[str]:
     verb, ends = "adding" if stopped.step.startswith("F") else "removing", "the search ends."
     last = {
         "limit": f"The next step, {verb} {name}, would bring RP to {rp}: it is not taken.",
-        "attributes": f"Adding {name} would exceed a limit on what is learnt of sensitive columns.",
+        "attributes": f"Adding {name} would exceed a limit on attribute disclosure.",
         "reentry": f"The next step would enter {name} again, just after its removal: {ends}",
         "cycle": f"The next step, with {name}, leads back to an earlier set: {ends}",
     }[stopped.reason]
@@ -413,7 +413,9 @@ def solution_chart(solution: Solution) -> alt.TopLevelMixin:
         below = [f"A{count}: nothing better is within the limits."]
     if solution.read_off is not None and not solution.meets:
         told = percentage(solution.read_off)
-        below.append(f"With what can be read off columns that stay, RP is {told}, above the limit.")
+        below.append(
+            f"Including values recoverable from retained columns, RP is {told}, above the limit."
+        )
     return house_style(chart, title=title, subtitle=below)
 
 

@@ -218,7 +218,7 @@ def choice_problems(question: Question) -> Iterator[Problem]:
     if question.candidates:
         others = [name for name in question.values["values"] or () if name not in names]
         if others:
-            yield Problem("{values} names {0}, not a candidate.", quoted(others))
+            yield Problem("{values} names {0}, which is not a candidate.", quoted(others))
 
 
 def open_choice(

@@ -176,7 +176,7 @@ def declared_ladders(
     names = [r.name for one in ladders.values() for r in one.rungs]
     twice = dict.fromkeys(name for name in names if names.count(name) > 1)
     problems += [
-        f"the ladders have two rungs named {shown(n)}. Give each its own name." for n in twice
+        f"the ladders have two levels named {shown(n)}. Give each its own name." for n in twice
     ]
     return ladders, problems
 

@@ -34,8 +34,8 @@ from keyhole.selection.treating import Patterns, Treatment, give_back
 READ_OFF_BYTES = 40
 """What looking for values to be read off takes, by record and column."""
 NOT_READ_OFF = (
-    "what can be read off columns that stay was not looked for: it takes more memory than may be "
-    "used"
+    "values recoverable from retained columns were not looked for: that takes more memory than is "
+    "allowed"
 )
 
 
@@ -129,7 +129,7 @@ class Outgoing:
         columns = shown | self._left(held)
         try:
             size = READ_OFF_BYTES * self.data.records * len(columns)
-            backend_of(self.data).storage.require(size, "what can be read off")
+            backend_of(self.data).storage.require(size, "recoverable values")
         except OptionError:
             return (NOT_READ_OFF,), None
         seen = {name: _known(one) for name, one in columns.items()}
@@ -306,7 +306,7 @@ def _known(codes: Codes) -> Ints:
 
 def taken_into_memory(data: Records, names: Sequence[str]) -> Microdata:
     """Return data on disk as microdata, as far as it fits into memory."""
-    backend_of(data).storage.require(data.records * 16 * len(names), "writing the outgoing file")
+    backend_of(data).storage.require(data.records * 16 * len(names), "writing the release")
     chosen = [name for name in data.names if name in names]
     frame = pl.DataFrame([data.column(name) for name in chosen])
     return Microdata(frame, tuple(data.variable(name) for name in chosen), data.name)

@@ -194,9 +194,9 @@ class Selection(Result):
         side = "below" if self.method == "backward" else "above"
         end = {
             "limit": f"RP would be {share(stopped.rp, 3)}, {side} the limit of {limit}",
-            "attributes": "a limit on what is learnt of sensitive columns would be exceeded",
+            "attributes": "a limit on attribute disclosure would be exceeded",
             "reentry": "it was removed in the pass just before",
-            "cycle": "the set has been there before",
+            "cycle": "the set was reached before",
         }[stopped.reason]
         return f"Stopped at {stopped.step} with {stopped.variable}: {end}."
 

@@ -55,7 +55,8 @@ def select(
     drop_limit: Annotated[
         float | None,
         Option(
-            "For stepwise: the RP from which variables are removed; 0.65 of the limit if left out.",
+            "For stepwise: the RP from which on variables are removed; by default 0.65 times the "
+            "limit.",
             low=0,
             high=1,
         ),
@@ -71,13 +72,13 @@ def select(
     criterion: Annotated[
         str | criteria.Criterion,
         Option(
-            "What is made small: `ratio`, RP / CR, or `difference`, RP - x·CR.",
+            "What each step minimises: `ratio`, RP / CR, or `difference`, RP - x·CR.",
             kind=criteria.CriterionName(),
         ),
     ] = "ratio",
     cr_weight: Annotated[float, Option("The weight x of CR in the difference.", low=0)] = 0.5,
     skip_dependent: Annotated[
-        bool, Option("Leave out candidates that nearly repeat an earlier variable.")
+        bool, Option("Skip candidates that nearly duplicate a variable already chosen.")
     ] = False,
     values: shared.Values = None,
     sensitive: shared.Sensitive = None,
@@ -214,7 +215,7 @@ def _variables(data: Records, question: Question) -> _Variables:
     rest = (tuple(name for name in group if name not in left_out) for group in space.groups)
     space = criteria.Space(space.keep, tuple(group for group in rest if group))
     constant = [
-        f"{name!r} has one value in the whole file: it tells nothing and costs nothing."
+        f"{name!r} has one value in the whole file: it adds neither information nor risk."
         for name in space.names
         if data.codes(name).size == 1
     ]
@@ -230,8 +231,8 @@ def _selected(
     warnings = [*found.warnings]
     warnings += [f"{name!r} was left out: {pair}." for name, pair in variables.left_out.items()]
     warnings += [
-        f"{pair}: both were chosen; similar variables lead selection astray. "
-        "Leave one out, or set skip_dependent."
+        f"{pair}: both were chosen; similar variables mislead the selection. Leave one out, or set "
+        f"skip_dependent."
         for pair in variables.similar
         if {pair.first, pair.second} <= chosen
     ]

@@ -132,9 +132,9 @@ class Solution(Result):
     read_off: Annotated[
         float | None,
         Share("records"),
-        "RP with the values of keys that columns that stay tell; null where they tell none.",
+        "RP including values of keys recoverable from retained columns; null where there are none.",
     ] = None
-    warnings: Annotated[tuple[str, ...], "What is to be minded before the file goes out."] = ()
+    warnings: Annotated[tuple[str, ...], "What to attend to before the file is released."] = ()
     make: Annotated[Callable[[], Microdata] | None, HIDDEN] = None
 
     @property
@@ -219,7 +219,7 @@ class Solution(Result):
         if self.read_off is not None:
             state = "within" if self.meets else "above"
             notes.append(
-                f"With what can be read off the columns that stay, RP({self.cutoff}) is "
+                f"Including values recoverable from retained columns, RP({self.cutoff}) is "
                 f"{share(self.read_off)}, {state} the limit."
             )
         tables = [

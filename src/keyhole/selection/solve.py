@@ -38,7 +38,7 @@ from keyhole.selection.treating import KeyLimit, Patterns, Treatment
 
 # Gains are whole numbers of this fineness, so that equal utilities are equal.
 SCALE = 10**12
-GIVEN_BACK = " Values are given back where no more records come to be at risk by them."
+GIVEN_BACK = " Values are restored where this puts no more records at risk."
 # Records are sorted into classes by the keys they are at risk on: two to this power at most.
 MOST_KEYS = 8
 
@@ -152,8 +152,9 @@ def solve(
     ladders: Annotated[
         Any,
         Option(
-            "The levels of each column, finest first: a TOML file, or a table, with "
-            "`[column] levels = [{name, derive}, …]`. Others are made by kind.",
+            "The levels of each column, finest first: a TOML file, or a table, with `[column] "
+            "levels = [{name, derive}, …]`. Columns without one get a default ladder for their "
+            "kind.",
             kind=TableOrFile("a TOML file of ladders, or a table of them by column"),
             metavar="LADDERS.toml",
         ),
@@ -176,7 +177,7 @@ def solve(
         str | None,
         Option(
             "The column of sampling weights: where records are removed, those of the others are "
-            "multiplied so that their sum stays.",
+            "scaled up to keep their sum.",
             column="weight",
         ),
     ] = None,
@@ -191,8 +192,8 @@ def solve(
     evaluations: Annotated[
         int | None,
         Option(
-            "Stop likewise after counting about so many sets: with the same release on every "
-            "machine.",
+            "Stop after counting about this many sets, with the best release found so far; unlike "
+            "a time, it gives the same release on every machine.",
             low=1,
         ),
     ] = None,
@@ -234,7 +235,7 @@ def solve(
         raise OptionError(asked.unmet(question))
     search = asked.search(time.monotonic() + (seconds or math.inf), progress)
     if not search.stairs.points and not search.complete:
-        raise RunError("no release was found in the time given. Give it more.")
+        raise RunError("no release was found in the time given. Allow more time.")
     if not search.stairs.points:
         raise OptionError(asked.unmet(question))
     return asked.solution(search)
@@ -411,7 +412,7 @@ class SolveAsked:
         """Say which limit of the question the least risky release is beyond, and what to do."""
         alone = "even with only {0} released, at the coarsest levels,"
         if self.tells(self.least):
-            more = f"{alone} a sensitive column is told more than that. "
+            more = f"{alone} more than that is learnt of a sensitive column. "
             remedy = "Give another limit, or require fewer columns ({must})."
             return Problem(f"{NAMED} cannot be met: {more}{remedy}", quoted(question.must))
         found = self.patterns.node(self.least, self.keys).outcome(question.cutoff)

@@ -40,6 +40,8 @@ RECORDS, RECORDS_COMPARED = 20_000, 200_000
 DENSE = 1 << 20
 # A category is compared if it has at least so many records a level.
 RECORDS_A_LEVEL = 20
+# Levels of fewer records are compared together.
+LEAST_LEVEL = 25
 # So many pairs are shown.
 SHOWN = 10
 
@@ -97,6 +99,17 @@ def grouped(data: Microdata, name: str) -> Ints:
     if codes.has_missing:
         bins[-1] = BINS
     out: Ints = bins[values]
+    return out
+
+
+def _frequent(codes: Ints) -> Ints:
+    """Put rare levels together: V would be a matter of the single records that have them."""
+    counts = np.bincount(codes)
+    rare = counts < LEAST_LEVEL
+    # Where they are too few together, they count as the commonest level.
+    rest = len(counts) if counts[rare].sum() >= LEAST_LEVEL else int(counts.argmax())
+    places = np.where(rare, rest, np.arange(len(counts)))
+    out: Ints = places[codes]
     return out
 
 
@@ -173,8 +186,9 @@ class Relations(Result):
         ]  # fmt: skip
         columns = ["target", "column", "original", "synthetic", "difference", "by chance"]
         notes = [
-            "Cramér's V corrected for bias, numbers in ten bins. A difference that chance alone "
-            "may make is not judged."
+            f"Cramér's V corrected for bias, numbers in ten bins, levels of fewer than "
+            f"{LEAST_LEVEL} records together. A difference that chance alone may make is not "
+            f"judged."
         ]
         if len(self.pairs) > SHOWN:
             notes.append(f"{SHOWN} of {len(self.pairs):,} pairs: those that differ most.")
@@ -203,7 +217,7 @@ def compare_relations(implicates: Implicates, *, targets: Iterable[str] | None =
     some = evenly(data.records, RECORDS_COMPARED)
     wanted = tuple(implicates.targets if targets is None else targets)
     others = comparable_columns(data)
-    groups = {name: grouped(data, name) for name in dict.fromkeys([*wanted, *others])}
+    groups = {name: _frequent(grouped(data, name)) for name in dict.fromkeys([*wanted, *others])}
     drawn = [
         {name: values[implicates.source(place, name)[some]] for name, values in groups.items()}
         for place in range(len(implicates))

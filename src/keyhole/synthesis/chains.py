@@ -6,6 +6,7 @@ all the targets; what a fold blanks is taken out of the matrix again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -18,7 +19,16 @@ from keyhole.kernels import nearest_donors
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.synthesis.constraints import MOST_CHOICES, Acceptance
 from keyhole.synthesis.design import Design
-from keyhole.synthesis.models import Fitted, centred, fit_quantiles, fit_target, refit, strongest
+from keyhole.synthesis.models import (
+    Fitted,
+    centred,
+    fit_quantiles,
+    fit_shares,
+    fit_target,
+    refit,
+    strongest,
+)
+from keyhole.synthesis.trees import FittedTree, fit_tree
 
 Match = Literal["closest", "k-closest", "weighted"]
 Predictions = npt.NDArray[np.floating]
@@ -37,6 +47,12 @@ LEAST_ALIKE = 4
 EXCHANGES = 24
 # Donors with the same choice of values under the rules are a pool if there are so many.
 LEAST_POOL = 30
+# Its multiples, but for their integers, are spread evenly.
+GOLDEN = (math.sqrt(5) - 1) / 2
+# So often are shares made to fit the donors.
+ROUNDS, TINY = 10, 1e-300
+# A category of at most so many levels is drawn from their shares.
+MOST_DRAWN = 30
 # How far another pool is, and a standard deviation of a tied number, in those of a prediction.
 ANOTHER_POOL, TIED = 100.0, 2.0
 
@@ -67,11 +83,17 @@ class Chain:
     ) -> None:
         self.plan, self.design, self.rows = plan, design, rows
         self._quantiles: dict[tuple[str, tuple[str, ...]], Floats] = {}
+        self._models: dict[int, Fitted] = {}
+        self._shares: dict[tuple[str, tuple[str, ...], bool, int], Fitted] = {}
         self._blanked = np.asarray(plan.replace[rows].any(axis=1))
         usable = np.arange(len(rows), dtype=np.int32)
         if plan.question.donors == "common":
             usable = usable[~self._blanked]
         drawn = usable[random.integers(len(usable), size=len(usable))] if len(usable) else usable
+        self._folds = np.zeros(len(rows), dtype=np.int64)
+        if plan.question.donors == "folds":
+            blanked = random.permutation(np.flatnonzero(self._blanked))
+            self._folds[blanked] = np.arange(len(blanked)) % plan.question.folds
         self.weights = np.bincount(drawn, minlength=len(rows)).astype(np.float32)
         self.grams = {"drawn": design.gram(usable, self.weights, design.codes)}
         if plan.question.donor_model == "refit":
@@ -92,14 +114,24 @@ class Chain:
         rows, start = np.flatnonzero(weights), self._quantiles[asked]
         return fit_quantiles(self.design, *asked, rows, weights, question, start)[1]
 
+    def shares(self, t: int, predictors: tuple[str, ...], fold: int, alike: bool) -> Fitted:
+        """Fit the shares of a category's levels to the records that a fold does not blank."""
+        asked = (self.plan.targets[t], predictors, alike, fold)
+        if asked not in self._shares:
+            used = ~self._blanked | (self._folds != fold)
+            if alike and self.plan.alike is not None:
+                marked = used & self.plan.alike[self.rows, t]
+                used = marked if marked.sum() >= LEAST_ALIKE else used
+            rows = np.flatnonzero(used)
+            self._shares[asked] = fit_shares(self.design, *asked[:2], rows)
+        return self._shares[asked]
+
     def run(self, members: Places, random: np.random.Generator) -> tuple[Ints, Ints]:
         """Fill the blanked records of one subgroup, given by their places in the pool."""
         plan, blanked = self.plan, members[self._blanked[members]]
-        own, folds = self.rows[blanked], np.zeros(len(blanked), dtype=np.int64)
-        if plan.question.donors == "folds":
-            folds = random.permutation(np.arange(len(blanked)) % plan.question.folds)
-        given = np.repeat(own[:, None], len(plan.targets), axis=1)
-        free, near = given.copy(), np.zeros(given.shape)
+        folds = self._folds[blanked]
+        given = np.repeat(blanked[:, None], len(plan.targets), axis=1)
+        free = given.copy()
         for fold in range(int(folds.max(initial=-1)) + 1):
             here = np.flatnonzero(folds == fold)
             giving = np.zeros(len(self.rows), dtype=np.bool_)
@@ -107,48 +139,78 @@ class Chain:
             giving[blanked if plan.question.donors == "common" else blanked[here]] = False
             donors = np.flatnonzero(giving).astype(np.int32)
             if len(donors):
-                filled = _Fold(self, blanked[here], donors, random)
-                given[here], free[here], near[here] = filled.fill(), filled.free, filled.near
+                filled = _Fold(self, fold, blanked[here], donors, random)
+                given[here], free[here] = filled.fill(), filled.free
         for t in range(len(plan.targets)) if plan.acceptance.must_change is not None else ():
-            self._exchange(t, own, given, free[:, t], near[:, t])
-        return own, given
+            self._exchange(t, blanked, given, free[:, t])
+        self._never_own(blanked, given, random)
+        return self.rows[blanked], self.rows[given]
 
-    def _exchange(self, t: int, own: Ints, given: Ints, free: Ints, near: Floats) -> None:
+    def _never_own(self, blanked: Places, given: Places, random: np.random.Generator) -> None:
+        """Give a target that is drawn as a whole of any other record where no donor was found."""
+        leaders = np.array(self.plan.acceptance.leaders)
+        for t, name in enumerate(self.plan.targets):
+            left = np.flatnonzero(given[:, t] == blanked)
+            if name in self.plan.question.whole and len(left) and len(self.rows) > 1:
+                other = random.integers(len(self.rows) - 1, size=len(left))
+                other += other >= blanked[left]
+                given[np.ix_(left, np.flatnonzero(leaders == leaders[t]))] = other[:, None]
+
+    def _exchange(self, t: int, blanked: Places, given: Places, free: Places) -> None:
         """Pass values that may not return on to records alike, or frequent ones become rarer."""
-        accept = self.plan.acceptance
+        accept, rows, own = self.plan.acceptance, self.rows, self.rows[blanked]
         if accept.must_change is None or accept.leaders.count(accept.leaders[t]) > 1:
             return  # the parts of a sum are drawn as a whole
-        codes: Ints = accept.data.codes(accept.targets[t]).values
-        order = np.flatnonzero(self.plan.replace[own, t])
-        order = order[np.argsort(near[order], kind="stable")]
-        mine, left, bars = codes[own], codes[free], accept.must_change[own, t]
+        codes: Ints = accept.data.codes(accept.targets[t]).values[rows]
+        mine, left, bars = codes[blanked], codes[free], accept.must_change[own, t]
         waiting = bars & (left == mine) & (codes[given[:, t]] != mine)
-        at = np.flatnonzero(waiting[order])
-        for step in range(2, 2 * min(EXCHANGES, len(order)) + 2):
-            # The neighbours on either side, nearest first; nobody is asked by two.
-            there = at + step // 2 * (-1 if step % 2 else 1)
-            first = np.zeros(len(at), dtype=np.bool_)
-            first[np.unique(there, return_index=True)[1]] = True
-            first &= (there >= 0) & (there < len(order))
-            one, other = order[at[first]], order[there[first]]
+        if not waiting.any():
+            return
+        who = np.flatnonzero(self.plan.replace[own, t])
+        near = self._alike(t, blanked[who], given[who])
+        at = np.flatnonzero(waiting[who])
+        for step in range(near.shape[1]):
+            # The nearest first; nobody is asked by two.
+            there = near[at, step]
+            first = np.unique(there, return_index=True)[1]
+            one, other = who[at[first]], who[there[first]]
             one, other = one[~waiting[other]], other[~waiting[other]]
-            get, give = given[one].copy(), given[other].copy()
+            get, give = given[one], given[other]
             get[:, t], give[:, t] = given[other, t], free[one]
             fine = (codes[get[:, t]] != mine[one]) & (~bars[other] | (left[one] != mine[other]))
-            fine &= (given[other, t] != own[one]) & (free[one] != own[other])
-            fine &= accept.keeps(own[one], get) & accept.keeps(own[other], give)
+            fine &= (get[:, t] != blanked[one]) & (free[one] != blanked[other])
+            fine &= accept.keeps(own[one], rows[get]) & accept.keeps(own[other], rows[give])
             given[one[fine]], given[other[fine]] = get[fine], give[fine]
             waiting[one[fine]] = False
-            at = np.flatnonzero(waiting[order])
+            at = np.flatnonzero(waiting[who])
             if not len(at):
                 return
+
+    def _alike(self, t: int, blanked: Places, given: Places) -> Ints:
+        """Return the neighbours of completed records, by what all the rest predicts of a target."""
+        from scipy.spatial import cKDTree
+
+        plan, design = self.plan, self.design
+        if t not in self._models:
+            moments, target = centred(self.grams["drawn"]), plan.targets[t]
+            names, ridge = plan.predictors[target], plan.question.ridge
+            names = strongest(design, moments, target, names, ridge, plan.first)
+            self._models[t] = fit_target(design, moments, target, names, plan.question)[1]
+        codes = design.codes[blanked]
+        for u, target in enumerate(plan.targets):
+            at = design.places(target)
+            codes[:, at] = design.codes[np.ix_(given[:, u], at)]
+        predicted = self._models[t].predict(codes, np.arange(len(codes)))
+        most = min(EXCHANGES + 1, len(codes))
+        nearest = cKDTree(predicted).query(predicted, most)[1].reshape(len(codes), most)
+        return np.asarray(nearest, dtype=np.int64)
 
 
 class _Source(NamedTuple):
     """Where a target's values come from: the model, and its donors with their places."""
 
-    model: Fitted
-    donors: Donors
+    model: Fitted | FittedTree
+    donors: Donors | Holders
     places: Places
     pools: _DonorPools
 
@@ -157,23 +219,27 @@ class _Fold:
     """One fold of a subgroup: its records blanked, the others observed."""
 
     def __init__(
-        self, chain: Chain, recipients: Places, donors: Places, random: np.random.Generator
+        self,
+        chain: Chain,
+        fold: int,
+        recipients: Places,
+        donors: Places,
+        random: np.random.Generator,
     ) -> None:
-        self._chain, self._plan, self._design = chain, chain.plan, chain.design
+        self._chain, self._plan, self._design, self._fold = chain, chain.plan, chain.design, fold
         self._recipients, self._donors, self._random = recipients, donors, random
         self._codes = self._design.codes[recipients]
         self._replace = self._plan.replace[chain.rows[recipients]]
         self._given = np.repeat(recipients[:, None], len(self._plan.targets), axis=1)
-        self.free, self.near = chain.rows[self._given], np.zeros(self._given.shape)
+        self.free = self._given.copy()
         self._fitted: dict[tuple[int, bool], _Source] = {}
 
-    def fill(self) -> Ints:
-        """Return for each recipient the donor of each target, by its number in the file."""
+    def fill(self) -> Places:
+        """Return for each recipient the donor of each target, by its place in the pool."""
         published = self._plan.question.procedure == "paper"
         (self._fill_singly if published else self._fill_in_turn)()
         self._repair()
-        rows: Ints = self._chain.rows[self._given]
-        return rows
+        return self._given
 
     def _fill_in_turn(self) -> None:
         """Fill each target given those before it, then again in cycles, given all the others."""
@@ -200,8 +266,8 @@ class _Fold:
     def _fill_singly(self) -> None:
         """Fill each target at random, then better in cycles, by itself (Hawala & Funk, 2.3)."""
         for t, target in enumerate(self._plan.targets):
-            who, at = np.flatnonzero(self._replace[:, t]), self._design.names.index(target)
-            before = self._codes[:, at].copy()
+            who, at = np.flatnonzero(self._replace[:, t]), self._design.places(target)
+            before = self._codes[:, at]
             self._given[who, t] = self._random.choice(self._donors, len(who))
             self._give(t, who, t)
             for _ in range(self._plan.question.cycles):
@@ -248,9 +314,20 @@ class _Fold:
 
     def _fit(self, t: int, predictors: tuple[str, ...], gram: Floats, alike: bool) -> _Source:
         question, design, target = self._plan.question, self._design, self._plan.targets[t]
+        if predictors and self._is_drawn(target):
+            return self._fit_shares(t, predictors, alike)
         moments, first = centred(gram), self._plan.first
-        predictors = strongest(design, moments, target, predictors, question.ridge, first)
-        if (question.models or {}).get(target) == "quantile" and predictors:
+        kind, weights = (question.models or {}).get(target), self._chain.weights.copy()
+        weights[self._recipients] = 0
+        grows = kind == "tree" and bool(predictors) and bool(weights.any())
+        if not grows:  # a tree chooses by itself
+            predictors = strongest(design, moments, target, predictors, question.ridge, first)
+        model: Fitted | FittedTree
+        donor_model: Fitted | FittedTree
+        if grows:
+            seed = int(self._random.integers(1 << 31))
+            model = donor_model = fit_tree(design, target, predictors, weights, seed)
+        elif kind == "quantile" and predictors:
             model = donor_model = self._chain.quantiles(target, predictors, self._recipients)
         else:
             variates, model = fit_target(design, moments, target, predictors, question)
@@ -258,14 +335,35 @@ class _Fold:
             if question.donor_model == "refit" and predictors:
                 observed = centred(self._gram("observed"))
                 donor_model = refit(design, observed, target, predictors, variates, question)
-        places = self._donors
-        if alike and self._plan.alike is not None:
-            marked = places[self._plan.alike[self._chain.rows[places], t]]
-            places = marked if len(marked) >= LEAST_ALIKE else places
+        places = self._givers(t, alike)
         pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
         predicted = np.column_stack([donor_model.predict(design.codes, places), pools.donors])
         donors = Donors(predicted, match=question.match, neighbours=question.neighbours)
         return _Source(model, donors, places, pools)
+
+    def _givers(self, t: int, alike: bool) -> Places:
+        """Return the donors of a target: those marked as alike, if there must be and are."""
+        if alike and self._plan.alike is not None:
+            marked: Places = self._donors[self._plan.alike[self._chain.rows[self._donors], t]]
+            if len(marked) >= LEAST_ALIKE:
+                return marked
+        return self._donors
+
+    def _is_drawn(self, target: str) -> bool:
+        """Tell whether a target's level is drawn from shares, instead of matched."""
+        block = self._design.blocks[self._design.names.index(target)]
+        few = not block.is_numeric and len(block.values) <= MOST_DRAWN
+        asked = (self._plan.question.models or {}).get(target, "logistic" if few else "")
+        return bool(asked == "logistic") and self._plan.question.procedure != "paper"
+
+    def _fit_shares(self, t: int, predictors: tuple[str, ...], alike: bool) -> _Source:
+        """Return the shares of a category's levels, and the donors who hold each."""
+        design, places = self._design, self._givers(t, alike)
+        model = self._chain.shares(t, predictors, self._fold, alike)
+        codes = design.codes[places, design.names.index(self._plan.targets[t])]
+        pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
+        logs = model.predict(design.codes, places)
+        return _Source(model, Holders(codes, logs), places, pools)
 
     def _update(self, t: int, who: Ints, source: _Source) -> None:
         """Give recipients a new donor for one target."""
@@ -274,7 +372,7 @@ class _Fold:
         predicted = np.column_stack([source.model.predict(self._codes, who), tied])
         chosen = source.donors.draw(predicted, self._random, 1)
         chosen = self._shifted(t, who, source, chosen)[:, 0]
-        self.free[who, t], self.near[who, t] = rows[source.places[chosen]], predicted[:, 0]
+        self.free[who, t] = source.places[chosen]
         if self._plan.acceptance.concerns(self._plan.targets[t]):
             chosen = self._acceptable(t, who, predicted, source, chosen)
         found = chosen >= 0
@@ -285,8 +383,8 @@ class _Fold:
         """Let recipients have a target of the donor of another one, and predict by it."""
         giver = self._given[who, leader]
         self._given[who, t] = giver
-        at = self._design.names.index(self._plan.targets[t])
-        self._codes[who, at] = self._design.codes[giver, at]
+        at = self._design.places(self._plan.targets[t])
+        self._codes[np.ix_(who, at)] = self._design.codes[np.ix_(giver, at)]
 
     def _acceptable(
         self, t: int, who: Ints, predicted: npt.NDArray[np.float32], source: _Source, chosen: Ints
@@ -383,6 +481,44 @@ class _DonorPools:
             pool, pools, step = np.where(inside, pools + places, pool), pools + len(kept), step + 1
         apart = [pool * ANOTHER_POOL] if step else []
         return np.array([*apart, *numbers], dtype=np.float64).reshape(-1, len(pool)).T
+
+
+class Holders:
+    """Donors by the level they hold: a level is drawn from its share, then any who hold it."""
+
+    def __init__(self, codes: npt.NDArray[np.unsignedinteger], logs: Predictions) -> None:
+        size = logs.shape[1]
+        self._order = np.argsort(codes, kind="stable").astype(np.int32)
+        self._bounds = np.searchsorted(codes[self._order], np.arange(size + 1))
+        # The pool may be more ordinary than the donors: they have each level as often as they do.
+        held = np.bincount(codes, minlength=size)
+        self._offset = np.where(held > 0, 0.0, -np.inf)
+        for _ in range(ROUNDS):
+            shares = np.exp(logs - logs.max(axis=1, keepdims=True) + self._offset)
+            shares /= np.maximum(shares.sum(axis=1, keepdims=True), TINY)
+            self._offset += np.log(np.maximum(held, TINY) / np.maximum(shares.sum(axis=0), TINY))
+            self._offset = np.where(held > 0, self._offset, -np.inf)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def draw(self, predictions: Predictions, random: np.random.Generator, count: int) -> Ints:
+        """Name donors for each recipient, by the logarithms of the shares of its levels."""
+        held = np.diff(self._bounds) > 0
+        logs = predictions[:, : len(held)] + self._offset
+        shares = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
+        wanted = random.random((len(logs), count))
+        if count == 1:
+            # Records alike have draws that are spread out, so that levels come as often as due.
+            likely = np.lexsort((shares[:, -1], logs.argmax(axis=1)))
+            wanted[likely, 0] = (random.random() + GOLDEN * np.arange(len(logs))) % 1
+        wanted *= shares[:, -1:]
+        level = np.zeros(wanted.shape, dtype=np.int64)
+        for k in range(len(held) - 1):
+            level += wanted >= shares[:, k, None]
+        first, past = self._bounds[level], self._bounds[level + 1]
+        out: Ints = self._order[first + (random.random(level.shape) * (past - first)).astype(int)]
+        return out
 
 
 class Donors:

@@ -10,8 +10,10 @@ from keyhole import charts
 from keyhole.utility.charts import coefficient_chart
 
 if TYPE_CHECKING:
+    from keyhole.synthesis.associations import Relations
     from keyhole.synthesis.changes import ChangeTable
     from keyhole.synthesis.evaluation import Evaluation, TargetBars
+    from keyhole.synthesis.marginals import Marginals
 
 
 SIDES = ("original", "synthetic")
@@ -19,13 +21,17 @@ BEFORE, AFTER = "#c3ccd4", charts.PALETTE[0]
 # White at none to the blue of the house at all; figures on dark cells are white.
 SHADES = ["#f4f7fa", "#b7cbdf", "#6f97bd", charts.PALETTE[0]]
 DARK = 0.55
-# More panels than this make no picture.
-MOST_PANELS = 12
+# Weaker to stronger; a scale is not narrower than this.
+WEAKER_STRONGER, LEAST_DOMAIN = ["#a66a00", "#f7f7f5", charts.PALETTE[0]], 0.05
+# More panels than this make no picture, nor more columns of a heat map.
+MOST_PANELS, MOST_DRAWN = 12, 20
 
 
 def evaluation_charts(found: Evaluation) -> dict[str, alt.TopLevelMixin]:
     """Return the pictures of an evaluation by name."""
     charts = {"changes": changes_chart(found), "distributions": distributions_chart(found)}
+    if found.relations.pairs and found.marginals is not None:
+        charts["relations"] = relations_chart(found.relations, found.marginals)
     if found.coefficients is not None:
         charts["coefficients"] = coefficient_chart(found.coefficients)
     return charts
@@ -98,6 +104,60 @@ def _heat_map(table: ChangeTable, title: str, named: bool) -> alt.LayerChart | a
     above = alt.TitleParams(title, fontSize=12, fontWeight="normal", offset=8, color=charts.INK)
     chart = alt.layer(boxes, *figures, beside)
     return chart.properties(width=width, height=3 * 44, title=above)
+
+
+def relations_chart(found: Relations, marginals: Marginals) -> alt.TopLevelMixin:
+    """Draw the marginals' differences by column, and those of relations as a heat map."""
+    columns = marginals.columns[:MOST_DRAWN]
+    order = [charts.plain(one.columns[0]) for one in columns]
+    rows: list[dict[str, Any]] = [
+        {"column": name, "difference": one.difference, "chance": one.chance}
+        for name, one in zip(order, columns, strict=True)
+    ]
+    y = alt.Y("column:N", title=None, sort=order).axis(ticks=False)
+    tips = [
+        alt.Tooltip("column:N"),
+        *(alt.Tooltip(f"{name}:Q", format=".4f") for name in ("difference", "chance")),
+    ]
+    base = alt.Chart(charts.inline(rows)).encode(y=y, tooltip=tips)
+    bars = base.mark_bar(color=SHADES[2]).encode(
+        x=alt.X("difference:Q", title="Density difference of its marginals").axis(tickCount=4)
+    )
+    ticks = base.mark_tick(color=charts.INK, thickness=2, height=16).encode(x="chance:Q")
+    left = alt.layer(bars, ticks).properties(width=260, height=alt.Step(22))
+    cells: list[dict[str, Any]] = [
+        {"target": charts.plain(one.target), "column": charts.plain(one.column),
+         "difference": one.difference, "original": one.original, "synthetic": one.synthetic}
+        for one in found.pairs
+    ]  # fmt: skip
+    # Of two targets the pair stands in both rows.
+    targets = list(dict.fromkeys(charts.plain(one.target) for one in found.pairs))
+    turned = [cell | {"target": cell["column"], "column": cell["target"]} for cell in cells]
+    cells += [cell for cell in turned if cell["target"] in targets]
+    cells = [cell for cell in cells if cell["column"] in order]
+    most = max(abs(one.difference) for one in found.pairs)
+    figures = ("original", "synthetic", "difference")
+    colour = alt.Color("difference:Q", title="Change of Cramér's V").scale(
+        domain=[-max(most, LEAST_DOMAIN), 0, max(most, LEAST_DOMAIN)], range=WEAKER_STRONGER
+    )
+    right = alt.Chart(charts.inline(cells)).mark_rect(stroke="white").encode(
+        y=alt.Y("column:N", title=None, sort=order).scale(domain=order).axis(ticks=False),
+        x=alt.X("target:N", title=None, sort=targets).axis(labelAngle=-45, ticks=False),
+        color=colour.legend(orient="right", format="+.2f", gradientLength=180),
+        tooltip=[alt.Tooltip("target:N"), alt.Tooltip("column:N"),
+                 *(alt.Tooltip(f"{name}:Q", format=".4f") for name in figures)],
+    ).properties(width=alt.Step(30), height=alt.Step(22))  # fmt: skip
+    lines = [
+        "Left: marginals of three columns, the mean over those that a column has part in; a line "
+        "is what another sample of the same people would have. Right: how much Cramér's V of a "
+        "target and a column changed."
+    ]
+    finding = (
+        f"The k-marginal score is {marginals.score:.0f} of 1000 (another sample: "
+        f"{marginals.chance:.0f}); no Cramér's V changed by more than {most:.2g}"
+    )
+    both = alt.hconcat(left, right, spacing=40)
+    return charts.house_style(both, title=finding, subtitle=lines, width=92)
 
 
 def distributions_chart(found: Evaluation) -> alt.TopLevelMixin:

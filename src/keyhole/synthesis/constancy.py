@@ -107,10 +107,10 @@ def constancy(implicates: Implicates, designation: Designation) -> Constancy | N
     }
     again = {name: columns[name][implicates.placebo[:, t]] for t, name in enumerate(drawn)}
     same = {name: (values == values[0]).all(axis=0) for name, values in drawn.items()}
-    seen = ~np.logical_and.reduce(list(same.values()))
+    seen = ~np.logical_and.reduce([same[name] for name in implicates.telling])
     targets = []
     for name, values in drawn.items():
-        constant = same[name] & seen
+        constant = same[name] & (seen | (name in implicates.whole))
         truth, placebo = columns[name][rows], again[name]
         counts = [int((constant & (values[0] == one)).sum()) for one in (truth, placebo)]
         targets.append(ConstantTarget(name, int(constant.sum()), *counts))

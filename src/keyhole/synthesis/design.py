@@ -21,12 +21,14 @@ import polars as pl
 from keyhole.data import Codes, Microdata, Variable
 from keyhole.kernels import additive
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.synthesis.associations import grouped
+from keyhole.synthesis.associations import BINS, grouped
 
 # From this share of equal values at an end on, the other knots are found without them.
 HEAVY = 0.05
 # A category with more levels than this has level scores.
 WIDE = 10
+# So many of each level, at most.
+MOST_SCORES = 5
 # So many average records are added to each level.
 SHRINKAGE = 20.0
 # The most frequent levels of a target that count; the others count together.
@@ -117,6 +119,11 @@ def scores_name(column: str, target: str) -> str:
     return f"{column}\0{target}"
 
 
+def plain_name(name: str) -> str:
+    """Return the column that a name in a design stands for."""
+    return name.partition("\0")[0]
+
+
 def make_level_scores(
     data: Microdata, predictors: Mapping[str, Sequence[str]], *, dimensions: int
 ) -> dict[str, LevelScores]:
@@ -124,7 +131,7 @@ def make_level_scores(
 
     They are the principal coordinates of the column's levels, drawn towards the mean.
     """
-    found = {}
+    found, most = {}, min(dimensions, MOST_SCORES)
     for target, name in ((target, n) for target, names in predictors.items() for n in names):
         codes, goal = data.codes(name), grouped(data, target)
         if data.variable(name).kind != "category" or codes.size <= WIDE:
@@ -143,7 +150,7 @@ def make_level_scores(
         records = table.sum(axis=1, keepdims=True)
         profiles = (table - records * margin) / (records + SHRINKAGE) / np.sqrt(margin)
         _, _, right = np.linalg.svd(np.sqrt(records) * profiles, full_matrices=False)
-        found[scores_name(name, target)] = LevelScores(name, profiles @ right[:dimensions].T)
+        found[scores_name(name, target)] = LevelScores(name, profiles @ right[:most].T)
     return found
 
 
@@ -189,6 +196,10 @@ class Design:
     def size(self) -> int:
         """The number of columns, the intercept included."""
         return self.firsts[-1] + self.blocks[-1].width
+
+    def places(self, name: str) -> npt.NDArray[np.intp]:
+        """Return where a variable and its level scores are among the codes."""
+        return np.flatnonzero([plain_name(one) == name for one in self.names])
 
     def columns(self, names: Sequence[str]) -> npt.NDArray[np.intp]:
         """Return the numbers of the columns of some variables."""
@@ -271,6 +282,17 @@ def make_design(
             blocks.append(_categories(counts))
     firsts = np.cumsum([1] + [block.width for block in blocks])[:-1]
     return Design(tuple(names), codes, tuple(blocks), tuple(firsts.tolist()))
+
+
+def level_groups(block: DesignBlock, codes: npt.NDArray[np.unsignedinteger]) -> Ints:
+    """Return the group of each code: a column of a category, or a bin of a number."""
+    if not block.is_numeric:
+        return block.columns[:, 0].astype(np.int64)
+    counts = np.bincount(codes, minlength=len(block.values))
+    counts = counts[:-1] if block.has_missing else counts
+    middle = (np.cumsum(counts) - counts / 2) / max(counts.sum(), 1)
+    bins = np.minimum(middle * BINS, BINS - 1).astype(np.int64)
+    return np.append(bins, BINS) if block.has_missing else bins
 
 
 def is_numeric(data: Coded, name: str) -> bool:

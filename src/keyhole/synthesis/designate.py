@@ -126,7 +126,7 @@ class Designation(Result):
         return [
             Table(title, ["figure", "value"], rows, self.notes),
             level_table(self.levels, self.risk_set),
-            Table("What flags them", columns, causes),
+            Table("Variables behind the flags", columns, causes),
             *tables_of(self.population),
         ]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import polars as pl
 
-from keyhole.core.marks import HIDDEN, Named, figure
+from keyhole.core.marks import HIDDEN, WHEN_SET, Named, figure
 from keyhole.core.tables import Table
 from keyhole.data import Microdata, Variable
 from keyhole.data.columns import Codes
@@ -32,6 +32,7 @@ from keyhole.synthesis.constraints import find_constraints
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.goals import Goal, GoalLimits
 from keyhole.synthesis.implicates import Implicates, Progress
+from keyhole.synthesis.marginals import Marginals, compare_marginals, summarise_marginals
 from keyhole.synthesis.regressions import (
     Regressions,
     SubgroupMeans,
@@ -83,7 +84,8 @@ class Evaluation(Result):
     `changed` and `mean_mode` count the variables changed by risk level (Hawala & Funk's Tables 1
     and 2); `exposure`, `visible`, `self_match` and `constancy` say what an intruder has of it,
     `homogeneity` to `coefficients` what the analyst gets; `rules` count the records that break
-    each, and `bars` are the targets' distributions, to be drawn.
+    each, `households` the households or pairs of members that do, and `bars` are the targets'
+    distributions, to be drawn.
     """
 
     implicates: int
@@ -110,6 +112,8 @@ class Evaluation(Result):
     bars: Annotated[tuple[TargetBars, ...], HIDDEN] = ()
     notes: tuple[str, ...] = ()
     rules: tuple[remaining_risk.RuleCount, ...] = ()
+    marginals: Annotated[Marginals | None, WHEN_SET] = None
+    households: Annotated[tuple[remaining_risk.RuleCount, ...], WHEN_SET] = ()
     constancy: Annotated[Constancy | None, "Null with a single implicate."] = None
 
     @property
@@ -133,11 +137,13 @@ class Evaluation(Result):
         """Return the goals, then protection, then what the analyst gets."""
         attacked = (self.changed_average, self.mean_mode) if self.implicates > 1 else ()
         protected = (self.changed, *attacked, self.exposure, self.visible, self.self_match)
-        alike = (self.homogeneity, self.relations, self.moments, self.correlations)
+        related = (self.relations, self.marginals)
+        alike = (self.homogeneity, *related, self.moments, self.correlations)
         models = (self.regressions, self.subgroups, self.propensity, self.coefficients)
         parts = (*protected, *alike, *models)
         told = tables_of(self.constancy)
         told += [remaining_risk.rule_table(self.rules)] if self.rules else []
+        told += [remaining_risk.household_table(self.households)] if self.households else []
         return [goals.goal_table(self.goals, sentences(self.notes)), *tables_of(*parts), *told]
 
     plot = drawn_by(
@@ -146,7 +152,7 @@ class Evaluation(Result):
     )
 
     def plots(self) -> dict[str, altair.TopLevelMixin]:
-        """Return all pictures by name: changes, distributions, and coefficients if there are."""
+        """Return all pictures by name: changes, distributions, relations, coefficients if any."""
         from keyhole.synthesis.charts import evaluation_charts
 
         return evaluation_charts(self)
@@ -175,7 +181,7 @@ def evaluate(
     guessed = changes.reconstruct(implicates, seed=seed)
     tell(0.15)
     constraints = find_constraints(data, targets, associations.comparable_columns(data))
-    counted = tuple(counted) or targets
+    counted = tuple(counted) or implicates.telling
     against = remaining_risk.contradictions(implicates, constraints)
     found: dict[str, Any] = {
         "changed": changes.changes_by_level(implicates, designation, counted),
@@ -183,6 +189,7 @@ def evaluate(
         "exposure": remaining_risk.true_exposure(implicates, designation, guessed),
         "visible": remaining_risk.visibly_changed(implicates, designation, against),
         "rules": remaining_risk.count_broken(implicates, rules),
+        "households": remaining_risk.count_households(implicates, asked or {}),
         "constancy": constancy(implicates, designation),
         "bars": tuple(target_bars(implicates, target) for target in targets),
     }
@@ -205,7 +212,7 @@ def evaluate(
         goals.relations_goal(found["relations"], limits),
         goals.correlations_goal(found["correlations"], limits, data.records),
         goals.differences_goal(found["moments"], limits, data.records),
-        goals.subgroups_goal(found["subgroups"], limits),
+        *goals.subgroups_goals(found["subgroups"], limits),
         *goals.regressions_goals(found["regressions"], limits),
         goals.monotone_goal(found["changed"].average),
         *goals.exposure_goals(found["exposure"], limits, targets, asked),
@@ -361,6 +368,8 @@ def compare_with_original(
     found["homogeneity"] = compare_distributions(before, after, variables=targets, crosses=crosses)
     tell(0.6)
     found["relations"] = associations.compare_relations(implicates)
+    marginals = compare_marginals(implicates, keys, found["relations"], seed=seed)
+    found["marginals"] = summarise_marginals(marginals) if marginals else None
     tell(0.65)
     found["moments"] = compare_moments(data, files, variables=targets)
     # The pairs that have a target; the others are as they were.

@@ -35,8 +35,8 @@ Asked = Mapping[str, Any]
 NOTHING: Asked = {}
 """The options of a run, by their names in Python."""
 _TRUER = (
-    "Let more columns predict (related 0, predictors), match on more dimensions, take coarser "
-    "strata, or put fewer records at risk (a weight and a least probability)."
+    "Let more columns predict (related 0, predictors), take coarser strata, or put fewer records "
+    "at risk (a weight and a least probability)."
 )
 # Means over the same number of records may differ by rounding alone.
 ROUNDING = 1e-12
@@ -50,9 +50,10 @@ class GoalLimits:
     uniques that may stay so with their original key, `self_match` that of protected records that
     may link to themselves. `relation` is the largest change of the Cramér's V of a target and a
     released column, and of a correlation, `difference` that of a target's mean, in standard
-    deviations, or of a share, and `subgroup` that within a subgroup. `kept` is the smallest share
-    of regression coefficients that keep the original's estimate in their interval, `overlap` the
-    smallest mean overlap of these intervals.
+    deviations, or of a share, and `subgroup` that within a subgroup, where it is outside the
+    release's own interval. `kept` is the smallest share of regression coefficients, and of means
+    within subgroups, that keep the original's in their interval, `overlap` the smallest mean
+    overlap of the former.
     """
 
     p: float = 0.05
@@ -206,12 +207,17 @@ def _no_larger(
     return Goal(name, max(sizes.values()), wanted, not beyond, advice)
 
 
-def subgroups_goal(found: SubgroupMeans, limits: GoalLimits) -> Goal:
-    """Judge whether means of targets within subgroups are as before."""
-    beyond = [one for one in found.means if abs(one.difference) > limits.subgroup]
-    told = dict.fromkeys(f"{one.target} by {one.column}" for one in beyond)
-    why, advice = f"No subgroup has {LEAST_SUBGROUP:,} records.", f"{listed(list(told))}. {_TRUER}"
-    return _judged(Note("goal.subgroups"), found.largest, limits.subgroup, why, advice)
+def subgroups_goals(found: SubgroupMeans, limits: GoalLimits) -> list[Goal]:
+    """Judge whether means of targets within subgroups are as before, beyond their intervals."""
+    beyond = [one for one in found.means if not one.kept and abs(one.difference) > limits.subgroup]
+    named = "; ".join(f"{one.target} where {one.column} is {one.level}" for one in beyond[:3])
+    why, few = f"No subgroup has {LEAST_SUBGROUP:,} records.", len(beyond) - 3
+    advice = f"{named}{f' and {few} more' if few > 0 else ''}. {_TRUER}"
+    share, size = found.kept, found.largest
+    return [
+        _judged(Note("goal.subgroups.kept"), share, limits.kept, why, _TRUER, least=True),
+        _judged(Note("goal.subgroups"), size, limits.subgroup, why, advice),
+    ]
 
 
 def regressions_goals(found: Regressions, limits: GoalLimits) -> list[Goal]:

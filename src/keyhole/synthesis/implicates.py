@@ -46,7 +46,8 @@ class Implicates:
 
     `rows` are the records replaced, `donors` for each implicate the donor of each record and
     target; a record that keeps its value is its own donor. `placebo` has the donors of one
-    implicate more, which is never released: the truth of a placebo.
+    implicate more, which is never released: the truth of a placebo. Targets in `whole` are drawn
+    for every record.
     """
 
     data: Microdata
@@ -57,9 +58,15 @@ class Implicates:
     borrowed: int
     borrowing: tuple[Subgroup, ...] = ()
     placebo: npt.NDArray[np.int32] | None = None
+    whole: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.donors)
+
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """The targets whose changes tell who was designated: those not drawn for everybody."""
+        return tuple(name for name in self.targets if name not in self.whole) or self.targets
 
     def frame(self, implicate: int) -> pl.DataFrame:
         """Return the file with the values of one implicate."""

@@ -12,19 +12,24 @@ import numpy.typing as npt
 from keyhole.core.options import Question
 from keyhole.kernels import additive
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.synthesis.design import Design, scores_name
+from keyhole.synthesis.design import Design, level_groups, plain_name, scores_name
 
 Columns = npt.NDArray[np.intp]
-Model = Literal["canonical", "linear", "quantile"]
+Model = Literal["logistic", "canonical", "linear", "quantile", "tree"]
 # A model has at least so many records for each of its columns.
 RECORDS_A_COLUMN = 10
+# On so many canonical variates a number is matched: where it lies, and how it spreads.
+OF_A_NUMBER = 2
 # Conditional quantiles on which a skewed target is matched.
 QUANTILES = (0.1, 0.5, 0.9)
 # Widths over which the check loss is smoothed, step by step, in standard deviations; the error left
 # is far below a donor's spacing.
 WIDTHS: tuple[float, ...] = (1.0, 0.5, 0.25, 0.25, 0.12, 0.06, 0.06, 0.03, 0.03)
+# How often the shares of a category are raked to each predictor, and what is added to its counts.
+SWEEPS, STEADY_COUNT = 8, 0.5
 # How far a step may go, and how much all records count in it.
 FAR, STEADY = (0.0, 0.1, 0.25, 0.5, 1.0), 0.02
+TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +144,9 @@ def strongest(
         share = np.trace(between.T @ np.linalg.solve(within, between)) / total / len(columns)
         explained[name] = float(share)
     chosen: set[str] = set()
-    for name in sorted(predictors, key=lambda name: (name not in first, -explained[name])):
+    for name in sorted(
+        predictors, key=lambda name: (plain_name(name) not in first, -explained[name])
+    ):
         if len(design.columns([*chosen, name])) <= room:
             chosen.add(name)
     return tuple(name for name in predictors if name in chosen)
@@ -156,7 +163,9 @@ def fit_target(
     if (question.models or {}).get(target) == "linear" and block.is_numeric:
         weights = np.eye(block.width)[:, [0, -1] if block.has_missing else [0]]
         return weights, refit(design, moments, target, predictors, weights, question)
-    most = 1 + block.has_missing if block.is_numeric else min(block.width - 1, question.dimensions)
+    most = min(block.width - 1, question.dimensions)
+    if block.is_numeric:
+        most = min(block.width, OF_A_NUMBER + block.has_missing)
     weights, found = canonical_fit(moments, columns, goal, max(1, most), question.ridge)
     return weights, Fitted(*design.scores(predictors, found))
 
@@ -173,6 +182,37 @@ def refit(
     columns, goal = design.columns(predictors), design.columns([target])
     found = regress(moments, columns, goal, weights, question.ridge)
     return Fitted(*design.scores(predictors, found))
+
+
+def fit_shares(
+    design: Design,
+    target: str,
+    predictors: Sequence[str],
+    rows: npt.NDArray[np.integer],
+) -> Fitted:
+    """Fit the shares of a category's levels, from which one is drawn: logarithms up to a constant.
+
+    A linear model adds: where hardly anybody is of a race, it predicts less than nobody for some,
+    and donors as unlikely elsewhere give it to others. Factors multiply. They are raked until the
+    records of each level of each predictor, numbers in bins, have as many of each level of the
+    target as there are: a logistic regression that is stopped early.
+    """
+    names = [target, *predictors]
+    at = [design.names.index(name) for name in names]
+    tables = [level_groups(design.blocks[v], design.codes[:, v]) for v in at[1:]]
+    groups = [table[design.codes[rows, v]] for table, v in zip(tables, at[1:], strict=True)]
+    goal = design.codes[rows, at[0]].astype(np.int64)
+    size = len(design.blocks[at[0]].values)
+    starts = np.cumsum([0, *(int(table.max()) + 1 for table in tables)])
+    factors = additive.rake(np.column_stack(groups), starts, goal, size, SWEEPS, STEADY_COUNT)
+    known = np.bincount(goal, minlength=size)
+    logs = np.log(np.maximum(np.vstack([known, factors]), TINY))
+    first, scores, whole = np.full(len(design.names), -1, dtype=np.int64), [], 0
+    for v, table, start in zip(at[1:], tables, starts, strict=False):
+        first[v] = whole
+        scores.append(logs[1 + start + table] + (logs[0] if v == at[1] else 0.0))
+        whole += len(table)
+    return Fitted(first, np.concatenate(scores))
 
 
 def fit_quantiles(

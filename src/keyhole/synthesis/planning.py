@@ -13,7 +13,7 @@ from keyhole.core.options import Problem, Question
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.kernels.arrays import Flags
-from keyhole.synthesis.associations import comparable_columns
+from keyhole.synthesis.associations import comparable_columns, grouped
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance, Constraint, find_constraints, lead_sums
 from keyhole.synthesis.design import is_numeric
@@ -42,6 +42,8 @@ MEDIUM, HIGH = 2, 3
 FREQUENT = 0.25
 # Of the values that make records stand out, one that nearly half of them have finds no exchange.
 EXCHANGEABLE = 0.4
+# Nor does one that so many of at least so few records hold that are equal on another column.
+DETERMINED, LEAST_EQUAL = 0.75, 10
 # How often decoys are drawn anew, each time a little more than should do.
 ATTEMPTS, BEYOND = 5, 1.01
 # So much below the level asked for is near enough.
@@ -104,9 +106,11 @@ def _draw(
     choice = choose_targets(asked.data, found, targets=asked.targets, targeted=question.targeted)
     # What makes a sum is replaced together.
     leaders = np.array(lead_sums(asked.rules, choice.targets))
+    whole = np.isin(leaders, leaders[np.isin(choice.targets, question.whole)])
     tied = [choice.replace[:, leaders == leader].any(axis=1) for leader in leaders]
-    choice = replace(choice, replace=np.column_stack(tied))
-    if not found.at_risk.any():
+    named = tuple(name for name, all_ in zip(choice.targets, whole, strict=True) if all_)
+    choice = replace(choice, replace=np.column_stack(tied) | whole, whole=named)
+    if not found.at_risk.any() and not named:
         raise OptionError([NOBODY_AT_RISK])
     if question.donors == "common" and found.changed.all():
         raise OptionError([ALL_AT_RISK])
@@ -117,7 +121,7 @@ def _draw(
     wanted, more = question.implicates, int(question.implicates > 1)
     options = {"strata": question.strata, "seed": question.seed, "drawing": asked.drawing}
     options |= {"at_risk": found.at_risk, "implicates": wanted + more, "progress": progress}
-    drawn = draw_implicates(asked.data, plan, **options)
+    drawn = replace(draw_implicates(asked.data, plan, **options), whole=choice.whole)
     if more:
         drawn = replace(drawn, donors=drawn.donors[:wanted], placebo=drawn.donors[wanted])
     return Drawn(found, choice, plan, drawn)
@@ -144,6 +148,7 @@ def _plan(
     if question.graded:
         barred = [_may_not_return(data, t, designation, choice) for t in range(len(targets))]
         must_change |= np.column_stack(barred)
+    must_change &= ~np.isin(targets, choice.whole)  # equal as often as chance has it
     changing = must_change if must_change.any() else None
     acceptance = Acceptance(data, targets, asked.rules, changing, constraints, blank)
     near = (question.keys, targets, question.strata)
@@ -170,7 +175,8 @@ def _may_not_return(
     always near, so that none returns from a medium risk on; a category may be far from all others,
     so that it is forbidden to a high risk alone. If only what makes a record stand out is
     replaced, nothing of that may return at any level: it would be as before. Where a value is so
-    frequent that forbidding it would shift the rest, all may return.
+    frequent that forbidding it would shift the rest, all may return; where it nearly follows from
+    another column, it may return to those records, whose column would contradict any other.
     """
     name, at_risk = choice.targets[target], designation.at_risk
     replaced = at_risk & choice.replace[:, target] if choice.targeted else at_risk
@@ -179,7 +185,14 @@ def _may_not_return(
     if name not in designation.keys or counts.max() > most * replaced.sum():
         return np.zeros(len(at_risk), dtype=np.bool_)
     if choice.targeted:
-        return replaced
+        codes, told = data.codes(name), np.zeros(len(at_risk), dtype=np.bool_)
+        for other in set(comparable_columns(data)).difference(choice.targets):
+            groups = grouped(data, other)
+            cells = groups * codes.size + codes.values
+            equal = np.bincount(groups[replaced], minlength=groups.max() + 1)[groups]
+            same = np.bincount(cells[replaced], minlength=cells.max() + 1)[cells]
+            told |= (equal >= LEAST_EQUAL) & (same >= DETERMINED * equal)
+        return replaced & ~told
     return designation.level >= (MEDIUM if is_numeric(data, name) else HIGH)
 
 
@@ -204,7 +217,7 @@ def data_problems(question: Question, data: Microdata) -> Found:
     keys = question.keys or ()
     if keys and set(keys) <= set(data.names):
         rare = cell_sizes(data, keys) < question.cutoff
-        if not rare.any():
+        if not rare.any() and not question.whole:
             yield ("keys",), NOBODY_AT_RISK
         if question.donors == "common" and question.least_probability is None and rare.all():
             yield ("donors",), ALL_AT_RISK
@@ -219,10 +232,18 @@ def _columns(question: Question, data: Microdata) -> Found:
         if name in data.names and data.column(name).null_count() == data.records:
             text = "target {0!r} is missing everywhere. Leave it out of {targets}."
             yield ("targets", place), Problem(text, name)
+    for place, name in enumerate(question.whole):
+        if name in data.names and len(data.codes(name).levels) == 1:
+            text = "{whole} names {0!r}, which has a single value: whatever is drawn is the true "
+            yield ("whole", place), Problem(text + "one. Leave it out with {drop}.", name)
     for name, model in (question.models or {}).items():
-        if model != "canonical" and name in data.names and not is_numeric(data, name):
-            text = "{models} of {0!r} must be canonical, since it is not a number."
-            yield ("models", name), Problem(text, name)
+        if name in data.names and model not in ("canonical", "tree"):
+            number = is_numeric(data, name)
+            if (model == "logistic") == number:
+                kinds = "canonical, linear, quantile or tree: it is a number"
+                if not number:
+                    kinds = "logistic, canonical or tree: it is not a number"
+                yield ("models", name), Problem("{models} of {0!r} must be {1}.", name, kinds)
     for target, names in (question.predictors or {}).items():
         for place, name in enumerate(names):
             dropped = name in data.names and data.variable(name).role == "drop"

@@ -34,11 +34,12 @@ MOST_LEVELS, LEAST_SHARE = 4, 0.02
 RECORDS_A_TERM = 20
 # So many models are shown.
 SHOWN = 10
-# Means are compared in subgroups of so many records: there three standard errors are a tenth of a
-# standard deviation, and there are hundreds of them. Columns of more levels make no subgroups.
-LEAST_SUBGROUP, MOST_SUBGROUPS = 1_000, 60
+# Means are compared in subgroups of so many records. Columns of more levels make no subgroups.
+LEAST_SUBGROUP, MOST_SUBGROUPS = 100, 60
 # The normal deviate of a 95 % interval; the smallest standard error that is divided by.
 NORMAL, TINY = 1.959963984540054, 1e-300
+# From this ratio of variances on, within and between implicates, t is the normal distribution.
+MOST_RATIO = 1e4
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,8 @@ class Regressions(Result):
 class SubgroupMean:
     """The mean of a target among the records of a level, in the mean of the implicates.
 
-    `difference` is in standard deviations of the target in the original.
+    `difference` is in standard deviations of the target within the subgroup, before and after, and
+    so is `reach`, the half width of the combined interval, in 95 % wide enough for all subgroups.
     """
 
     target: str
@@ -111,38 +113,61 @@ class SubgroupMean:
     level: str
     records: Annotated[int, COUNT]
     difference: float
+    reach: float
+
+    @property
+    @figure()
+    def kept(self) -> bool:
+        """Whether the interval holds the original's mean."""
+        return abs(self.difference) <= self.reach
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SubgroupMeans(Result):
-    """The means that differ most; `compared` is how many there are."""
+    """The means that differ most, those outside their interval first.
+
+    `compared` is how many there are, `inside` how many hold the original's in a 95 % interval of
+    their own.
+    """
 
     means: tuple[SubgroupMean, ...]
     compared: int
+    inside: int
+
+    @property
+    @figure()
+    def kept(self) -> float | None:
+        """The share of means whose own 95 % interval holds the original's."""
+        return self.inside / self.compared if self.compared else None
 
     @property
     @figure()
     def largest(self) -> float | None:
-        """The largest difference, whatever its sign; None if no subgroup is large enough."""
-        return abs(self.means[0].difference) if self.means else None
+        """The largest difference outside the interval for all; None if there is no mean."""
+        return max((abs(one.difference) * (not one.kept) for one in self.means), default=None)
 
     def tables(self) -> list[Table]:
         """Return the means that differ most."""
         rows = [
-            [one.target, one.column, one.level, f"{one.records:,}", f"{one.difference:+.3f}"]
+            [one.target, one.column, one.level, f"{one.records:,}", f"{one.difference:+.3f}",
+             f"± {one.reach:.3f}"]
             for one in self.means
-        ]
-        heads = ["target", "column", "level", "records", "difference"]
+        ]  # fmt: skip
+        heads = ["target", "column", "level", "records", "difference", "interval"]
         notes = [
-            f"Differences of means and shares in standard deviations, in subgroups of at least "
-            f"{LEAST_SUBGROUP:,} records: the largest of {self.compared:,}."
+            f"Differences of means and shares in standard deviations within the subgroup, of "
+            f"subgroups of at least {LEAST_SUBGROUP:,} records. {self.inside:,} of "
+            f"{self.compared:,} are within their combined 95 % interval. Shown are the largest "
+            f"outside intervals that hold for all of them at once (Bonferroni), then the others."
         ]
         return [Table("Means within subgroups", heads, rows, notes)] if rows else []
 
 
 def compare_subgroups(implicates: Implicates) -> SubgroupMeans:
     """Compare the mean of each target in every subgroup that a column of the release makes."""
-    data, found = implicates.data, []
+    from scipy.stats import t
+
+    data, found, count = implicates.data, [], len(implicates)
     groups = {
         name: data.codes(name).values
         for name in comparable_columns(data)
@@ -153,25 +178,38 @@ def compare_subgroups(implicates: Implicates) -> SubgroupMeans:
     for term in (term for target in implicates.targets for term in _outcomes(data, target)):
         values = term.values[data.codes(term.column).values]
         known = np.isfinite(values)
-        spread = values[known].std() if known.any() else 0.0
-        for name in (name for name in groups if name != term.column and spread):
-            means = []
-            for i in range(-1, len(implicates)):  # the original first
+        plain = np.where(known, values, 0.0)
+        for name in (name for name in groups if name != term.column):
+            powers = []
+            for i in range(-1, count):  # the original first
                 sources = (implicates.source(i, one) for one in (term.column, name))
                 of, at = (everybody, everybody) if i < 0 else sources
-                codes, there = groups[name][at], known[of]
-                held = np.bincount(codes, there, len(sizes[name]))
-                sums = np.bincount(codes, np.where(there, values[of], 0.0), len(sizes[name]))
-                means.append(sums / np.maximum(held, 1))
-            off = (np.mean(means[1:], axis=0) - means[0]) / spread
+                codes = groups[name][at]
+                sums = [
+                    np.bincount(codes, x[of], len(sizes[name])) for x in (known, plain, plain**2)
+                ]
+                powers.append(np.stack(sums[1:]) / np.maximum(sums[0], 1))
+            (before, squares), (after, squared) = powers[0], np.mean(powers[1:], axis=0)
+            variance = np.maximum(squares - before**2 + squared - after**2, 0) / 2
+            spread = np.where(variance > TINY, np.sqrt(variance), np.inf)
+            # Reiter's rules, with the variance before and after: a share of 0 has none by itself.
+            within = variance / np.maximum(sizes[name], 1)
+            between = np.var([one[0] for one in powers[1:]], axis=0) / max(count - 1, 1) + TINY
+            df = max(count - 1, 1) * (1 + np.minimum(within / between, MOST_RATIO)) ** 2
+            figures = np.stack([after - before, np.sqrt(within + between)]) / spread
             levels = np.flatnonzero(sizes[name] >= LEAST_SUBGROUP).tolist()
-            found += [(float(off[level]), term.label, name, level) for level in levels]
-    found.sort(key=lambda one: -abs(one[0]))
-    shown = (
-        SubgroupMean(label, name, level_label(data, name, level), int(sizes[name][level]), off)
-        for off, label, name, level in found[:SHOWN]
-    )
-    return SubgroupMeans(tuple(shown), len(found))
+            found += [(*figures[:, n].tolist(), df[n], term.label, name, n) for n in levels]
+    if not found:
+        return SubgroupMeans((), 0, 0)
+    off, error, freedom = np.array([one[:3] for one in found]).T
+    own, all_ = (t.ppf(1 - 0.025 / tests, freedom) * error for tests in (1, len(found)))
+    order = np.lexsort((-np.abs(off), np.abs(off) <= all_))[:SHOWN].tolist()
+    shown = []
+    for i in order:
+        label, name, level = found[i][3:]
+        named = (label, name, level_label(data, name, level), int(sizes[name][level]))
+        shown.append(SubgroupMean(*named, float(off[i]), float(all_[i])))
+    return SubgroupMeans(tuple(shown), len(found), int((np.abs(off) <= own).sum()))
 
 
 class _Term(NamedTuple):

@@ -54,10 +54,7 @@ NOTE = """\
 # How to analyse these files
 
 {folder}
-Records and columns are as in the collected data. Most values are as they were collected. In some
-records values of {targets} were replaced, to protect the people they are about: each replaced
-value was taken from another record that is predicted to be alike. Which values were replaced is
-not told.
+Records and columns are as in the collected data. Most values are as they were collected. {replaced}
 
 ## What to do
 
@@ -70,8 +67,19 @@ not told.
 ## Method
 
 Values were drawn by predictive mean matching on semi-parametric additive models, after Hawala and
-Funk (2007).
+Funk (2007).{trees}
 """
+SOME = """\
+In some
+records values of {targets} were replaced, to protect the people they are about: each replaced
+value was taken from another record that is predicted to be alike. Which values were replaced is
+not told."""
+EVERY = """\
+Of
+{targets} every value was replaced, in all records, by the value of another record that is
+predicted to be alike: none of them is the person's own, unless by chance."""
+TREES = """ Those of {targets} were drawn from the leaves of trees instead (Reiter 2005, *Journal of
+Official Statistics* 21)."""
 FOLDER = "This folder holds {m} versions of the same data: `implicate-1` … `implicate-{m}`."
 ALONE = "This folder holds one version of the data, `implicate-1`."
 SEVERAL = """\
@@ -148,10 +156,22 @@ def unsafe_columns(
     return problems + [Problem(told, name, target) for target, name in pairs]
 
 
-def analysts_note(targets: Sequence[str], implicates: int, relations: Relations) -> str:
-    """Return the note of a release."""
-    names = [_quoted(name) for name in targets]
-    told = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def analysts_note(
+    targets: Sequence[str],
+    implicates: int,
+    relations: Relations,
+    *,
+    whole: Sequence[str] = (),
+    trees: Sequence[str] = (),
+) -> str:
+    """Return the note of a release; the targets in `whole` were drawn for every record."""
+
+    def told(text: str, some: Sequence[str]) -> str:
+        *rest, last = (_quoted(name) for name in some)
+        return text.format(targets=f"{', '.join(rest)} and {last}" if rest else last)
+
+    kinds = (SOME, [name for name in targets if name not in whole]), (EVERY, whole)
+    replaced = "\n\n".join(told(text, some) for text, some in kinds if some)
     differ = [one for one in relations.beyond(NOT_KEPT) if max(one.original, one.synthetic) > WORTH]
     said = [KEPT]
     for text, sign in ((WEAKER, -1), (STRONGER, 1)):
@@ -166,7 +186,9 @@ def analysts_note(targets: Sequence[str], implicates: int, relations: Relations)
         said += [text.format(named="; ".join(named))] if named else []
     said += [] if differ else [NO_CHANGE]
     folder, doing = (ALONE, SINGLE) if implicates == 1 else (FOLDER.format(m=implicates), SEVERAL)
-    return NOTE.format(folder=folder, targets=told, doing=doing, kept="\n\n".join(said))
+    by_tree = told(TREES, trees) if trees else ""
+    kept = "\n\n".join(said)
+    return NOTE.format(folder=folder, replaced=replaced, doing=doing, kept=kept, trees=by_tree)
 
 
 def _quoted(name: str) -> str:
@@ -257,9 +279,13 @@ def _fill_release(made: Synthesis, order: Ints, folder: Path) -> None:
         held: dict[str, Any] = {"name": one.name, "label": one.label, "kind": one.kind}
         held["values"] = {str(value): words for value, words in one.value_labels.items()}
         held["missing_codes"] = [str(code) for code in one.missing_codes]
-        codebook.append(held | {"may_be_synthetic": one.name in made.choice.targets})
+        held |= {"may_be_synthetic": one.name in made.choice.targets}
+        codebook.append(held | {"is_synthetic": True} if one.name in made.choice.whole else held)
     (folder / "codebook.json").write_text(_json({"variables": codebook}))
-    note = analysts_note(made.choice.targets, len(made.implicates), made.evaluation.relations)
+    models, count = made.parameters["models"], len(made.implicates)
+    trees = [name for name in made.choice.targets if models.get(name) == "tree"]
+    asked = (made.choice.targets, count, made.evaluation.relations)
+    note = analysts_note(*asked, whole=made.choice.whole, trees=trees)
     (folder / "analysts-note.md").write_text(note, encoding="utf-8")
 
 
@@ -344,6 +370,7 @@ class Synthesis(Result):
             ["at risk", f"{self.at_risk:,}"],
             ["decoys", f"{self.decoys:,}"],
             ["targets", ", ".join(self.targets)],
+            *([["… drawn for every record", listed(self.choice.whole)]] * bool(self.choice.whole)),
             ["implicates", f"{self.evaluation.implicates:,}"],
             ["subgroups", f"{self.subgroups:,}"],
             ["… that borrowed a model", f"{self.borrowed:,}"],

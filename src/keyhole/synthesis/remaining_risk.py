@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,8 @@ from keyhole.reidentification import link
 from keyhole.reidentification.question import Metric
 from keyhole.reidentification.rates import Interval, Rate
 from keyhole.results import Result, share
+from keyhole.screening.households import Households, search_households
+from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.changes import drawn_codes
 from keyhole.synthesis.constraints import Constraint
 from keyhole.synthesis.designate import Designation
@@ -229,11 +231,11 @@ class VisibleChanges(Result):
 def visibly_changed(
     implicates: Implicates, designation: Designation, against: Iterable[Contradiction] = ()
 ) -> VisibleChanges:
-    """Find the records whose implicates differ among themselves in any target."""
+    """Find the records whose implicates differ in any target that is not drawn for everybody."""
     data, counts = implicates.data, list[int]()
     if len(implicates) > 1:
         differs = np.zeros(len(implicates.rows), dtype=np.bool_)
-        for target in implicates.targets:
+        for target in implicates.telling:
             # What is written in the file: -8 and -9 differ, if both mean missing.
             one, seen = data.variable(target), data.codes(target)
             if one.missing_codes or one.missing_ranges or one.parsed is not None:
@@ -391,6 +393,38 @@ def count_broken(implicates: Implicates, rules: EditRules | None) -> tuple[RuleC
         RuleCount(rule.name, rule.text, int(counts[0][i]), tuple(int(c[i]) for c in counts[1:]))
         for i, rule in enumerate(rules.rules)
     )
+
+
+def count_households(implicates: Implicates, asked: Mapping[str, Any]) -> tuple[RuleCount, ...]:
+    """Count what breaks each rule that the original's households keep, where a target is in it."""
+    data, least = implicates.data, asked.get("structure", 0)
+    name = next((one.name for one in data.variables if one.role == "household"), None)
+    if name is None or not least:
+        return ()
+    released = [one.name for one in data.variables if one.role not in NEVER_RELEASED]
+    households, found = Households(data, name), []
+    rules = search_households(data, released, frozenset(implicates.targets))
+    for rule, structure in rules.items():
+        if structure.expected >= least:
+            counts = []
+            for place in range(len(implicates)):
+                drawn = {
+                    column: data.codes(column).values[implicates.source(place, column)]
+                    for column in rule.columns
+                }
+                counts.append(households.count(rule, drawn)[1])
+            title = f"{structure.kind}: {', '.join(structure.columns)}"
+            found.append(RuleCount(title, structure.rule, structure.exceptions, tuple(counts)))
+    return tuple(found)
+
+
+def household_table(counts: tuple[RuleCount, ...]) -> Table:
+    """Lay out the rules of households, which nothing that is drawn is asked to keep."""
+    note = (
+        "Households or pairs of members. The column that names households is not released, and "
+        "members are drawn one by one: these rules are counted, not kept."
+    )
+    return replace(rule_table(counts), title="Rules of households", notes=[note])
 
 
 def rule_table(counts: tuple[RuleCount, ...]) -> Table:

@@ -12,6 +12,7 @@ import numpy as np
 
 from keyhole.charts import listed
 from keyhole.core import kinds, shared
+from keyhole.core.extras import extra_problems
 from keyhole.core.notes import Note
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.data.implicates import MOST_IMPLICATES
@@ -23,7 +24,7 @@ from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.exposure.scores import MOST_VARIABLES
 from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.kernels.arrays import Flags
-from keyhole.screening.structure import find_structure
+from keyhole.screening.structure import COUNTED, find_structure
 from keyhole.synthesis import planning
 from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.chains import Match
@@ -47,7 +48,7 @@ AS_PUBLISHED = {"donors": "common", "bootstrap": "all", "graded": False, "struct
 """What the procedure of Hawala & Funk decides."""
 DRAWING = (
     *("procedure", "donors", "folds", "match", "neighbours", "cycles", "knots", "dimensions"),
-    *("ridge", "bootstrap", "donor_model", "models", "change"),
+    *("ridge", "bootstrap", "donor_model", "models", "change", "whole"),
 )
 """The options that say how implicates are drawn."""
 
@@ -74,6 +75,14 @@ def synthesise(
         ),
     ],
     seed: shared.RequiredSeed,
+    whole: Annotated[
+        shared.Names,
+        Option(
+            "The targets that must never be real: their values are drawn for every record, exposed "
+            "or not.",
+            kind=kinds.Columns("whole target", least=0),
+        ),
+    ] = (),
     strata: Annotated[
         shared.Names,
         Option(
@@ -200,7 +209,7 @@ def synthesise(
     ridge: Annotated[
         float,
         Option(
-            "What is added to the diagonals of a model, as if so many average records were "
+            "What is added to the diagonals of a model, as if this many average records were "
             "observed.",
             above=0,
         ),
@@ -222,8 +231,9 @@ def synthesise(
     models: Annotated[
         Mapping[str, Model] | None,
         Option(
-            "Models of single targets: `canonical` (the default), `linear`, or `quantile` for "
-            "skewed numbers.",
+            "Models of single targets: `logistic` (the default of categories of up to 30 levels), "
+            "`canonical` (of all others), `linear`, `quantile` for skewed numbers, or `tree`, "
+            "which keeps interactions.",
             kind=kinds.WordsByColumn(get_args(Model), "target"),
             metavar="A=MODEL,…",
         ),
@@ -296,8 +306,8 @@ def synthesise(
     shuffle: Annotated[
         bool,
         Option(
-            "Release the records in another order, since the neighbours of a record in a sorted "
-            "file tell of it. The original in that order is written to internal, to compare with."
+            "Release the records in another order: in a sorted file the neighbours of a record "
+            "can reveal its values. The original in that order is written to internal."
         ),
     ] = False,
     engine: shared.TaskEngine = "auto",
@@ -405,15 +415,17 @@ def synthesise_problems(question: Question) -> Iterator[Problem]:
     if question.targeted and not set(question.targets or ()) & set(question.keys or ()):
         yield Problem("{targets} must hold at least one of {keys} if {targeted}. Got none instead.")
     pairs = [("strata", "targets"), *(("drop", name) for name in ("keys", "targets"))]
-    for name in sorted(set(question.counted) - set(question.targets or question.counted)):
-        yield Problem("{counted} names {0!r}, which is not among {targets}.", name)
     for option, other in pairs:
         for name in question.values[option]:
             if name in (question.values[other] or ()):
                 template = f"{{{option}}} and {{{other}}} both name {{0!r}}. Take it out of one."
                 yield Problem(template, name)
-    for option in ("predictors", "models"):
-        for name in question.values[option] or ():
+    if question.whole and (question.donors == "common" or question.procedure == "paper"):
+        yield Problem("{whole} needs {donors} by folds: with common ones nobody is left to give.")
+    if "tree" in (question.models or {}).values():
+        yield from map(Problem, extra_problems("trees"))
+    for option in ("counted", "whole", "predictors", "models"):
+        for name in dict.fromkeys(question.values[option] or ()):
             if question.targets and name not in question.targets:
                 yield Problem(f"{{{option}}} names {{0!r}}, which is not among {{targets}}.", name)
     if any(len(set(cross)) < 2 for cross in question.crosses):
@@ -483,7 +495,7 @@ def _all_rules(question: Question, data: Microdata, targets: Sequence[str]) -> E
     released = [v.name for v in data.variables if v.role not in NEVER_RELEASED]
     named: dict[str, str] = {}
     for one in find_structure(data, columns=released, about=targets):
-        if one.expected >= question.structure:
+        if one.expected >= question.structure and one.kind not in COUNTED:
             name = f"{one.kind}: {', '.join(one.columns)}"[:LONGEST_NAME]
             same = sum(other.startswith(f"{name} ") or other == name for other in named)
             named[f"{name[: LONGEST_NAME - 6]} {same + 1}" if same else name] = one.rule

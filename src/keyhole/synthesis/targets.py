@@ -35,7 +35,8 @@ class TargetChoice:
     """Which targets of which records are replaced.
 
     `replace` has a row a record and a column a target. `unbroken_sets` minimal uniques of
-    `unbroken_records` records at risk hold no target: nothing that is replaced breaks them.
+    `unbroken_records` records at risk hold no target: nothing that is replaced breaks them. The
+    targets in `whole` are replaced in every record.
     """
 
     targets: tuple[str, ...]
@@ -44,6 +45,7 @@ class TargetChoice:
     unbroken_sets: int
     unbroken_records: int
     notes: tuple[str, ...]
+    whole: tuple[str, ...] = ()
 
 
 def choose_targets(

@@ -198,7 +198,8 @@ class Estimator:
         sure = estimable & np.isfinite(v).all(axis=0)
         columns = {name: np.full(q.shape[1], np.nan) for name in FIGURES}
         columns["estimate"][estimable] = q[:, estimable].mean(axis=0)
-        empty, single = int((~estimable).sum()), int((estimable & ~sure).sum())
+        large = estimable & np.isinf(v).any(axis=0)
+        empty, single = int((~estimable).sum()), int((estimable & ~sure & ~large).sum())
         what, held = (
             "share" if self.share else "mean",
             "is not estimable: in some implicate they hold",
@@ -206,6 +207,9 @@ class Estimator:
         notes = [f"the {what} of {empty:,} cells {held} no record"] if empty else []
         if single:
             notes.append(f"the standard error of {single:,} cells {held} a single record")
+        if large.any():
+            said = "is not estimable: their values are too large to square"
+            notes.append(f"the standard error of {int(large.sum()):,} cells {said}")
         if sure.any():
             if len(q) == 1:
                 se, df = np.sqrt(v[0, sure]), np.full(int(sure.sum()), self._df)

@@ -34,8 +34,8 @@ class _Replicates(Columns):
 Replicates = Annotated[
     Names | None,
     Option(
-        "The columns with the replicate weights of a survey; `PWGTP*` means all that begin so, "
-        "without the weight itself.",
+        "The columns with the replicate weights of a survey; `PWGTP*` means all that begin "
+        "with PWGTP, without the weight itself.",
         kind=_Replicates("replicate weight"),
     ),
 ]

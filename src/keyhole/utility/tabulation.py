@@ -179,8 +179,8 @@ def tabulate(
     weight: Annotated[
         str | None,
         Option(
-            "The column with the number of people each record represents; records are counted "
-            "without.",
+            "The column with the number of people each record represents; without it, "
+            "records are counted.",
             column="weight",
         ),
     ] = None,
@@ -205,7 +205,7 @@ def tabulate(
     engine: EngineInMemory = "auto",
     **reading: Any,
 ) -> Tabulation:
-    """Tabulate a synthetic release, with standard errors that count in the synthesis.
+    """Tabulate a synthetic release, with standard errors that cover the synthesis.
 
     Every implicate is tabulated as if it were the file, and the tables are combined by Reiter's
     rules. The cells are those that occur in any implicate. A missing value on rows or columns is

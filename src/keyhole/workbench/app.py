@@ -14,12 +14,14 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from fastapi.staticfiles import StaticFiles
 
 from keyhole.errors import ConflictError, InputError, KeyholeError
+from keyhole.reviews.dossier_chapters import METHODS
 from keyhole.workbench import responses
 from keyhole.workbench.jobs import Jobs
 from keyhole.workbench.live import LiveExposure
 from keyhole.workbench.page import Go, Page, ReviewChange, Run, SentForm, View
 from keyhole.workbench.pages import PAGES
 from keyhole.workbench.pages.dossier import masked
+from keyhole.workbench.pages.recode import other_steps
 from keyhole.workbench.projects import (
     OutdatedPageError,
     Project,
@@ -30,7 +32,7 @@ from keyhole.workbench.projects import (
     path_below,
     plain_problem,
 )
-from keyhole.workbench.responses import STATIC, render
+from keyhole.workbench.responses import STATIC, help_page, render
 from keyhole.workbench.safety import UPLOAD_LIMIT, Guard, TooLargeError, own_hosts, too_large
 from keyhole.workbench.state import WorkbenchState
 from keyhole.workbench.stored_results import gauges, pipeline, release_results, verdict_bar
@@ -133,6 +135,10 @@ def _add_start(app: FastAPI, bench: Bench) -> None:
         bench.jobs.start(project.number, project.path, "review", {})
         return _to(f"/project/{project.number}/data")
 
+    @app.get("/help")
+    def explain(request: Request) -> Response:
+        return HTMLResponse(help_page(**_common(request)))
+
     @app.post("/theme")
     def theme(form: Sent) -> Response:
         back = form.text("back") or "/"
@@ -165,10 +171,13 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
         return responses.progress(request, bench.projects, bench.jobs)
 
     @app.post("/project/{number}/live")
-    def live(project: Found, form: Sent) -> Response:
+    def live(project: Found, request: Request, form: Sent) -> Response:
         asked: dict[str, Any] = {"keys": form.texts("keys")}
         if isinstance(cutoff := form.number("cutoff"), int) and form.flag("without"):
-            asked["cutoff"] = cutoff
+            asked |= {"cutoff": cutoff, "levels": form.flag("levels")}
+        if (column := form.text("column")) is not None:
+            steps = _other_steps(bench, project, request, column, form.text("version"))
+            asked = {"recode": form.values, "steps": steps}
         try:
             return JSONResponse(bench.live.ask(project.path, asked))
         except KeyholeError as error:
@@ -181,6 +190,19 @@ def _add_review(app: FastAPI, bench: Bench) -> None:
     @app.get("/project/{number}/file/{name:path}")
     def file(project: Found, name: str) -> Response:
         return responses.result_file(project, name) or _missing()
+
+
+def _other_steps(
+    bench: Bench, project: Project, request: Request, column: str, version: str | None
+) -> list[dict[str, Any]]:
+    """Return the steps beside a column's recoding, looked up once for a page."""
+    known = project.memory.get(("recode", column))
+    if known is None or known[0] != version:
+        view = bench.view(project, request)
+        known = version, [] if view.look.review is None else other_steps(view, column)
+        project.memory["recode", column] = known
+    steps: list[dict[str, Any]] = known[1]
+    return steps
 
 
 def _done(bench: Bench, project: Project, page: Page, what: str, version: str | None) -> Response:
@@ -276,6 +298,7 @@ def _page(
         project=project,
         page=page,
         pages=PAGES,
+        computed=next((one for one in map(_method, page.stages) if one in METHODS), None),
         title=view.review.title if usable else project.path.name,
         bar=verdict_bar(view, results) if usable else None,
         gauges=gauges(view, results) if usable else [],
@@ -288,6 +311,10 @@ def _page(
         **context,
     )
     return HTMLResponse(text, status_code=status)
+
+
+def _method(stage: str) -> str:
+    return stage.partition("-")[0]
 
 
 def _conflict(error: OutdatedPageError, again: Any = None) -> dict[str, Any] | None:

@@ -99,14 +99,19 @@ def remove_step(document: TOMLDocument, number: int) -> None:
             remove_setting(document, "protection")
 
 
-def bring_in(document: TOMLDocument, steps: Sequence[Mapping[str, Any]]) -> None:
-    """Write the steps of a plan with a file of its own, which others may use, into the review."""
+def bring_in(
+    document: TOMLDocument,
+    steps: Sequence[Mapping[str, Any]],
+    new: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Write the steps of a plan with a file of its own, which others may use, and new ones."""
     section: Any = document.get("protection", {})
-    if "plan" not in section:
-        return
+    brought = steps if "plan" in section else ()
     remove_setting(document, "protection", "plan")
-    for step in steps:
+    for step in (*brought, *new):
         add_step(document, step)
+    if new:
+        join_release(document, "protection")
 
 
 def move_step(document: TOMLDocument, number: int, to: int) -> None:

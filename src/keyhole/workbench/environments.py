@@ -35,8 +35,6 @@ STORE = "environment.db"
 SUFFIXES = (".json", ".db", ".sqlite")
 MOST_FILES, MOST_LOOKED_AT = 100, 5_000
 _MARK = b'"keyhole_environment"'
-# "KEYH" at byte 68 of an SQLite file: a store of ours.
-_HEADER, _OURS = b"SQLite format 3\0", b"KEYH"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +131,18 @@ def environments_below(folder: Path) -> list[str]:
 
 
 def _is_environment(path: Path) -> bool:
+    from keyhole.environment.places import FilePlace
+
     try:
         if path.is_symlink() or not path.is_file():
             return False
-        with path.open("rb") as file:
-            head = file.read(200)
-    except OSError:
+        if path.suffix.lower() == ".json":
+            with path.open("rb") as file:
+                return _MARK in file.read(200)
+        FilePlace(path).check(create=False)
+    except (OSError, FileError):
         return False
-    if path.suffix.lower() == ".json":
-        return _MARK in head
-    return head.startswith(_HEADER) and head[68:72] == _OURS
+    return True
 
 
 def make_store(path: Path, environment: Environment) -> None:

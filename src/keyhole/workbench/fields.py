@@ -33,14 +33,16 @@ class FormField:
     @property
     def label(self) -> str:
         """What stands above the field."""
-        words = self.parameter.name.replace("_", " ").capitalize()
+        words = {"cols": "columns"}.get(self.parameter.name, self.parameter.name)
+        words = words.replace("_", " ").capitalize()
         return f"{words} (needed)" if self.parameter.required else words
 
     @property
     def help(self) -> str:
         """What the option means."""
         unit = " In percent." if _are_shares(self.parameter) else ""
-        return self.parameter.help.replace("`", "") + unit
+        words = self.parameter.help.replace("`", "") + unit
+        return words.replace(", from 0 to 1", "") if is_percentage(self.parameter) else words
 
     @property
     def widget(self) -> str:
@@ -117,9 +119,7 @@ def take_fields(
     for name, value in read_fields(known, form, prefix).items():
         before = stated.get(name) if now is None else now[name]
         if isinstance(value, list) and known[name].kind.widget == "columns":
-            value = editing.in_former_order(
-                value, before or ()
-            )  # boxes come in the order of the columns
+            value = editing.in_former_order(value, before or ())  # boxes have that of the columns
         fit = not known[name].fault(value)
         if (known[name].settle(value) if fit else value) == before:
             continue

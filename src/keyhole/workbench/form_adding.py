@@ -1,4 +1,4 @@
-"""Adding a form to the environment: send it, review the proposals, decide, store it.
+"""Adding a form to the environment, and deciding on what is pending in it.
 
 A form that was sent waits as a draft for a person to decide on its fields. A draft is a folder of
 the workbench's own memory: the file as it was sent, and what was proposed when the environment was
@@ -12,52 +12,61 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from keyhole.core.codec import Figures
 from keyhole.core.marks import HIDDEN
-from keyhole.core.names import nearest, quoted, shown
-from keyhole.environment.adding.adding import (
+from keyhole.core.names import nearest, plural, quoted, shown
+from keyhole.environment.codings.categories import size_of
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.mapping.undecided import Waiting, pending_of
+from keyhole.environment.matching.adding import (
     OWNERS,
     add,
-    captured_again,
-    find_owner,
+    captured_field,
+    decide,
+    pending,
     waiting_fields,
 )
-from keyhole.environment.adding.adding import place as place_fields
-from keyhole.environment.adding.catalogue import Catalogue
-from keyhole.environment.adding.matching_categories import answers_of
-from keyhole.environment.adding.placing import Placer
-from keyhole.environment.adding.proposals import Decision, Proposals, Tie, propose, ties_of
-from keyhole.environment.codings.categories import size_of
-from keyhole.environment.model import CapturedField, CapturedForm, Environment
+from keyhole.environment.matching.catalogue import Catalogue
+from keyhole.environment.matching.categories import answers_of
+from keyhole.environment.matching.placing import Placer
+from keyhole.environment.matching.proposals import Decision, Proposal, Tie, propose, ties_of
+from keyhole.environment.model import CapturedField, CapturedForm, Environment, Target
+from keyhole.environment.options import CAPTURE
 from keyhole.environment.soundness import KIND_OF
 from keyhole.errors import ConflictError, FileError, InputError
+from keyhole.reviews.files import remembered, remembering
 from keyhole.workbench import editing
-from keyhole.workbench.environments import EnvironmentPlace, environment_place, review_environment
+from keyhole.workbench.environments import EnvironmentPlace, environment_place
 from keyhole.workbench.page import Go, ReviewChange, Run, SentForm, View
 from keyhole.workbench.projects import Project, inside, require_version
 from keyhole.workbench.state import keep_figures, kept_figures
+
+if TYPE_CHECKING:
+    from keyhole.environment.store import Snapshot
 
 What = Literal["form", "source", "target"]
 SOURCE_ATTRIBUTES = ("mode", "scope", "cost", "origin", "formality", "compulsion", "coverage")
 FOLDER, NOTE, PASTED = "forms", "draft.json", "pasted.csv"
 _DAYS = 7 * 86_400.0
 _NAME = re.compile(r"[0-9a-f]{16}")
-_TEXTS = ("action", "construct", "name", "coding", "identifier", "reason")
+_SHOWN = ("action", "construct", "name", "coding", "identifier", "reason", "score", "harmonised")
 SURE = 0.8
 """Proposals of this score or more are chosen to begin with, as on the command line."""
 _WHATS: Mapping[str, What] = {"form": "form", "source": "source", "target": "target"}
 # What may be said of each, besides the ranks of a source.
 _SAID: Mapping[What, tuple[str, ...]] = {
-    "form": ("name", "organisation", "sector", "purpose", "collected"),
-    "source": ("name", "collected", "origin", "coverage"),
+    "form": ("name", "organisation", "sector", "purpose", "collected", *CAPTURE),
+    "source": ("name", "collected", "origin", "coverage", *CAPTURE),
     "target": (),
 }
 _RANKS = ("mode", "scope", "cost")
+MOST_LINES = 40
+"""Decisions of the queue that a page shows; the next ones follow when these are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,6 @@ class FormDraft(Figures):
     attributes: Mapping[str, Any] = field(default_factory=dict)  # what was said of it
     names: tuple[str, ...] = ()  # of the forms in it
     done: tuple[int, ...] = ()  # the places of those that were decided already
-    held: str = ""  # what holds the waiting fields, if they are of the environment itself
     # The environment's number when it was last looked at, and what was proposed then by the place
     # of the form in the file.
     number: int = -1
@@ -84,14 +92,12 @@ class FormDraft(Figures):
     @property
     def title(self) -> str:
         """What it is, for a list of drafts."""
-        held = f"the waiting fields of {self.held}" if self.held else ""
-        return held or self.file or "the columns of the file under review"
+        return self.file or "the columns of the file under review"
 
     def captured(self, view: View) -> list[CapturedForm]:
         """Read the forms of the draft again."""
-        if self.held:
-            return [captured_again(review_environment(view), self.held, self.what, waiting=True)]
-        from keyhole.environment.importers import capture_microdata, read_forms
+        from keyhole.environment.importers.microdata import capture_microdata
+        from keyhole.environment.importers.reading import read_forms
 
         if self.what == "target" and not self.file:
             return [capture_microdata(view.data)]
@@ -163,17 +169,10 @@ def looked_at(
     form = form_at(draft.captured(view), place)
     proposed = propose(environment, form, exact_codes=draft.what == "target")
     fields = [
-        {
-            "field": one.field,
-            "label": one.label if one.label != one.field else "",
-            "proposals": [
-                {name: getattr(p, name) for name in _TEXTS}
-                | {"score": p.score, "harmonised": list(p.harmonised)}
-                for p in one.proposals
-            ],
-        }
+        {"field": one.field, "label": one.label if one.label != one.field else "",
+         "proposals": [{name: getattr(p, name) for name in _SHOWN} for p in one.proposals]}
         for one in proposed.fields
-    ]
+    ]  # fmt: skip
     shown = {"name": form.form.name, "fields": fields, "notes": list(form.notes)}
     before = draft.shown if draft.number == number else {}
     found = replace(draft, number=number, shown={**before, str(place): shown})
@@ -197,12 +196,13 @@ def draft_context(
     if draft is None:
         return {"draft": None}
     place = _place(view, draft)
+    form, unread = None, list[str]()
     try:
         draft = looked_at(draft, view, place, known)
+        form = draft.shown[str(place)]
     except InputError as error:
-        return {"draft": draft, "at": place, "form": None, "unread": error.problems, "sure": SURE}
-    return {"draft": draft, "at": place, "form": draft.shown[str(place)], "unread": (),
-            "sure": SURE, "number": known[1], "places": known_places(known[0])}  # fmt: skip
+        unread += error.problems
+    return {"draft": draft, "at": place, "form": form, "unread": unread, "sure": SURE}
 
 
 def _place(view: View, draft: FormDraft) -> int:
@@ -263,24 +263,47 @@ def send(view: View, form: SentForm) -> Go:
     return Go(f"environment?form={draft.name}")
 
 
-def undecided(environment: Environment) -> list[dict[str, Any]]:
-    """Return the forms, sources and targets with fields that wait for a decision."""
-    owners = [(kind, one) for kind in OWNERS for one in KIND_OF[kind].of(environment)]
-    return [
-        {"what": kind, "name": one.name, "fields": [field.name for field in waiting]}
-        for kind, one in owners
-        if (waiting := waiting_fields(one))
-    ]
+def pending_decisions(view: View, graph: CodingGraph) -> Waiting | None:
+    """Return the decisions that are pending, those that would change the file's RP most first."""
+    environment, settings = graph.environment, view.review.scenarios
+    every = (one for kind in OWNERS for one in KIND_OF[kind].of(environment))
+    if settings is None or not any(waiting_fields(one) for one in every):
+        return None
+    names = [one.name for one in environment.targets]
+    target = settings.target or (names[0] if len(names) == 1 else None)
+
+    def listed() -> Waiting:
+        try:
+            return pending_of(graph, target, view.data)
+        except InputError:  # the target describes another file
+            return pending_of(graph, None, None)
+
+    with remembering(view.project.memory):
+        state = environment, target, view.look.files["data"].sha256
+        found = remembered("pending", state, listed)
+    return replace(found, waiting=found.waiting[:MOST_LINES]) if found.waiting else None
 
 
-def again(view: View, form: SentForm) -> Go:
-    """Look again at the fields of something in the environment that nobody has placed."""
-    known = _store(view).read()
-    what = _WHATS.get(form.text("what") or "", "form")
-    name = find_owner(known[0], form.text("name") or "", what).name
-    draft = replace(new_draft(view.project, what, None, {}), held=name, names=(name,))
-    looked_at(draft, view, 0, known)
-    return Go(f"environment?form={draft.name}")
+def decide_pending(view: View, form: SentForm) -> Run | Go:
+    """Write the decisions that were made on lines of the queue; the other lines stay."""
+    require_version(view.look.text, form.text("version"))
+    place = _store(view)
+    snapshot = _unchanged(place, form)
+    environment = snapshot.environment
+    known = {(o.name, f.name): (o, proposals) for o, f, _, proposals in pending(environment)}
+    lines, names = list[_Line](), Catalogue(environment).names
+    for at in range(MOST_LINES):
+        name, field_ = form.text(f"form-{at}") or "", form.text(f"field-{at}") or ""
+        if (name, field_) in known:
+            owner, proposals = known[name, field_]
+            asked = captured_field(next(f for f in owner.fields if f.name == field_), names)
+            lines.append((at, name, proposals, asked, isinstance(owner, Target)))
+    decided = _decisions(form, lines, environment)
+    if not decided:
+        raise InputError("nothing was decided. Choose what becomes of a field.")
+    after = decide(environment, decided).environment
+    place.write(snapshot, after, f"{plural(len(decided), 'decision')} in the workbench")
+    return _recomputed(view)
 
 
 def _draft(view: View) -> FormDraft:
@@ -303,22 +326,16 @@ def confirm_form(view: View, form: SentForm) -> ReviewChange | Run | Go:
     """
     require_version(view.look.text, form.text("version"))
     place, draft = _store(view), _draft(view)
-    at, snapshot = _place(view, draft), place.snapshot()
-    if str(snapshot.number) != form.text("number"):
-        raise ConflictError(
-            "the environment was changed since these proposals were made. They are made anew "
-            "below: look at them again."
-        )
+    at, snapshot = _place(view, draft), _unchanged(place, form)
     captured = form_at(draft.captured(view), at)
     exact = draft.what == "target"
     found = propose(snapshot.environment, captured, exact_codes=exact)
-    decided = _decisions(found, form, captured, snapshot.environment, exact)
-    if draft.held:
-        added = place_fields(snapshot.environment, captured, decided, kind=draft.what)
-    else:
-        apart = ("name", "collected") if draft.what == "source" else draft.attributes
-        said = {k: v for k, v in draft.attributes.items() if k not in apart}
-        added = add(snapshot.environment, captured, draft.what, decided, **said)
+    both = enumerate(zip(found.fields, captured.fields, strict=True))
+    lines = ((at, "", one.proposals, asked, exact) for at, (one, asked) in both)
+    decided = _decisions(form, lines, snapshot.environment)
+    apart = ("name", "collected") if draft.what == "source" else draft.attributes
+    said = {k: v for k, v in draft.attributes.items() if k not in apart}
+    added = add(snapshot.environment, captured, draft.what, decided, **said)
     name = captured.form.name
     place.write(snapshot, added.environment, f"{draft.what} {name}, decided in the workbench")
     left = replace(draft, done=(*draft.done, at))
@@ -326,40 +343,67 @@ def confirm_form(view: View, form: SentForm) -> ReviewChange | Run | Go:
         left.keep()
         return Go(f"environment?form={draft.name}")
     draft.discard()
-    if draft.what == "target" and not draft.held:
+    if draft.what == "target":
         return ReviewChange(
             "the target", lambda d: editing.put_setting(d, "environment", "target", name)
         )
+    return _recomputed(view)
+
+
+def _unchanged(place: EnvironmentPlace, form: SentForm) -> Snapshot:
+    """Return the environment to be written to, if it is the one that the page showed."""
+    snapshot = place.snapshot()
+    if str(snapshot.number) != form.text("number"):
+        raise ConflictError(
+            "the environment was changed since these proposals were made. They are made anew "
+            "below: look at them again."
+        )
+    return snapshot
+
+
+def _recomputed(view: View) -> Run | Go:
+    """Compute scenarios anew, where some are compared."""
     settings = view.review.scenarios
     recomputes = settings is not None and settings.names
     return Run(("exposure", "scenarios")) if recomputes else Go("environment")
 
 
-def _decisions(
-    found: Proposals, form: SentForm, captured: CapturedForm, environment: Environment, exact: bool
-) -> list[Decision]:
+# Its place, its form if there are several, what is proposed, the field, and whether codes count.
+_Line = tuple[int, str, Sequence[Proposal], CapturedField, bool]
+
+
+def _decisions(form: SentForm, lines: Iterable[_Line], environment: Environment) -> list[Decision]:
     """Read for each field what was typed or chosen; one that nothing was said of waits."""
-    problems: list[str] = []
-    decided = []
-    for place, (one, asked) in enumerate(zip(found.fields, captured.fields, strict=True)):
-        typed, choice = form.text(f"place-{place}"), form.text(f"choice-{place}") or "leave"
+    problems, decided = list[str](), list[Decision]()
+    for at, name, proposals, asked, exact in lines:
+        said = form.text(f"place-{at}"), form.text(f"choice-{at}")
         try:
-            if typed is not None:
-                decided.append(place_manually(typed, asked, environment, exact_codes=exact))
-            elif choice.isdecimal() and int(choice) < len(one.proposals):
-                decided.append(one.proposals[int(choice)].decision())
-            elif choice == "identifier":
-                kind = one.best.identifier or "identifier"
-                decided.append(Decision(one.field, "identifier", identifier=kind))
-            elif choice == "leave":
-                decided.append(Decision(one.field, "leave"))
-            else:
-                problems.append(f"field {one.field!r}: choose one of what is proposed.")
+            found = _chosen(*said, proposals, asked, environment, exact)
+            decided += [] if found is None else [replace(found, form=name)]
         except InputError as error:
             problems += error.problems
     if problems:
         raise InputError(problems)
     return decided
+
+
+def _chosen(
+    typed: str | None, choice: str | None, proposals: Sequence[Proposal], asked: CapturedField,
+    environment: Environment, exact: bool,
+) -> Decision | None:  # fmt: skip
+    """Return what was typed or chosen for a field; None leaves it pending."""
+    if typed is not None:
+        return place_manually(typed, asked, environment, exact_codes=exact)
+    if choice is None:
+        return None
+    if choice.isdecimal() and int(choice) < len(proposals):
+        return proposals[int(choice)].decision()
+    if choice == "identifier":
+        kind = proposals[0].identifier or "identifier"
+        return Decision(asked.name, "identifier", identifier=kind)
+    if choice == "leave":
+        return Decision(asked.name, "leave")
+    raise InputError(f"field {shown(asked.name)}: choose one of what is proposed.")
 
 
 def known_places(environment: Environment) -> list[tuple[str, str]]:
@@ -394,7 +438,7 @@ def place_manually(
     letters = listed.get(text.casefold())
     if letters is None:
         near = nearest(text, [*catalogue.constructs, *catalogue.names])
-        hint = f" Near it: {quoted(near)}." if near else ""
+        hint = f" Did you mean {quoted(near)}?" if near else ""
         raise InputError(
             f"field {shown(field.name)}: {shown(text)} is neither a construct nor a coding of the "
             f"environment. Take one of the list.{hint}"

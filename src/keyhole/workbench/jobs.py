@@ -199,19 +199,16 @@ Progress = Callable[[str], None]
 JobKind = Callable[[Path, Mapping[str, Any], Progress], None]
 
 
+def _review(verb: str, path: Path, tell: Progress, *asked: Any) -> None:
+    run = imported(f"keyhole.reviews.runner.{verb}")
+    run(path, *asked, out=path.with_suffix(""), progress=tell)
+
+
 JOB_KINDS: Mapping[str, JobKind] = {
-    "stages": lambda path, asked, tell: imported("keyhole.reviews.runner.run_stages")(
-        path, asked["stages"], out=path.with_suffix(""), progress=tell
-    ),
-    "review": lambda path, _, tell: imported("keyhole.reviews.runner.review")(
-        path, out=path.with_suffix(""), progress=tell
-    ),
-    "verify": lambda path, _, tell: imported("keyhole.workbench.stored_results.verify_and_keep")(
-        path.with_suffix(""), tell
-    ),
-    "price": lambda path, asked, tell: imported("keyhole.workbench.pages.protect.price_step")(
-        path, asked, tell
-    ),
+    "stages": lambda path, asked, tell: _review("run_stages", path, tell, asked["stages"]),
+    "review": lambda path, _, tell: _review("review", path, tell),
+    "verify": lambda *how: imported("keyhole.workbench.stored_results.verify_and_keep")(*how),
+    "price": lambda *how: imported("keyhole.workbench.pages.protect.price_step")(*how),
 }
 """The kinds of jobs: each takes the review file, what is asked, and a callback for progress."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.apart import BrokenOffError, ask_apart
 from keyhole.core.files import write_whole
+from keyhole.data.formats import EXTENSIONS
 from keyhole.errors import ConflictError, FileError, InputError, KeyholeError
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.files import Files, Memory, confined, remembering
@@ -104,6 +106,14 @@ class Project:
     def results(self) -> Path:
         """The folder of the results: beside the review file, by its name."""
         return self.path.with_suffix("")
+
+    def own_file(self, what: str) -> Path:
+        """Return where something is kept for as long as this server runs.
+
+        Its name cannot be foreseen, so that no file of a folder that was received is taken for it.
+        """
+        _, token = self.memory.setdefault(("own files", ""), (None, secrets.token_hex(12)))
+        return self.state.path.parent / f"{what}-{self.number}-{token}.json"
 
     def text(self) -> str:
         """Return the review file's text."""
@@ -285,8 +295,6 @@ class Projects:
         return [o for o in found if o.path.resolve().is_relative_to(self.folder.resolve())]
 
 
-READABLE = {".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow", ".xlsx", ".sas7bdat",
-            ".xpt", ".sav", ".zsav", ".por", ".dta"}  # fmt: skip
 MOST_FILES = 200
 DEEPEST = 3
 EXAMPLE = "example"
@@ -321,7 +329,7 @@ def files_below(folder: Path) -> dict[str, list[str]]:
     for path in walk(folder):
         if path.suffix == ".toml" and _is_review(path):
             found["reviews"].append(path_below(folder, path))
-        elif path.suffix.lower() in READABLE:
+        elif path.suffix.lower() in EXTENSIONS:
             found["data"].append(path_below(folder, path))
     return {kind: sorted(names)[:MOST_FILES] for kind, names in found.items()}
 
@@ -355,7 +363,7 @@ def _is_review(path: Path) -> bool:
 def open_named(projects: Projects, form: SentForm) -> Project:
     """Open a review or a data file of the start folder, or one sent; data get a draft review."""
     if "upload" in form.files:
-        path = _keep(projects.folder, *form.files["upload"])
+        path = keep_file(projects.folder, *form.files["upload"])
     else:
         path = inside(projects.folder, form.text("file") or "")
     if not path.is_file():
@@ -380,13 +388,13 @@ def _draft(path: Path, review: Path) -> None:
         ) from None
 
 
-def _keep(folder: Path, name: str, content: bytes) -> Path:
+def keep_file(folder: Path, name: str, content: bytes) -> Path:
     """Keep a file that was sent, by its own plain name, and never in place of another."""
     plain = re.sub(r"[^\w. -]", "_", Path(name.replace("\\", "/")).name).lstrip(". ")[:120]
-    if Path(plain).suffix.lower() not in READABLE:
+    if Path(plain).suffix.lower() not in EXTENSIONS:
         raise FileError(
-            f"a file must end in {', '.join(sorted(READABLE))}. Save it as one of these; a review "
-            f"file is put into the folder by yourself."
+            f"a file must end in {', '.join(EXTENSIONS)}. Save it as one of these; put a review "
+            f"file into the folder yourself."
         )
     path = inside(folder, plain)
     if path.exists():

@@ -17,7 +17,15 @@ from fastapi.responses import FileResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from keyhole.charts import browser_bundle
-from keyhole.reviews.rendering import limit_percentage, page_environment, rate
+from keyhole.reviews.dossier_chapters import METHODS as METHODS_CITED
+from keyhole.reviews.rendering import (
+    explain_terms,
+    glossary,
+    limit_percentage,
+    markup,
+    page_environment,
+    rate,
+)
 from keyhole.reviews.store import read_json
 from keyhole.workbench.jobs import Jobs
 from keyhole.workbench.projects import Project, Projects
@@ -49,8 +57,26 @@ def _environment() -> jinja2.Environment:
     environment.filters["percent"] = _percent
     environment.filters["rate"] = rate
     environment.filters["limit"] = limit_percentage
+    environment.filters["term"] = explained
     environment.filters["zip_same"] = lambda names: [(name, name) for name in names]
     return environment
+
+
+def explained(words: str, term: str | None = None) -> Any:
+    """Explain a term where it stands, on hover and on focus, by a link to where it is defined."""
+    link = '<a class="term" href="/help#term-{}">{}<span class="tip" role="tooltip">{}</span></a>'
+    return markup(link).format(_anchor(term or words), words, glossary()[term or words])
+
+
+def _anchor(term: str) -> str:
+    place = list(glossary()).index(term)
+    return f"{re.sub(r'[^a-z]+', '-', term.lower())}-{place}"  # f and F are two
+
+
+def help_page(**common: Any) -> str:
+    """Return the page of methods and terms: those of the reports, which come with keyhole."""
+    terms = [(name, _anchor(name), meaning) for name, meaning in glossary().items()]
+    return render("help.html", **common, methods=METHODS_CITED, terms=terms)
 
 
 def _percent(value: Any) -> str:
@@ -62,7 +88,11 @@ def _percent(value: Any) -> str:
 
 def render(template: str, **context: Any) -> str:
     """Return a page."""
-    return _environment().get_template(template).render(**context)
+    # The title of a review, in the head of its page, is its own.
+    head, main, rest = _environment().get_template(template).render(**context).partition("<main")
+    page = head + explain_terms(main + rest, explained)
+    page = page.replace('class="primary"', 'id="act" class="primary"', 1)
+    return page if 'id="act"' in page else page.replace('href="#act"', 'href="#main"')
 
 
 @functools.cache

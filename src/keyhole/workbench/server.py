@@ -51,7 +51,7 @@ def serve(
 ) -> None:
     """Work on a review in the browser, on this machine only.
 
-    A link is printed that opens the workbench once, and it runs until it is stopped.
+    The link that is printed can be opened once. The workbench runs until it is stopped.
     """
     bind(serve, locals()).require()
     require_extra("workbench")

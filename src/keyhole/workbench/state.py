@@ -99,6 +99,9 @@ class WorkbenchState:
                 os.close(os.open(state.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with state.changing() as database:
                 _lay_out(database, state.path)
+            for old in place.glob("*-*.json"):  # of a server before, or of nobody known
+                if not old.is_dir():
+                    old.unlink()
         except (OSError, sqlite3.Error):
             raise FileError(
                 f"{str(state.path)!r}, where the workbench remembers versions and jobs, cannot be "

@@ -98,12 +98,13 @@ def _with_metrics(review: Review, records: Mapping[str, Record]) -> Review:
     return dataclasses.replace(review, study=study)
 
 
-def verify_and_keep(folder: Path, tell: Callable[[str], None]) -> None:
-    """Verify a dossier by the review file beside it; keep what was found with the results' hash."""
+def verify_and_keep(path: Path, _: Mapping[str, Any], tell: Callable[[str], None]) -> None:
+    """Verify a review's dossier; keep what was found with the results' hash."""
     from keyhole.reviews.verifying import verify
 
+    folder = path.with_suffix("")
     store.require_no_link(folder)
-    found = verify(folder, review=folder.with_name(f"{folder.name}.toml"), progress=tell)
+    found = verify(folder, review=path, progress=tell)
     content = {
         "of": hash_file(folder / store.RESULTS),
         "same": found.same,
@@ -184,17 +185,8 @@ def verdict_bar(view: View, results: Results) -> VerdictBar:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineStep:
-    """A step from the file to what goes out, with the risk and the utility that it leaves."""
-
-    title: str
-    page: str
-    leaves: tuple[str, ...] = ()
-
-
-def pipeline(view: View, results: Results) -> list[PipelineStep]:
-    """Return the steps that make the release, in their order."""
+def pipeline(view: View, results: Results) -> list[tuple[str, str, list[str]]]:
+    """Return the steps that make the release: title, page, and the risk and utility they leave."""
     review, limit = view.review, view.review.exposure.limit
     exposure, steps = view.result("exposure"), review.release.steps
     made = steps if steps is not None else (review.release.product,)
@@ -202,13 +194,13 @@ def pipeline(view: View, results: Results) -> list[PipelineStep]:
     def risk(rp: float | None) -> list[str]:
         return [] if rp is None else [f"RP {rate(rp, limit)}"]
 
-    first = tuple(risk(None if exposure is None else exposure.rp))
-    found = [PipelineStep("File", "data", first if not review.data.derive else ())]
+    first = risk(None if exposure is None else exposure.rp)
+    found = [("File", "data", first if not review.data.derive else [])]
     if review.data.derive:
         many = plural(len(review.data.derive), "column")
-        found.append(PipelineStep("Derive", "data", (f"{many} more", *first)))
+        found.append(("Derive", "data", [f"{many} more", *first]))
     for name in (one for one in made if one in _PAGES):
-        result, told = view.result(name), []
+        result, told = view.result(name), list[str]()
         if name == "solve" and result is not None:
             told = [*risk(result.rp), f"utility {rate(result.utility)}"]
         elif name == "selection" and review.release.take is not None:
@@ -216,9 +208,9 @@ def pipeline(view: View, results: Results) -> list[PipelineStep]:
         elif isinstance(result, Ledger):
             lost = result.last.price.lost
             told = [*risk(result.rp), *([] if lost is None else [f"{rate(lost)} lost"])]
-        found.append(PipelineStep(name.capitalize(), _PAGES[name], tuple(told)))
+        found.append((name.capitalize(), _PAGES[name], told))
     out = _outgoing(view, results.get(OUTGOING), limit)
-    return [*found, PipelineStep("Out", "dossier", tuple(risk(out.value)))]
+    return [*found, ("Out", "dossier", risk(out.value))]
 
 
 _PAGES = {"solve": "solve", "selection": "select", PROTECTION: "protect", SYNTHESIS: "synthesise"}
@@ -233,6 +225,7 @@ class Gauge:
     value: float | None
     limit: float | None
     state: str  # how its result stands
+    term: str = "RP"  # what the figure is, as the glossary has it
     open: bool = False  # whether columns that nobody counted would break the limit
 
     @property
@@ -295,9 +288,10 @@ def _attack(view: View, results: Results, metric: str) -> Gauge:
     assert study is not None
     rates = verdict.released_rates(view.review, results, metric)
     if isinstance(rates, str):
-        return Gauge("Attack", rates, None, study.limit, state)
+        return Gauge("Attack", rates, None, study.limit, state, "conditional rate")
     detail = f"matches that are correct, {metric}, on what goes out"
-    return Gauge("Attack", detail, rates.conditional_rate or 0.0, study.limit, state)
+    value = rates.conditional_rate or 0.0
+    return Gauge("Attack", detail, value, study.limit, state, "conditional rate")
 
 
 def _scenarios(view: View) -> dict[str, str]:

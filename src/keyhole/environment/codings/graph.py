@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from keyhole.core.names import nearest, quoted, shown
+from keyhole.core.names import quoted
 from keyhole.environment.codings.categories import Node, Weights
-from keyhole.environment.codings.partitions import canonical
 from keyhole.environment.codings.relations import (
     MOST,
     Basis,
@@ -26,11 +25,9 @@ from keyhole.environment.codings.relations import (
     Edge,
     Maps,
     Pairs,
-    Reach,
     circles,
     comparable,
     compose,
-    function_of,
     interval_function,
     interval_pairs,
     nested,
@@ -39,11 +36,14 @@ from keyhole.environment.codings.relations import (
     reach_of,
     together,
     unique_pairs,
+    unresolved,
     with_kin,
 )
 from keyhole.environment.exchange import read_place
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
+from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.environment.soundness import coding_names, graph_problems, require_sound
+from keyhole.environment.wording import not_there as not_there
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Flags, Ints
@@ -51,10 +51,9 @@ from keyhole.kernels.arrays import Flags, Ints
 if TYPE_CHECKING:
     from keyhole.environment.codings.joins import Join
 
-NOTHING = np.zeros(0, dtype=np.int64)
 _COMPARED = 2_000  # codings of more categories are not compared by spelling
 _CERTAIN = 0.95  # answers paired by spelling, or by other words for the same
-Part = TypeVar("Part", Form, Source, Target)
+Part = TypeVar("Part", Form, Source, Target, Scenario)
 Found = TypeVar("Found")
 Holder = Form | Source
 
@@ -99,12 +98,11 @@ class Family:
     exactly from codings that refine both.
     """
 
-    def __init__(self, nodes: Sequence[Node], maps: Maps, reach: Reach, as_of: Day) -> None:
-        self.nodes = sorted(nodes, key=lambda node: node.name)
-        self.as_of = as_of
-        self.index = {node.name: i for i, node in enumerate(self.nodes)}
-        at = self.index
-        self._functions = {(at[a], at[b]): array for a in at for b, array in reach[a].items()}
+    def __init__(self, graph: CodingGraph, letters: str, as_of: Day) -> None:
+        self.nodes = sorted(graph._members[letters], key=lambda node: node.name)
+        self.as_of, maps = as_of, graph._maps
+        self.index = at = {node.name: i for i, node in enumerate(self.nodes)}
+        self._functions = {(at[a], at[b]): f for a in at for b, f in graph._reach[a].items()}
         self._overlaps = {(at[a], at[b]): p for (a, b), p in maps.overlaps.items() if a in at}
         self._map_steps, self.unresolved = self._table(maps.arrays), self._table(maps.unresolved)
         size = len(self.nodes)
@@ -178,10 +176,9 @@ class Family:
             return None
         if self.direct[i, j]:
             return self._direct_pairs(i, j), ()
-        up, down = self.function(i, j), self.function(j, i)
-        if up is not None and not self.nodes[i].open:
+        if not self.nodes[i].open and (up := self.function(i, j)) is not None:
             return pairs_of(up), ()
-        if down is not None and not self.nodes[j].open:
+        if not self.nodes[j].open and (down := self.function(j, i)) is not None:
             return pairs_of(down)[::-1], ()
         # The coarsest pairs of codings below i and j whose overlap is given.
         below, beside = np.nonzero(self.direct & np.outer(self.reach[:, i], self.reach[:, j]))
@@ -240,45 +237,28 @@ class Family:
         names, found = self.names(bridges), self._bridged(i, j, bridges)
         if found is None:
             text = f"{left.name} and {right.name} have too many pairs through {', '.join(names)}"
-            return CodingRelation(NOTHING, NOTHING, "unresolved", exact=False, reason=text)
+            return unresolved(text, "unresolved")
         return CodingRelation(*with_kin(found, left, right), "composed", exact=False, via=names)
 
     def _bridged(self, i: int, j: int, bridges: Sequence[int]) -> Pairs | None:
         """Keep the pairs that no third coding rules out; None where they are too many to list."""
-        left, right = self.nodes[i], self.nodes[j]
-        keys: tuple[Ints, Ints] | None = None
-        tables, found = [], None
+        found: Any = None
         for k in bridges:
             sides = []
             for one in (i, j):
                 exact = self.exact_pairs(one, k)
                 assert exact is not None
-                sides.append(with_kin(exact[0], self.nodes[one], self.nodes[k]))
-            f, g = function_of(sides[0], left.size), function_of(sides[1], right.size)
-            if f is not None and g is not None:
-                both = np.concatenate([f, g])
-                before = np.zeros(len(both), np.int64) if keys is None else np.concatenate(keys)
-                numbered = canonical(before * (self.nodes[k].size + 1) + np.maximum(both, 0))
-                numbered[(both < 0) | (before < 0)] = -1
-                keys = numbered[: left.size], numbered[left.size :]
-            else:
-                sizes, width = (left.size, right.size), self.nodes[k].size
-                tables.append(
-                    [pair_table(*given, width) for given in zip(sides, sizes, strict=True)]
-                )
-        if keys is not None:
-            count = int(max(key.max(initial=-1) for key in keys)) + 1
-            shares = [np.bincount(key[key >= 0], minlength=count).astype(float) for key in keys]
-            if float(shares[0] @ shares[1]) > MOST:
-                return None
-            tables.append([pair_table(pairs_of(key), len(key), count) for key in keys])
-        for one, other in tables:
-            further = one @ other.T
-            found = further if found is None else found.multiply(further)
-        assert found is not None
+                node, bridge = self.nodes[one], self.nodes[k]
+                sides.append(pair_table(with_kin(exact[0], node, bridge), node.size, bridge.size))
+            rows = [np.bincount(side.indices, minlength=self.nodes[k].size) for side in sides]
+            if float(rows[0].astype(float) @ rows[1]) <= MOST:
+                further = sides[0] @ sides[1].T
+                found = further if found is None else found.multiply(further)
+        if found is None:
+            return None
         listed = found.tocoo()
         pairs = listed.row.astype(np.int64), listed.col.astype(np.int64)
-        return unique_pairs(pairs, right.size)
+        return unique_pairs(pairs, self.nodes[j].size)
 
     def _unknown(self, i: int, j: int) -> CodingRelation:
         """Say why nothing is known of an overlap, and what would tell."""
@@ -293,9 +273,8 @@ class Family:
             names = [f"{self.nodes[a].name} -> {self.nodes[b].name}" for a, b in edges]
             text = f"the map {quoted(names, 3)} does not say how categories fall; give its pairs"
         elif left.open or right.open:
-            name = left.name if left.open else right.name
-            sort = "a number without bounds" if self.nodes[self.index[name]].exact else "free text"
-            text = f"{name} is {sort}: nothing is known of its categories"
+            node = left if left.open else right
+            text = f"{node.name} is {node.sort}: nothing is known of its categories"
         elif left.scale is not None and right.scale is not None:
             text = str(comparable(left, right, self.as_of))
         else:
@@ -303,7 +282,7 @@ class Family:
             text = f"no map, overlap or intervals connect {left.name} and {right.name}"
             if self.as_of is None and {"number", "date"} <= {node.scale for node in self.nodes}:
                 text += " without a day on which dates of birth are ages (as_of, --as-of)"
-        return CodingRelation(NOTHING, NOTHING, basis, exact=False, reason=text)
+        return unresolved(text, basis)
 
 
 def matched_by_wording(left: Node, right: Node) -> Pairs | None:
@@ -311,15 +290,14 @@ def matched_by_wording(left: Node, right: Node) -> Pairs | None:
 
     It depends on nothing but the two codings, whichever was there first.
     """
-    from keyhole.environment.adding.matching_categories import answers_of, match_answers
+    from keyhole.environment.matching.categories import answers_of, match_answers
 
     if max(left.size, right.size) > _COMPARED or left.open or right.open:
         return None
     sides = [answers_of(node.coding.categories, node.coding.intervals) for node in (left, right)]
     found = match_answers(*sides)
-    if found.relation not in ("finer", "coarser") or found.sure < _CERTAIN:
-        return None
-    if any(answers.bare for answers in sides):
+    sure = found.relation in ("finer", "coarser") and found.sure >= _CERTAIN
+    if not sure or any(answers.bare for answers in sides):
         return None
     pairs = sorted((left.positions[a], right.positions[b]) for a, b in found.pairs)
     array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -369,22 +347,19 @@ class CodingGraph:
         self.environment = environment
         self.settled = self.possible = False  # see `keyhole.environment.mapping.undecided`
         self.names: Mapping[str, str] = coding_names(environment)
-        _refuse(graph_problems(environment))
+        require_none(dict.fromkeys(graph_problems(environment)))
         self._nodes = {coding.name: Node(coding) for coding in environment.codings}
         self._maps = Maps(self._nodes, self.names, environment.maps, environment.overlaps)
         edges = set(self._maps.arrays) | self._maps.unresolved
-        _refuse([*self._maps.problems, *circles(edges)])
+        require_none(dict.fromkeys([*self._maps.problems, *circles(edges)]))
         self._reach, problems = reach_of(self._nodes, self._maps)
-        _refuse(problems)
+        require_none(dict.fromkeys(problems))
         self.memory: dict[object, Any] = {}
         self._members: dict[str, list[Node]] = {}
         for node in self._nodes.values():
             self._members.setdefault(node.construct, []).append(node)
-        self._dated = {
-            letters
-            for letters, nodes in self._members.items()
-            if {"number", "date"} <= {node.scale for node in nodes}
-        }
+        sorts = {name: {node.scale for node in nodes} for name, nodes in self._members.items()}
+        self._dated = {letters for letters, held in sorts.items() if held >= {"number", "date"}}
         self._asked: dict[int, tuple[Holder, Mapping[str, tuple[str, ...]]]] = {}
         holders: list[Holder] = [*environment.forms, *environment.sources]
         for holder in holders:
@@ -397,13 +372,10 @@ class CodingGraph:
             return environment
         return cls(read_place(environment))
 
-    def _family(self, letters: str, as_of: Day) -> Family:
-        day = as_of if letters in self._dated else None
-        return self.remembered(_new_family, letters, day)
-
     def _placed(self, name: str, as_of: Day) -> tuple[Family, int]:
         node = self.node(name)
-        family = self._family(node.construct, as_of)
+        day = as_of if node.construct in self._dated else None
+        family: Family = self.remembered(Family, node.construct, day)
         return family, family.index[node.name]
 
     def asked(self, holder: Holder) -> Mapping[str, tuple[str, ...]]:
@@ -430,7 +402,7 @@ class CodingGraph:
     def node(self, name: str) -> Node:
         """Return the node of a coding, by its name or an alias."""
         if name not in self.names:
-            raise InputError(not_there("coding", name, list(self.names)))
+            raise InputError(not_there("coding", name, self.names))
         return self._nodes[self.names[name]]
 
     def coding(self, name: str) -> Coding:
@@ -492,9 +464,8 @@ class CodingGraph:
 
     def _overlap(self, one: Node, other: Node, as_of: Day) -> CodingRelation:
         if one.construct != other.construct:
-            text = f"{one.name} and {other.name} ask about different constructs"
-            return CodingRelation(NOTHING, NOTHING, "unrelated", exact=False, reason=text)
-        return self._family(one.construct, as_of).relate(one, other)
+            return unresolved(f"{one.name} and {other.name} ask about different constructs")
+        return self._placed(one.name, as_of)[0].relate(one, other)
 
     def join(
         self, left: str, right: str, *, as_of: Day = None, weights: Weights | None = None
@@ -512,30 +483,20 @@ class CodingGraph:
         """Return a form by its name."""
         return _part(name, self.environment.forms, "form")
 
+    def scenario(self, name: str | Scenario) -> Scenario:
+        """Return a scenario by its name."""
+        return _part(name, self.environment.scenarios, "scenario")
+
     def source(self, name: str | Source) -> Source:
         """Return a public source by its name."""
         return _part(name, self.environment.sources, "source")
 
 
-def _new_family(graph: CodingGraph, letters: str, as_of: Day) -> Family:
-    return Family(graph._members[letters], graph._maps, graph._reach, as_of)
-
-
-def _refuse(problems: Iterable[str]) -> None:
-    require_none(dict.fromkeys(problems))
-
-
-def not_there(kind: str, name: str, names: Sequence[str], remedy: str = "") -> str:
-    """Say that a name is not in the environment, and which are near it, or else the remedy."""
-    near = nearest(name, names) if name else []
-    hint = f" Near it: {quoted(near)}." if near else remedy
-    return f"{kind} {shown(name)} is not in the environment.{hint}"
-
-
 def _part(name: str | Part, parts: Sequence[Part], kind: str) -> Part:
     if not isinstance(name, str):
         return name
-    found = [part for part in parts if part.name == name]
-    if not found:
-        raise InputError(not_there(kind, name, [part.name for part in parts]))
-    return found[0]
+    known = {part.name: part for part in parts}
+    if name not in known:
+        remedy = f" There are {quoted(known) or 'none'}."
+        raise InputError(not_there(kind, name, known, remedy))
+    return known[name]

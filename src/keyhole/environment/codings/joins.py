@@ -9,31 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import polars as pl
 
-from keyhole.core.marks import HIDDEN, figure
+from keyhole.core.marks import figure
 from keyhole.core.names import quoted
 from keyhole.core.tables import Table
 from keyhole.environment import model
 from keyhole.environment.codings import partitions
-from keyhole.environment.codings.categories import (
-    KINDS,
-    Node,
-    Weights,
-    category_weights,
-    next_name,
-)
-from keyhole.environment.codings.graph import NOTHING, CodingGraph
-from keyhole.environment.codings.relations import CodingRelation, Day
+from keyhole.environment.codings.categories import KINDS, Node, Weights, category_weights, next_name
+from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.codings.relations import NOTHING, CodingRelation, Day
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 SHOWN = 30
 Side = tuple[Node, Ints]
@@ -81,8 +71,6 @@ class Join(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a category of either side, with its group."""
-        import polars as pl
-
         sides = ["left"] * len(self.groups_left) + ["right"] * len(self.groups_right)
         groups = np.concatenate([self.groups_left, self.groups_right]).tolist()
         rows = [(side, k, self.labels[k]) for side, k in zip(sides, groups, strict=True)]
@@ -111,12 +99,19 @@ def join_codings(
     """
     one, other = graph.node(left), graph.node(right)
     values = category_weights(one, weights)
-    if other.tells(one):
-        return _join_number(one, other, values)
-    if one.tells(other):
-        back = _join_number(other, one, None)
-        named = replace(back, left=one.name, right=other.name, entropy=0.0)
-        return replace(named, groups_left=NOTHING, groups_right=back.groups_left)
+    if other.tells(one) or one.tells(other):
+        node, number = (one, other) if other.tells(one) else (other, one)
+        every = np.arange(node.size)
+        told = f"{number.name} is a number as exact as it is written: it tells {node.name}"
+        return Join(
+            *(one.name, other.name, True, "", node.name, True, True),
+            *((every, NOTHING) if node is one else (NOTHING, every)),
+            labels=node.labels,
+            informative=partitions.informative_groups(node, every) > 1,
+            entropy=partitions.partition_entropy(every, values) if node is one else 0.0,
+            antichain=(node.name,),
+            explanation=(told,),
+        )
     if other.open and one.name != other.name:
         return _join_text(graph, one, other, as_of, weights)
     relation = graph.overlap(left, right, as_of=as_of)
@@ -125,10 +120,10 @@ def join_codings(
     groups, beside = partitions.overlap_groups(one, other, (relation.left, relation.right))
     sides = (one, groups), (other, beside)
     name, stored = _name(graph, sides, as_of)
-    labels = _labels(graph, sides, name if stored else None, as_of)
+    labels = group_names(graph, sides, name if stored else None, as_of)
     antichain = graph.minimal_common_ancestors(left, right, as_of=as_of)
-    every = np.arange(one.size)
-    kept, whole = (partitions.partition_entropy(part, values) for part in (groups, every))
+    kept = partitions.partition_entropy(groups, values)
+    whole = partitions.partition_entropy(np.arange(one.size), values)
     matched = partitions.all_matched(one, other, relation)
     how, *without = partitions.relation_words(one, other, relation)
     words = [how]
@@ -143,44 +138,16 @@ def join_codings(
     if not stored and antichain:
         words.append(f"the graph holds {', '.join(antichain)} above both, but not their join")
     return Join(
-        one.name,
-        other.name,
-        resolved=True,
-        coding=name,
-        stored=stored,
-        exact=relation.exact and matched,
-        groups_left=groups,
-        groups_right=beside,
-        labels=labels,
-        informative=partitions.informative_groups(one, groups) > 1,
-        entropy=kept,
-        lost=max(whole - kept, 0.0),
-        antichain=antichain,
-        explanation=(*words, *partitions.inexact(relation.exact)),
+        *(one.name, other.name, True, "", name, stored, relation.exact and matched),
+        *(groups, beside, labels, partitions.informative_groups(one, groups) > 1),
+        *(kept, max(whole - kept, 0.0), antichain),
+        (*words, *partitions.inexact(relation.exact)),
     )
 
 
 def climb(graph: CodingGraph, start: str, end: str, as_of: Day) -> str:
     """Write the path up the graph; one that goes over no stored edge is told as a recoding."""
     return " → ".join(graph.path(start, end, as_of=as_of) or (start, end))
-
-
-def _join_number(one: Node, number: Node, values: Floats | None) -> Join:
-    """Join with a number that is as exact as it is written: it tells every interval."""
-    groups = np.arange(one.size)
-    return Join(
-        one.name,
-        number.name,
-        resolved=True,
-        coding=one.name,
-        stored=True,
-        groups_left=groups,
-        labels=one.labels,
-        informative=partitions.informative_groups(one, groups) > 1,
-        entropy=partitions.partition_entropy(groups, values),
-        antichain=(one.name,),
-        explanation=(f"{number.name} is a number as exact as it is written: it tells {one.name}",),
-    )
 
 
 def _join_text(
@@ -210,26 +177,28 @@ def _name(graph: CodingGraph, sides: Sides, as_of: Day) -> tuple[str, bool]:
     if partitions.is_discrete(groups):
         return one.name, True
     size = partitions.group_count(np.concatenate([groups, beside]))
-    if len(beside) and partitions.group_count(beside) == size == len(beside):
+    if len(beside) and len(np.unique(beside)) == size == len(beside):
         return other.name, True
-
-    def has_groups(side: Side, name: str) -> bool:
-        function = graph.mapping(side[0].name, name, as_of=as_of)
-        assert function is not None
-        return np.array_equal(
-            partitions.as_partition(side[0], function), partitions.canonical(side[1])
-        )
-
     # The codings that both refine, the one with the fewest categories first.
     above = {other.name, *graph.ancestors(other.name, as_of=as_of)}
     names = above.intersection(graph.ancestors(one.name, as_of=as_of))
     for name in sorted(names, key=lambda name: (graph.node(name).size, name)):
-        if all(has_groups(side, name) for side in sides):
+        if all(has_groups(graph, node, own, name, as_of) for node, own in sides):
             return name, True
     return next_name(one.construct, size, harmonised=True, taken=graph.names), False
 
 
-def _labels(graph: CodingGraph, sides: Sides, stored: str | None, as_of: Day) -> tuple[str, ...]:
+def has_groups(graph: CodingGraph, node: Node, groups: Ints, name: str, as_of: Day) -> bool:
+    """Tell whether the groups of a coding's categories are those of a coarser coding."""
+    function = graph.mapping(node.name, name, as_of=as_of)
+    assert function is not None
+    own = partitions.as_partition(node, function)
+    return np.array_equal(own, partitions.canonical(groups))
+
+
+def group_names(
+    graph: CodingGraph, sides: Sequence[Side], stored: str | None, as_of: Day
+) -> tuple[str, ...]:
     """Name the groups as the stored coding does, else by what they hold."""
     labels = [""] * partitions.group_count(np.concatenate([groups for _, groups in sides]))
     for node, groups in reversed(sides):
@@ -265,15 +234,9 @@ class Compatibility(Result):
     ruled_out_weighted: float | None
     pairs: tuple[tuple[str, str], ...]
     explanation: tuple[str, ...]
-    pairs_left: Annotated[Ints, HIDDEN]
-    pairs_right: Annotated[Ints, HIDDEN]
-    left_labels: Annotated[tuple[str, ...], HIDDEN]
-    right_labels: Annotated[tuple[str, ...], HIDDEN]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a pair of categories that can be the same person."""
-        import polars as pl
-
         return pl.DataFrame(self.pairs, schema={"left": str, "right": str}, orient="row")
 
     def tables(self) -> list[Table]:
@@ -281,11 +244,11 @@ class Compatibility(Result):
         title = f"Compatibility of {self.left} and {self.right}"
         if not self.resolved:
             return [Table(title, [], [], [f"unresolved: {self.reason}"])]
-        rows = []
-        for i, label in enumerate(self.left_labels[:SHOWN]):
-            meets = self.pairs_right[self.pairs_left == i]
-            rows.append([label, quoted([self.right_labels[j] for j in meets], 6)])
-        more = len(self.left_labels) - len(rows)
+        met: dict[str, list[str]] = {}
+        for left, right in self.pairs:
+            met.setdefault(left, []).append(right)
+        rows = [[label, quoted(found, 6)] for label, found in list(met.items())[:SHOWN]]
+        more = len(met) - len(rows)
         notes = [f"and {more:,} more categories of {self.left}"] if more else []
         notes.append(f"share of pairs ruled out: {share(self.ruled_out)}")
         if self.ruled_out_weighted is not None:
@@ -303,17 +266,10 @@ def compatibility(
     left_weights: Weights | None = None,
     right_weights: Weights | None = None,
 ) -> Compatibility:
-    """Tell which categories of two codings can be the same person.
+    """Tell which categories of two codings of one construct can be the same person.
 
-    Parameters
-    ----------
-    left, right
-        Names or aliases of codings of one construct.
-    as_of
-        The day on which dates of birth are compared with ages.
-    left_weights, right_weights
-        How many people there are in each category, by code or in order; a side without
-        weights is uniform.
+    On the day `as_of` dates of birth are compared with ages. Weights are how many people there are
+    in each category, by code or in order; a side without weights is uniform.
     """
     graph = CodingGraph.of(environment)
     one, other = graph.node(left), graph.node(right)
@@ -326,12 +282,11 @@ def compatibility(
     if relation.resolved and not relation.exact:
         words.append("more pairs may be impossible: the overlap is known through other codings")
     pairs = zip(relation.left.tolist(), relation.right.tolist(), strict=True)
-    head = one.name, other.name, relation.resolved, relation.reason, relation.exact
     return Compatibility(
-        *(*head, ruled_out(one, other, relation), weighted),
+        *(one.name, other.name, relation.resolved, relation.reason, relation.exact),
+        *(ruled_out(one, other, relation), weighted),
         tuple((one.labels[i], other.labels[j]) for i, j in pairs),
         tuple(words) if relation.resolved else (),
-        *(relation.left, relation.right, one.labels, other.labels),
     )
 
 
@@ -377,11 +332,8 @@ def mint(graph: CodingGraph, join: Join, *, label: str = "") -> Minted:
             f"{join.left} and {join.right} join to one category: they have no answers in common "
             f"that could be told apart, so that there is nothing to mint."
         )
-    sides = [(graph.node(join.left), join.groups_left), (graph.node(join.right), join.groups_right)]
-    return _mint(graph, [side for side in sides if side[0].size], join.labels, label)
-
-
-def _mint(graph: CodingGraph, sides: Sequence[Side], labels: Sequence[str], label: str) -> Minted:
+    both = (graph.node(join.left), join.groups_left), (graph.node(join.right), join.groups_right)
+    sides, labels = [side for side in both if side[0].size], join.labels
     first = sides[0][0]
     name = next_name(first.construct, len(labels), harmonised=True, taken=graph.names)
 
@@ -395,12 +347,12 @@ def _mint(graph: CodingGraph, sides: Sequence[Side], labels: Sequence[str], labe
     listed = tuple(model.Category(str(k + 1), text, kind_of(k)) for k, text in enumerate(labels))
     runs = _runs(sides, len(labels))
     if runs is None or first.coding.intervals is None:
-        maps = []
-        for node, groups in sides:
-            numbered = [str(k + 1) for k in groups.tolist()]
-            pairs = dict(zip(node.codes, numbered, strict=True))
-            maps.append(model.CategoryMap(node.name, name, pairs))
-        return Minted(model.Coding(name, first.construct, listed, label=label), tuple(maps))
+        numbered = ([str(k + 1) for k in groups.tolist()] for _, groups in sides)
+        maps = tuple(
+            model.CategoryMap(node.name, name, dict(zip(node.codes, codes, strict=True)))
+            for (node, _), codes in zip(sides, numbered, strict=True)
+        )
+        return Minted(model.Coding(name, first.construct, listed, label=label), maps)
     edges, rest = runs
     cut = model.Intervals(first.coding.intervals.scale, edges=tuple(edges.tolist()))
     coding = model.Coding(name, first.construct, tuple(listed[k] for k in rest), cut, label)

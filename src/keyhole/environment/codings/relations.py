@@ -15,8 +15,14 @@ from typing import Any, Literal
 import numpy as np
 
 from keyhole.core.names import quoted, shown
-from keyhole.environment.codings.categories import KINDS, SPECIAL, Node
-from keyhole.environment.codings.intervals import birth_edges, homes, intersections
+from keyhole.environment.codings.categories import (
+    KINDS,
+    SPECIAL,
+    Node,
+    birth_edges,
+    homes,
+    intersections,
+)
 from keyhole.environment.model import CategoryMap, Overlap
 from keyhole.kernels.arrays import Floats, Ints
 
@@ -49,6 +55,14 @@ class CodingRelation:
     def resolved(self) -> bool:
         """Whether it is known which categories overlap."""
         return self.basis not in ("unresolved", "unrelated")
+
+
+NOTHING = np.zeros(0, dtype=np.int64)
+
+
+def unresolved(reason: str, basis: Basis = "unrelated") -> CodingRelation:
+    """Return a relation of which nothing is known."""
+    return CodingRelation(NOTHING, NOTHING, basis, exact=False, reason=reason)
 
 
 def unique_pairs(pairs: Pairs, rights: int) -> Pairs:

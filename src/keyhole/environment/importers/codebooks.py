@@ -1,4 +1,4 @@
-"""Codebooks in XML: DDI-Codebook (1.2 to 2.5), DDI-Lifecycle (3.x) and SDMX 2.1 code lists.
+"""Codebooks: DDI-Codebook, DDI-Lifecycle, SDMX code lists, labels of SPSS, Stata and SAS files.
 
 Elements are found by their local names, wherever an archive put them. Counts and extremes of
 the records (``catStat``, ``sumStat``) are not read.
@@ -6,15 +6,19 @@ the records (``catStat``, ``sumStat``) are not read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from keyhole.core.names import repeated, shown
 from keyhole.data.codebook import children, local_name, own_text
+from keyhole.data.formats import find_format
+from keyhole.data.guarding import ask_reader
+from keyhole.data.statistical import read_with_metadata
 from keyhole.environment.importers import fields
-from keyhole.environment.importers.opening import open_xml
+from keyhole.environment.importers.reading import open_xml
 from keyhole.environment.model import CapturedField, Category, Form, Intervals
+from keyhole.environment.scenarios.recoding import code_text
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
@@ -186,3 +190,65 @@ def read_sdmx(path: Path, _: str | None, form: fields.FormReading) -> fields.Ask
             options = [(one.get("id"), _label(one, "Name")) for one in finest]
             label = _label(listed, "Name")
             yield fields.capture([name], label, options=options, recognised=False)
+
+
+# --- SPSS, Stata and SAS -------------------------------------------------------------------------
+
+# How the formats of dates begin.
+_DATES = ("DATE", "ADATE", "EDATE", "SDATE", "JDATE", "MMDDYY", "DDMMYY", "YYMMDD", "E8601DA")
+_TIMES = ("YMDHMS", "%TC", "%TD", "%D")
+
+
+def read_statistical_labels(
+    path: Path, encoding: str | None, form: fields.FormReading
+) -> fields.Asked:
+    """Read what an SPSS, Stata or SAS file says of its columns; no record is read.
+
+    Where a column has no labels, its format tells dates from numbers and text.
+    """
+    # Its reader may die of a damaged file.
+    ask_reader(f"{__name__}:answer_metadata", path, "statistical", {"encoding": encoding})
+    _, about = read_with_metadata(path, find_format(path), encoding, metadataonly=True)
+    if not about.column_names:
+        raise FileError(f"{path.name!r} has no columns. Give a file that has some.")
+    form.title(about.file_label or "")
+    return (_statistical_field(name, about) for name in about.column_names)
+
+
+def answer_metadata(given: Mapping[str, Any]) -> bytes:
+    """See whether what a file says of its columns can be read, in the process of its own."""
+    path = Path(given["path"])
+    read_with_metadata(path, find_format(path), given["encoding"], metadataonly=True)
+    return b""
+
+
+def _statistical_field(name: str, about: Any) -> CapturedField:
+    label = about.column_names_to_labels.get(name) or ""
+    options = (about.variable_value_labels.get(name) or {}).items()
+    missing = [(one["lo"], one["hi"]) for one in about.missing_ranges.get(name, ())]
+    missing += [(one, one) for one in about.missing_user_values.get(name, ())]
+    # A code that the file declares missing is at least "not stated".
+    categories = [
+        Category(one.code, one.label, "not stated")
+        if one.kind in ("value", "other") and any(_in_span(one.code, *span) for span in missing)
+        else one
+        for one in fields.make_categories((code_text(value), str(text)) for value, text in options)
+    ]
+    written = (about.original_variable_types.get(name) or "").upper()
+    intervals = None
+    if any(one.kind == "value" for one in categories):
+        pass  # what is listed is neither dates nor numbers
+    elif written.startswith((*_DATES, *_TIMES)):
+        intervals = fields.dates("day")
+    elif about.readstat_variable_types.get(name) != "string":
+        intervals = fields.usual_numbers(words(name) + words(label))
+    return fields.capture([name], label, categories=categories, intervals=intervals)
+
+
+def _in_span(code: str, low: Any, high: Any) -> bool:
+    if isinstance(low, str) or isinstance(high, str):
+        return code in (str(low), str(high))
+    try:
+        return float(low) <= float(code) <= float(high)
+    except ValueError:
+        return False

@@ -1,7 +1,7 @@
 """Captured fields: categories, intervals and direct identifiers, from what forms say of answers.
 
 Bands in words ("18-24", "65 and over") become intervals where they tile: no gap, no overlap. Else
-the coding stays a list of categories.
+the coding stays a list of categories. How forms write these things stands in ``fields.toml``.
 """
 
 from __future__ import annotations
@@ -9,63 +9,38 @@ from __future__ import annotations
 import datetime
 import math
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from keyhole.core.names import shown
-from keyhole.environment.model import (
-    CapturedField,
-    CapturedForm,
-    Category,
-    CategoryKind,
-    Form,
-    Intervals,
-    Unit,
-)
+from keyhole.environment import model
+from keyhole.environment.model import CapturedField, Category, Intervals
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import recognise, words
 
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_WORDS = {name: frozenset(text.split()) for name, text in _TABLE["words"].items()}
+_KINDS: dict[Any, re.Pattern[str]] = {k: re.compile(p) for k, p in _TABLE["kinds"].items()}
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
-_RANGE = f"{_NUMBER} ?(?:-|to|through|thru|until) ?{_NUMBER}|between {_NUMBER} and {_NUMBER}"
-_SHORT = f"{_NUMBER} ?(?:-|to|but|and)? ?(?:under|less than|below|before|<) ?{_NUMBER}"
-_UNDER = (
-    f"(?:under|less than|fewer than|lower than|below|before|prior to|younger than|<) ?{_NUMBER}"
+_BANDS = {how: re.compile(p.replace("#", _NUMBER)) for how, p in _TABLE["bands"].items()}
+_MONEY, _NOISE, _OTHER_UNITS = (
+    re.compile(_TABLE["patterns"][name], re.I) for name in ("money", "noise", "other_units")
 )
-_MOST = (
-    rf"(?:up to|at most|no more than|<=|≤) ?{_NUMBER}|"
-    rf"{_NUMBER} ?(?:or|and) (?:less|under|fewer|below|lower|younger|earlier|before)"
-)
-_LEAST = (
-    rf"{_NUMBER} ?\+|(?:at least|from|since|>=|≥) ?{_NUMBER}|"
-    rf"{_NUMBER} ?(?:or|and) (?:over|older|above|more|up|upwards?|higher|greater|later|after)"
-)
-_OVER = rf"(?:over|more than|above|older than|greater than|after|>) ?{_NUMBER}"
-_DECADE = r"((?:18|19|20)\d0)'?s"
-_NOTHING = r"none|zero|nothing|no income"
 _FIRST_YEAR, _LAST_YEAR = 1850, 2100
-_MONEY = re.compile(
-    r"[$£€¥]|\b(income|earnings|salary|wage|dollars?|pay|amount|value|cost)\b", re.I
-)
-_NOISE = re.compile(
-    r"[$£€¥%]|\b(years?|yrs?|old|of age|aged?|ages|persons?|people|children|child|hours?|hrs?|"
-    r"dollars?|per year|a year|annually|per week|a week)\b\.?"
-)
 _CODE = re.compile(r"^\(?\d{1,2}[.)]\s+(?=\S)")
 _REMARK = re.compile(r"\s*\([^()]*\)\s*$")
 _PLAIN = re.compile(r"(\d{1,15}) ?(?:-|–|to) ?(\d{1,15})")
-_OTHER_UNITS = re.compile(r"\b(months?|weeks?|days?)\b")
-_LONGEST_BAND = 80
+_LONGEST_BAND, _LONGEST = 80, 200
 # Intervals of one field at most; where there would be more, their step is widened.
 MOST_INTERVALS = 100_000
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2050, 1, 1)
-_COUNTS = frozenset(
-    {"count", "number", "many", "times", "hours", "weeks", "days", "months", "years", "classes"}
-)
-_NO_YEARS = frozenset({"per", "school", "schooling", "grade", "education", "completed", "old"})
 _OLDEST, _MOST_COUNTED = 121, 101
+_OF_A_YEAR = {"month": 1 / 12, "week": 1 / 52}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +71,27 @@ def parse_bands(labels: Sequence[str], asked: str = "") -> BandedLabels | None:
     bands: list[_Band] = []
     for label in labels:
         band = _band(label)
-        if band is None:
+        if band is None or band.low >= band.high:
             return None
         bands.append(band)
     if len(bands) < 2 or not any(band.ranged for band in bands):
         return None
     money = _MONEY.search(f"{asked} {' '.join(labels[:3])}") is not None
     order = sorted(range(len(bands)), key=lambda place: (bands[place].low, bands[place].high))
-    intervals = _intervals([bands[place] for place in order], money)
+    edges = [bands[order[0]].low]
+    for band, following in pairwise(bands[place] for place in order):
+        meet = math.isclose(band.high, following.low) or band.ends == following.low
+        if not meet or following.low <= edges[-1]:
+            return None
+        edges.append(following.low)
+    intervals = _tiled([*edges, bands[order[-1]].high], money)
     ranks = sorted(range(len(order)), key=order.__getitem__)  # the place of each label
-    return None if intervals is None else BandedLabels(intervals, tuple(ranks))
+    return BandedLabels(intervals, tuple(ranks))
 
 
 def _band(label: str) -> _Band | None:
     if plain := _PLAIN.fullmatch(label):  # nearly all are, and there may be many
-        low, high = float(plain[1]), float(plain[2])
-        return _rising(low, high + 1, high)
+        return _Band(float(plain[1]), float(plain[2]) + 1, float(plain[2]))
     text = label.strip().lower()
     if len(text) > _LONGEST_BAND or _OTHER_UNITS.search(text):
         return None
@@ -119,55 +99,27 @@ def _band(label: str) -> _Band | None:
     text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
     text = re.sub(r"(?<=\d)k\b", "000", text)
     text = " ".join(_NOISE.sub(" ", text).replace("( )", "").split())
-    return _closed(text) or _open(text)
+    matches = ((how, pattern.fullmatch(text)) for how, pattern in _BANDS.items())
+    how, found = next(((how, found) for how, found in matches if found), ("", None))
+    if found is None:
+        return None
+    numbers = [number for number in found.groups() if number] or ["0"]
+    step = float(10 ** -max(len(number.partition(".")[2]) for number in numbers))
+    low, high = float(numbers[0]), float(numbers[-1])
+    return {
+        "up to the second": _Band(low, high),
+        "both within": _Band(low, high + step, high),
+        "decade": _Band(low, low + 10),
+        "number": _Band(low, low + step, low, ranged=False),
+        "under": _Band(-math.inf, low),
+        "over": _Band(low + step, math.inf),
+        "at most": _Band(-math.inf, low + step, low),
+        "at least": _Band(low, math.inf),
+    }[how]
 
 
-def _closed(text: str) -> _Band | None:
-    if found := re.fullmatch(_SHORT, text):
-        return _rising(float(found[1]), float(found[2]))
-    if found := re.fullmatch(_RANGE, text):
-        first, last = found[1] or found[3], found[2] or found[4]
-        return _rising(float(first), float(last) + _step(first, last), float(last))
-    if found := re.fullmatch(_DECADE, text):
-        return _Band(float(found[1]), float(found[1]) + 10)
-    if found := re.fullmatch(_NUMBER, text):
-        value = float(found[1])
-        return _Band(value, value + _step(found[1]), value, ranged=False)
-    return _Band(0.0, 1.0, 0.0, ranged=False) if re.fullmatch(_NOTHING, text) else None
-
-
-def _open(text: str) -> _Band | None:
-    if found := re.fullmatch(_UNDER, text):
-        return _Band(-math.inf, float(found[1]))
-    if found := re.fullmatch(_OVER, text):
-        return _Band(float(found[1]) + _step(found[1]), math.inf)
-    if found := re.fullmatch(_MOST, text):
-        value = found[1] or found[2]
-        return _Band(-math.inf, float(value) + _step(value), float(value))
-    if found := re.fullmatch(_LEAST, text):
-        return _Band(float(found[1] or found[2] or found[3]), math.inf)
-    return None
-
-
-def _step(*numbers: str) -> float:
-    """Return the unit of the last decimal written."""
-    decimals = max(len(number.partition(".")[2]) for number in numbers)
-    return float(10**-decimals)
-
-
-def _rising(low: float, high: float, ends: float | None = None) -> _Band | None:
-    return _Band(low, high, ends) if low < high else None
-
-
-def _intervals(bands: Sequence[_Band], money: bool) -> Intervals | None:
-    """Return the intervals of sorted bands, where each begins where the one before ends."""
-    edges = [bands[0].low]
-    for band, following in pairwise(bands):
-        meet = math.isclose(band.high, following.low) or band.ends == following.low
-        if not meet or following.low <= edges[-1]:
-            return None
-        edges.append(following.low)
-    edges.append(bands[-1].high)
+def _tiled(edges: list[float], money: bool) -> Intervals:
+    """Return the intervals between edges; those of years are dates."""
     if edges[0] == -math.inf and edges[1] > 0 and not money:
         edges[0] = 0.0
     finite = [edge for edge in edges if math.isfinite(edge) and edge != 0]
@@ -178,7 +130,7 @@ def _intervals(bands: Sequence[_Band], money: bool) -> Intervals | None:
 
 
 def dates(
-    unit: Unit = "day", first: datetime.date | None = None, last: datetime.date | None = None
+    unit: model.Unit = "day", first: datetime.date | None = None, last: datetime.date | None = None
 ) -> Intervals:
     """Return dates by day, month or year, from `first` up to and without `last`."""
     start, stop = (first or FIRST).toordinal(), (last or LAST).toordinal()
@@ -203,20 +155,13 @@ def number_intervals(
 def unit_factor(text: str) -> float:
     """Return what turns a number into years of age, or money a year, by how it is asked."""
     told = set(text.lower().replace("(", " ").replace(")", " ").split())
-    if "age" in told and not told & _UNITS["year"]:
-        return next((f for unit, f in _OF_A_YEAR.items() if told & _UNITS[unit]), 1.0)
-    if not _INCOME & told or told & _UNITS["year"] or re.search(r"\b(past|last) \d+\b", text):
+    if told & _WORDS["year"]:
         return 1.0
-    return next((1 / f for unit, f in _OF_A_YEAR.items() if told & _UNITS[unit]), 1.0)
-
-
-_OF_A_YEAR = {"month": 1 / 12, "week": 1 / 52}
-_UNITS = {
-    "year": frozenset({"year", "years", "annual", "yearly", "annually"}),
-    "month": frozenset({"month", "months", "monthly"}),
-    "week": frozenset({"week", "weeks", "weekly"}),
-}
-_INCOME = frozenset({"income", "earnings", "salary", "wage", "wages", "pay"})
+    factor = next((f for unit, f in _OF_A_YEAR.items() if told & _WORDS[unit]), 1.0)
+    if "age" in told:
+        return factor
+    amount = _WORDS["income"] & told and not re.search(r"\b(past|last) \d+\b", text)
+    return 1 / factor if amount else 1.0
 
 
 def usual_numbers(asked: tuple[str, ...]) -> Intervals:
@@ -226,9 +171,9 @@ def usual_numbers(asked: tuple[str, ...]) -> Intervals:
         return Intervals("number", start=0, stop=_OLDEST * (12 if months else 1), step=1)
     if _MONEY.search(" ".join(asked)):  # before counts: "income in the past 12 months" is money
         return Intervals("number")
-    if "year" in asked and not _NO_YEARS & set(asked):
+    if "year" in asked and not _WORDS["no_years"] & set(asked):
         return dates("year")
-    if _COUNTS & set(asked):
+    if _WORDS["counts"] & set(asked):
         return Intervals("number", start=0, stop=_MOST_COUNTED, step=1)
     return Intervals("number")
 
@@ -284,49 +229,20 @@ def parse_number(text: str) -> float | None:
 YES_NO = (Category("yes", "Yes"), Category("no", "No"))
 # The code of the category of records with no value at all.
 BLANK = "."
-_LONGEST = 200
-_NOT_APPLICABLE = re.compile(
-    r"(n/a|n\.a\.)(\b|$)|not? applicable|inapplicable|inap\.?$|does not apply|legitimate skip|"
-    r"valid skip|not in universe|niu\b|skipped"
-)
-_NOT_STATED = re.compile(
-    r"(not (stated|reported|known|recorded|given|answered|ascertained|specified|available|sure|"
-    r"provided|determined)|unknown|unk$|unsure|undisclosed|unspecified|no (answer|response|data)|"
-    r"non[- ]?response|refus|prefer not|(choose|chose|wish) not to|declin|decline to|"
-    r"(do not|don'?t|didn'?t|did not) (know|answer|wish|want to (say|answer))|i?dk\b|missing|"
-    r"rather not|i'?d rather not)"
-)
-_OTHER = re.compile(
-    r"(some|any|all|an)? ?others?\b(?! than)|another\b.*\bnot listed|.*\bnot listed( above)?$|"
-    r".*\bn\.?e\.?c\.?$|.*not elsewhere classified|none of (the|these)|something else"
-)
 # From this confidence on a field is kept apart as a direct identifier.
 SURE = 0.5
-_SURE_THOUGH_CODED = 0.9
+_SURE_THOUGH_CODED, _SURE_OF_NUMBERS = 0.9, 0.85
 _MOST_STEPS = 8
-# The name of one of these is not that of a person, unless it is of somebody there.
-_ORGANISATIONS = frozenset(
-    {"employer", "company", "business", "firm", "school", "university", "college", "bank"}
-    | {"insurer", "hospital", "clinic", "facility", "organisation", "organization", "agency"}
-)
-_PERSONS = frozenset(
-    {"contact", "person", "supervisor", "manager", "owner", "first", "last", "middle", "your"}
-    | {"full", "user", "maiden", "account", "doctor", "physician", "teacher"}
-)
 _TAG = re.compile(r"<[^<>]{0,500}>")
 _UNKEPT = re.compile("[\0\ud800-\udfff]")
 _CODE_WORDS = re.compile(r"[a-z]+([A-Z][a-z]*)+|[A-Za-z]+(_[A-Za-z0-9]+)+|[a-z]+(-[a-z]+)+")
 
 
-def category_kind(label: str) -> CategoryKind:
+def category_kind(label: str) -> model.CategoryKind:
     """Tell from its label what kind of answer a category is."""
     text = " ".join(label[:_LONGEST].lower().replace("’", "'").split())
     text = re.sub(r"^\(?\w{1,2}[.)]\s+", "", text).strip("-*[]<>. ")
-    if _NOT_APPLICABLE.match(text):
-        return "not applicable"
-    if _NOT_STATED.match(text):
-        return "not stated"
-    return "other" if _OTHER.match(text) else "value"
+    return next((kind for kind, pattern in _KINDS.items() if pattern.match(text)), "value")
 
 
 def plain_text(text: str) -> str:
@@ -357,9 +273,7 @@ def coded(
     categories: Sequence[Category], words_: str = ""
 ) -> tuple[tuple[Category, ...], Intervals | None]:
     """Turn value categories that are bands into intervals; the others stay categories."""
-    values = [one.label for one in categories if one.kind == "value"]
-    # The first tells in nearly all cases, and there may be a hundred thousand.
-    bands = parse_bands(values, words_) if len(values) > 1 else None
+    bands = parse_bands([one.label for one in categories if one.kind == "value"], words_)
     if bands is None:
         return tuple(categories), None
     return tuple(one for one in categories if one.kind != "value"), bands.intervals
@@ -394,19 +308,14 @@ def capture(
         categories, intervals = coded(categories, said)
     if intervals is not None and intervals.scale == "number":
         intervals = replace(intervals, factor=unit_factor(f"{path_label(path)} {label}"))
-    if identifier is None and recognised:
+    dated = intervals is not None and intervals.scale == "date"
+    if identifier is None and recognised and not dated and tuple(categories) != YES_NO:
         identifier = _identifier(path, label, pattern, categories, intervals)
-    apart = identifier is not None
-    return CapturedField(
-        name=clean(name) or ".".join(path),
-        label=said,
-        categories=() if apart else categories,
-        intervals=None if apart else intervals,
-        identifier=identifier,
-        path="/".join(path),
-        universe=clean(universe),
-        option=option,
-    )
+    if identifier is not None:
+        categories, intervals = (), None
+    more: Any = {"identifier": identifier, "path": "/".join(path), "option": option}
+    more |= {"categories": categories, "intervals": intervals, "universe": clean(universe)}
+    return CapturedField(clean(name) or ".".join(path), said, **more)
 
 
 def _identifier(
@@ -417,16 +326,18 @@ def _identifier(
     intervals: Intervals | None,
 ) -> str | None:
     """Find out whether it is one; listed answers are not, but for parts of a name (Jr., Sr.)."""
-    if intervals is not None or tuple(categories) == YES_NO:
-        return None
     found = recognise("/".join(path[-_MOST_STEPS:]), label, pattern)
-    least = _SURE_THOUGH_CODED if categories else SURE
+    least = _SURE_THOUGH_CODED if categories else SURE if intervals is None else _SURE_OF_NUMBERS
     if found is None or found.confidence < least or (categories and found.kind != "name"):
         return None
-    told = {*words(path[-1]), *words(label)}
-    if found.kind in ("name", "employer name") and told & _ORGANISATIONS and not told & _PERSONS:
+    counted = re.search(r"\b(how (many|long)|numbers? of)\b", label, re.I)
+    if intervals is not None and (counted or intervals.edges or found.kind in ("name", "address")):
         return None
-    return found.kind
+    told = {*words(path[-1]), *words(label)}
+    if found.kind == "licence number" and told & _WORDS["about"]:
+        return None  # the country that issued a passport
+    named = found.kind in ("name", "employer name") and told & _WORDS["organisations"]
+    return None if named and not told & _WORDS["persons"] else found.kind
 
 
 def kind_of_identifier(path: Sequence[str], label: str) -> str:
@@ -440,28 +351,12 @@ def path_label(path: Sequence[str]) -> str:
     said: list[str] = []
     for step in path:
         new = list(words(step))
-        overlap = next(
-            (n for n in range(min(len(said), len(new)), 0, -1) if said[-n:] == new[:n]), 0
-        )
-        said += new[overlap:]
+        sizes = range(min(len(said), len(new)), 0, -1)
+        said += new[next((n for n in sizes if said[-n:] == new[:n]), 0) :]
     return " ".join(said) or " ".join(path)
 
 
-def split_choices(
-    path: Sequence[str],
-    label: str,
-    options: Iterable[tuple[str, str]],
-    universe: str = "",
-    name: str = "",
-) -> list[CapturedField]:
-    """Split a question with several answers: one field for each says whether it was chosen."""
-    said, found = label or path_label(path), []
-    for one in make_categories(options):
-        boxes = Category("yes", one.label), Category("no", f"Not {one.label}")
-        own = f"{name}.{one.code}" if name else ""
-        asked: Any = {"name": own, "universe": universe, "recognised": False, "option": one.label}
-        found.append(capture([*path, one.code], f"{said}: {one.label}", categories=boxes, **asked))
-    return found
+Kind = Literal["", "yes or no", "number", "day", "month", "year"]
 
 
 def ask(
@@ -469,30 +364,36 @@ def ask(
     label: str = "",
     *,
     name: str = "",
-    universe: str = "",
     options: Iterable[tuple[str, str]] = (),
     several: bool = False,
     other: bool = False,
-    kind: Literal["", "yes or no", "number", "day", "month", "year"] = "",
+    kind: Kind = "",
     low: float | None = None,
     high: float | None = None,
     **more: Any,
 ) -> list[CapturedField]:
     """Build the fields of a question as questionnaires ask it.
 
-    Listed `options` may be chosen one or `several`, with an `other` behind them; else what is
-    asked is of a `kind`, a number perhaps from `low` to `high`. The rest is `capture`'s.
+    Listed `options` may be chosen one or `several` (one field for each says whether it was
+    chosen), with an `other` behind them; else what is asked is of a `kind`, a number perhaps from
+    `low` to `high`. The rest is `capture`'s.
     """
-    listed = [*options, ("other", "Other")] if other else options
+    listed = [*options, *([("other", "Other")] if other else ())]
     if several:
-        return split_choices(path, label, listed, universe, name)
+        said, found = label or path_label(path), []
+        for one in make_categories(listed):
+            boxes = Category("yes", one.label), Category("no", f"Not {one.label}")
+            box: Any = {"categories": boxes, "recognised": False, "option": one.label, **more}
+            box["name"] = f"{name}.{one.code}" if name else ""
+            found.append(capture([*path, one.code], f"{said}: {one.label}", **box))
+        return found
     if kind == "yes or no":
         more["categories"] = YES_NO
     elif kind == "number":
         more["intervals"] = bounded_numbers(words(name or path[-1]) + words(label), low, high)
     elif kind:
         more["intervals"] = dates(kind)
-    return [capture(path, label, name=name, universe=universe, options=listed, **more)]
+    return [capture(path, label, name=name, options=listed, **more)]
 
 
 Asked = Iterator[CapturedField]
@@ -502,7 +403,7 @@ Asked = Iterator[CapturedField]
 class FormReading:
     """A form that is being read: what is known of it, what was noted, what cannot be read."""
 
-    form: Form
+    form: model.Form
     notes: dict[str, None] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
 
@@ -515,14 +416,14 @@ class FormReading:
         if title:
             self.note(f"Its title is {shown(title)}.")
 
-    def captured(self, fields: Iterable[CapturedField]) -> CapturedForm:
+    def captured(self, fields: Iterable[CapturedField]) -> model.CapturedForm:
         """Return the form; broken fields are noted, and refused without any whole one."""
         whole = distinct_fields(fields)
         if not whole:
             told = self.broken or ["it must ask something. Got no field instead"]
             require_none((f"{one}." for one in told), FileError)
         skipped = (f"{one}: it is left out." for one in self.broken)
-        return CapturedForm(self.form, whole, (*self.notes, *skipped))
+        return model.CapturedForm(self.form, whole, (*self.notes, *skipped))
 
 
 def distinct_fields(fields: Iterable[CapturedField]) -> tuple[CapturedField, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -31,7 +31,7 @@ from keyhole.environment.importers.fields import (
     path_label,
     usual_numbers,
 )
-from keyhole.environment.importers.opening import open_json
+from keyhole.environment.importers.reading import open_json
 from keyhole.environment.model import CapturedForm, Form, Intervals
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError
@@ -198,14 +198,15 @@ class _Shapes:
         listed = [*_parts(node, "items"), *_parts(node, "prefixItems")]
         if isinstance(node.get("items"), Mapping):
             listed.append(node["items"])
-        found.items = reduce(_either, map(below, listed)) if listed else None
+        either = partial(_join, both=False)
+        found.items = reduce(either, map(below, listed)) if listed else None
         for part in _parts(node, "allOf"):
-            found = _both(found, below(part))
+            found = _join(found, below(part), both=True)
         target, ref = self._target(node, refs)
         if target is not None:
-            found = _both(found, self.shape(target, (*refs, ref), depth + 1))
+            found = _join(found, self.shape(target, (*refs, ref), depth + 1), both=True)
         branches = [below(one) for one in _alternatives(node)]
-        return _both(found, reduce(_either, branches)) if branches else found
+        return _join(found, reduce(either, branches), both=True) if branches else found
 
     def _note(self, text: str) -> None:
         place = shown(".".join(self._path)) if self._path else "the schema"
@@ -250,16 +251,19 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-_LISTS = ("enum", "anyOf", "oneOf", "allOf", "prefixItems")
+# What some words of JSON Schema must be. In draft 4, exclusive bounds say whether others are.
 _WHAT: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "properties": ("an object", lambda value: isinstance(value, Mapping)),
-    **dict.fromkeys(_LISTS, ("a list", lambda value: isinstance(value, list))),
+    **dict.fromkeys(
+        ("enum", "anyOf", "oneOf", "allOf", "prefixItems"),
+        ("a list", lambda value: isinstance(value, list)),
+    ),
     **dict.fromkeys(("minimum", "maximum", "multipleOf"), ("a number", _is_number)),
-    # In draft 4 they say whether the other bounds are exclusive.
-    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"),
-                    ("a number", lambda value: isinstance(value, int | float))),
-}  # fmt: skip
-"""What some words of JSON Schema must be."""
+    **dict.fromkeys(
+        ("exclusiveMinimum", "exclusiveMaximum"),
+        ("a number", lambda value: isinstance(value, int | float)),
+    ),
+}
 
 
 def _kind(value: Any) -> str:
@@ -334,42 +338,28 @@ def _code(value: Any) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)[:1000]
 
 
-def _both(one: _Shape, other: _Shape) -> _Shape:
-    """Join two shapes that both hold."""
-    joined = _joined(one, other, _both)
-    joined.types = one.types & other.types or one.types | other.types
-    joined.options = one.options if other.options is None else other.options
-    if one.options is not None and other.options is not None:
-        shared = {code: label for code, label in one.options.items() if code in other.options}
-        joined.options = shared or one.options | other.options
-    joined.open = joined.options is None and (one.open or other.open)
-    return joined
-
-
-def _either(one: _Shape, other: _Shape) -> _Shape:
-    """Join two shapes of which any may hold."""
-    joined = _joined(one, other, _either)
-    joined.types = one.types | other.types
-    joined.open = one.open or other.open
-    joined.title = one.title if one.title == other.title else ""  # a branch's is not the whole's
-    if one.options is not None or other.options is not None:
-        first = one.options or {}
-        more = (other.options or {}).items()
-        joined.options = first | {code: label for code, label in more if code not in first}
-    lows, highs = (one.lowest, other.lowest), (one.highest, other.highest)
-    joined.lowest = None if None in lows else min(lows)  # type: ignore[type-var]
-    joined.highest = None if None in highs else max(highs)  # type: ignore[type-var]
-    return joined
-
-
-def _joined(one: _Shape, other: _Shape, join: Callable[[_Shape, _Shape], _Shape]) -> _Shape:
+def _join(one: _Shape, other: _Shape, *, both: bool) -> _Shape:
+    """Join two shapes that both hold, or of which any may hold."""
     properties = dict(one.properties)
     for name, shape in other.properties.items():
-        properties[name] = join(properties[name], shape) if name in properties else shape
-    items = join(one.items, other.items) if one.items and other.items else one.items or other.items
-    texts = ("format", "pattern", "step", "title")
-    first: Any = {name: getattr(one, name) or getattr(other, name) for name in texts}
-    for name in ("lowest", "highest"):
-        bound = getattr(one, name)
-        first[name] = bound if bound is not None else getattr(other, name)
-    return _Shape(properties=properties, items=items, **first)
+        held = properties.get(name)
+        properties[name] = shape if held is None else _join(held, shape, both=both)
+    parts = [part for part in (one.items, other.items) if part is not None]
+    options = one.options if other.options is None else other.options
+    if one.options is not None and other.options is not None:
+        shared = {code: label for code, label in one.options.items() if code in other.options}
+        options = shared if both and shared else one.options | other.options | one.options
+    found = _Shape(one.types | other.types, options, one.open or other.open, properties)
+    found.items = reduce(partial(_join, both=both), parts) if parts else None
+    for name in ("format", "pattern", "step", "title"):
+        setattr(found, name, getattr(one, name) or getattr(other, name))
+    lows, highs = (one.lowest, other.lowest), (one.highest, other.highest)
+    if both:
+        found.types = one.types & other.types or found.types
+        found.open &= options is None
+        found.lowest, found.highest = (a if a is not None else b for a, b in (lows, highs))
+    else:
+        found.title = one.title if one.title == other.title else ""  # of a branch, not the whole
+        found.lowest = None if None in lows else min(lows)  # type: ignore[type-var]
+        found.highest = None if None in highs else max(highs)  # type: ignore[type-var]
+    return found

@@ -1,4 +1,9 @@
-"""Questionnaires: ONS eQ and SurveyJS (JSON), and plain ones in text, Markdown or CSV.
+"""Questionnaires: REDCap, XLSForm, LimeSurvey, ONS eQ, SurveyJS, and plain text, Markdown or CSV.
+
+Each reader gives the fields of a document one by one; what is broken is noted in its `FormReading`.
+A REDCap dictionary is one form, whatever instruments it is split into: one database holds them
+all. Its identifier flag keeps free text apart; users set it for everything that is protected
+health information, so a flagged date or choice stays a field to match on.
 
 In plain text a question is a numbered line, a line that ends in ``?`` or ``:``, or one before
 lines of answers (``( ) Male``, ``- [ ] White``, ``* never``). Boxes ``[ ]`` may be chosen together,
@@ -7,26 +12,281 @@ round marks and bullets only one, unless the question says "all that apply".
 
 from __future__ import annotations
 
+import datetime
 import re
+import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from keyhole.environment.importers.fields import (
-    Asked,
-    FormReading,
-    ask,
-    capture,
-    dates,
-    plain_text,
-    usual_numbers,
+from keyhole.core.names import shown
+from keyhole.data.codebook import children, local_name
+from keyhole.environment.importers import fields
+from keyhole.environment.importers.fields import Asked, FormReading, ask, capture, plain_text
+from keyhole.environment.importers.reading import (
+    SheetRow,
+    decoded_text,
+    open_json,
+    open_xml,
+    read_sheet,
+    require_headings,
+    sheets,
 )
-from keyhole.environment.importers.opening import SheetRow, decoded_text, open_json, read_sheet
-from keyhole.environment.model import CapturedField, Intervals
+from keyhole.environment.model import CapturedField, Form, Intervals
 from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
+_TABLE: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _DEEPEST = 60
+
+# --- REDCap ------------------------------------------------------------------------------------
+
+_CHOSEN = ("radio", "dropdown", "select", "checkbox")
+_WRITTEN = ("text", "notes", "textarea", "calc", "file", "slider", "sql", "")
+_FLAGGED = "Flagged dates and numbers stay fields to match on; flagged text is apart."
+
+
+def is_redcap(columns: frozenset[str]) -> bool:
+    """Tell a dictionary by the names of its columns."""
+    return {"field_name", "field_type"} <= {*map(_redcap_name, columns)}
+
+
+def _redcap_name(column: str) -> str:
+    name = re.sub(r"[^a-z]+", "_", column).strip("_")
+    return str(_TABLE["redcap"]["columns"].get(name, name))
+
+
+def read_redcap(path: Path, encoding: str | None, form: FormReading) -> Asked:
+    """Read a data dictionary, as CSV or as a sheet."""
+    rows = [
+        SheetRow(row.number, {_redcap_name(name): cell for name, cell in row.cells.items()})
+        for row in read_sheet(path, encoding)
+    ]
+    require_headings(rows, ("field_name", "field_type"), path.name)
+    for row in rows:
+        kind, name, where = row["field_type"].lower(), row["field_name"], f"row {row.number}"
+        parts = (part.partition(",") for part in re.split(r"[|\n]", row["choices"]))
+        options = [(code.strip(), plain_text(said)) for code, _, said in parts if code.strip()]
+        asked: Any = {"path": [*filter(None, (row["form_name"], name))], "name": name}
+        asked |= {"label": plain_text(row["field_label"]), "universe": row["branching_logic"]}
+        if kind == "descriptive":
+            continue
+        if not name:
+            form.broken.append(f"{where}: field_name is empty")
+        elif kind in _CHOSEN and not options:
+            form.broken.append(f"{where}: {shown(name)} has no choices")
+        elif kind in _CHOSEN:
+            yield from ask(options=options, several=kind == "checkbox", **asked)
+        elif kind in ("yesno", "truefalse"):
+            yield from ask(kind="yes or no", **asked)
+        elif kind in _WRITTEN:
+            yield _redcap_written(row, kind, asked, form)
+        else:
+            form.broken.append(f"{where}: field_type {shown(kind)} is not one of REDCap's")
+
+
+def _redcap_written(
+    row: SheetRow, kind: str, asked: dict[str, Any], form: FormReading
+) -> CapturedField:
+    validation, intervals = row["validation"].lower(), None
+    low, high = fields.parse_number(row["lowest"]), fields.parse_number(row["highest"])
+    if validation.startswith("date"):
+        last = fields.parse_day(row["highest"])
+        after = last + datetime.timedelta(1) if last and last < datetime.date.max else None
+        intervals = fields.dates("day", fields.parse_day(row["lowest"]), after)
+    elif kind == "slider":
+        intervals = fields.bounded_numbers((), low or 0, high or 100)
+    elif validation.startswith(("intege", "number")):
+        told = words(row["field_name"]) + words(asked["label"])
+        intervals = fields.bounded_numbers(told, low, high)
+    direct = _TABLE["redcap"]["direct"].get(validation.partition("_")[0])
+    found = capture(intervals=intervals, identifier=direct, **asked)
+    if found.identifier is None and row["identifier"].lower() in ("y", "yes", "1", "true"):
+        if intervals is None:
+            own = fields.kind_of_identifier(asked["path"], asked["label"])
+            return replace(found, identifier=own)
+        form.note(_FLAGGED)
+    return found
+
+
+# --- XLSForm (ODK, Kobo, SurveyCTO) -------------------------------------------------------------
+
+_GROUPS = re.compile(r"(begin|end)[ _]?(group|repeat)")
+_SELECT = re.compile(r"(select[ _]?one|select[ _]?multiple|rank)\s+(\S+)(\s+or[ _]other)?", re.I)
+_BOUND = re.compile(r"\.\s*(>=|<=|>|<)\s*(-?\d{1,12}(?:\.\d{1,6})?)(?![\d.])")
+_NOT_ASKED = frozenset({"note", "start", "end", "today", "audit", "hidden", "csv-external"})
+_FREE = frozenset({"text", "string", "calculate", "barcode", "file", "time", "xml-external"})
+
+
+def read_xlsform(path: Path, _: str | None, form: FormReading) -> Asked:
+    """Read a form from the sheets ``survey``, ``choices`` and ``settings`` of a workbook."""
+    found = sheets(path)
+    if "survey" not in found:
+        raise FileError(f"{path.name!r} must have a sheet 'survey'. Got none of the name instead.")
+    require_headings(found["survey"], ("type", "name"), f"{path.name} (survey)")
+    settings = (found.get("settings") or [SheetRow(0, {})])[0]
+    language = settings["default_language"]
+    form.form = Form(settings["form_id"] or path.stem, purpose=settings["form_title"])
+    choices: dict[str, list[tuple[str, str]]] = {}
+    for row in found.get("choices", []):
+        name, code = row["list_name"] or row["list name"], row["name"] or row["value"]
+        if name and code:
+            choices.setdefault(name, []).append((code, _xlsform_label(row, language)))
+    groups: list[str] = []
+    for row in found["survey"]:
+        kind, name, where = " ".join(row["type"].split()), row["name"], f"survey, row {row.number}"
+        group, select = _GROUPS.fullmatch(kind.lower()), _SELECT.fullmatch(kind)
+        label = _xlsform_label(row, language)
+        if not kind or kind.lower() in _NOT_ASKED:
+            continue
+        if group and group[1] == "begin":
+            groups.append(name)
+            if group[2] == "repeat":
+                form.note("What a repeated group asks of each is read once.")
+        elif group and groups:
+            groups.pop()
+        elif group:
+            form.broken.append(f"{where}: a group ends that did not begin")
+        elif not name:
+            form.broken.append(f"{where}: name is empty")
+        elif select and select[2] not in choices:
+            told = f"the list {shown(select[2])} is not in the sheet 'choices'"
+            form.broken.append(f"{where}: {told}")
+        else:
+            more: dict[str, Any] | None
+            if select:
+                several, other = "one" not in select[1].lower(), bool(select[3])
+                more = {"options": choices[select[2]], "several": several, "other": other}
+            else:
+                more = _xlsform_answers(row, kind.split()[0].lower(), words(name) + words(label))
+            if more is None:
+                plain = shown(kind.split()[0].lower())
+                form.broken.append(f"{where}: the type {plain} is not one of XLSForm's")
+            else:
+                more["universe"] = row["relevant"]
+                yield from ask([*filter(None, groups), name], label, **more)
+    if groups:
+        form.note(f"Group {shown(groups[-1])} is not ended.")
+
+
+def _xlsform_label(row: SheetRow, language: str) -> str:
+    """Return the label in the default language, else the first there is."""
+    wanted = [f"label::{language}".lower(), f"label:{language}".lower(), "label"]
+    others = [name for name in row.cells if name.startswith("label:")]
+    return next((row[name] for name in [*wanted, *others] if row[name]), "")
+
+
+def _xlsform_answers(row: SheetRow, kind: str, asked: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return what a type other than a choice says of the answers; None of an unknown type."""
+    if kind in _TABLE["xlsform"]["direct"]:
+        return {"identifier": _TABLE["xlsform"]["direct"][kind]}
+    if kind in ("integer", "int", "decimal", "range"):
+        bounds: dict[str, float] = {}
+        text = row["constraint"][:1000]  # as ". >= 0 and . <= 120"
+        for sign, number in _BOUND.findall(text) if " or " not in text else ():
+            value = float(number) if "." in number else int(number)
+            if sign[0] == ">":
+                bounds["low"] = value + 1 if sign == ">" and value != 0 else value
+            else:
+                bounds["high"] = value - 1 if sign == "<" else value
+        return {"intervals": fields.bounded_numbers(asked, **bounds)}
+    if kind in ("date", "datetime"):
+        return {"kind": {"year": "year", "month-year": "month"}.get(row["appearance"], "day")}
+    if kind in ("acknowledge", "trigger"):
+        return {"kind": "yes or no"}
+    free = kind in _FREE or kind.startswith(("select_one_from", "select_multiple_from"))
+    return {} if free else None
+
+
+# --- LimeSurvey --------------------------------------------------------------------------------
+
+
+def is_limesurvey(columns: frozenset[str]) -> bool:
+    """Tell the tab-separated export of a survey by the names of its columns."""
+    return {"class", "type/scale", "name", "text"} <= columns
+
+
+def read_limesurvey(path: Path, encoding: str | None, form: FormReading) -> Asked:
+    """Read a survey structure: ``.lss`` or its tab-separated export."""
+    packed = path.suffix.lower() in (".lss", ".xml")
+    rows = _lss_rows(open_xml(path)) if packed else read_sheet(path, encoding)
+    language = next((row["text"] for row in rows if row["name"] == "language"), "")
+    kept = [row for row in rows if row["language"] in ("", language or row["language"])]
+    starts = [i for i, row in enumerate(kept) if row["class"] in ("Q", "G")] + [len(kept)]
+    group = ""
+    for start, end in pairwise(starts):
+        head, parts = kept[start], kept[start + 1 : end]
+        if head["class"] == "G":
+            group = plain_text(head["name"])
+        elif not head["name"]:
+            form.broken.append(f"row {head.number}: name is empty")
+        elif head["type/scale"] not in "X|*":  # what is only shown
+            yield from _lime_fields(head, parts, group, form)
+
+
+def _lime_fields(head: SheetRow, parts: Sequence[SheetRow], group: str, form: FormReading) -> Asked:
+    kind, name = head["type/scale"], head["name"]
+    path, label = [part for part in (group, name) if part], plain_text(head["text"])
+    answers, items = (
+        [(row["name"], plain_text(row["text"])) for row in parts if row["class"] == what]
+        for what in ("A", "SQ")
+    )
+    if kind in _TABLE["limesurvey"]["scales"]:
+        answers = [(one, one) for one in _TABLE["limesurvey"]["scales"][kind]]
+    universe = head["relevance"] if head["relevance"] != "1" else ""
+    asked: Any = {"universe": universe, "other": head["other"] == "Y"}
+    if kind in "L!O" and not answers:
+        form.broken.append(f"row {head.number}: {shown(name)} has no answers")
+    elif kind in "MP":
+        yield from ask(path, label, name=name, options=items, several=True, **asked)
+    else:
+        asked["other"] &= bool(answers)
+        for code, said in items or [("", "")]:
+            told = words(name) + words(label) + words(said)
+            intervals = fields.bounded_numbers(told) if kind in ("N", "K", ":") else None
+            asked["intervals"] = fields.dates("day") if kind == "D" else intervals
+            where, what = [*path, code] if code else path, f"{label}: {said}" if said else label
+            own = f"{name}.{code}" if code else name
+            yield from ask(where, what, name=own, options=answers, **asked)
+
+
+def _lss_rows(root: Any) -> list[SheetRow]:
+    """Return the parts of an ``.lss`` file as rows of the tab-separated export."""
+    tables: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for section in root:
+        rows = (row for held in children(section, "rows") for row in children(held, "row"))
+        tables[local_name(section)] = [
+            defaultdict(str, {local_name(cell): (cell.text or "").strip() for cell in row})
+            for row in rows
+        ]
+
+    def texts(table: str, key: str) -> dict[str, dict[str, str]]:
+        """Return the texts of newer files, which stand apart, in the first language."""
+        return {row[key]: row for row in reversed(tables[table])}
+
+    said = {"question": texts("question_l10ns", "qid"), "answer": texts("answer_l10ns", "aid")}
+    groups = texts("groups", "gid") | texts("group_l10ns", "gid")
+    parts: dict[str, list[tuple[int, dict[str, str]]]] = defaultdict(list)
+    for table, (what, home, key, code, text, order) in _TABLE["limesurvey"]["parts"].items():
+        for row in tables[table]:
+            apart = said[text].get(row[key], {}).get(text)
+            cells = {"class": what, "name": row[code], "text": apart or row[text]}
+            parts[row[home]].append((int(row[order]) if row[order].isdecimal() else 0, cells))
+    found: list[dict[str, str]] = []
+    for row in tables["questions"]:
+        told = {name: row[name] for name in ("relevance", "other")}
+        told |= {"name": row["title"], "type/scale": row["type"]}
+        told["text"] = said["question"].get(row["qid"], row)["question"]
+        named = groups.get(row["gid"], {}).get("group_name", "")
+        found += [{"class": "G", "name": named}, {"class": "Q", **told}]
+        found += [cells for _, cells in sorted(parts[row["qid"]], key=lambda part: part[0])]
+    return [SheetRow(number, cells) for number, cells in enumerate(found, 1)]
+
+
+# --- ONS eQ ------------------------------------------------------------------------------------
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -48,17 +308,6 @@ def _text(value: Any) -> str:
 def _number(value: Any) -> float | None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return value if number and abs(value) < 1e15 else None
-
-
-# --- ONS eQ ------------------------------------------------------------------------------------
-
-_EQ_KINDS: Mapping[Any, Any] = {
-    **dict.fromkeys(("Number", "Currency", "Percentage", "Unit", "Duration"), "number"),
-    "Date": "day",
-    "MonthYearDate": "month",
-    "YearDate": "year",
-}
-_EQ_TELLING = {"MobileNumber": "phone", "Address": "address"}
 
 
 def is_eq(document: Any) -> bool:
@@ -85,34 +334,32 @@ def _eq_fields(node: Any, seen: set[str], form: FormReading, depth: int) -> Aske
         answers = _mappings(node["answers"])
         for answer in answers:
             name = _text(answer.get("id"))
-            if not name or name in seen:
-                continue
-            seen.add(name)
-            said = [_text(node.get("title"))]
-            if len(answers) > 1 or not said[0]:
-                said.append(_text(answer.get("label")))
-            try:
-                yield from _eq_answer(answer, name, ": ".join(filter(None, said)))
-            except ValueError as error:
-                form.broken.append(f"answer {name!r}: {error}")
+            if name and name not in seen:
+                seen.add(name)
+                said = [_text(node.get("title"))]
+                if len(answers) > 1 or not said[0]:
+                    said.append(_text(answer.get("label")))
+                yield from _eq_answer(answer, name, ": ".join(filter(None, said)), form)
     elif isinstance(node, Mapping):
         for key, one in node.items():
             if key not in ("routing_rules", "skip_conditions", "when", "placeholders"):
                 yield from _eq_fields(one, seen, form, depth + 1)
 
 
-def _eq_answer(answer: Mapping[str, Any], name: str, label: str) -> list[CapturedField]:
-    kind = answer.get("type")
+def _eq_answer(answer: Mapping[str, Any], name: str, label: str, form: FormReading) -> Asked:
+    kind = str(answer.get("type"))
     options = [
         (_text(one.get("value")) or _text(one.get("label")), _text(one.get("label")))
         for one in _mappings(answer.get("options"))
     ]
     if kind in ("Radio", "Checkbox", "Dropdown", "Relationship") and not options:
-        raise ValueError("it has no options")
+        form.broken.append(f"answer {name!r}: it has no options")
+        return
     low, high = (_number(_mapping(answer.get(k)).get("value")) for k in ("minimum", "maximum"))
     more: Any = {"several": kind == "Checkbox" and len(options) > 1, "low": low, "high": high}
-    more |= {"kind": _EQ_KINDS.get(kind, ""), "identifier": _EQ_TELLING.get(str(kind))}
-    return ask([name.removesuffix("-answer")], label, name=name, options=options, **more)
+    more |= {"kind": _TABLE["eq"]["kinds"].get(kind, "")}
+    more |= {"identifier": _TABLE["eq"]["direct"].get(kind)}
+    yield from ask([name.removesuffix("-answer")], label, name=name, options=options, **more)
 
 
 # --- SurveyJS ----------------------------------------------------------------------------------
@@ -120,13 +367,6 @@ def _eq_answer(answer: Mapping[str, Any], name: str, label: str) -> list[Capture
 _ONE_OF = ("radiogroup", "dropdown", "imagepicker", "buttongroup")
 _SEVERAL = ("checkbox", "tagbox", "ranking")
 _SHOWN_ONLY = ("html", "image", "expression", "file", "signaturepad")
-_INPUTS: Mapping[str, Any] = {
-    **dict.fromkeys(("date", "datetime", "datetime-local"), "day"),
-    "month": "month",
-    "number": "number",
-    "range": "number",
-}
-_TELLING = {"email": "email", "tel": "phone"}
 
 
 def is_surveyjs(document: Any) -> bool:
@@ -172,32 +412,33 @@ def _js_question(one: Mapping[str, Any], kind: str, path: list[str], form: FormR
     other = bool(one.get("hasOther") or one.get("showOtherItem"))
     more: Any = {"universe": _text(one.get("visibleIf"))}
     if kind in ("matrix", "multipletext", "matrixdropdown", "matrixdynamic"):
-        yield from _js_parts(one, kind, path, label, form)
+        yield from _js_parts(one, kind, path, f"{label}: " if label else "", form)
         return
     if kind in (*_ONE_OF, *_SEVERAL):
-        more |= {"options": options, "several": kind in _SEVERAL, "other": other}
-        if not options and not other:
-            more["several"] = False
-            if "choicesByUrl" not in one:
-                form.broken.append(f"question {'.'.join(path)!r} has no choices")
-                return
+        if not options and not other and "choicesByUrl" not in one:
+            form.broken.append(f"question {'.'.join(path)!r} has no choices")
+            return
+        several = kind in _SEVERAL and bool(options or other)
+        more |= {"options": options, "several": several, "other": other}
     elif kind == "boolean":
         more["kind"] = "yes or no"
     elif kind == "rating":
         low, high = _number(one.get("rateMin")) or 1, _number(one.get("rateMax")) or 5
         more |= {"kind": "number", "low": low, "high": high}
     else:
-        written = _text(one.get("inputType"))
-        more |= {"kind": _INPUTS.get(written, ""), "identifier": _TELLING.get(written)}
+        known, written = _TABLE["surveyjs"], _text(one.get("inputType"))
+        more |= {
+            "kind": known["kinds"].get(written, ""),
+            "identifier": known["direct"].get(written),
+        }
         more |= {"low": _number(one.get("min")), "high": _number(one.get("max"))}
     yield from ask(path, label, **more)
 
 
 def _js_parts(
-    one: Mapping[str, Any], kind: str, path: list[str], label: str, form: FormReading
+    one: Mapping[str, Any], kind: str, path: list[str], said: str, form: FormReading
 ) -> Asked:
     """Read the rows of a matrix, its columns, or the items of several texts."""
-    said = f"{label}: " if label else ""
     if kind == "matrix":
         options = _js_options(one.get("columns"))
         for code, row in _js_options(one.get("rows")):
@@ -208,14 +449,15 @@ def _js_parts(
         if not name:
             form.broken.append(f"a part of {'.'.join(path)!r} has no name")
             continue
-        told = f"{said}{_text(part.get('title')) or name}"
         listed = part.get("choices", one.get("choices") if kind != "multipletext" else None)
-        given = {**part, "title": told, "choices": listed}
-        cell = part.get("cellType", "dropdown" if listed else "text")
-        yield from _js_question(given, str(cell), [*path, name], form)
+        told = f"{said}{_text(part.get('title')) or name}"
+        cell = str(part.get("cellType", "dropdown" if listed else "text"))
+        yield from _js_question(
+            {**part, "title": told, "choices": listed}, cell, [*path, name], form
+        )
 
 
-# --- plain text and Markdown -------------------------------------------------------------------
+# --- plain text, Markdown and CSV ----------------------------------------------------------------
 
 _NUMBERED = re.compile(r"(?:q(?:uestion)?\s*)?\d{1,3}[a-z]?\s*[.):]\s+|q\d{1,3}[.:)]?\s+", re.I)
 _ANSWER = re.compile(
@@ -232,14 +474,18 @@ _MARKUP = re.compile(r"[*_`]{2,}|^>\s*")
 
 def read_plain(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read a questionnaire from text or Markdown."""
-    fields: list[CapturedField] = []
+    found: list[CapturedField] = []
     section = question = title = ""
     marks: list[str] = []
     options: list[str] = []
 
     def end() -> None:
         if question:
-            fields.extend(_plain_fields(section, question, marks, options, len(fields) + 1))
+            numbered, name = _NUMBERED.match(question), f"q{len(found) + 1}"
+            label = _BLANK.sub("", question[numbered.end() if numbered else 0 :]).strip(" :")
+            listed = [(one, one) for one in options if one]
+            boxes = len(listed) > 2 and marks[0] in _BOXES
+            found.extend(_written(section, name, label, question, listed, several=boxes))
         marks.clear()
         options.clear()
 
@@ -263,13 +509,13 @@ def read_plain(path: Path, encoding: str | None, form: FormReading) -> Asked:
             end()
             question = ""
     end()
-    if not fields:
+    if not found:
         raise FileError(
             f"{path.name!r} must hold questions: numbered lines, or lines that end in '?' or ':'. "
             f"Got none instead."
         )
     form.title(title if title != section else "")
-    return iter(fields)
+    return iter(found)
 
 
 def _is_question(line: str) -> bool:
@@ -286,44 +532,34 @@ def _is_answer(line: str) -> bool:
     return bool(boxed or (found and not _is_question(line)))
 
 
-def _plain_fields(
-    section: str, question: str, marks: Sequence[str], options: Sequence[str], number: int
-) -> Iterable[CapturedField]:
-    numbered = _NUMBERED.match(question)
-    label = _BLANK.sub("", question[numbered.end() :] if numbered else question).strip(" :")
-    name = f"q{number}"
+def _written(
+    section: str,
+    name: str,
+    label: str,
+    hint: str,
+    options: Sequence[tuple[str, str]],
+    *,
+    several: bool = False,
+    intervals: Intervals | None = None,
+) -> list[CapturedField]:
+    """Ask a question of a plain list; its words say whether an answer is a date or a number."""
     path = [part for part in (section, name) if part]
-    listed = [(one, one) for one in options if one]
-    if listed and (_ALL.search(question) or (marks and marks[0] in _BOXES and len(listed) > 2)):
-        return ask(path, label, options=listed, several=True, name=name)
-    if {one.lower() for one, _ in listed} == {"yes", "no"}:
+    if options and (several or _ALL.search(hint)):
+        return ask(path, label, name=name, options=options, several=True)
+    if {one.lower() for _, one in options} == {"yes", "no"}:
         return ask(path, label, name=name, kind="yes or no")
-    intervals = None if listed else _guessed(question, label)
-    return ask(path, label, name=name, options=listed, intervals=intervals)
-
-
-def _guessed(hint: str, label: str) -> Intervals | None:
-    """Tell from its words whether a written answer is a date or a number."""
-    if _HINT.search(hint):
-        return dates("day")
-    return usual_numbers(words(label)) if _COUNTED.search(hint) else None
-
-
-# --- CSV ---------------------------------------------------------------------------------------
-
-_HEADINGS = {
-    "name": ("name", "variable", "variable name", "id", "question id", "item", "code"),
-    "label": ("question", "question text", "text", "label", "wording", "description"),
-    "answers": ("answers", "options", "choices", "response options", "responses", "answer options"),
-    "kind": ("type", "answer type", "format"),
-    "section": ("section", "page", "group", "topic"),
-}
+    if intervals is None and not options and _HINT.search(hint):
+        intervals = fields.dates("day")
+    elif intervals is None and not options and _COUNTED.search(hint):
+        intervals = fields.usual_numbers(words(label))
+    return ask(path, label, name=name, options=options, intervals=intervals)
 
 
 def _headings(columns: Iterable[str]) -> dict[str, str]:
     """Return the column that holds each part of a question."""
     known = set(columns)
-    found = {what: [n for n in names if n in known] for what, names in _HEADINGS.items()}
+    parts = _TABLE["listed"]["columns"].items()
+    found = {what: [n for n in names if n in known] for what, names in parts}
     return {what: names[0] for what, names in found.items() if names}
 
 
@@ -337,27 +573,21 @@ def read_listed(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read a list of questions, a row each, from CSV or a sheet."""
     rows = read_sheet(path, encoding)
     named = _headings(rows[0].cells)
-    return (one for row in rows for one in _listed_fields(row, named, form))
-
-
-def _listed_fields(row: SheetRow, named: Mapping[str, str], form: FormReading) -> Asked:
-    told = {what: row[column] for what, column in named.items()}
-    label, kind = told["label"], told.get("kind", "").lower()
-    name = told.get("name") or f"q{row.number - 1}"
-    if not label and "name" not in told:
-        form.broken.append(f"row {row.number}: the question is empty")
-        return
-    path = [part for part in (told.get("section", ""), name) if part]
-    texts = [one.strip() for one in re.split(r"[;|\n]", told.get("answers", "")) if one.strip()]
-    parts = [re.match(r"(-?\w{1,4})\s*(?:=|:|\)|\s-)\s+?(.+)", one) for one in texts]
-    options = [(m[1], m[2].strip()) if m else (o, o) for m, o in zip(parts, texts, strict=True)]
-    if options and (re.search("check|multi|several", kind) or _ALL.search(label)):
-        yield from ask(path, label, options=options, several=True, name=name)
-    elif {label.lower() for _, label in options} == {"yes", "no"} or kind in ("boolean", "yes/no"):
-        yield from ask(path, label, name=name, kind="yes or no")
-    else:
-        hint = f"{label} {kind}"
-        intervals = usual_numbers(words(hint)) if re.search("number|int|numeric", kind) else None
-        if intervals is None and not options and kind not in ("text", "string"):
-            intervals = _guessed(hint, label)
-        yield from ask(path, label, name=name, options=options, intervals=intervals)
+    for row in rows:
+        told = defaultdict(str, {what: row[column] for what, column in named.items()})
+        label, kind, name = told["label"], told["kind"].lower(), told["name"]
+        if not label and "name" not in named:
+            form.broken.append(f"row {row.number}: the question is empty")
+            continue
+        texts = [one.strip() for one in re.split(r"[;|\n]", told["answers"]) if one.strip()]
+        parts = [re.match(r"(-?\w{1,4})\s*(?:=|:|\)|\s-)\s+?(.+)", one) for one in texts]
+        options = [(m[1], m[2].strip()) if m else (o, o) for m, o in zip(parts, texts, strict=True)]
+        if kind in ("boolean", "yes/no"):
+            options = [("yes", "Yes"), ("no", "No")]
+        hint = "" if kind in ("text", "string") else f"{label} {kind}"
+        numbers = re.search("number|int|numeric", kind)
+        intervals = fields.usual_numbers(words(hint)) if numbers else None
+        several = bool(re.search("check|multi|several", kind))
+        more: Any = {"several": several, "intervals": intervals}
+        name = name or f"q{row.number - 1}"
+        yield from _written(told["section"], name, label, hint, options, **more)

@@ -1,48 +1,65 @@
-"""Forms read from a file of any known kind, and a clear word if it cannot be."""
+"""Files that describe forms: their kind is detected, and they are opened with limits.
+
+Text, JSON and XML are read whole, sheets as rows of text cells. What reads the fields of each kind
+stands in the modules beside this one.
+"""
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import datetime
+import io
+import json
 import os
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from keyhole.core.names import shown
 from keyhole.core.options import Problem
-from keyhole.data.codebook import is_census, local_name
-from keyhole.environment.importers import opening
+from keyhole.data.codebook import delimited_cells, is_census, local_name, parse_xml
+from keyhole.data.guarding import ask_reader
+from keyhole.environment.exchange import parse_json
 from keyhole.environment.importers.fields import FormReading
 from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
 
-# The kinds of files, and what reads the fields (or the forms) of each, in a module beside this one.
+# The kinds of files, and what reads the fields (or the forms) of each.
 _READERS = {
     "json schema": "json_schema.read_json_schema",
-    "redcap": "dictionaries.read_redcap",
-    "xlsform": "dictionaries.read_xlsform",
-    "limesurvey": "dictionaries.read_limesurvey",
+    "redcap": "questionnaires.read_redcap",
+    "xlsform": "questionnaires.read_xlsform",
+    "limesurvey": "questionnaires.read_limesurvey",
     "surveyjs": "questionnaires.read_surveyjs",
     "eq": "questionnaires.read_eq",
     "ddi": "codebooks.read_ddi",
-    "labels": "microdata.read_statistical_labels",
+    "labels": "codebooks.read_statistical_labels",
     "sdmx": "codebooks.read_sdmx",
     "table": "table.read_forms_table",
     "questions": "questionnaires.read_listed",
     "plain": "questionnaires.read_plain",
 }
 KINDS = tuple(_READERS)
-_ATTRIBUTES = tuple(one.name for one in dataclasses.fields(Form) if one.name != "fields")
 _TEXTS = (".csv", ".tsv", ".tab", ".txt")
-_STATISTICAL = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
+_STATISTICAL = (".sav", ".zsav", ".dta", ".sas7bdat", ".xpt")
+WORKBOOKS = (".xlsx", ".xls")
 _ROOTS = {
     "ddi": ("codeBook", "DDIInstance", "FragmentInstance", "ResourcePackage", "StudyUnit"),
     "sdmx": ("Structure", "Codelists", "Codelist"),
     "limesurvey": ("document",),
 }
+MOST_BYTES = 256 << 20
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, which it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 
 
 def read_forms(
@@ -98,16 +115,14 @@ def read_forms(
         raise OptionError(f"kind must be one of {', '.join(KINDS)}. Got {kind!r} instead.")
     try:
         module, _, name = _READERS[kind or _detect(file, encoding)].partition(".")
-        reader = getattr(import_module(f"{__package__}.{module}"), name)
         reading = FormReading(Form(file.stem))
-        found = reader(file, encoding, reading)
+        found = getattr(import_module(f"{__package__}.{module}"), name)(file, encoding, reading)
         forms = found if isinstance(found, tuple) else (reading.captured(found),)
     except RecursionError:
         raise FileError(f"{file.name!r} is nested too deeply to be a form.") from None
     except InputError as error:
         problems = (one if file.name in one else f"{file.name!r}: {one}" for one in error.problems)
-        kind_of_error = FileError if type(error) is InputError else type(error)
-        raise kind_of_error(problems) from None
+        raise (FileError if type(error) is InputError else type(error))(problems) from None
     if len(forms) > 1 and "name" in known:
         raise OptionError(f"name must be left out, for {file.name!r} has {len(forms)} forms.")
     return tuple(
@@ -116,9 +131,9 @@ def read_forms(
 
 
 def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    allowed = ", ".join(_ATTRIBUTES)
-    unknown = (name for name in attributes if name not in _ATTRIBUTES)
-    problems = [f"{name} must be one of {allowed}." for name in unknown]
+    allowed = [one.name for one in dataclasses.fields(Form) if one.name != "fields"]
+    unknown = (name for name in attributes if name not in allowed)
+    problems = [f"{name} must be one of {', '.join(allowed)}." for name in unknown]
     known = {name: value for name, value in attributes.items() if value is not None}
     if known.get("method", COLLECTION_METHODS[0]) not in COLLECTION_METHODS:
         problems.append(
@@ -136,8 +151,7 @@ def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _detect(path: Path, encoding: str | None) -> str:
     """Tell the kind of a file by its extension, and by what it holds where several have it."""
-    from keyhole.environment.importers.dictionaries import is_limesurvey, is_redcap
-    from keyhole.environment.importers.questionnaires import is_eq, is_listed, is_surveyjs
+    from keyhole.environment.importers import questionnaires as known
 
     suffix = path.suffix.lower()
     if suffix in _STATISTICAL:
@@ -145,30 +159,31 @@ def _detect(path: Path, encoding: str | None) -> str:
     if suffix in (".md", ".markdown"):
         return "plain"
     if suffix == ".json":
-        document = opening.open_json(path, encoding)
-        return "eq" if is_eq(document) else "surveyjs" if is_surveyjs(document) else "json schema"
+        document = open_json(path, encoding)
+        told = "surveyjs" if known.is_surveyjs(document) else "json schema"
+        return "eq" if known.is_eq(document) else told
     if suffix in (".xml", ".lss"):
-        name = local_name(opening.open_xml(path))
+        root = local_name(open_xml(path))
         for kind, roots in _ROOTS.items():
-            if name in roots:
+            if root in roots:
                 return kind
         raise FileError(
             f"{path.name!r} must be a DDI codebook ('codeBook' or 'DDIInstance'), an SDMX "
-            f"structure ('Structure') or a LimeSurvey structure ('document'). Got {shown(name)} "
+            f"structure ('Structure') or a LimeSurvey structure ('document'). Got {shown(root)} "
             f"instead."
         )
-    if suffix not in (*_TEXTS, *opening.WORKBOOKS):
+    if suffix not in (*_TEXTS, *WORKBOOKS):
         raise FileError(
             f"{path.name!r} must end in .json, .xml, .lss, .csv, .txt, .md, .xlsx, .xls, "
             f"{', '.join(_STATISTICAL)}. Got {suffix or 'no extension'} instead: rename it, or say "
             f"its kind."
         )
-    if suffix in opening.WORKBOOKS and "survey" in opening.sheets(path):
+    if suffix in WORKBOOKS and "survey" in sheets(path):
         return "xlsform"
-    cells, rows = list[list[str]](), list[opening.SheetRow]()
+    cells, rows = list[list[str]](), list[SheetRow]()
     try:
-        cells = opening.read_cells(path, encoding)
-        rows = [] if is_census(cells) else opening.named_rows(cells, path.name)
+        cells = read_cells(path, encoding)
+        rows = [] if is_census(cells) else named_rows(cells, path.name)
     except FileError:
         if suffix != ".txt":
             raise
@@ -181,10 +196,156 @@ def _detect(path: Path, encoding: str | None) -> str:
             "Python)."
         )
         raise FileError(Problem(template, path.name))
-    if is_redcap(columns):
+    if known.is_redcap(columns):
         return "redcap"
-    if is_limesurvey(columns):
+    if known.is_limesurvey(columns):
         return "limesurvey"
-    if "field" not in columns and is_listed(columns):
+    if "field" not in columns and known.is_listed(columns):
         return "questions"
     return "plain" if suffix == ".txt" and "field" not in columns else "table"
+
+
+# --- opening -----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SheetRow:
+    """A row of a table: its number in the file, and its cells by column name."""
+
+    number: int
+    cells: Mapping[str, str]
+
+    def __getitem__(self, column: str) -> str:
+        return self.cells.get(column, "")
+
+
+def open_bytes(path: Path) -> bytes:
+    """Read a file of reasonable size, or say why it cannot be."""
+    try:
+        if not path.is_file():
+            what = "a folder" if path.is_dir() else "nothing"
+            raise FileError(f"{str(path)!r} must be a file. Got {what} instead. Check the path.")
+        if path.stat().st_size > MOST_BYTES:
+            raise FileError(
+                f"{path.name!r} must be of {MOST_BYTES >> 20} megabytes at most. Give a form, a "
+                f"codebook or a list of labels, not data."
+            )
+        content = path.read_bytes()
+    except (OSError, ValueError):
+        raise FileError(f"{str(path)!r} cannot be read. Check the path and its access.") from None
+    if not content.strip():
+        raise FileError(f"{path.name!r} is empty. Give a file that describes a form.")
+    return content
+
+
+def decoded_text(path: Path, encoding: str | None = None) -> str:
+    """Read a text file; a byte order mark tells its encoding, else it is UTF-8 or as said."""
+    content = open_bytes(path)
+    marked = next((name for mark, name in _MARKS if content.startswith(mark)), None)
+    used = marked or encoding or "utf-8"
+    try:
+        text = content.decode(used)
+    except LookupError:
+        wanted = "encoding must be one that Python knows, like 'utf-8' or 'cp1252'."
+        raise FileError(f"{wanted} Got {used!r} instead.") from None
+    except (UnicodeError, ValueError):
+        raise FileError(
+            f"{path.name!r} cannot be decoded as {used}. Say which encoding it is in "
+            f"('cp1252' for most files of Western Windows programs)."
+        ) from None
+    if "\0" in text:
+        raise FileError(f"{path.name!r} holds NUL characters: it is not text. Export it anew.")
+    return text
+
+
+def open_json(path: Path, encoding: str | None = None) -> Any:
+    """Read JSON; what is no JSON, or nested without end, is refused with the place."""
+    return parse_json(decoded_text(path, encoding), path.name)
+
+
+def open_xml(path: Path) -> Any:
+    """Read XML without entities of its own making and without anything from elsewhere."""
+    return parse_xml(open_bytes(path), repr(path.name))
+
+
+def read_cells(path: Path, encoding: str | None = None) -> list[list[str]]:
+    """Read a CSV file, or the first sheet of a workbook, as rows of cells."""
+    if path.suffix.lower() in WORKBOOKS:
+        return next(iter(_workbook(path).values()))
+    return [*delimited_cells(decoded_text(path, encoding), repr(path.name))]
+
+
+def read_sheet(path: Path, encoding: str | None = None) -> list[SheetRow]:
+    """Read a CSV file or a first sheet as rows of trimmed text; columns in lower case."""
+    return named_rows(read_cells(path, encoding), path.name)
+
+
+def sheets(path: Path) -> dict[str, list[SheetRow]]:
+    """Read all sheets of a workbook as rows, by name in lower case."""
+    found = _workbook(path).items()
+    return {name.strip().lower(): named_rows(rows, f"{path.name} ({name})") for name, rows in found}
+
+
+def _workbook(path: Path) -> dict[str, list[list[str]]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(open_bytes(path))) as packed:
+            size = sum(one.file_size for one in packed.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        size = 0  # the reader says what is wrong with it
+    if size > 2 * MOST_BYTES:
+        raise FileError(
+            f"{path.name!r} unpacks to more than {2 * MOST_BYTES >> 20} MB. Give a form, not data."
+        )
+    found: dict[str, list[list[str]]] = json.loads(
+        ask_reader(f"{__name__}:answer_sheets", path, "Excel", {})
+    )
+    return found
+
+
+def answer_sheets(given: Mapping[str, Any]) -> bytes:
+    """Read all cells of a workbook, in the process of its own."""
+    import fastexcel
+
+    path = Path(given["path"])
+    try:
+        book = fastexcel.read_excel(path)
+        frames = {
+            name: book.load_sheet(name, header_row=None, dtypes="string", skip_rows=0).to_polars()
+            for name in book.sheet_names
+        }
+    except fastexcel.FastExcelError:
+        raise FileError(
+            f"{path.name!r} cannot be read as an Excel workbook: it is broken, locked by a "
+            f"password or not whole. Save it anew as .xlsx."
+        ) from None
+    found = {
+        name: [[cell or "" for cell in row] for row in frame.iter_rows()]
+        for name, frame in frames.items()
+    }
+    return json.dumps(found).encode()
+
+
+def named_rows(rows: Iterable[Sequence[str]], where: str) -> list[SheetRow]:
+    """Return rows by the names that the first has, but for those that are blank."""
+    trimmed = ((n, [cell.strip() for cell in cells]) for n, cells in enumerate(rows, 1))
+    kept = [(number, cells) for number, cells in trimmed if any(cells)]
+    header = [cell.lower() for cell in kept[0][1]] if kept else []
+    long = (number for number, cells in kept if any(cells[len(header) :]))
+    problems = [f"{where!r}, row {number}, has more cells than the header." for number in long]
+    if problems:
+        raise FileError(problems[:20])
+    if len(set(header) - {""}) < sum(map(bool, header)):
+        raise FileError(f"{where!r} has columns of the same name. Rename or delete one.")
+    return [SheetRow(n, dict(zip(header, cells, strict=False))) for n, cells in kept[1:]]
+
+
+def require_headings(rows: Sequence[SheetRow], wanted: Sequence[str], where: str) -> None:
+    """Name the columns that are not there."""
+    if not rows:
+        raise FileError(f"{where!r} has no rows under a header. Give a file that describes a form.")
+    absent = [column for column in wanted if column not in rows[0].cells]
+    if absent:
+        raise FileError(
+            f"{where!r} must have the columns {', '.join(wanted)}. "
+            f"Got none of the name {', '.join(absent)} instead."
+        )

@@ -29,7 +29,7 @@ from typing import Any, get_args
 from keyhole.core.files import write_whole
 from keyhole.core.names import shown
 from keyhole.environment import model
-from keyhole.environment.codings.intervals import edges_of, interval_problems
+from keyhole.environment.codings.categories import edges_of, interval_problems
 from keyhole.environment.importers.fields import (
     capture,
     category_kind,
@@ -37,7 +37,7 @@ from keyhole.environment.importers.fields import (
     kind_of_identifier,
     parse_day,
 )
-from keyhole.environment.importers.opening import SheetRow, read_sheet, require_headings
+from keyhole.environment.importers.reading import SheetRow, read_sheet, require_headings
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, OptionError
@@ -149,46 +149,30 @@ def _field(
     identifier = None
     if "identifier" in kinds:
         identifier = rows[0]["category"] or kind_of_identifier([name], label)
-    intervals = _intervals([row for row in rows if _spans(row)], where, problems)
-    if "number" in kinds and intervals is None:
-        intervals = model.Intervals("number")
-    categories = tuple(_categories(rows, where, problems))
-    more: Any = {"intervals": intervals, "identifier": identifier, "recognised": kinds == {""}}
-    return replace(capture([name], label, categories=categories, **more), coding=about["coding"])
-
-
-def _spans(row: SheetRow) -> bool:
-    return bool(row["from"] or row["to"] or row["every"])
-
-
-def _categories(
-    rows: Sequence[SheetRow], where: str, problems: list[str]
-) -> Iterator[model.Category]:
-    seen: set[str] = set()
+    spans = [row for row in rows if row["from"] or row["to"] or row["every"]]
+    spanned = {row.number for row in spans}
+    intervals = model.Intervals("number") if "number" in kinds else None
+    if spans:
+        try:
+            intervals = _regular(spans[0]) if spans[0]["every"] else _edges(spans)
+            faults = interval_problems(intervals)
+        except ValueError as error:
+            faults = [str(error)]
+        problems += [f"{where}, row {spans[0].number}: {fault}" for fault in faults]
+        intervals = None if faults else intervals
+    categories: dict[str, model.Category] = {}
     for row in rows:
-        code = row["code"] or row["category"]
-        if not code or _spans(row) or row["kind"].lower() in _KINDS[-3:]:
+        code, own = row["code"] or row["category"], row["kind"].lower()
+        if not code or row.number in spanned or own in _KINDS[-3:]:
             continue
-        if code in seen:
+        if code in categories:
             problems.append(f"{where}: the code in row {row.number} is there twice.")
-        seen.add(code)
-        label = row["category"] or code
-        kind: Any = row["kind"].lower() or category_kind(label)
-        yield model.Category(code, label, kind)
-
-
-def _intervals(rows: Sequence[SheetRow], where: str, problems: list[str]) -> model.Intervals | None:
-    if not rows:
-        return None
-    try:
-        found = _regular(rows[0]) if rows[0]["every"] else _edges(rows)
-        faults = interval_problems(found)
-    except ValueError as error:
-        faults = [str(error)]
-    if not faults:
-        return found
-    problems += [f"{where}, row {rows[0].number}: {fault}" for fault in faults]
-    return None
+        said = row["category"] or code
+        kind_: Any = own or category_kind(said)
+        categories.setdefault(code, model.Category(code, said, kind_))
+    more: Any = {"intervals": intervals, "identifier": identifier, "recognised": kinds == {""}}
+    found = capture([name], label, categories=tuple(categories.values()), **more)
+    return replace(found, coding=about["coding"])
 
 
 def _regular(row: SheetRow) -> model.Intervals:
@@ -283,38 +267,31 @@ def write_forms(
 
 
 def _rows(form: model.Form, codings: dict[str, model.Coding]) -> Iterator[_Cells]:
+    """Give the rows of a form; a field that waits has the answers that were captured."""
     day = form.collected.isoformat() if form.collected else ""
     own = form.name, form.organisation, form.sector, form.purpose, form.method, day
     own += tuple(getattr(form, name) for name in _CAPTURE)
     for asked in form.fields:
         held = codings[asked.coding] if asked.coding else asked.question
         named = held.name if isinstance(held, model.Coding) else held.coding if held else ""
-        for answer in _answers(asked, held):
+        answers: list[_Cells] = []  # the cells from ``code`` on
+        some = held.intervals if held else None
+        if asked.identifier is not None:
+            answers = [("", asked.identifier, "identifier", "", "", "")]
+        elif some is not None and some.exact:
+            answers = [("", "", "number", "", "", "")]
+        elif some is not None:
+            every = ""  # they are spelled out, unless regular by a number or one unit
+            if not some.edges:
+                dated = (some.unit or "day") if some.step in (0, 1) else ""
+                every = _written(some.step, "number") if some.scale == "number" else dated
+            ends = [(some.start, some.stop)] if every else pairwise(edges_of(some).tolist())
+            told = ((_written(low, some.scale), _written(high, some.scale)) for low, high in ends)
+            answers = [("", "", "", *span, every) for span in told]
+        if held is not None and asked.identifier is None:
+            answers += [(one.code, one.label, one.kind, "", "", "") for one in held.categories]
+        for answer in answers or [("", "", "text", "", "", "")]:
             yield *own, asked.name, asked.label, named, *answer
-
-
-def _answers(
-    asked: model.Field, held: model.Coding | model.CapturedQuestion | None
-) -> Iterator[_Cells]:
-    """Give the cells from ``code`` on; a field that waits has the answers that were captured."""
-    if asked.identifier is not None:
-        yield "", asked.identifier, "identifier", "", "", ""
-        return
-    if held is None or not (held.categories or held.intervals):
-        yield "", "", "text", "", "", ""
-        return
-    some = held.intervals
-    if some is not None and some.exact:
-        yield "", "", "number", "", "", ""
-    elif some is not None:
-        every = ""  # they are spelled out, unless regular by a number or one unit
-        if not some.edges:
-            dated = (some.unit or "day") if some.step in (0, 1) else ""
-            every = _written(some.step, "number") if some.scale == "number" else dated
-        for low, high in [(some.start, some.stop)] if every else pairwise(edges_of(some).tolist()):
-            yield "", "", "", _written(low, some.scale), _written(high, some.scale), every
-    for category in held.categories:
-        yield category.code, category.label, category.kind, "", "", ""
 
 
 def _written(value: float, scale: str) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.marks import HIDDEN
 from keyhole.core.names import plural, quoted, shown
@@ -19,17 +20,13 @@ from keyhole.core.tables import Table
 from keyhole.environment.codings import partitions
 from keyhole.environment.codings.categories import Node, Weights, category_weights, next_name
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.joins import climb
+from keyhole.environment.codings.joins import climb, group_names, ruled_out
 from keyhole.environment.codings.relations import Day
-from keyhole.environment.mapping.products import product_groups
 from keyhole.environment.model import Target
 from keyhole.environment.wording import frame_of, short
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MappingKind = Literal["pair", "class", "public", "stages"]
 ColumnWeights = Mapping[str, Weights]
@@ -90,6 +87,9 @@ class Absent:
     reason: str
     ruled_out: float | None = None
     codings: tuple[str, ...] = ()
+
+
+Part = KeyVariable | Absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +250,11 @@ class Held:
     exact: bool
     words: tuple[str, ...]
 
+    def tells(self, column: TargetColumn) -> bool:
+        """Tell whether a holder can tell any answers apart."""
+        found = self.groups
+        return found is not None and partitions.informative_groups(column.node, found) > 1
+
 
 def columns_of(
     graph: CodingGraph, target: Target, weights: ColumnWeights | None
@@ -270,8 +275,7 @@ def columns_of(
         elif node is None:
             absent.append(Absent(field_.name, "", "nobody has said yet which coding it has"))
         elif node.open:
-            sort = "a number without bounds" if node.exact else "free text"
-            text = f"{node.name} is {sort}: it has no categories to match"
+            text = f"{node.name} is {node.sort}: it has no categories to match"
             absent.append(Absent(field_.name, node.construct, text))
         else:
             weight = category_weights(node, given.get(field_.name))
@@ -300,62 +304,49 @@ def _held_together(
     told = [np.frombuffer(part, dtype=np.int64) for part in parts]
     helds = {name: graph.remembered(_held, node, name, as_of) for name in codings}
     known = {name: held.groups for name, held in helds.items() if held.groups is not None}
+    words = tuple(word for name in known or helds for word in helds[name].words)
     if not known and not told:
-        return Held(None, False, tuple(word for held in helds.values() for word in held.words))
+        return Held(None, False, words)
     groups = reduce(partitions.meet, [*known.values(), *told])
-    words = [word for name in known for word in helds[name].words]
     if len(codings) > 1:
-        words.append(f"{' and '.join(codings)} are held together: what either tells is known")
-    if partitions.is_discrete(groups) or not known:
-        return Held(
-            groups, len(known) == len(helds) or partitions.is_discrete(groups), tuple(words)
-        )
-    listed = []
-    for name in known:
-        # Free text stands for what it can be coded into; of any other coding the overlap is known.
-        coded = graph.stand_ins(name, as_of=as_of) if graph.node(name).open else [name]
-        listed += [one for one in coded if graph.overlap(node.name, one, as_of=as_of).resolved]
-    product = product_groups(graph, node, listed, as_of, told)
-    finer = groups if product is None else partitions.meet(groups, product[0])
-    if partitions.group_count(finer) > partitions.group_count(groups):
-        words.append("they cut each other: held together they tell more than each alone")
-    sure = product is not None and product[1] and listed == list(codings)
-    return Held(finer, sure or partitions.is_discrete(finer), tuple(words))
+        words += (f"{' and '.join(codings)} are held together: what either tells is known",)
+    sure = len(known) == len(helds)
+    if known and not partitions.is_discrete(groups):
+        # Free text stands for what it can be coded into; any other coding for itself.
+        coded = [one for name in known for one in graph.stand_ins(name, as_of=as_of)]
+        listed = [one for one in coded if graph.overlap(node.name, one, as_of=as_of).resolved]
+        product = partitions.product_groups(graph, node, listed, as_of, told)
+        sure = product is not None and product[1] and listed == list(codings)
+        finer = groups if product is None else partitions.meet(groups, product[0])
+        if partitions.group_count(finer) > partitions.group_count(groups):
+            words += ("they cut each other: held together they tell more than each alone",)
+        groups = finer
+    return Held(groups, sure or partitions.is_discrete(groups), words)
 
 
 def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
-    other = graph.node(coding)
-    relation = graph.overlap(node.name, coding, as_of=as_of)
-
-    def unknown(words: str) -> Held:
-        """Take what nobody has compared as the file has it, at most: the upper answer."""
-        if graph.possible:
-            return Held(np.arange(node.size), False, (words,))
-        return Held(None, False, (relation.reason,))
-
+    other, whole = graph.node(coding), np.arange(node.size)
     if other.tells(node):
-        words = f"{other.name} is a number as exact as it is written"
-        return Held(np.arange(node.size), True, (words,))
-    if other.open and other.name != node.name:  # free text is taken for what it can be coded into
+        return Held(whole, True, (f"{other.name} is a number as exact as it is written",))
+    relation = graph.overlap(node.name, coding, as_of=as_of)
+    text = other.open and other.name != node.name
+    if text:  # free text is taken for what it can be coded into
         names = graph.stand_ins(other.name, as_of=as_of)
         found = {name: graph.remembered(_held, node, name, as_of).groups for name in names}
-        known = {name: groups for name, groups in found.items() if groups is not None}
-        if known:
+        if known := {name: groups for name, groups in found.items() if groups is not None}:
             told = reduce(partitions.meet, known.values())
             words = f"{other.name} is free text, taken as coded into {', '.join(known)}"
             return Held(told, partitions.is_discrete(told), (words,))
-        return unknown(f"{other.name} is free text, taken at the detail of the file")
-    if not relation.resolved:
-        return unknown(f"{relation.reason}; taken at the detail of the file until decided")
+    if text or not relation.resolved:
+        if not graph.possible:
+            return Held(None, False, (relation.reason,))
+        # The upper answer: what nobody has compared is as detailed as the file at most.
+        words = f"{relation.reason}; taken at the detail of the file until decided"
+        return Held(whole, False, (words,))
     pairs = relation.left, relation.right
     groups, _ = partitions.overlap_groups(node, other, pairs, apart=graph.possible)
     exact = relation.exact and partitions.all_matched(node, other, relation)
     return Held(groups, exact, tuple(partitions.relation_words(node, other, relation, sides=1)))
-
-
-def tells(column: TargetColumn, held: Held) -> bool:
-    """Tell whether a holder can tell any answers apart."""
-    return held.groups is not None and partitions.informative_groups(column.node, held.groups) > 1
 
 
 class VariableMaker:
@@ -370,17 +361,26 @@ class VariableMaker:
         self,
         column: TargetColumn,
         codings: Sequence[str],
-        because: Callable[[Held], Iterable[str]],
+        because: Sequence[str],
+        whose: str,
         **more: Any,
-    ) -> KeyVariable | Absent | None:
-        """Make the variable of a column held in some codings; None if they join to one category."""
-        held = held_by(self.graph, column, codings)
-        if held.groups is None:
-            return column.absent(f"unresolved: {'; '.join(held.words)}")
-        if not tells(column, held):
-            return None
-        more |= {"because": because(held), "codings": codings}
-        return self.make(column, held.groups, exact=held.exact, **more)
+    ) -> Part:
+        """Make the variable of a column that somebody holds in some codings, or say why not."""
+        found, own = held_by(self.graph, column, codings), column.node
+        if found.groups is None:
+            return column.absent(f"unresolved: {'; '.join(found.words)}")
+        if found.tells(column):
+            told = [*because, *found.words, *partitions.inexact(found.exact)]
+            more |= {"because": told, "codings": codings, "exact": found.exact}
+            return self.make(column, found.groups, **more)
+        reason = f"{own.name} and {' and '.join(codings)} of {whose} join to one category"
+        pairs = ((self.graph.node(c), self.graph.overlap(own.name, c, as_of=column.as_of))
+                 for c in codings)  # fmt: skip
+        shares = [ruled_out(own, node, relation) for node, relation in pairs]
+        most = max((share for share in shares if share is not None), default=None)
+        if most:
+            reason += f"; yet {most:.0%} of the pairs are ruled out (compatibility)"
+        return column.absent(reason, most, tuple(codings))
 
     def make(
         self,
@@ -399,37 +399,23 @@ class VariableMaker:
 
         `codings` are those in which one holder has it; `near` others that may be its coding.
         """
-        node = column.node
+        graph, node, day, told = self.graph, column.node, column.as_of, [*because]
         name, stored = self.name(column, groups, (*codings, *near))
-        labels, told = partitions.group_labels(node, groups), [*because]
+        labels = partitions.group_labels(node, groups)
         if stored and name != node.name:
-            function = self.graph.mapping(node.name, name, as_of=column.as_of)
-            firsts = np.unique(groups, return_index=True)[1]
-            if function is None:  # known by their overlap, not by a map
-                join = self.graph.join(node.name, name, as_of=column.as_of)
+            if graph.refines(node.name, name, as_of=day):
+                labels = group_names(graph, [(node, groups)], name, day)
+            else:  # known by their overlap, not by a map
+                join, firsts = graph.join(node.name, name, as_of=day), np.unique(groups, True)[1]
                 labels = tuple(join.labels[k] for k in join.groups_left[firsts].tolist())
-            else:
-                names, own = self.graph.node(name).labels, enumerate(function[firsts].tolist())
-                labels = tuple(names[c] if c >= 0 else labels[k] for k, c in own)
-            told.append(f"the target goes up {climb(self.graph, node.name, name, column.as_of)}")
+            told.append(f"the target goes up {climb(graph, node.name, name, day)}")
         kept = partitions.partition_entropy(groups, column.weights)
         whole = partitions.partition_entropy(np.arange(node.size), column.weights)
         return KeyVariable(
-            construct=node.construct,
-            column=column.name,
-            target_coding=node.name,
-            coding=name,
-            stored=stored,
-            groups=tuple(groups.tolist()),
-            labels=labels,
-            entropy=kept,
-            lost=max(whole - kept, 0.0),
-            holders=holders,
-            of=of,
-            antichain=tuple(antichain) or (name,),
-            exact=exact,
-            explanation=(*told, *partitions.merges(node, groups, labels)),
-            codings=tuple(codings),
+            *(node.construct, column.name, node.name, name, stored, tuple(groups.tolist()), labels),
+            *(kept, max(whole - kept, 0.0), holders, of, tuple(antichain) or (name,), exact),
+            (*told, *partitions.merges(node, groups, labels)),
+            tuple(codings),
         )
 
     def name(
@@ -452,13 +438,11 @@ class VariableMaker:
         if stored is not None:
             return stored, True
         if (node.name, key) not in self.minted:
-            letters = node.construct
-            if letters not in self.taken:
-                self.taken[letters] = {n for n in self.graph.names if n.startswith(letters)}
-            taken = self.taken[letters]
-            name = next_name(letters, partitions.group_count(groups), harmonised=True, taken=taken)
-            taken.add(name)
-            self.minted[node.name, key] = name
+            letters, size = node.construct, partitions.group_count(groups)
+            of_it = {name for name in self.graph.names if name.startswith(letters)}
+            taken = self.taken.setdefault(letters, of_it)
+            self.minted[node.name, key] = next_name(letters, size, harmonised=True, taken=taken)
+            taken.add(self.minted[node.name, key])
         return self.minted[node.name, key], False
 
 
@@ -466,14 +450,11 @@ def _stored_join(
     graph: CodingGraph, node: Node, coding: str, as_of: Day
 ) -> tuple[str | None, bytes]:
     """Return the stored coding that a join is, and its groups of the target's categories."""
-    if graph.node(coding).size > MOST or node.size > MOST:
-        return None, b""
-    found = graph.join(node.name, coding, as_of=as_of)
-    return (
-        (found.coding, partitions.canonical(found.groups_left).tobytes())
-        if found.stored
-        else (None, b"")
-    )
+    if max(graph.node(coding).size, node.size) <= MOST:
+        found = graph.join(node.name, coding, as_of=as_of)
+        if found.stored:
+            return found.coding, partitions.canonical(found.groups_left).tobytes()
+    return None, b""
 
 
 def _stored_above(graph: CodingGraph, node: Node, as_of: Day) -> dict[bytes, str]:
@@ -493,7 +474,7 @@ class Holders:
 
     kind: MappingKind
     words: str
-    find: Callable[[VariableMaker, TargetColumn], KeyVariable | Absent]
+    find: Callable[[VariableMaker, TargetColumn], Part]
     forms: int = 1
     threshold: float = 0.0
     needed: int = 1

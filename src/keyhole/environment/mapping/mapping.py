@@ -17,7 +17,6 @@ import numpy as np
 
 from keyhole.core.names import plural, quoted, shown
 from keyhole.environment.codings.graph import CodingGraph, Holder
-from keyhole.environment.codings.joins import ruled_out
 from keyhole.environment.codings.partitions import (
     group_count,
     inexact,
@@ -46,8 +45,7 @@ def class_of(
     classifications: Mapping[str, str] | None = None,
 ) -> dict[str, str | None]:
     """Return what a class asks of forms, by scheme; sector and purpose are schemes like others."""
-    given = {"sector": sector, "purpose": purpose}
-    more = dict(classifications or {})
+    given, more = {"sector": sector, "purpose": purpose}, dict(classifications or {})
     twice = [name for name in given if given[name] and more.get(name, given[name]) != given[name]]
     if twice:
         raise OptionError(f"{' and '.join(twice)} must be said once. Got two values instead.")
@@ -60,18 +58,17 @@ def forms_in(
     """Return the forms of a class, sorted by name, and the class in words; all if none is asked."""
     asked = class_of(sector=sector, purpose=purpose, classifications=more)
     given = {name: value for name, value in asked.items() if value is not None}
-    forms = graph.environment.forms
+    forms = sorted(graph.environment.forms, key=lambda form: form.name)
+    held = {form.name: {name: class_value(graph, form, name) for name in given} for form in forms}
     wanted = {name: value.casefold() for name, value in given.items()}
-    found = [
-        f for f in forms if all(class_value(graph, f, n).casefold() == v for n, v in wanted.items())
-    ]
+    found = [f for f in forms if {n: v.casefold() for n, v in held[f.name].items()} == wanted]
     if found:
-        return tuple(sorted(found, key=lambda form: form.name)), class_words(given)
+        return tuple(found), class_words(given)
     if not forms:
         raise InputError("the environment has no forms; import some first.")
     there = []
     for name in wanted:
-        values = sorted({class_value(graph, form, name) for form in forms} - {""})
+        values = sorted({values[name] for values in held.values()} - {""})
         there.append(f"{name}: {quoted(values) or 'none is said of any form'}")
     raise InputError(
         f"no form is in the class {class_words(wanted)}. There are {'; '.join(there)}."
@@ -80,12 +77,11 @@ def forms_in(
 
 def class_value(graph: CodingGraph, form: Form, scheme: str) -> str:
     """Return what a form is in a classification; its organisation's sector may stand in."""
-    more = form.classifications.get(scheme, "")
-    if scheme == "sector" and not form.sector:
-        organisations = graph.environment.organisations
-        sector = next((o.sector for o in organisations if o.name == form.organisation), "")
-        return sector or more
-    return {"sector": form.sector, "purpose": form.purpose}.get(scheme, "") or more
+    own = {"sector": form.sector, "purpose": form.purpose}.get(scheme, "")
+    if scheme == "sector" and not own:
+        every = graph.environment.organisations
+        own = next((one.sector for one in every if one.name == form.organisation), "")
+    return own or form.classifications.get(scheme, "")
 
 
 def needed_of(threshold: float, forms: int) -> int:
@@ -127,53 +123,15 @@ def map_pair(
         other = graph.form(name if here else form)
         holder, asked = f"form {shown(other.name)}", graph.asked(other)
 
-        def find(
-            maker: keys.VariableMaker, column: keys.TargetColumn
-        ) -> keys.KeyVariable | keys.Absent:
-            codings = asked.get(column.node.construct, ())
-            if not codings:
-                return column.absent(f"{holder} does not ask it")
-            holds = f"{holder} holds {' and '.join(codings)}"
-            found = maker.held(
-                column,
-                codings,
-                lambda held: [holds, *held.words, *inexact(held.exact)],
-                antichain=_finest_above(graph, column, codings),
-            )
-            return _crossing(graph, column, codings, holder) if found is None else found
+        def find(maker: keys.VariableMaker, column: keys.TargetColumn) -> keys.Part:
+            if codings := asked.get(column.node.construct, ()):
+                because = [f"{holder} holds {' and '.join(codings)}"]
+                return maker.held(column, codings, because, holder)
+            return column.absent(f"{holder} does not ask it")
 
         return keys.Holders("pair", holder, find, identifiers=identifiers_of([other]))
 
     return bounded(CodingGraph.of(environment), target, weights, against)
-
-
-def _finest_above(
-    graph: CodingGraph, column: keys.TargetColumn, codings: Sequence[str]
-) -> list[str]:
-    """Return the finest stored codings that the target's and any that is held refine."""
-    own, day = column.node.name, column.as_of
-    found = {n for one in codings for n in graph.minimal_common_ancestors(own, one, as_of=day)}
-
-    def below(one: str, other: str) -> bool:
-        up = graph.refines(one, other, as_of=day)
-        return up and not graph.refines(other, one, as_of=day)
-
-    return sorted(name for name in found if not any(below(other, name) for other in found))
-
-
-def _crossing(
-    graph: CodingGraph, column: keys.TargetColumn, codings: Sequence[str], holder: str
-) -> keys.Absent:
-    """Say that codings join to one category, and what they rule out all the same."""
-    own, shares = column.node, []
-    for coding in codings:
-        relation = graph.overlap(own.name, coding, as_of=column.as_of)
-        shares.append(ruled_out(own, graph.node(coding), relation))
-    most = max((s for s in shares if s is not None), default=None)
-    reason = f"{own.name} and {' and '.join(codings)} of {holder} join to one category"
-    if most:
-        reason += f"; yet {most:.0%} of the pairs are ruled out (compatibility)"
-    return column.absent(reason, most, tuple(codings))
 
 
 def map_class(
@@ -259,7 +217,7 @@ def holdings_of(
 
 def _class_variable(
     maker: keys.VariableMaker, column: keys.TargetColumn, forms: Sequence[Form], needed: int
-) -> keys.KeyVariable | keys.Absent:
+) -> keys.Part:
     """Return a column at the finest coding that enough forms hold, or why there is none.
 
     Of the antichain the finest: most bits, most groups, the first in their order. Neither names
@@ -298,16 +256,8 @@ def _class_variable(
     antichain = [maker.name(column, groups, near)[0] for groups in (best, *rest)]
     if rest:
         because.append(f"held by enough forms and not coarser: {', '.join(antichain[1:])}")
-    return maker.make(
-        column,
-        best,
-        holders=count,
-        of=of,
-        exact=exact,
-        antichain=antichain,
-        because=because,
-        near=near,
-    )
+    told: Any = {"antichain": antichain, "because": because, "near": near}
+    return maker.make(column, best, holders=count, of=of, exact=exact, **told)
 
 
 def _missing(column: keys.TargetColumn, holdings: Sequence[Holding], needed: int) -> str:
@@ -316,7 +266,7 @@ def _missing(column: keys.TargetColumn, holdings: Sequence[Holding], needed: int
         return "no form of the class asks it"
     asking = sum(len(holding.forms) for holding in holdings)
     unresolved = [holding for holding in holdings if holding.held.groups is None]
-    telling = [holding for holding in holdings if keys.tells(column, holding.held)]
+    telling = [holding for holding in holdings if holding.held.tells(column)]
     if unresolved and not telling:
         return f"unresolved: {'; '.join(unresolved[0].held.words)}"
     some = sum(len(holding.forms) for holding in telling)
@@ -429,5 +379,4 @@ def _counted(held: Iterable[tuple[Ints, int]], answers: Ints) -> Counted:
 
 
 def _tells(partition: Ints, answers: Ints) -> bool:
-    told = partition[answers]
-    return len(told) > 0 and not bool((told == told[0]).all())
+    return len(answers) > 0 and bool((partition[answers] != partition[answers[0]]).any())

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import polars as pl
 
 from keyhole.core.marks import HIDDEN, SPREAD, figure
 from keyhole.core.names import quoted, shown
@@ -30,10 +31,6 @@ from keyhole.environment.scenarios.scenarios import resource_problems
 from keyhole.environment.wording import frame_of, require_none
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result, share
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 Band = Literal["low", "low-medium", "high-medium"]
 
@@ -86,15 +83,8 @@ def map_public(
 ) -> PublicKey:
     """Map a target against the public sources that an intruder's resources exceed.
 
-    Parameters
-    ----------
-    target
-        By name, or as it is.
-    resources
-        On the scale of the resource index (3 to 10), from 0 to 100; a source is reached if its
-        index lies strictly below.
-    weights
-        For columns of the target, how many people are in each category (by code).
+    `resources` are on the scale of the resource index (3 to 10), from 0 to 100; a source is
+    reached if its index lies strictly below. `target` and `weights` are as in `map_class`.
 
     Notes
     -----
@@ -129,31 +119,17 @@ def map_public(
 
 def _variable(
     maker: keys.VariableMaker, column: keys.TargetColumn, sources: Sequence[Source]
-) -> keys.KeyVariable | keys.Absent:
+) -> keys.Part:
     graph, construct = maker.graph, column.node.construct
     asked = {s.name: graph.asked(s)[construct] for s in sources if construct in graph.asked(s)}
     if not asked:
-        return column.absent(
-            "no source that is reached has it" if sources else "no source is reached"
-        )
+        none = "no source that is reached has it" if sources else "no source is reached"
+        return column.absent(none)
     codings = sorted({name for names in asked.values() for name in names})
-    telling = [
-        one
-        for one, names in asked.items()
-        if keys.tells(column, keys.held_by(graph, column, names))
-    ]
-    names = quoted(sorted(telling or asked), 5)
-    found = maker.held(
-        column,
-        codings,
-        lambda held: [f"in {names}", *held.words, *inexact(held.exact)],
-        holders=len(telling),
-        of=len(sources),
-    )
-    if found is None:
-        reason = "the sources' codings join to one category"
-        return column.absent(reason, None, tuple(codings))
-    return found
+    telling = [s for s, held in asked.items() if keys.held_by(graph, column, held).tells(column)]
+    because = [f"in {quoted(sorted(telling or asked), 5)}"]
+    counts = {"holders": len(telling), "of": len(sources)}
+    return maker.held(column, codings, because, "public sources", **counts)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -186,14 +162,8 @@ def combine_keys(
 ) -> StagedKey:
     """Combine the keys of several stages for one target.
 
-    Parameters
-    ----------
-    target
-        By name, or as it is.
-    stages
-        Answers of `map_pair`, `map_class` or `map_public` (its ``mapping``) for this target.
-    weights
-        For columns of the target, how many people are in each category (by code).
+    `stages` are answers of `map_pair`, `map_class` or `map_public` (its ``mapping``) for this
+    target; `target` and `weights` are as in `map_class`.
 
     Notes
     -----
@@ -227,9 +197,9 @@ def combine_keys(
 
 def _together(
     maker: keys.VariableMaker, column: keys.TargetColumn, stages: Sequence[keys.KeyMapping]
-) -> keys.KeyVariable | keys.Absent:
+) -> keys.Part:
     """Return a column at what all stages tell of it together."""
-    every: list[keys.KeyVariable | keys.Absent] = []
+    every: list[keys.Part] = []
     for stage in stages:
         every += [*stage.key, *stage.absent]
     parts = [part for part in every if part.column == column.name]
@@ -240,7 +210,7 @@ def _together(
     unnamed = [variable for variable in having if not variable.codings]
     told = [np.array(variable.groups, dtype=np.int64) for variable in unnamed]
     held = keys.held_by(maker.graph, column, codings, told) if codings or told else None
-    if held is None or held.groups is None or not keys.tells(column, held):
+    if held is None or held.groups is None or not held.tells(column):
         reasons = dict.fromkeys(part.reason for part in parts if isinstance(part, keys.Absent))
         return column.absent("; ".join(reasons))
     sure = held.exact and all(variable.exact for variable in unnamed)
@@ -250,15 +220,9 @@ def _together(
     holding = sum(isinstance(part, keys.KeyVariable) or bool(part.codings) for part in parts)
     if len(having) < holding:
         because.append("codings that join to one category with the target's tell it together")
-    return maker.make(
-        column,
-        held.groups,
-        holders=holding,
-        of=len(stages),
-        exact=exact,
-        because=[*because, *(inexact(exact) if len(having) > 1 else ())],
-        codings=codings,
-    )
+    because += inexact(exact) if len(having) > 1 else ()
+    counts: Any = {"holders": holding, "of": len(stages)}
+    return maker.make(column, held.groups, exact=exact, because=because, codings=codings, **counts)
 
 
 @dataclass(frozen=True, slots=True)

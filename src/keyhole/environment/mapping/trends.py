@@ -1,4 +1,4 @@
-"""What forms and sources hold, by year and together: trends, and key sets with their support.
+"""Trends by year, matrices of classes, and key sets that forms hold together.
 
 Prevalence by variable overstates what anyone has: each of two columns may be held by half of the
 forms, and no form hold both.
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import combinations_with_replacement, product
 from operator import and_
 from typing import Annotated, Any, Literal
 
@@ -62,9 +63,8 @@ class Trend(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a year, construct and coding."""
-        return frame_of(
-            self.rows, year=int, construct=str, coding=str, forms=int, of=int, share=float
-        )
+        names = {"construct": str, "coding": str}
+        return frame_of(self.rows, year=int, **names, forms=int, of=int, share=float)
 
     def tables(self) -> list[Table]:
         """Return the share of each year's forms, a row for each construct and coding."""
@@ -152,22 +152,20 @@ class HoldingMatrix(Result):
     def to_frame(self) -> pl.DataFrame:
         """Return one row a class or form, with a column for each class or coding."""
         head = {"class" if self.what == "classes" else "form": self.rows}
-        return pl.DataFrame(
-            head | dict(zip(self.columns, zip(*self.cells, strict=True), strict=True))
-        )
+        cells = zip(*self.cells, strict=True)
+        return pl.DataFrame(head | dict(zip(self.columns, cells, strict=True)))
 
     def tables(self) -> list[Table]:
         """Return the matrix."""
+        title, head, notes = f"Codings of {self.by} that forms hold", "form", list[str]()
         if self.what == "classes":
-            title = f"Constructs on which forms can be linked, by {self.by}"
-            note = "The diagonal: constructs that forms of the class ask."
-            rows = [[one, *map(str, row)] for one, row in zip(self.rows, self.cells, strict=True)]
-            return [Table(title, [self.by, *self.columns], rows, [note])]
+            title, head = f"Constructs on which forms can be linked, by {self.by}", self.by
+            notes = ["The diagonal: constructs that forms of the class ask."]
         rows = [
-            [short(one), *("×" if cell else "" for cell in row)]
+            [short(one), *(str(cell) if notes else "×" * cell for cell in row)]
             for one, row in zip(self.rows, self.cells, strict=True)
         ]
-        return [Table(f"Codings of {self.by} that forms hold", ["form", *self.columns], rows)]
+        return [Table(title, [head, *self.columns], rows, notes)]
 
 
 @documented
@@ -195,8 +193,7 @@ def matrix(
         return HoldingMatrix("codings", construct, listed, names, cells)
     classes: dict[str, dict[str, set[str]]] = {}
     for form in forms:
-        value = class_value(graph, form, by)
-        if value:
+        if value := class_value(graph, form, by):
             asked = classes.setdefault(value, {})
             for letters, codings in graph.asked(form).items():
                 asked.setdefault(letters, set()).update(codings)
@@ -217,14 +214,12 @@ def matrix(
 
     names = tuple(sorted(classes))
     shared: dict[str, tuple[str, ...]] = {}
-    for a, b in ((a, b) for a in names for b in names if a <= b):
+    for a, b in combinations_with_replacement(names, 2):
         both = sorted(classes[a].keys() & classes[b].keys())
-        kept = both if a == b else [
-            letters
-            for letters in both
-            if any(linked(x, y) for x in classes[a][letters] for y in classes[b][letters])
-        ]  # fmt: skip
-        shared[f"{a} × {b}"] = tuple(kept)
+        pairs = {letters: product(classes[a][letters], classes[b][letters]) for letters in both}
+        shared[f"{a} × {b}"] = tuple(
+            letters for letters in both if a == b or any(linked(*pair) for pair in pairs[letters])
+        )
     cells = tuple(tuple(len(shared[f"{min(a, b)} × {max(a, b)}"]) for b in names) for a in names)
     return HoldingMatrix("classes", by, names, names, cells, shared)
 
@@ -329,15 +324,9 @@ def joint_keys(
 ) -> JointKeys:
     """Find the sets of key columns that forms hold together, with their support.
 
-    Parameters
-    ----------
-    target, sector, purpose, classifications, threshold, weights
-        As in `keyhole.environment.mapping.mapping.map_class`, whose key says at which coding a form
-        must hold a column.
-    minimum
-        How many forms must hold a set; as many as the threshold asks for if left out.
-    limit
-        How many sets to return, those with the most bits.
+    The key of `map_class`, which takes the same options, says at which coding a form must hold a
+    column. `minimum` is how many forms must hold a set (as many as the threshold asks for if left
+    out), `limit` how many sets to return: those with the most bits.
     """
     graph = CodingGraph.of(environment)
     of: Any = {"sector": sector, "purpose": purpose, "classifications": classifications}

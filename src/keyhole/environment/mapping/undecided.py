@@ -8,32 +8,30 @@ compared at the detail of the file itself. The truth lies between them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from functools import cache
+from typing import Annotated, Any, NamedTuple, TypeVar
 
-from keyhole.core.options import Option, bind, documented
+import polars as pl
+
+from keyhole.core.kinds import File
+from keyhole.core.marks import WHEN_SET
+from keyhole.core.names import plural
+from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.tables import Table
-from keyhole.environment.adding.adding import captured_field, pending
-from keyhole.environment.adding.catalogue import (
-    asked_questions,
-    asked_text,
-    options_of,
-)
-from keyhole.environment.adding.placing import Placer
-from keyhole.environment.adding.proposals import Proposal, rank
-from keyhole.environment.adding.questions import question_of_name, questions_alike
-from keyhole.environment.adding.vocabulary import CONCEPT_OF
+from keyhole.data import Microdata, load
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.mapping import keys
+from keyhole.environment.matching.adding import captured_field, pending
+from keyhole.environment.matching.catalogue import asked_questions, asked_text, options_of
+from keyhole.environment.matching.placing import Placer
+from keyhole.environment.matching.proposals import Proposal, rank
+from keyhole.environment.matching.questions import CONCEPT_OF, question_of_name, questions_alike
 from keyhole.environment.model import Field, Form, Source, Target
 from keyhole.environment.options import StorePlace
 from keyhole.environment.wording import frame_of, short
 from keyhole.results import Result
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 POSSIBLE = 0.45  # from this score on a proposal may be right
 FOLLOWED = 0.8
@@ -200,6 +198,7 @@ def upper_graph(graph: CodingGraph, target: str | Target) -> tuple[CodingGraph, 
 
 _SHOWN = 60
 _MOST = 3
+_CUTOFF = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +206,8 @@ class Pending:
     """A field that waits for a decision, and its proposals, the best first.
 
     `forms` counts the forms that ask the same text; `changes_key` are the columns of the target
-    of which it may tell more, `bits` how much at most.
+    of which it may tell more, `bits` how much at most, and `rp` how much RP would rise then: the
+    share of records in cells smaller than three on the key that is surely held and these columns.
     """
 
     kind: str
@@ -218,6 +218,7 @@ class Pending:
     proposals: tuple[Proposal, ...]
     changes_key: tuple[str, ...] = ()
     bits: float = 0.0
+    rp: Annotated[float | None, WHEN_SET] = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -231,7 +232,7 @@ class Waiting(Result):
     def to_frame(self) -> pl.DataFrame:
         """Return one row a decision."""
         names = {"kind": str, "form": str, "field": str, "forms": int}
-        return frame_of(self.waiting, **names, changes_key=list[str], bits=float)
+        return frame_of(self.waiting, **names, changes_key=list[str], bits=float, rp=float)
 
     def tables(self) -> list[Table]:
         """Return the decisions, one line each."""
@@ -241,8 +242,11 @@ class Waiting(Result):
             told = "" if best is None else f"{best.action} {best.name or best.identifier}".strip()
             score = "" if best is None else f"{best.score:.2f}"
             changes = ", ".join(one.changes_key)
+            if one.rp is not None and changes:
+                changes += f" (RP {one.rp:+.4f})"
             rows.append([short(one.form), short(one.field), str(one.forms), told, score, changes])
-        notes = [f"{len(self.waiting):,} decisions on {self.fields:,} fields are pending."]
+        made, verb = plural(len(self.waiting), "decision"), "is" if len(rows) == 1 else "are"
+        notes = [f"{made} on {plural(self.fields, 'field')} {verb} pending."]
         columns = ["form", "field", "forms", "best proposal", "score", "changes"]
         return [Table("Pending decisions", columns, rows, notes)]
 
@@ -254,16 +258,28 @@ def waiting(
     target: Annotated[
         str | None, Option("Put first what would change the key of this target.", metavar="TARGET")
     ] = None,
+    file: Annotated[
+        Any, Option("The target's file: put first what would change its RP most.", kind=File())
+    ] = None,
 ) -> Waiting:
     """List the fields of all forms that wait for a decision, one line for the same text."""
-    from keyhole.environment.mapping.mapping import map_class
-
     bind(waiting, locals()).require()
-    graph = CodingGraph.of(store)
+    return pending_of(CodingGraph.of(store), target, None if file is None else load(file))
+
+
+def waiting_problems(asked: Question) -> Iterator[Problem]:
+    """Refuse a file of no target."""
+    if asked.file is not None and asked.target is None:
+        yield Problem("{file} is the file of a target. Name it by {target}.")
+
+
+def pending_of(graph: CodingGraph, target: str | None, data: Microdata | None) -> Waiting:
+    """Return the pending decisions; with a target's records, by how much RP would rise."""
     changes: dict[tuple[str, str], dict[str, None]] = {}
     gained: dict[str, float] = {}
+    rises: Callable[[tuple[str, ...]], float] | None = None
     if target is not None:
-        found = map_class(graph, target)
+        found, rises = _key_and_rises(graph, target, data)
         surely = found.surely or found
         for variable in found.key:
             known = surely.variable(variable.column)
@@ -279,9 +295,38 @@ def waiting(
         line = Pending(kind, owner.name, field.name, field.label, 0, proposals[:_MOST])
         line = lines.get(key, line)
         every = tuple(dict.fromkeys((*line.changes_key, *columns)))
-        bits = sum(gained.get(column, 0.0) for column in every)
-        lines[key] = replace(line, forms=line.forms + 1, changes_key=every, bits=bits)
-    ordered = sorted(
-        lines.values(), key=lambda one: (-round(one.bits, 9), -one.forms, one.form, one.field)
-    )
-    return Waiting(target or "", count, tuple(ordered))
+        lines[key] = replace(line, forms=line.forms + 1, changes_key=every)
+    told = [
+        replace(
+            one,
+            bits=sum(gained.get(column, 0.0) for column in one.changes_key),
+            rp=None if rises is None else rises(one.changes_key),
+        )
+        for one in lines.values()
+    ]
+    told.sort(key=lambda p: (-(p.rp or 0), -round(p.bits, 9), -p.forms, p.form, p.field))
+    return Waiting(target or "", count, tuple(told))
+
+
+def _key_and_rises(
+    graph: CodingGraph, target: str, data: Microdata | None
+) -> tuple[keys.KeyMapping, Callable[[tuple[str, ...]], float] | None]:
+    """Return the key of a target, and how much RP rises where columns are known as in it."""
+    from keyhole.environment.mapping.mapping import map_class
+    from keyhole.environment.scenarios.recoding import file_weights, recoded_to
+
+    if data is None:
+        return map_class(graph, target), None
+    found = map_class(graph, target, weights=file_weights(graph, target, data))
+    sure = (found.surely or found).key
+    below, above = (recoded_to(graph, target, data, key).frame for key in (sure, found.key))
+
+    @cache
+    def rp(more: tuple[str, ...]) -> float:
+        """Count records in cells smaller than three; a missing value is a category of its own."""
+        frame = below.with_columns(above.select(more))
+        columns = list(dict.fromkeys((*(v.column for v in sure), *more)))
+        sizes = frame.group_by(columns).len()["len"] if columns else pl.Series([data.records])
+        return float(sizes.filter(sizes < _CUTOFF).sum() / max(data.records, 1))
+
+    return found, lambda more: rp(tuple(sorted({*more} & {*found.columns}))) - rp(())

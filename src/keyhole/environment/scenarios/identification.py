@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import polars as pl
 
 from keyhole.core.marks import Named, figure
 from keyhole.core.tables import Table
 from keyhole.environment.scenarios.scenarios import Scenario, interval_text
 from keyhole.errors import OptionError
 from keyhole.results import Result
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 Interval = tuple[float, float]
 Found = tuple[Interval | None, str]
@@ -51,8 +49,6 @@ class Identification(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a factor, and one for the product."""
-        import polars as pl
-
         rows = [(name, *(interval or (None, None))) for name, interval in self._figures()]
         schema = {"figure": str, "low": float, "high": float}
         return pl.DataFrame(rows, schema=schema, orient="row")
@@ -164,19 +160,18 @@ def _of_exposure(exposure: Any, figure: str) -> Found:
         return (low, max(low, exposure.cr)), basis
     if figure == "at risk":
         return (exposure.rp, exposure.rp), f"RP, the share of records with f < {exposure.cutoff}"
-    population, unknown = exposure.population, "the risk in the population is not estimable: "
-    if population is None:
-        reason = exposure.unestimated or "no weight and no sampling fraction was given"
-        return None, f"{unknown}{reason}"
-    model = population.model
-    if model is not None and model.reidentifications is not None:
-        found, people = model.reidentifications, population.counted
-        basis = "the 95% interval of the mean risk of a record in the population, by a model"
-        return (found.low / people, min(found.high / people, 1.0)), basis
-    value = population.global_risk
-    if value is None:
-        return None, f"{unknown}{'; '.join(population.notes)}"
-    return (value, value), "the mean risk of a record in the population"
+    population, why = exposure.population, exposure.unestimated
+    if population is not None:
+        model, value = population.model, population.global_risk
+        if model is not None and model.reidentifications is not None:
+            found, people = model.reidentifications, population.counted
+            basis = "the 95% interval of the mean risk of a record in the population, by a model"
+            return (found.low / people, min(found.high / people, 1.0)), basis
+        if value is not None:
+            return (value, value), "the mean risk of a record in the population"
+        why = "; ".join(population.notes)
+    why = why or "no weight and no sampling fraction was given"
+    return None, f"the risk in the population is not estimable: {why}"
 
 
 def _of_study(study: Any, figure: str) -> Found:
@@ -187,10 +182,7 @@ def _of_study(study: Any, figure: str) -> Found:
 
 
 FIGURES: Mapping[tuple[str, ...], tuple[tuple[str, ...], Callable[[Any, str], Found]]] = {
-    ("rp", "cr", "uniques", "records", "population"): (
-        ("guess", "at risk", "population"),
-        _of_exposure,
-    ),
+    ("rp", "cr", "uniques", "records"): (("guess", "at risk", "population"), _of_exposure),
     ("rates", "confirmed", "suspected"): (("confirmed", "conditional"), _of_study),
 }
 """The figures of each kind of result, by what tells the kind; the first is the default."""

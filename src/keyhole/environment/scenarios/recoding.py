@@ -17,21 +17,20 @@ import numpy as np
 import polars as pl
 
 from keyhole.core.marks import HIDDEN, Named
-from keyhole.core.names import nearest, plural, quoted, shown
+from keyhole.core.names import plural, quoted, shown
 from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata, require_key
-from keyhole.environment.codings.categories import Node
+from keyhole.environment.codings.categories import FIRST_DAY, Node, edges_of
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.codings.intervals import FIRST_DAY, edges_of
 from keyhole.environment.mapping.keys import (
-    Absent,
     ColumnWeights,
     Holders,
     KeyMapping,
     KeyVariable,
     MappedResult,
+    Part,
     TargetColumn,
     VariableMaker,
     columns_of,
@@ -41,7 +40,7 @@ from keyhole.environment.mapping.public import combine_keys, map_public
 from keyhole.environment.mapping.undecided import bounded, upper_graph
 from keyhole.environment.model import Environment, Target
 from keyhole.environment.scenarios.scenarios import Scenario
-from keyhole.environment.wording import require_none
+from keyhole.environment.wording import meant, require_none
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.kernels.arrays import Floats, Ints
 
@@ -55,10 +54,9 @@ def map_scenario(
     """Return the key of a scenario, and that of each of its stages."""
     stages = []
     for stage in scenario.restricted:
-        given = {f.name: getattr(stage, f.name) or None for f in dataclasses.fields(stage)}
-        stages.append(
-            map_restricted(graph, target, weights=weights, **given | {"threshold": stage.threshold})
-        )
+        given = {name: value or None for name, value in dataclasses.asdict(stage).items()}
+        given["threshold"] = stage.threshold
+        stages.append(map_restricted(graph, target, weights=weights, **given))
     if scenario.public is not None:
         origins, part = scenario.public.origins, graph
         if origins:
@@ -85,25 +83,16 @@ def _named(
         if name in reasons:
             problems.append(f"column {shown(name)} cannot be in a key: {reasons[name]}")
         elif name not in known:
-            near = nearest(name, sorted(known))
-            hint = f" Did you mean {quoted(near)}?" if near else ""
+            hint = meant(name, sorted(known))
             problems.append(f"target {shown(target.name)} has no column {shown(name)}.{hint}")
     require_none(f"scenario {shown(scenario.name)}: {problem}" for problem in problems)
 
-    def find(maker: VariableMaker, column: TargetColumn) -> KeyVariable | Absent:
+    def find(maker: VariableMaker, column: TargetColumn) -> Part:
         coding = scenario.columns.get(column.name)
         if coding is None:
             return column.absent("the scenario does not name it")
         codings = (coding or column.node.name,)
-        found = maker.held(
-            column,
-            codings,
-            lambda held: ["the scenario names it", *(held.words if coding else ())],
-        )
-        if found is None:
-            reason = f"{column.node.name} and {coding} join to one category"
-            return column.absent(reason, None, codings)
-        return found
+        return maker.held(column, codings, ["the scenario names it"], "the scenario")
 
     named = Holders("stages", "what the scenario names", find)
     return bounded(graph, target, weights, lambda _: named)
@@ -171,24 +160,10 @@ def scenario_key(
 ) -> ScenarioKey:
     """Derive the key of a scenario for a file, and recode the file to it.
 
-    Parameters
-    ----------
-    environment, scenario
-        The data environment or its graph, and the scenario or the name of one of its own.
-    microdata
-        The file; its columns have the names of the target's fields.
-    target
-        The target that describes the file; may be left out where there is only one.
-
-    Returns
-    -------
-    ScenarioKey
-        Give it to `keyhole.risk`, `select`, `uniques`, `frontier` or `study` as `scenario=`.
-
-    Notes
-    -----
-    The detail of a coding is measured on the file itself: the entropy of its categories as the
-    records have them. A missing value stays missing.
+    Give it to `keyhole.risk`, `select`, `uniques`, `frontier` or `study` as `scenario=`. The file's
+    columns have the names of the target's fields; the target may be left out where there is only
+    one. The detail of a coding is measured on the file itself: the entropy of its categories as
+    the records have them. A missing value stays missing.
 
     Examples
     --------
@@ -202,14 +177,12 @@ def scenario_key(
     graph = CodingGraph.of(environment)
     story, aim = _asked(graph, scenario, target)
     nodes = _nodes(*upper_graph(graph, aim))
-    weights = _weights(microdata, nodes)
-    mapping, stages = map_scenario(graph, story, aim, weights)
+    mapping, stages = map_scenario(graph, story, aim, _weights(microdata, nodes))
     recoded = _recode(microdata, mapping.key, nodes)
-    notes = tuple(_notes(microdata, mapping, nodes))
     return ScenarioKey(
         story.name, story.example, dict(story.points), tuple(story.holdings()), story.p_attempt,
-        story.reasons, mapping.columns, mapping, stages, notes, story, aim, recoded, nodes,
-        microdata,
+        story.reasons, mapping.columns, mapping, stages,
+        tuple(_notes(microdata, mapping, nodes)), story, aim, recoded, nodes, microdata,
     )  # fmt: skip
 
 
@@ -227,18 +200,11 @@ def _asked(
     graph: CodingGraph, scenario: Scenario | str, target: str | Target | None
 ) -> tuple[Scenario, Target]:
     """Return the scenario and the target that are meant."""
-    if isinstance(scenario, str):
-        known = {one.name: one for one in graph.environment.scenarios}
-        if scenario not in known:
-            near, there = nearest(scenario, list(known)), quoted(known) or "none"
-            hint = f"Did you mean {quoted(near)}?" if near else f"There are {there}."
-            raise InputError(f"scenario {shown(scenario)} is not in the environment. {hint}")
-        scenario = known[scenario]
     targets = graph.environment.targets
     if target is None and len(targets) != 1:
         names = quoted(one.name for one in targets) or "none"
         raise InputError(f"target must be named where there is not just one. There are {names}.")
-    return scenario, graph.target(targets[0] if target is None else target)
+    return graph.scenario(scenario), graph.target(targets[0] if target is None else target)
 
 
 def _nodes(graph: CodingGraph, target: Target) -> dict[str, Node]:
@@ -265,6 +231,13 @@ def file_weights(
     """
     graph = CodingGraph.of(environment)
     return _weights(microdata, _nodes(*upper_graph(graph, target)))
+
+
+def recoded_to(
+    graph: CodingGraph, target: str | Target, data: Microdata, key: Iterable[KeyVariable]
+) -> Microdata:
+    """Return a target's file with the columns of a key brought to its groups."""
+    return _recode(data, key, _nodes(*upper_graph(graph, target)))
 
 
 def _weights(data: Microdata, nodes: Mapping[str, Node]) -> dict[str, list[float]]:
@@ -372,18 +345,18 @@ def level_positions(levels: pl.Series, variable: Variable, node: Node) -> Ints:
     Values that the coding lists go by their code; labelled bands ("25-34") by their band, where
     they are the coding's own; numbers and dates by the interval they lie in.
     """
+    texts = list(map(code_text, levels.to_list()))
+
+    def looked_up(known: Mapping[str, int], elsewhere: int) -> Ints:
+        return np.array([known.get(text, elsewhere) for text in texts], dtype=np.int64)
+
     listed = {c.code: node.intervals + i for i, c in enumerate(node.coding.categories)}
-    found = _looked_up(levels, listed, listed.get(RARE, UNKNOWN))
+    found = looked_up(listed, listed.get(RARE, UNKNOWN))
     if node.intervals:
         bands = _bands(variable, node)
-        more = _cut(levels, node) if bands is None else _looked_up(levels, bands, UNKNOWN)
+        more = _cut(levels, node) if bands is None else looked_up(bands, UNKNOWN)
         found = np.where(found == UNKNOWN, more, found)
     return found
-
-
-def _looked_up(levels: pl.Series, known: Mapping[str, int], elsewhere: int) -> Ints:
-    texts = map(code_text, levels.to_list())
-    return np.array([known.get(text, elsewhere) for text in texts], dtype=np.int64)
 
 
 def code_text(value: Any) -> str:

@@ -18,9 +18,10 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keyhole.core.names import nearest, quoted, shown
+from keyhole.core.names import quoted, shown
 from keyhole.core.tables import Table
 from keyhole.core.toml import open_toml, quote, toml_value
+from keyhole.environment.wording import meant, require_none
 from keyhole.errors import FileError, InputError, OptionError
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ _SURE = {"p_attempt": (1.0, 1.0), "coverage": (1.0, 1.0), "divergence": (0.0, 0.
 ORIGINS = ("collected", "self-disclosed", "observed", "secondary")
 _EXAMPLE = (
     "This is an example that comes with keyhole: nothing in it was found out about your file. "
-    "Edit it before a release hangs on it."
+    "Edit it before a release depends on it."
 )
 _ARGUED = (
     "This began as an example that comes with keyhole: only p(attempt) was argued for your file. "
-    "Edit the rest before a release hangs on it."
+    "Edit the rest before a release depends on it."
 )
 
 
@@ -203,9 +204,7 @@ class Scenario:
         object.__setattr__(self, "columns", known)
         for name in _SURE:
             object.__setattr__(self, name, _interval(getattr(self, name)))
-        found = [f"scenario {shown(self.name)}: {problem}" for problem in self._problems()]
-        if found:
-            raise InputError(found)
+        require_none(f"scenario {shown(self.name)}: {problem}" for problem in self._problems())
 
     def _problems(self) -> Iterator[str]:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -242,10 +241,8 @@ class Scenario:
         if self.public is not None:
             found.append(self.public.words())
         if self.columns:
-            parts = [
-                f"{name} as {coding}" if coding else name for name, coding in self.columns.items()
-            ]
-            found.append(f"knowledge of {', '.join(parts)}")
+            known = (f"{name} as {how}" if how else name for name, how in self.columns.items())
+            found.append(f"knowledge of {', '.join(known)}")
         return found
 
     def attempt_words(self) -> str:
@@ -259,8 +256,9 @@ class Scenario:
         """Return the eleven points as a table."""
         rows = [[words, text or "(not said)"] for words, text in self.points]
         rows.append(["Holds", "; ".join(self.holdings())])
-        example = _ARGUED if self.reasons else _EXAMPLE
-        notes = [self.attempt_words(), *([example] if self.example else [])]
+        notes = [self.attempt_words()]
+        if self.example:
+            notes.append(_ARGUED if self.reasons else _EXAMPLE)
         for name in ("coverage", "divergence"):
             if getattr(self, name) != _SURE[name]:
                 notes.append(f"{name.capitalize()}: {interval_text(getattr(self, name))}.")
@@ -310,8 +308,7 @@ def preset(name: str, /, **changes: Any) -> Scenario:
     6
     """
     if name not in PRESETS:
-        near = nearest(str(name), list(PRESETS))
-        hint = f" Did you mean {quoted(near)}?" if near else ""
+        hint = meant(str(name), PRESETS)
         raise OptionError(
             f"preset must be one of {quoted(PRESETS)}. Got {shown(name)} instead.{hint}"
         )
@@ -333,7 +330,7 @@ def scenario_from_dict(plain: Any, *, name: str) -> Scenario:
     ``restricted`` is a table or several, ``columns`` a list or a table of codings, ``p_attempt``,
     ``coverage`` and ``divergence`` a number or a list of two, ``reasons`` a text or a list.
     """
-    from keyhole.environment.plain import decode_attributes
+    from keyhole.environment.exchange import decode_attributes
 
     if not isinstance(plain, Mapping):
         raise InputError(f"scenario {shown(name)} must be a table. Got another value instead.")
@@ -380,15 +377,13 @@ def scenarios_from_dict(plain: Any) -> tuple[Scenario, ...]:
             f"[scenario] must hold one table a scenario. Got {what} instead: name the scenario in "
             f"the table's head, as [scenario.NAME]."
         )
-    found: list[Scenario] = []
-    problems: list[str] = []
+    found, problems = list[Scenario](), list[str]()
     for name, one in plain.items():
         try:
             found.append(scenario_from_dict(one, name=name))
         except InputError as error:
             problems += error.problems
-    if problems:
-        raise InputError(problems)
+    require_none(problems)
     return tuple(found)
 
 

@@ -48,7 +48,7 @@ def _clashes(options: Options) -> list[str]:
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 found.append(f"{option} names {shown(name)}, which is not among the keys.{hint}")
     if set(keys) <= set(options.get("never", ())):
-        found.append("never must leave a key whose values may be taken away. It names all.")
+        found.append("never must leave a key whose values may be suppressed. It names all.")
     return found
 
 
@@ -81,9 +81,9 @@ def _aim(options: Options) -> str:
     "suppress",
     "suppresses",
     note=PublicNote(
-        "Single values that made records stand out were taken away; they are missing.",
-        "Values that were taken away are not missing at random: they belong to unusual records. "
-        "They cannot be told from values that were missing before.",
+        "Values that made records stand out were suppressed (set to missing).",
+        "Suppressed values are not missing at random: they belong to unusual records. "
+        "They cannot be distinguished from values that were missing before.",
     ),
     writes=("keys",),
     one_of=("k", "limit"),
@@ -132,14 +132,14 @@ def suppress(
         Names | None, Option("Keys whose values are never suppressed.", kind=Columns("key"))
     ] = None,
 ) -> Protected:
-    """Take single values of the key away until a goal is met, few of them.
+    """Suppress few single values of the key, until a goal is met.
 
     Notes
     -----
     Under ``wildcard`` each record below k gives up the cheapest set of values without which k
     records agree with it: a smallest set that meets all sets of variables on which it is rare.
     Of equally cheap ones the set that helps most others; whoever has been helped enough keeps
-    its values. The number taken away is at most that of every record's own minimum, but need
+    its values. The number suppressed is at most that of every record's own minimum, but need
     not be the smallest possible, which is a hard problem. The goal is checked by
     `keyhole.risk`.
 
@@ -175,9 +175,9 @@ def suppress(
     below = int((found.f < k).sum())
     if below > allowed:
         raise OptionError(
-            f"the goal cannot be met by taking away these values: {plural(below, 'record')} would "
+            f"the goal cannot be met by suppressing these values: {plural(below, 'record')} would "
             f"still share a key with fewer than {k}, where {allowed:,} may. Let values of more "
-            f"keys be taken away (never), or recode them first."
+            f"keys be suppressed (never), or recode them first."
         )
     counted = "is a category of its own" if policy == "own" else "matches every value"
     values, records = int(np.bitwise_count(gone).sum()), int((gone != 0).sum())

@@ -202,18 +202,21 @@ def swap_records(
     at_risk = np.zeros(data.records, dtype=np.bool_)
     if keys is not None:
         at_risk = risk(data, keys=keys).f < (3 if cutoff is None else cutoff)
-    # In the order in which they choose: those at risk first. A swap takes two.
-    first = generator.permutation(np.flatnonzero(at_risk))
+    # In the order in which they choose: those at risk first.
+    wanted = generator.permutation(np.flatnonzero(at_risk))
     rest = generator.permutation(np.flatnonzero(~at_risk))
-    more = max(0, int(np.ceil((share or 0.0) * data.records / 2)) - len(first))
-    wanted = np.concatenate([first, rest[:more]])
     source, free = np.arange(data.records), np.ones(data.records, dtype=np.bool_)
     places, alike = cell_numbers(data, areas), tuple(match)
-    for length in range(len(alike), -1 if relax else len(alike) - 1, -1):
-        cells = cell_numbers(data, alike[:length])
-        one, other = pair_across(wanted[free[wanted]], cells, places, free, generator)
-        source[one], source[other] = other, one
-        free[one] = free[other] = False
+    while len(wanted) or len(rest):
+        for length in range(len(alike), -1 if relax else len(alike) - 1, -1):
+            cells = cell_numbers(data, alike[:length])
+            one, other = pair_across(wanted[free[wanted]], cells, places, free, generator)
+            source[one], source[other] = other, one
+            free[one] = free[other] = False
+        # A swap takes two, who may both have been wanted, and some find no partner.
+        more = max(0, int(np.ceil(((share or 0.0) * data.records - (~free).sum()) / 2)))
+        rest = rest[free[rest]]
+        wanted, rest = rest[:more], rest[more:] if more else rest[:0]
     by_column: dict[str, int] = {}
     for name in areas:
         data, by_column[name] = exchange(data, name, source)

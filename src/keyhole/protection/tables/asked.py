@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 from math import prod
 from typing import Annotated, Any, ClassVar
 
@@ -15,7 +15,7 @@ from keyhole.core.options import Option, Problem, Question
 from keyhole.data import Microdata
 from keyhole.errors import InputError
 from keyhole.protection.options import raised
-from keyhole.protection.tables.hierarchies import code_list_problems, find_chains
+from keyhole.protection.tables.hierarchies import code_list_problems, find_chains, is_within
 from keyhole.utility.implicates import numbers
 from keyhole.utility.tabulation import crossing_problems
 
@@ -274,6 +274,12 @@ def table_data_problems(
         problems += raised(lambda: data.weights(question.weight))
     if question.magnitude is not None:
         problems += _amount_problems(data, question.magnitude)
+    for outer, inner in pairwise(question.nested or ()):
+        if is_within(data, (inner,), outer):
+            problems.append(
+                f"nested must name the coarser variable first: each {outer!r} lies within one "
+                f"{inner!r}. Got {outer},{inner} instead: write {inner},{outer}."
+            )
     if problems:
         return problems
     most = LARGEST[question.protect]

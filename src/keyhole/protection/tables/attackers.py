@@ -9,7 +9,7 @@ between them, a move is a circulation, and a largest flow answers it much faster
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -56,11 +56,17 @@ class Reach:
 
 
 class Wanted(NamedTuple):
-    """How far cells should move at once, and to which side (1 up, -1 down)."""
+    """How far cells should move at once, to which side (1 up, -1 down), or `across` both sides."""
 
     cells: Ints
     sides: Floats
     levels: Floats
+    across: Flags
+
+    def only(self, some: Ints) -> Wanted:
+        """Return some of them."""
+        cells, sides, levels, across = self
+        return Wanted(cells[some], sides[some], levels[some], across[some])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,29 +143,30 @@ class Programs:
 
     def together(self, wanted: Wanted, up: Floats, down: Floats) -> Floats:
         """Return a move that meets as many of the demands as it can at once."""
-        from scipy.sparse import block_array, csr_array
-
         (cells, part, _), move = self._moving(up, down), np.zeros(len(up))
         if not len(cells) or not len(wanted.cells):
             return move
         unit = 1.0 if self.whole else float(np.median(wanted.levels))
-        n, m = len(cells), len(wanted.cells)
+        low, high, aim = -down[cells] / unit, up[cells] / unit, np.zeros(len(cells))
+        # No cell that is wanted moves further than that; then how far all move is what is met.
         levels = np.ceil(wanted.levels - 1e-9) if self.whole else wanted.levels / unit
-        at = np.searchsorted(cells, wanted.cells)
-        picked = csr_array((wanted.sides, (np.arange(m), at)), shape=(m, n))
-        met = csr_array((-levels, (np.arange(m), np.arange(m))), shape=(m, m))
-        rows = block_array([[part, -part, None], [picked, -picked, met]])
-        # Nothing that is met costs more than what it is worth.
-        cost = np.concatenate([np.full(2 * n, 1e-6), -100.0 * levels])
-        high = np.concatenate([up[cells] / unit, down[cells] / unit, np.ones(m)])
-        high = np.floor(high + 1e-9) if self.whole else high
-        sums = 0.0, np.repeat([0.0, np.inf], [part.shape[0], m])
-        limits = {"node_limit": NODES, "mip_rel_gap": 0.01}
-        done = minimise(cost, rows, sums, np.zeros(len(high)), high, self.whole, **limits)
-        if done.x is not None:
-            found = (done.x[:n] - done.x[n : 2 * n]) * unit
-            small = np.where(np.abs(found) < 1e-7 * unit, 0.0, found)
-            move[cells] = np.round(found) if self.whole else small
+        ends, at = wanted.sides * levels, np.searchsorted(cells, wanted.cells)
+        high[at], low[at] = (
+            np.where(ends > 0, np.minimum(high[at], ends), high[at]),
+            np.where(ends < 0, np.maximum(low[at], ends), low[at]),
+        )
+        aim[at] = -wanted.sides
+        for whole in (False, True) if self.whole else (False,):
+            if self.whole:
+                low, high = np.ceil(low - 1e-9), np.floor(high + 1e-9)
+            limits = {"node_limit": NODES, "mip_rel_gap": 0.01}
+            done = minimise(aim, part, (0.0, 0.0), low, high, whole, **limits)
+            if done.x is None:
+                return move
+            if np.abs(done.x - np.round(done.x)).max() < 1e-6:
+                break
+        move[cells] = np.round(done.x) if self.whole else done.x * unit
+        move[np.abs(move) < 1e-7 * unit] = 0.0
         return move
 
 
@@ -311,13 +318,11 @@ def prove(
                 mine = waiting.pop()
                 mine = mine[left[mine]]
                 first = np.unique(wanted.cells[mine], return_index=True)[1]
-                pick = mine[first]
-                some = Wanted(wanted.cells[pick], wanted.sides[pick], wanted.levels[pick])
-                move = programs.together(some, *rooms)
+                move = programs.together(wanted.only(mine[first]), *rooms)
                 low, high = np.maximum(low, -move), np.maximum(high, move)
-                at = wanted.cells[mine]
-                reached = np.where(wanted.sides[mine] > 0, high[at], low[at])
-                met = reached >= wanted.levels[mine] * (1 - 1e-6)
+                at, sides, levels, across = wanted.only(mine)
+                reached = np.where(sides > 0, high[at], low[at])
+                met = np.where(across, low[at] + high[at], reached) >= levels * (1 - 1e-6)
                 left[mine[met]] = False
                 rest = mine[~met]
                 if len(rest) and met.any():
@@ -479,15 +484,19 @@ class Witnesses:
 
     def doubtful(self, demand: Demand, open_: Flags) -> set[int] | None:
         """Return whose cells change in every table known; None if no possible table is."""
+        return self.standing(demand, open_)[1]
+
+    def standing(self, demand: Demand, open_: Flags) -> tuple[list[Ints], set[int] | None]:
+        """Return the tables known that meet a demand under a pattern, and whom all leave doubt."""
+        used: list[Ints] = []
         found: set[int] | None = None
         for changed, touched in self.cells.get((demand.cell, demand.side), ()):
             if open_[changed].all():
                 found = set(touched) if found is None else found & touched
+                used.append(changed)
                 if not found:
                     break
-        if not found:
-            return found
-        return {
+        return used, found and {
             one
             for one in found
             if demand.cell not in self.problem.knowers[one] and (demand, one) not in self.hopeless
@@ -538,12 +547,13 @@ class Witnesses:
             for side, level, moved in (*sides, (0, problem.sliding, np.abs(move))):
                 enough = problem.unsafe & (level > 0) & (moved >= level * (1 - TOLERANCE / 2))
                 proven |= {(cell, side) for cell in np.flatnonzero(enough).tolist()}
-        for key in proven:
-            self.keep(key, changed)
+        self.keep(proven, changed)
 
-    def keep(self, key: tuple[int, int], changed: Ints) -> None:
-        """Keep the cells in which a table differs that proves a demand, by its cell and side."""
-        touched = frozenset(one for cell in changed.tolist() for one in self.owners.get(cell, ()))
-        kept = self.cells.setdefault(key, [])
-        kept.insert(0, (changed, touched))
-        del kept[KEPT:]
+    def keep(self, proven: Iterable[tuple[int, int]], changed: Ints) -> None:
+        """Keep the cells in which a table differs that proves demands, by their cell and side."""
+        cells = changed.tolist() if self.owners else []
+        touched = frozenset(one for cell in cells for one in self.owners.get(cell, ()))
+        for key in proven:
+            kept = self.cells.setdefault(key, [])
+            kept.insert(0, (changed, touched))
+            del kept[KEPT:]

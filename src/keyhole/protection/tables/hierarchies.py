@@ -138,7 +138,7 @@ def find_chains(
             if name == declared[0]:
                 chains.append(declared)
             continue
-        outer = next((i for i, one in enumerate(chains) if _is_within(data, one, name)), None)
+        outer = next((i for i, one in enumerate(chains) if is_within(data, one, name)), None)
         if outer is None:
             chains.append((name,))
         else:
@@ -146,7 +146,8 @@ def find_chains(
     return chains
 
 
-def _is_within(data: Microdata, chain: tuple[str, ...], name: str) -> bool:
+def is_within(data: Microdata, chain: tuple[str, ...], name: str) -> bool:
+    """Tell whether each category of a variable lies within one of the last of a chain."""
     coarse, fine = data.codes(chain[-1]), data.codes(name)
     if data.records < FEWEST or not 1 < coarse.size < fine.size:
         return False

@@ -11,6 +11,7 @@ gets cheaper (after Repsilber's method in τ-ARGUS, with prices and for linked t
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 
@@ -27,6 +28,8 @@ BESIDE, BELOW = 48, 6
 DEAR = 50.0
 # Every demand is asked once for each: what a cell that others need costs, as a part of its cost.
 SHARED = (0.5, 0.1, 0.0)
+# Cells are given back in so many rounds, or until one saves less than this part of the cost.
+EXCHANGES, LITTLE = 3, 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +116,16 @@ def joint_axes(linked: Linked) -> list[JointAxis]:
     return found
 
 
-class _Cubes:
-    """The state of a search: how many hypercubes need each cell."""
+class Hypercubes:
+    """A search: the cells that meet each demand, `taken`, and how many demands need each cell."""
 
-    def __init__(self, linked: Linked, problem: SuppressionProblem, needed: Ints) -> None:
-        self.linked, self.problem, self.needed = linked, problem, needed
+    def __init__(self, linked: Linked, witnesses: Witnesses) -> None:
+        self.linked, self.witnesses, self.problem = linked, witnesses, witnesses.problem
+        problem = self.problem
+        self.needed = problem.unsafe.astype(np.int64)
+        self.cost, self.price = np.where(problem.unsafe, 0.0, problem.cost), 0.0
+        self.taken: dict[Demand, list[Ints]] = {}
+        self.users: list[set[Demand]] = [set() for _ in range(linked.size)]
         self.open_ = problem.allowed & ~dear(problem)
         self.cheap = 4 * float(np.median(problem.cost[problem.allowed]))
         self.axes = joint_axes(linked)
@@ -131,6 +139,7 @@ class _Cubes:
         self.places = np.zeros((tables, longest), dtype=np.int64)
         self.first = np.zeros((tables, longest), dtype=bool)
         self.homes = np.zeros((linked.size, 2), dtype=np.int64)
+        self.shares = np.bincount(np.concatenate(linked.places), minlength=linked.size)
         seen = np.zeros(linked.size, dtype=bool)
         for table, place in enumerate(linked.places):
             fresh = ~seen[place]
@@ -183,23 +192,16 @@ class _Cubes:
         for a, (ups, downs) in enumerate(moves):
             both[0, a, : len(ups)], both[1, a, : len(ups)] = ups, downs
         cost, cells = cheapest_hypercube(
-            self.chains, both[0], both[1], options, self.places, self.first, open_,
+            self.chains, both[0], both[1], options, self.places, self.first, self.shares, open_,
             *((up, down)[::side]), step * (1 - 1e-9), self.problem.cost, self.needed, shared,
         )  # fmt: skip
-        if len(self.linked.tables) > 1 and len(cells):
-            # Cells of the same records are one: then a sum of another table may be broken.
-            move = np.zeros(self.linked.size)
-            move[np.maximum(cells, -1 - cells)] = np.where(cells >= 0, 1.0, -1.0)
-            if (self.linked.matrix @ move).any():
-                return np.inf, cells[:0]
         return cost, cells if side > 0 else -1 - cells
 
-    def proofs(
-        self, demand: Demand, owners: dict[int, list[int]], shared: float
-    ) -> list[Ints] | None:
+    def proofs(self, demand: Demand, shared: float) -> list[Ints] | None:
         """Return the cells of hypercubes that meet a demand, against every lone contributor too."""
         found: list[Ints] = []
         doubtful: set[int] | None = None
+        owners = self.witnesses.owners
         own = set(owners.get(demand.cell, ()))
         while doubtful is None or doubtful:
             barred = None
@@ -215,24 +217,76 @@ class _Cubes:
             doubtful = touched if doubtful is None else doubtful & touched
         return found
 
-
-def protect_by_hypercubes(linked: Linked, witnesses: Witnesses) -> tuple[Flags, list[Demand]]:
-    """Return a pattern that meets the demands, and those that no hypercube meets."""
-    problem = witnesses.problem
-    needed = problem.unsafe.astype(np.int64)
-    cubes = _Cubes(linked, problem, needed)
-    demands = sorted(witnesses.demands, key=lambda one: -problem.cost[one.cell])  # from the top
-    chosen: dict[Demand, list[Ints]] = {}
-    for shared in SHARED:
-        for demand in demands:
-            for cells in chosen.pop(demand, ()):
-                needed[cells] -= 1
-            proofs = cubes.proofs(demand, witnesses.owners, shared)
-            if proofs is not None:
-                chosen[demand] = proofs
-                for cells in proofs:
-                    needed[cells] += 1
-    for demand, proofs in chosen.items():
+    def take(self, demand: Demand, proofs: list[Ints]) -> None:
+        """Suppress the cells of moves that meet a demand."""
+        self.taken[demand] = proofs
         for cells in proofs:
-            witnesses.keep((demand.cell, demand.side), cells)
-    return needed > 0, [demand for demand in demands if demand not in chosen]
+            self.price += float(self.cost[cells[self.needed[cells] == 0]].sum())
+            self.needed[cells] += 1
+            for cell in cells.tolist():
+                self.users[cell].add(demand)
+
+    def give_back(self, demand: Demand) -> list[Ints]:
+        """Give back the cells that only this demand needs; return all it had."""
+        proofs = self.taken.pop(demand, [])
+        for cells in proofs:
+            self.needed[cells] -= 1
+            self.price -= float(self.cost[cells[self.needed[cells] == 0]].sum())
+            for cell in cells.tolist():
+                self.users[cell].discard(demand)
+        return proofs
+
+    def protect(self) -> list[Demand]:
+        """Meet the demands, the cells with the largest cost first; return those not met."""
+        demands = sorted(self.witnesses.demands, key=lambda one: -self.problem.cost[one.cell])
+        for shared in SHARED:
+            for demand in demands:
+                self.give_back(demand)
+                proofs = self.proofs(demand, shared)
+                if proofs is not None:
+                    self.take(demand, proofs)
+        return [demand for demand in demands if demand not in self.taken]
+
+    def exchange(self, otherwise: Callable[[Demand, Flags], list[Ints] | None]) -> Flags:
+        """Give back cells, the dearest first, where what needs them is met for less without them.
+
+        `otherwise` finds other moves that meet a demand within cells. Return what is left.
+        """
+        for _ in range(EXCHANGES):
+            before, extra = self.price, np.flatnonzero((self.needed > 0) & ~self.problem.unsafe)
+            for cell in extra[np.argsort(-self.cost[extra], kind="stable")].tolist():
+                self._do_without(cell, otherwise)
+            if self.price > (1 - LITTLE) * before:
+                break
+        for demand, proofs in self.taken.items():
+            for cells in proofs:
+                self.witnesses.keep([(demand.cell, demand.side)], cells)
+        return self.needed > 0
+
+    def _do_without(
+        self, cell: int, otherwise: Callable[[Demand, Flags], list[Ints] | None]
+    ) -> None:
+        """Meet all that need a cell without it, if that costs less."""
+        before, mine = self.price, sorted(self.users[cell])
+        had = {demand: self.give_back(demand) for demand in mine}
+        self.open_[cell] = False
+        for demand in mine:
+            proofs = self.proofs(demand, 0.0)
+            if proofs is None or self._added(proofs) > 0:
+                other = otherwise(demand, self.open_)
+                if other and (proofs is None or self._added(other) < self._added(proofs)):
+                    proofs = other
+            if proofs is not None:
+                self.take(demand, proofs)
+            if proofs is None or self.price >= before:
+                for one in mine:
+                    self.give_back(one)
+                for one, cells in had.items():
+                    self.take(one, cells)
+                break
+        self.open_[cell] = True
+
+    def _added(self, proofs: list[Ints]) -> float:
+        """Return what moves add to the cost."""
+        cells = np.unique(np.concatenate(proofs))
+        return float(self.cost[cells[self.needed[cells] == 0]].sum())

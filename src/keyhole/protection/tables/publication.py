@@ -14,7 +14,7 @@ from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import EngineInMemory, Names, Seed
 from keyhole.data import Microdata
 from keyhole.engines.opening import open_for
-from keyhole.errors import ColumnError, OptionError, RunError
+from keyhole.errors import ColumnError, InputError, OptionError, RunError
 from keyhole.kernels.arrays import Flags, Floats
 from keyhole.protection.tables.asked import (
     NOISE,
@@ -307,7 +307,7 @@ def table(
         bool,
         Option(
             "In a table of amounts, whether the only contributor to a cell, who knows its value, "
-            "must not find out others by it."
+            "must be kept from working out others with it."
         ),
     ] = True,
     base: Annotated[
@@ -333,8 +333,8 @@ def table(
     record_id: Annotated[
         str | None,
         Option(
-            "Cell keys: a column whose value belongs to a record for good; by default records are "
-            "told apart by their place in the file.",
+            "Cell keys: a column whose value never changes for a record; by default records are "
+            "identified by their position in the file.",
             column="record id",
         ),
     ] = None,
@@ -348,8 +348,13 @@ def table(
     seed: Seed = None,
     whole: Annotated[bool, Option("Assume attackers know that counts are integers.")] = True,
     seconds: Annotated[
-        float, Option("Time for the search; then the best safe pattern so far is used.", above=0)
-    ] = 60.0,
+        float | None,
+        Option(
+            "Stop the search after this time with the best safe pattern so far; by default it "
+            "stops after a fixed amount of work, with the same table on every machine.",
+            above=0,
+        ),
+    ] = None,
     engine: EngineInMemory = "auto",
 ) -> ProtectedTable:
     """Make a table of counts or amounts that may be published, protected and audited.
@@ -375,7 +380,14 @@ def table(
       × not shown, to protect contributors.
     """
     question = bind(table, locals())
-    opened: Any = open_for(question, data, needs_memory_for="a table")
+    # Tables published before may have other columns.
+    opened: Any = open_for(
+        question,
+        data,
+        needs_memory_for="a table",
+        every_column=against is not None,
+        data_problems=lambda _: _file_problems(question),
+    )
     question = question.replace(base=question.base or BASE)
     asked = [(question.rows, question.cols or ()), *question.tables]
     asked = [one for one in asked if one[0]]
@@ -395,13 +407,12 @@ def table(
         for down, across in asked
     ]  # fmt: skip
     earlier = [] if against is None else read_register(against)
-    tables_ = _gathered(opened, question, entries, earlier)
-    question = question.replace(whole=whole and tables_.made.is_count)
     missing = 0 if magnitude is None else opened.column(magnitude).null_count()
     how_many = f"{missing:,} records have" if missing >= FEW else "A few records have"
     notes = (f"{how_many} no value of {magnitude!r} and are left out",) if missing else ()
     try:
-        made = _published(tables_, question, notes)
+        tables_ = _gathered(opened, question, entries, earlier)
+        made = _published(tables_, question.replace(whole=whole and tables_.made.is_count), notes)
     except ImpossibleError as error:
         helped = _remedies(opened, question, entries, earlier)
         said = f"{error.problems[0]} {helped or 'Nothing that was tried helps: group categories.'}"
@@ -411,6 +422,18 @@ def table(
         for one, entry in zip(made, entries, strict=True)
     ]
     return replace(made[0], others=tuple(made[1:]), earlier=earlier)
+
+
+def _file_problems(question: Question) -> list[str]:
+    """Say what is wrong with the files that options name."""
+    problems: list[str] = []
+    for name, read in (("hierarchy", read_code_list), ("against", read_register)):
+        if isinstance(path := question.values[name], str):
+            try:
+                read(path)
+            except InputError as error:
+                problems += error.problems
+    return problems
 
 
 def _gathered(
@@ -455,12 +478,8 @@ def _gathered(
                 )
             )
         if question.total_known and found.cells[-1]:
-            raise OptionError(
-                Problem(
-                    "{total_known} must be false, because the grand total is itself unsafe by the "
-                    "rules. If outsiders do not know it, say so, and it is suppressed too; or "
-                    "group what is tabulated."
-                )
+            raise ImpossibleError(
+                "the grand total is itself unsafe by the rules, and outsiders know it."
             )
     return _Tables(linked, tuple(unsafe), tuple(rules), len(entries), fixed, forced & ~fixed)
 
@@ -472,9 +491,12 @@ def _remedies(
     earlier: Sequence[Mapping[str, Any]],
 ) -> str:
     """Return the changes that were tried and make a table possible, in words."""
-    tries: list[tuple[str, dict[str, Any], Microdata]] = []
-    for name in (*(question.rows or ()), *(question.cols or ())):
-        sizes = np.bincount(data.codes(name).values)
+    # By kind of change, what is tried in turn until one helps.
+    kinds: list[list[tuple[str, dict[str, Any], Microdata]]] = []
+    pools: list[tuple[str, dict[str, Any], Microdata]]
+    suppresses = question.protect == "suppress"
+    for name in (*(question.rows or ()), *(question.cols or ())) if suppresses else ():
+        sizes, pools = np.bincount(data.codes(name).values), []
         for least in (3, 5, 10, 20, 50):
             if 1 < (sizes < least).sum() < len(sizes) - 1:
                 text = data.column(name).cast(pl.String).to_frame(name)
@@ -484,26 +506,42 @@ def _remedies(
                 )
                 pooled = data.replace(frame=data.frame.with_columns(column[name]))
                 words = f"pool categories of {name!r} with fewer than {least} records "
-                tries.append((f"{words}(--derive NAME=pool({name},{least}))", {}, pooled))
-                break
-    for words, change, is_open in (
-        ("set {total_known} to false, if outsiders do not know the grand total",
-         {"total_known": False}, question.total_known),
-        ("set {hidden_zeros}, if nobody knows which cells are empty",
-         {"hidden_zeros": True}, not question.hidden_zeros),
-        (f"round to {BASE} ({{protect}} 'round')",
-         {"protect": "round", "rounding": "nearest"}, not earlier),
+                pools.append((f"{words}(--derive NAME=pool({name},{least}))", {}, pooled))
+        kinds.append(pools)
+    largest, percent = question.noise or NOISE[0], question.noise_percent
+    for words, changes, is_open in (
+        ("set {{total_known}} to false, if outsiders do not know the grand total",
+         [{"total_known": False}], suppresses and question.total_known),
+        ("set {{hidden_zeros}}, if nobody knows which cells are empty",
+         [{"hidden_zeros": True}], suppresses and not question.hidden_zeros),
+        ("round to {0[base]:g} ({{protect}} 'round', {{base}} {0[base]:g})",
+         [{"protect": "round", "rounding": "nearest", "base": float(base)}
+          for base in (5, 10, 20, 50, 100)
+          if suppresses or base > question.base],
+         not earlier and question.protect in ("suppress", "round")),
+        ("raise {{noise}} to {0[noise]}", [{"noise": n * largest} for n in (2, 4, 8)],
+         question.protect == "cell-key" and question.magnitude is None),
+        ("raise {{noise_percent}} to {0[noise_percent][0]:g},{0[noise_percent][1]:g}",
+         [{"noise_percent": (n * percent[0], n * percent[1])}
+          for n in (2, 4) if n * percent[1] <= 100],
+         question.protect == "cell-key" and question.magnitude is not None),
+        ("suppress cells instead ({{protect}} 'suppress')",
+         [{"protect": "suppress"}], not suppresses),
     ):  # fmt: skip
-        tries += [(words, change, data)] if is_open else []
+        kinds.append([(words.format(one), one, data)
+                      for one in changes if is_open])  # fmt: skip
     helped = []
-    for words, change, file in tries:
-        changed = question.replace(seconds=5.0, **change)
-        try:
-            tables = _gathered(file, changed, entries, earlier)
-            _published(tables, changed.replace(whole=changed.whole and tables.made.is_count), ())
+    for tries in kinds:
+        for words, change, file in tries:
+            changed = question.replace(seconds=5.0, **change)
+            try:
+                tables = _gathered(file, changed, entries, earlier)
+                whole = changed.whole and tables.made.is_count
+                _published(tables, changed.replace(whole=whole), ())
+            except (OptionError, RunError):
+                continue
             helped.append(words)
-        except (OptionError, RunError):
-            continue
+            break
     return f"Tried, and each of these helps: {'; '.join(helped)}." if helped else ""
 
 
@@ -530,16 +568,17 @@ def _published(tables: _Tables, question: Question, notes: tuple[str, ...]) -> l
             more += ("What can be derived from sums was not worked out: the table is too large",)
     if large and question.protect == "suppress" and linked.network is None:
         wanted = []
-        for name, side in (("upper", 1.0), ("lower", -1.0), ("sliding", 1.0)):
+        for side, name in (1, "upper"), (-1, "lower"), (1, "sliding"), (-1, "sliding"):
             levels = tables.levels(name)
             cells = np.flatnonzero(levels)
-            wanted.append((cells, np.full(len(cells), side), levels[cells]))
+            one = np.ones(len(cells))
+            wanted.append((cells, side * one, levels[cells], one == (name == "sliding")))
         all_wanted = Wanted(*map(np.concatenate, zip(*wanted, strict=True)))
         # Attacked by programs over blocks, over several of these, and over the whole.
         blocks = linked.blocks()
         wider = [np.unique(np.concatenate(blocks[i : i + 6])) for i in range(0, len(blocks), 6)]
         scopes = [blocks, wider, [np.arange(linked.size)]]
-        below, above = prove(Programs(linked.matrix), all_wanted, up, down, scopes)
+        below, above = prove(Programs(linked.matrix, question.whole), all_wanted, up, down, scopes)
         low, high = linked.values - below, linked.values + above
         more += ("Intervals of this large table reach at least as far as told, perhaps further",)
     else:
@@ -575,13 +614,11 @@ def _require_safe(audit: TableAudit, question: Question) -> None:
             "not exact enough. Nothing is given out. Group categories, or round."
         )
     if question.protect == "round":
-        raise OptionError(
+        raise ImpossibleError(
             f"rounding to {question.base:g} leaves {audit.figures.narrow:,} unsafe cells too "
-            f"certain: what was rounded can be worked out. Take a larger base, or suppress."
+            f"certain: what was rounded can be worked out."
         )
-    raise OptionError(
-        Problem(
-            f"with this noise {audit.figures.narrow:,} unsafe cells can be worked out from the "
-            f"others, by whoever knows the largest {{noise}}. Take a larger one, or suppress."
-        )
+    raise ImpossibleError(
+        f"with this noise {audit.figures.narrow:,} unsafe cells can be worked out from the others, "
+        f"by whoever knows the largest noise."
     )

@@ -171,10 +171,12 @@ class TableAudit(Result):
         elif pattern is not None and pattern.proven:
             said.append(f"No safe pattern costs less than this one ({amount(pattern.cost)}).")
         elif pattern is not None:
+            least = (
+                f"none can cost less than {amount(pattern.bound)} (gap {100 * pattern.gap:.1f}%)"
+            )
             said.append(
                 f"The pattern is safe but not proven the smallest: it costs "
-                f"{amount(pattern.cost)}, and none can cost less than {amount(pattern.bound)} "
-                f"(gap {100 * pattern.gap:.1f}%)."
+                f"{amount(pattern.cost)}; {least if pattern.bound > 0 else 'no bound is known'}."
             )
         if pattern is not None and pattern.unprotected:
             said.append(

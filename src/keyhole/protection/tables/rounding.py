@@ -28,6 +28,8 @@ from keyhole.protection.tables.cells import addends, relations
 EXACT = 1e-9
 # A table of many variables may need cells further off than the next multiple; so far at most.
 FURTHEST = 3
+# How far its program may branch.
+BRANCHED = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +45,7 @@ def round_nearest(
     shape: tuple[int, ...],
     base: float,
     *,
-    seconds: float = 60.0,
+    seconds: float | None = None,
     sums: Sequence[Ints] | None = None,
 ) -> Rounded:
     r"""Round a table with its margins so that sums hold and little is changed.
@@ -69,12 +71,12 @@ def round_nearest(
         if found is not None:
             return Rounded(found * base, beyond)
     raise RunError(
-        f"no controlled rounding to base {base:g} was found in {seconds:g} seconds. Use fewer or "
+        f"no controlled rounding to base {base:g} was found within the search limit. Use fewer or "
         f"coarser categories, or suppress cells instead."
     )
 
 
-def _solved(scaled: Floats, matrix: Any, beyond: int, seconds: float) -> Floats | None:
+def _solved(scaled: Floats, matrix: Any, beyond: int, seconds: float | None) -> Floats | None:
     from scipy.sparse import hstack
 
     below, part = _split(scaled)
@@ -83,7 +85,8 @@ def _solved(scaled: Floats, matrix: Any, beyond: int, seconds: float) -> Floats 
     high = np.concatenate([part > 0, np.full(n, beyond), np.minimum(beyond, below)])
     cost = np.concatenate([1 - 2 * part, np.ones(n), np.ones(n)])
     rows, sums = hstack([matrix, matrix, -matrix]), (-(matrix @ below),) * 2
-    done = minimise(cost, rows, sums, np.zeros(3 * n), high, True, time_limit=seconds)
+    limits = {"node_limit": BRANCHED} if seconds is None else {"time_limit": seconds}
+    done = minimise(cost, rows, sums, np.zeros(3 * n), high, True, **limits)
     if done.x is None:
         return None
     up, more, less = np.round(done.x).reshape(3, n)

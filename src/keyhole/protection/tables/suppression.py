@@ -17,6 +17,7 @@ weights of one that the pattern violates.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +34,7 @@ from keyhole.protection.tables.attackers import (
     minimise,
 )
 from keyhole.protection.tables.cells import Linked
-from keyhole.protection.tables.hypercubes import dear, protect_by_hypercubes
+from keyhole.protection.tables.hypercubes import Hypercubes, dear
 
 
 @dataclass(slots=True, eq=False)
@@ -170,6 +171,8 @@ def _meet(
 # Blocks are joined by so many where one alone cannot meet a demand; then all cells are looked at,
 # for so many demands.
 WIDER, WHOLE = (1, 4, 16), 40
+# Where cells are given back, programs over so many cells in all look for other moves.
+WORK = 250_000
 # Up to so many cells that may be suppressed, those that are not needed are sought one by one, until
 # the outsider was asked so often.
 THINNED, ASKED = 3_000, 1_500
@@ -178,7 +181,9 @@ THINNED, ASKED = 3_000, 1_500
 def protect_by_blocks(linked: Linked, witnesses: Witnesses) -> tuple[Flags, list[Demand]]:
     """Return a safe pattern of a large table, and the demands that no pattern meets."""
     problem, blocks = witnesses.problem, linked.blocks()
-    pattern, left = protect_by_hypercubes(linked, witnesses)
+    cubes = Hypercubes(linked, witnesses)
+    left = cubes.protect()
+    pattern = cubes.needed > 0
     home = {cell: number for number, cells in enumerate(blocks) for cell in cells.tolist()}
     whole, cheap, impossible = np.arange(linked.size), ~dear(problem), []
     joined = {
@@ -186,17 +191,38 @@ def protect_by_blocks(linked: Linked, witnesses: Witnesses) -> tuple[Flags, list
         for width in WIDER
         for i in range(0, len(blocks), width)
     }
+
+    def near(demand: Demand) -> list[Ints]:
+        return [joined[width, home[demand.cell] // width * width] for width in WIDER]
+
     tried = 0
     for demand in left:
-        near = [joined[width, home[demand.cell] // width * width] for width in WIDER]
-        scopes = [*near, whole] if tried < WHOLE else near
-        scopes = [*(cells[cheap[cells]] for cells in scopes), *near, whole]
+        beside = near(demand)
+        scopes = [*beside, whole] if tried < WHOLE else beside
+        scopes = [*(cells[cheap[cells]] for cells in scopes), *beside, whole]
         scope = _meet_in(witnesses, demand, scopes, pattern)
         tried += scope >= len(WIDER)
         if scope == len(scopes):
             impossible.append(demand)
-    if not impossible and problem.allowed.sum() <= THINNED:
-        pattern = thin(witnesses, pattern, most=witnesses.asked + ASKED)
+        else:
+            cubes.take(demand, witnesses.standing(demand, pattern)[0])
+    if impossible:
+        return pattern, impossible
+    work = 0
+
+    def otherwise(demand: Demand, open_: Flags) -> list[Ints] | None:
+        nonlocal work
+        work += len(near(demand)[0])
+        if work > WORK:
+            return None
+        pattern, scopes = cubes.needed > 0, [cells[open_[cells]] for cells in near(demand)[:2]]
+        met = _meet_in(witnesses, demand, scopes, pattern) < len(scopes)
+        return witnesses.standing(demand, pattern)[0] if met else None
+
+    pattern = cubes.exchange(otherwise)
+    if problem.allowed.sum() <= THINNED:
+        most = witnesses.asked + ASKED
+        pattern = thin(witnesses, pattern, lambda: witnesses.asked > most)
     return pattern, impossible
 
 
@@ -211,7 +237,9 @@ def _meet_in(witnesses: Witnesses, demand: Demand, scopes: list[Ints], pattern: 
         for number, cells in enumerate(scopes):
             inside = np.zeros(len(pattern), dtype=bool)
             inside[cells] = witnesses.problem.allowed[cells]
-            price = np.where(pattern, 0.0, witnesses.problem.cost)
+            # What is suppressed anyway is nearly free: moves that need few cells bind few.
+            cost = witnesses.problem.cost
+            price = np.where(pattern, 1e-3 * np.median(cost), cost)
             moves = _meet(witnesses, demand, knower, price, inside)
             if moves is not None:
                 witnesses.remember(demand, moves)
@@ -224,15 +252,13 @@ def _meet_in(witnesses: Witnesses, demand: Demand, scopes: list[Ints], pattern: 
             witnesses.hopeless.add((demand, knower))
 
 
-def thin(
-    witnesses: Witnesses, pattern: Flags, deadline: float = np.inf, most: float = np.inf
-) -> Flags:
-    """Take back the dearest cells that a safe pattern does not need."""
+def thin(witnesses: Witnesses, pattern: Flags, spent: Callable[[], bool]) -> Flags:
+    """Take back the dearest cells that a safe pattern does not need, until the work is spent."""
     problem = witnesses.problem
     best = pattern.copy()
     extra = np.flatnonzero(best & ~problem.unsafe)
     for cell in extra[np.argsort(-problem.cost[extra], kind="stable")]:
-        if time.monotonic() > deadline or witnesses.asked > most:
+        if spent():
             break
         best[cell] = False
         if witnesses.shortfalls(best, first=True):
@@ -242,8 +268,9 @@ def thin(
 
 # With more cells that may be suppressed than this the exact model takes too long.
 EXACT_CELLS = 700
-# The relaxed program may take this part of the time.
-RELAXED = 0.4
+# The search ends after the outsider was asked so often, or after so many branches of masters; the
+# relaxed program may take this part of it. Without a network asking takes so many times as long.
+EFFORT, BRANCHED, RELAXED, PROGRAM = 60_000, 20_000, 0.4, 10
 ROUNDS = 60
 
 
@@ -276,27 +303,27 @@ class Pattern:
 
 
 def find_pattern(
-    problem: SuppressionProblem, *, seconds: float = 60.0, linked: Linked | None = None
+    problem: SuppressionProblem, *, seconds: float | None = None, linked: Linked | None = None
 ) -> Pattern:
-    """Find the cheapest safe pattern, or the best found in the time; that is safe too.
+    """Find the cheapest safe pattern, or the best that some work finds; that is safe too.
 
-    Tables with more cells than the exact model can hold are protected by hypercubes, if they are
-    given (`linked`), whatever time that takes.
+    The work is counted in programs, so that the same table has the same pattern on any machine,
+    unless it is to end after some `seconds`. Tables with more cells than the exact model can hold
+    are protected by hypercubes, if they are given (`linked`), whatever time that takes.
     """
-    deadline = time.monotonic() + seconds
     witnesses = Witnesses(problem)
     if linked is not None and problem.network is None and problem.allowed.sum() > EXACT_CELLS:
         found, unmet = protect_by_blocks(linked, witnesses)
         cost = float(problem.cost[found & ~problem.unsafe].sum())
         return Pattern(found, cost, 0.0, tuple(unmet), len(witnesses.hopeless))
-    search = _Search(witnesses)
+    search = _Search(witnesses, seconds)
     pattern, impossible = grow(witnesses, problem.unsafe)
     if not impossible:
-        search.offer(pattern, deadline)
+        search.offer(pattern)
         first_cuts(problem, search.cuts)
     if not impossible and not search.done():
-        search.relax(time.monotonic() + RELAXED * (deadline - time.monotonic()), deadline)
-        search.settle(deadline)
+        search.relax()
+        search.settle()
     return Pattern(
         search.best, search.price, min(search.bound, search.price), tuple(impossible),
         len(witnesses.hopeless), search.rounds,
@@ -306,8 +333,10 @@ def find_pattern(
 class _Search:
     """The state of a search: the best pattern, the bound, and the inequalities so far."""
 
-    def __init__(self, witnesses: Witnesses) -> None:
+    def __init__(self, witnesses: Witnesses, seconds: float | None) -> None:
         self.witnesses, self.problem = witnesses, witnesses.problem
+        self.begun, self.seconds = time.monotonic(), np.inf if seconds is None else seconds
+        self.branched = 0
         self.cost = np.where(self.problem.unsafe, 0.0, self.problem.cost)
         self.cuts, self.best = Cuts(len(self.cost)), self.problem.unsafe.copy()
         self.fixed = ~self.problem.allowed
@@ -317,30 +346,37 @@ class _Search:
         """Whether the best pattern is proven the cheapest."""
         return self.price <= self.bound + 1e-6 * max(1.0, self.price)
 
-    def offer(self, pattern: Flags, deadline: float) -> None:
+    def spent(self, part: float = 1.0) -> bool:
+        """Whether a part of the work, or of the time, is over."""
+        if time.monotonic() - self.begun > part * self.seconds:
+            return True
+        each = 1 if self.problem.network else PROGRAM
+        return each * self.witnesses.asked > part * EFFORT or self.branched >= BRANCHED
+
+    def offer(self, pattern: Flags) -> None:
         """Keep a safe pattern, thinned out, if it is better than the best."""
-        thinned = thin(self.witnesses, pattern, deadline)
+        thinned = thin(self.witnesses, pattern, self.spent)
         price = float(self.cost[thinned].sum())
         if price < self.price:
             self.best, self.price = thinned, price
 
-    def relax(self, until: float, deadline: float) -> None:
+    def relax(self) -> None:
         """Work on the relaxed program until it is satisfied, and let it guide to a pattern."""
         active = self.witnesses.demands
         solution = None
         for _ in range(ROUNDS):
             solution = self._relaxed()
-            if solution is None or self.done() or time.monotonic() > until:
+            if solution is None or self.done() or self.spent(RELAXED):
                 break
             added = lone_cuts(self.problem, solution, self.cuts)
-            violated = self._separate(solution, active, until)
+            violated = self._separate(solution, active)
             if not violated and not added and active is self.witnesses.demands:
                 break
             active = violated or self.witnesses.demands
         if solution is not None and not self.done():
             begin = self.problem.unsafe | (solution > 0.7) & self.problem.allowed
             pattern, _ = grow(self.witnesses, begin, np.clip(solution, 0, 1))
-            self.offer(pattern, deadline)
+            self.offer(pattern)
             self._relaxed()
 
     def _relaxed(self) -> Floats | None:
@@ -358,12 +394,13 @@ class _Search:
         self.fixed |= dear & ~self.problem.unsafe
         return np.asarray(done.x)
 
-    def _separate(self, solution: Floats, active: list[Demand], until: float) -> list[Demand]:
+    def _separate(self, solution: Floats, active: list[Demand]) -> list[Demand]:
         """Add the inequalities that a relaxed solution violates; return whose they are."""
         found = []
         for demand in active:
-            if demand.side == 0 or time.monotonic() > until:
+            if demand.side == 0 or self.spent(RELAXED):
                 continue
+            self.witnesses.asked += 1
             up = np.minimum(self.problem.up, demand.level) * solution
             down = np.minimum(self.problem.down, demand.level) * solution
             reached = self.witnesses.attacker.reach(*demand, up, down)
@@ -374,16 +411,16 @@ class _Search:
                 found.append(demand)
         return found
 
-    def settle(self, deadline: float) -> None:
-        """Solve the master in whole numbers until the outsider finds nothing, or time is up."""
-        while not self.done() and time.monotonic() < deadline:
-            pattern = self._master(deadline - time.monotonic())
+    def settle(self) -> None:
+        """Solve the master in whole numbers until the outsider finds nothing, or enough is done."""
+        while not self.done() and not self.spent() and self.rounds < ROUNDS:
+            pattern = self._master()
             if pattern is None or self.done():
                 return
             self.rounds += 1
             lacking = self.witnesses.shortfalls(pattern)
             if not lacking:
-                self.offer(pattern, deadline)
+                self.offer(pattern)
                 continue
             x, fresh = pattern.astype(np.float64), 0
             for one in lacking:  # each success of the outsider teaches an inequality
@@ -393,13 +430,15 @@ class _Search:
             lone_cuts(self.problem, x, self.cuts)
             if not fresh:  # some cell beyond the pattern must be suppressed too
                 self.cuts.add((self.problem.allowed & ~pattern).astype(np.float64))
-            self.offer(grow(self.witnesses, pattern)[0], deadline)
+            self.offer(grow(self.witnesses, pattern)[0])
 
-    def _master(self, seconds: float) -> Flags | None:
-        limits = {"time_limit": max(seconds, 0.1), "mip_rel_gap": 1e-7}
+    def _master(self) -> Flags | None:
+        left = max(self.begun + self.seconds - time.monotonic(), 0.1)
+        limits = {"time_limit": left, "node_limit": BRANCHED - self.branched, "mip_rel_gap": 1e-7}
         low, high = self.problem.unsafe.astype(np.float64), np.where(self.fixed, 0.0, 1.0)
         least = np.array(self.cuts.least), np.inf
         done = minimise(self.cost, self.cuts.matrix(), least, low, high, True, **limits)
+        self.branched += done.mip_node_count or 0
         if done.status == 2:  # nothing better than the best is left
             self.bound = self.price
         elif done.mip_dual_bound is not None and np.isfinite(done.mip_dual_bound):

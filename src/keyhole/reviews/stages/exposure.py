@@ -332,7 +332,7 @@ EXPOSURE_STAGES: tuple[Stage, ...] = (
         returns="keyhole.exposure.drivers.Drivers",
     ),
     Stage(
-        ATTRIBUTES, "What the key tells", ask_attributes,
+        ATTRIBUTES, "What the key reveals", ask_attributes,
         runs("keyhole.exposure.attributes.attributes", then=_without_small_levels),
         draw=draw_attributes, returns="keyhole.exposure.attributes.Attributes",
     ),

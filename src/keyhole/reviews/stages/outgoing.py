@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -67,6 +67,9 @@ def _ask_remaining(review: Review, earlier: Earlier) -> Asked | None:
         part = getattr(review, name)
         if part is not None and part.keys not in named.values():
             named[f"the key of the {name}"] = part.keys
+    plan = products.plan_of_release(review, earlier)
+    if plan is None and products.PROTECTION in earlier and review.protection is not None:
+        plan = Plan.parse(review.protection.plan)
     return {
         "cutoff": review.exposure.cutoff,
         "missing": review.exposure.missing,
@@ -77,6 +80,7 @@ def _ask_remaining(review: Review, earlier: Earlier) -> Asked | None:
         if products.PROTECTION in earlier
         else None,
         "implicate": products.SYNTHESIS in earlier,
+        "derived": derived_columns(review, plan),
     }
 
 
@@ -98,18 +102,23 @@ def _run_remaining(files: Files, asked: Asked, _: Earlier, __: Progress) -> Resu
     if asked["implicate"]:
         made, start = files[products.IMPLICATE].data, products.synthesised_from(files)
         made_of.append(Product(PRODUCT_NAMES[products.SYNTHESIS], made, missing, start))
-    intruders = [Intruder(name, tuple(keys)) for name, keys in asked["intruders"].items()]
-    intruders += _in_scenarios(files, asked["scenarios"])
+    known = asked["intruders"].items()
+    intruders = [Intruder(n, tuple(keys), derived=asked.get("derived", {})) for n, keys in known]
+    intruders += _in_scenarios(files, asked)
     return find_remaining(made_of, intruders, cutoff=asked["cutoff"])
 
 
 @dataclass(frozen=True, slots=True)
 class Intruder:
-    """Somebody who knows some columns, perhaps only at the detail of a scenario's key."""
+    """Somebody who knows some columns, perhaps only at the detail of a scenario's key.
+
+    With `derived`, also the columns that are made of these.
+    """
 
     knows: str
     columns: tuple[str, ...]
     scenario: ScenarioKey | None = None
+    derived: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +179,13 @@ class Remaining(Result):
             rows.append([row.knows, row.product, *told][: len(columns)])
         finer = any(row.detail == "at most" for row in self.rows)
         notes = [
-            "≤: the file has values that the scenario’s coding does not know, so that the "
-            "intruder is taken to match it at its own detail, finer than he may have."
+            "≤: the file has values that are not in the scenario’s coding, so the intruder is "
+            "assumed to match it at full detail, which may be finer than what the intruder has."
         ] * finer + [
-            "Unique as before: records that were unique and still are, with the values they "
-            "had. A unique of a synthesis with another key is nobody."
+            "Unique as before: records that were unique and still are, with their original values. "
+            "A synthetic record that is unique with other values matches nobody."
         ] * counted
-        return [Table("Each key on each file that could go out", columns, rows, notes)]
+        return [Table("Each key on each file that could be released", columns, rows, notes)]
 
 
 class _Seen(NamedTuple):
@@ -189,7 +198,8 @@ class _Seen(NamedTuple):
 
 def seen_by(data: Microdata, who: Intruder) -> _Seen:
     """Return a file as an intruder could match it."""
-    columns = tuple(name for name in who.columns if name in data.names)
+    known = _with_derived(who.columns, who.derived)
+    columns = tuple(name for name in known if name in data.names)
     if who.scenario is None:
         return _Seen(data, columns, "exact")
     detail, frame, variables = "exact", data.frame, {one.name: one for one in data.variables}
@@ -216,7 +226,8 @@ def find_remaining(
 
 def _on_product(product: Product, who: Intruder, cutoff: int) -> KeyOnProduct:
     seen, records, still = seen_by(product.data, who), product.data.records, None
-    left_out = tuple(name for name in who.columns if name not in seen.columns)
+    shown = {*seen.columns, *(n for name in seen.columns for n in who.derived.get(name, ()))}
+    left_out = tuple(name for name in who.columns if name not in shown)
     row = (who.knows, product.name, seen.columns, left_out, seen.detail, records)
     if not seen.columns:
         return KeyOnProduct(*row, uniques=None, at_risk=None, rp=None, cr=None)
@@ -389,14 +400,14 @@ def intruders_on(files: Files, asked: Asked, released: Sequence[str]) -> Iterato
     together = _with_derived([*keys, *asked["selected"]], asked["derived"])
     if set(together).intersection(released) - set(keys):
         yield Intruder(ALL_KNOWN, together)
-    yield from _in_scenarios(files, asked["scenarios"])
+    yield from _in_scenarios(files, asked)
 
 
-def _in_scenarios(files: Files, names: Sequence[str]) -> Iterator[Intruder]:
-    for name in names:
+def _in_scenarios(files: Files, asked: Asked) -> Iterator[Intruder]:
+    for name in asked["scenarios"]:
         key = scenario_key_of(files, f"{SCENARIO}{name}")
         if key is not None and key.keys:
-            yield Intruder(scenario_words(name), key.keys, key)
+            yield Intruder(scenario_words(name), key.keys, key, asked.get("derived", {}))
 
 
 scenario_words = "scenario {!r}".format
@@ -494,9 +505,9 @@ class ReleasedAttributes(Result):
                 before = hidden_share(round(original * one.records), one.original, smallest)[1]
             rows.append([one.knows, one.column, *told, before])
         notes = [
-            "Counted are people whose cell has one value in an implicate, and it is their own."
+            "Counted are people whose cell has one value in an implicate, which is their own."
         ] * any(one.right is not None for one in self.rows)
-        head = ["an intruder knows", "sensitive", "records that tell", "share", "in the original"]
+        head = ["an intruder knows", "sensitive", "records disclosed", "share", "in the original"]
         return [Table("What is released", head, rows, notes)]
 
     def worst(self, column: str) -> AttributeOnKey | None:
@@ -584,14 +595,13 @@ OUTGOING_STAGE = Stage(
 )  # fmt: skip
 OUTGOING_STAGES: tuple[Stage, ...] = (
     Stage(
-        REMAINING, "What remains", _ask_remaining, _run_remaining,
-        (products.PROTECTION, products.SYNTHESIS, *SELECTIONS),
+        REMAINING, "What remains", _ask_remaining, _run_remaining, RELEASE_INPUTS,
         reads=(*_FILES, products.IMPLICATE),
         returns="keyhole.reviews.stages.outgoing.Remaining",
     ),
     OUTGOING_STAGE,
     Stage(
-        RELEASED_ATTRIBUTES, "What the release tells", _ask_released, _run_released,
+        RELEASED_ATTRIBUTES, "What the release reveals", _ask_released, _run_released,
         RELEASE_INPUTS, reads=RELEASE_READS,
         returns="keyhole.reviews.stages.outgoing.ReleasedAttributes",
     ),

@@ -28,7 +28,7 @@ from keyhole.data.formats import suffix_of, written_suffix
 from keyhole.data.implicates import find_implicates
 from keyhole.data.microdata import Origin
 from keyhole.engines.opening import column_problems
-from keyhole.errors import FileError, InputError, KeyholeError
+from keyhole.errors import FileError, InputError, KeyholeError, OptionError
 from keyhole.exposure.cells import risk
 from keyhole.protection.apply import plan_problems
 from keyhole.protection.methods import METHODS
@@ -189,6 +189,13 @@ def _run_protection(
     from keyhole.protection.ledger import ledger
 
     data: Any = files["data"].data
+    drops = (one for one in Plan.parse(asked["plan"]).steps if one.definition.effect == "drops")
+    if {name for one in drops for name in one.columns} >= set(data.names):
+        raise OptionError(
+            "no column is left to release: [release], [selection] and [solve] drop all of them. "
+            "Allow more risk (limit) or suppression ([solve] suppress), or name columns that must "
+            "be released ([solve] must, [selection] keep)."
+        )
     if not isinstance(data, Microdata):  # counted on disk: what goes out must fit into memory
         data = taken_into_memory(data, data.names)
         data = dataclasses.replace(data, origin=Origin(suffix_of(Path(files["data"].file))))

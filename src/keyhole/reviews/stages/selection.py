@@ -192,7 +192,7 @@ def better_in_words(review: Review, results: Earlier) -> str | None:
     method, limit = review.selection.methods[0], review.selection.limit
     start = f"The {method} selection's set is not the best within the limit"
     if proposed_set(review, results) is None:
-        start = f"The {method} selection found none, but there is one"
+        start = f"The {method} selection found no set, but there is one"
     own = results.get("proposal")
     before = "" if own is None else f" instead of {percentage(own.cr)}"
     return (

@@ -7,7 +7,8 @@ What may be published of a table is written to ``table/release``, its audit and 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,9 +69,39 @@ def _ask_tables(review: Review, _: Earlier) -> Asked | None:
 
 def _run_tables(files: Files, asked: Asked, _: Earlier, __: Progress) -> Result:
     data, seeds = files["data"].data, tuple(asked["seeds"])
-    pairs = zip(asked["tables"], seeds, strict=True)
-    made = [table(data, **options, seed=seed) for options, seed in pairs]
-    return PublishedTables(tuple(AuditedTable(one, one.internal.figures) for one in made), seeds)
+    made: dict[int, ProtectedTable] = {}
+    for some in protected_together(asked["tables"]):
+        found = table(
+            data, **joint_options([asked["tables"][n] for n in some]), seed=seeds[some[0]]
+        )
+        flat = [found, *found.others]
+        for number in some:
+            length = len(_crossings(asked["tables"][number]))
+            first, *others = flat[:length]
+            made[number], flat = replace(first, others=tuple(others)), flat[length:]
+    tables = [made[number] for number in sorted(made)]
+    return PublishedTables(tuple(AuditedTable(one, one.internal.figures) for one in tables), seeds)
+
+
+def protected_together(asked: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """Return tables, by their places, in groups of those suppressed alike: each hides for all."""
+    groups: dict[Any, list[int]] = {}
+    for number, one in enumerate(asked):
+        own = one["protect"] != "suppress" or one["hierarchy"] is not None
+        rules = sorted((n, str(v)) for n, v in one.items() if n not in ("rows", "cols", "tables"))
+        groups.setdefault(number if own else tuple(rules), []).append(number)
+    return list(groups.values())
+
+
+def joint_options(asked: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the options of one call that makes tables together."""
+    (rows, cols), *others = [crossing for one in asked for crossing in _crossings(one)]
+    return {**asked[0], "rows": rows, "cols": cols, "tables": others}
+
+
+def _crossings(asked: Mapping[str, Any]) -> list[Any]:
+    first = [(asked["rows"], asked["cols"] or ())] if asked["rows"] else []
+    return [*first, *asked["tables"]]
 
 
 def _save(found: Any, folder: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import starmap
 from typing import Any
 
@@ -15,33 +14,20 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.core.expressions import definition_problems, read_definitions, write_definition
 from keyhole.data.columns import KINDS, ROLES, Variable
 from keyhole.errors import OptionError
+from keyhole.exposure.regrouping import level_label
 from keyhole.kernels.arrays import Ints
 from keyhole.reviews.schema import DERIVE, SECTIONS, question_of
 from keyhole.screening.screen import Screening
 from keyhole.workbench import editing
 from keyhole.workbench.fields import form_fields, take_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View
+from keyhole.workbench.pages.protect import add_to_plan, planned_steps
 
 # Values of a column shown when values are asked for: the commonest, never a rare one.
 MOST_VALUES = 8
 MOST_BARS = 24
 # A code of more digits is text.
 _LONGEST = 18
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A column as the page lists it."""
-
-    name: str
-    label: str
-    kind: str
-    role: str
-    levels: int
-    missing: float
-    values: tuple[tuple[str, int], ...]
-    bars: tuple[tuple[int, bool], ...]
-    """Of each part of its values the height in percent of the highest, and whether it is masked."""
 
 
 def _context(view: View) -> dict[str, Any]:
@@ -61,31 +47,28 @@ def _context(view: View) -> dict[str, Any]:
     }
 
 
-def _column(view: View, variable: Variable) -> _Column:
-    data, name = view.data, variable.name
-    codes = data.codes(name)
-    counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
-    missing = int((codes.values == len(codes.levels)).sum()) if codes.has_missing else 0
-    least = max(view.review.exposure.cutoff, 3)
-    return _Column(
-        name,
-        variable.label,
-        variable.kind,
-        _role(view, variable) or "",
-        len(codes.levels),
-        missing / max(data.records, 1),
-        # The commonest values and how many records have each; rare ones are never shown.
-        tuple(
-            (str(codes.levels[int(i)]), int(counts[i]))
-            for i in np.argsort(-counts, kind="stable")[:MOST_VALUES]
-            if view.shows_values and counts[i] >= least
-        ),
-        _bars(counts, least),
-    )
+def _column(view: View, variable: Variable) -> dict[str, Any]:
+    """Return a column as the page lists it, with its commonest values; rare ones never show."""
+    codes, least = view.data.codes(variable.name), max(view.review.exposure.cutoff, 3)
+    counts = np.bincount(codes.values, minlength=codes.size)
+    known = counts[: len(codes.levels)]
+    common = np.argsort(-known, kind="stable")[:MOST_VALUES].tolist() if view.shows_values else []
+    return {
+        "variable": variable,
+        "role": _role(view, variable) or "",
+        "levels": len(known),
+        "missing": int(counts[len(known) :].sum()) / max(view.data.records, 1),
+        "common": [
+            (level_label(view.data, variable.name, i), int(known[i]))
+            for i in common
+            if known[i] >= least
+        ],
+        "bars": _bars(known, least),
+    }
 
 
 def _bars(counts: Ints, least: int) -> tuple[tuple[int, bool], ...]:
-    """Draw how records spread over the values in their order; what few have shows no count."""
+    """Return the height of each part of the values, and whether it is masked: few have it."""
     parts = [int(part.sum()) for part in np.array_split(counts, min(len(counts), MOST_BARS) or 1)]
     highest = max([*parts, least])
     return tuple((100 * max(n, least) // highest if n else 0, 0 < n < least) for n in parts)
@@ -93,11 +76,11 @@ def _bars(counts: Ints, least: int) -> tuple[tuple[int, bool], ...]:
 
 def _role(view: View, variable: Variable) -> str | None:
     """Return the role of a column; those that the review names as keys are keys."""
-    named = view.review.keys if _names_keys(view) else ()
+    named = view.review.keys if names_keys(view) else ()
     return variable.role or ("key" if variable.name in named else None)
 
 
-def _names_keys(view: View) -> bool:
+def names_keys(view: View) -> bool:
     """Tell whether the review lists its keys: they may be given by roles or by a scenario."""
     return isinstance(view.said.get("keys"), list | dict)
 
@@ -120,7 +103,7 @@ def _remedies(view: View) -> list[tuple[str, str]]:
     screening: Screening | None = view.result("screen")
     found = [] if screening is None else [f for c in screening.safe_harbor for f in c.findings]
     lines = {one.line: one.column for one in found if one.line is not None}
-    planned = view.said.get("protection", {}).get("step", [])
+    planned = planned_steps(view.review)
     derived = dict(view.review.data.derive).items()
 
     def is_done(line: str) -> bool:
@@ -142,7 +125,7 @@ def _remedy(view: View, form: SentForm) -> ReviewChange:
         raise OptionError("this remedy is not one of the page. Look at the page again.")
     step = _step(line)
     if step is not None:
-        return ReviewChange("leave a column out", lambda document: editing.add_step(document, step))
+        return add_to_plan(view, step, "leave a column out")
     made = {**view.review.data.derive, **dict(read_definitions(line))}
     return ReviewChange("derive a column", lambda document: _put_derived(view, document, made))
 
@@ -170,7 +153,7 @@ def _describe(view: View, form: SentForm) -> ReviewChange:
     """Take roles, kinds and labels of the columns; what is as it was read stays unsaid."""
     said = view.review.data
     roles, kinds, labels = dict(said.roles), dict(said.kinds), dict(said.labels)
-    listed, keys = _names_keys(view), list(view.review.keys)
+    listed, keys = names_keys(view), list(view.review.keys)
     for place, variable in enumerate(view.data.variables):
         if f"role-{place}" not in form.values:
             continue

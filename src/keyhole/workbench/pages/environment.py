@@ -13,7 +13,7 @@ from tomlkit.toml_document import TOMLDocument
 from keyhole.core.equivalents import Equivalent, equivalent
 from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.model import Environment
+from keyhole.environment.model import COLLECTION_METHODS, Environment
 from keyhole.errors import InputError
 from keyhole.workbench import editing, environments, form_adding
 from keyhole.workbench.page import Action, Page, ReviewChange, SentForm, View
@@ -56,7 +56,10 @@ def _context(view: View) -> dict[str, Any]:
         "target": settings.target,
         "environment": environment,
         "waiting": form_adding.drafts_of(view.project) if place.writable else [],
-        "undecided": form_adding.undecided(environment) if place.writable else [],
+        "pending": form_adding.pending_decisions(view, graph) if place.writable else None,
+        "number": number,
+        "places": form_adding.known_places(environment),
+        "methods": COLLECTION_METHODS,
         "history": Table(
             "Changes, the last first",
             ["when (UTC)", "who", "what", "note"],
@@ -201,7 +204,7 @@ _ACTIONS: dict[str, Action] = {
     "make": _make,
     "target": _target,
     "send": form_adding.send,
-    "again": form_adding.again,
+    "decide": form_adding.decide_pending,
     "confirm": form_adding.confirm_form,
     "discard": form_adding.discard,
 }

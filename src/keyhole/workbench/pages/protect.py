@@ -1,7 +1,8 @@
 """Protect: the plan with its ledger, and a step's price before it is accepted.
 
 What was typed and its price are small files in the workbench's own folder, which only its owner
-can read: a step that draws is priced with a secret seed, which is then the review's.
+can read: a step that draws is priced with a secret seed, which is then the review's. Another server
+does not find them: a price that came with a folder could be that of a step that was never seen.
 """
 
 from __future__ import annotations
@@ -33,12 +34,7 @@ from keyhole.reviews.rendering import limit_percentage, rate
 from keyhole.reviews.runner import run_stages
 from keyhole.reviews.settings import Review, resolve_protection
 from keyhole.reviews.stages import restored
-from keyhole.reviews.stages.products import (
-    PROTECTION,
-    PROTECTION_STAGE,
-    dropped_by,
-    release_steps,
-)
+from keyhole.reviews.stages.products import PROTECTION, PROTECTION_STAGE, dropped_by, release_steps
 from keyhole.reviews.stages.selection import selection_stage
 from keyhole.workbench import editing
 from keyhole.workbench.fields import FormField, form_fields, is_percentage, read_fields, take_fields
@@ -85,20 +81,15 @@ class StepPrice(Figures):
         return found
 
 
-def step_file(project: Project, what: str) -> Path:
-    """Return where the draft, which is what was typed last, or the price of a step is kept."""
-    return project.state.path.parent / f"{what}-{project.number}.json"
-
-
 def price_of(project: Project) -> StepPrice | None:
     """Return the price that was computed last."""
-    return kept_figures(step_file(project, "price"), StepPrice)
+    return kept_figures(project.own_file("price"), StepPrice)
 
 
 def discard_step(project: Project) -> None:
     """Forget the step and its price."""
     for what in ("draft", "price"):
-        step_file(project, what).unlink(missing_ok=True)
+        project.own_file(what).unlink(missing_ok=True)
 
 
 def protection_of(review: Review) -> Question:
@@ -145,6 +136,14 @@ def require_fit(view: View, step: Mapping[str, Any]) -> None:
     problems += plan_problems(view.data, plan)
     if problems:
         raise OptionError(problems)
+
+
+def add_to_plan(view: View, step: Mapping[str, Any], label: str) -> ReviewChange:
+    """Add a step to the plan as it is, and compute what it does."""
+    require_fit(view, step)
+    steps = planned_steps(view.review)
+    stages = (PROTECTION, "outgoing")
+    return ReviewChange(label, lambda one: editing.bring_in(one, steps, [step]), stages)
 
 
 def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]) -> None:
@@ -263,14 +262,12 @@ def _rates(values: Sequence[float | None], limit: float | None = None) -> list[s
 
 # An option that is longer than this is told in a few words.
 MOST_LETTERS = 60
-
-
 MEASURED = ("limit", "missing", "formula", "targets")
 """The options of the section that say how its ledger is kept."""
 
 
 def _context(view: View) -> dict[str, Any]:
-    draft = kept_figures(step_file(view.project, "draft"), StepDraft)
+    draft = kept_figures(view.project.own_file("draft"), StepDraft)
     price = price_of(view.project)
     method = view.query.get("method") or (draft.method if draft else "")
     method = method if method in METHODS else next(iter(METHODS))
@@ -395,8 +392,7 @@ def _see_price(view: View, form: SentForm) -> Run:
     """Compute the price of the step that was typed; the review stays as it is."""
     method = form.text("method")
     # So that nothing is lost if it is refused.
-    typed = StepDraft(method or "", dict(form.values))
-    keep_figures(step_file(view.project, "draft"), typed)
+    keep_figures(view.project.own_file("draft"), StepDraft(method or "", dict(form.values)))
     step = read_step(method, form)
     if isinstance(step.get("keys"), list):
         step["keys"] = editing.in_former_order(step["keys"], protection_of(view.review).keys)
@@ -427,7 +423,7 @@ def _see_again(view: View, form: SentForm) -> Run:  # noqa: ARG001
 
 
 def _run(view: View, what: Mapping[str, str]) -> Run:
-    into = step_file(view.project, "price")
+    into = view.project.own_file("price")
     into.unlink(missing_ok=True)
     return Run(kind="price", asked={**what, "version": view.look.version, "into": str(into)})
 
@@ -440,9 +436,7 @@ def _accept(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     steps = planned_steps(view.review)
 
     def edit(document: TOMLDocument) -> None:
-        editing.bring_in(document, steps)
-        editing.add_step(document, price.step)
-        editing.join_release(document, PROTECTION)
+        editing.bring_in(document, steps, [price.step])
         if price.seed is not None and protection_of(view.review).seed is None:
             editing.put_setting(document, "protection", "seed", price.seed)
         discard_step(view.project)
@@ -455,11 +449,9 @@ def _measure(view: View, form: SentForm) -> ReviewChange:
     given = view.review.protection
     if given is None:
         raise OptionError("the review has no plan yet. Add a first step.")
-    known = {name: given.parameters[name] for name in MEASURED}
-
+    known, now = {name: given.parameters[name] for name in MEASURED}, given.values
     return ReviewChange(
-        "how the ledger is kept",
-        lambda document: take_fields(document, "protection", known, form, now=given.values),
+        "how the ledger is kept", lambda one: take_fields(one, PROTECTION, known, form, now=now)
     )
 
 

@@ -221,6 +221,9 @@ def _sent_changes(view: View, before: Scenario, form: SentForm) -> dict[str, Any
     }
 
 
+_CLASS = ("sector", "purpose")
+
+
 def _stages(before: Scenario, form: SentForm) -> list[RestrictedStage]:
     """Read the databases; what a stage has besides, its further classifications, stays."""
     found = []
@@ -236,14 +239,9 @@ def _stages(before: Scenario, form: SentForm) -> list[RestrictedStage]:
                 raise InputError(problem)
             found.append(RestrictedStage(form=name))
         elif sort == "class":
-            found.append(
-                RestrictedStage(
-                    sector=form.text(f"sector-{place}") or "",
-                    purpose=form.text(f"purpose-{place}") or "",
-                    classifications=stage.classifications,
-                    threshold=form.share(f"threshold-{place}") or 0.0,
-                )
-            )
+            told: dict[str, Any] = {n: form.text(f"{n}-{place}") or "" for n in _CLASS}
+            threshold = form.share(f"threshold-{place}") or 0.0
+            found.append(dataclasses.replace(stage, form="", threshold=threshold, **told))
     return found
 
 

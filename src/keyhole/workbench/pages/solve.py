@@ -25,6 +25,7 @@ def _context(view: View) -> dict[str, Any]:
         "main_fields": sorted(form_fields(asked, MAIN), key=lambda one: MAIN.index(one.name)),
         "other_fields": form_fields(asked, but=MAIN),
         "solution": view.result("solve"),
+        "plane": _plane(view),
         "released": "solve" in (review.release.steps or ()),
         "equivalents": [view.verb_lines("solve", given)] if review.solve else [],
     }
@@ -40,6 +41,18 @@ def _asked(view: View) -> Question:
     return question_of("solve", {"keys": offered, "limit": limit})
 
 
+def _plane(view: View) -> list[dict[str, Any]]:
+    """Return the Pareto points with their risk and utility, for the plane that is drawn of them."""
+    solution, released = view.result("solve"), "solve" in (view.review.release.steps or ())
+    points = () if solution is None else solution.frontier
+    return [
+        {"of": "frontier", "place": f"release {len(points) - at}", "token": at, "rp": one.rp,
+         "cr": one.utility, "variables": ", ".join(column.level for column in one.columns),
+         "taken": released and at == len(points) - 1}
+        for at, one in enumerate(points)
+    ]  # fmt: skip
+
+
 def _search(view: View, form: SentForm) -> ReviewChange:
     now = _asked(view).values
 
@@ -52,7 +65,7 @@ def _search(view: View, form: SentForm) -> ReviewChange:
 
 def _take(view: View, form: SentForm) -> ReviewChange:
     """Make the figures of a Pareto point the limits: it is the best release there."""
-    solution, chosen = view.result("solve"), form.number("point")
+    solution, chosen = view.result("solve"), form.number("set")
     points = () if solution is None else solution.frontier
     if not isinstance(chosen, int) or not 0 <= chosen < len(points):
         raise OptionError("that release is not among the results any more. Take one shown now.")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import tomlkit
 from tomlkit.toml_document import TOMLDocument
 
 from keyhole.core.equivalents import Equivalent, equivalent
@@ -26,8 +24,8 @@ from keyhole.reviews.stages.attacks import ATTACKS, RELEASES, study_stage
 from keyhole.reviews.study_chapters import controlled_chapter, metrics_table, releases_chapter
 from keyhole.workbench import editing
 from keyhole.workbench.fields import form_fields, take_fields
-from keyhole.workbench.page import Page, ReviewChange, SentForm, View, leaving
-from keyhole.workbench.projects import files_below, inside
+from keyhole.workbench.page import Action, Go, Page, ReviewChange, SentForm, View, leaving
+from keyhole.workbench.projects import files_below, inside, keep_file
 from keyhole.workbench.stored_results import stored_attacks, stored_limits, stored_records
 
 SECTION = "study"
@@ -55,7 +53,7 @@ def _context(view: View) -> dict[str, Any]:
         "chosen": _chosen(view, choices),
         "metrics": [(name, _METRICS[name]) for name in METRICS],
         "scenarios": view.review.scenarios.names if view.review.scenarios else (),
-        "scores": _written_scores(given),
+        "scores": _scores(view, choices),
         "main_fields": form_fields(given or question_of(SECTION, {}), MAIN),
         "other_fields": form_fields(given or question_of(SECTION, {}), OTHERS),
         "back": urlencode({"eif": choices.eif or "", "iuf": choices.iuf or ""}),
@@ -119,20 +117,52 @@ def _attack_people(view: View, form: SentForm) -> ReviewChange:
     control = form.text(f"{PREFIX}control")
     if control:
         allowed_file(view, control, "the control")
-
     return ReviewChange(
-        "attacks with a control",
-        lambda document: take_fields(document, ATTACKS, known, form, PREFIX, now),
+        "attacks with a control", lambda one: take_fields(one, ATTACKS, known, form, PREFIX, now)
     )
 
 
-def _written_scores(given: Question | None) -> str:
-    """Write the scores of the ad-hoc metric as the lines of a TOML file."""
-    if given is None or not given.scores or given.scores_file is not None:
-        return ""
-    document = tomlkit.document()
-    editing.put_setting(document, "", "scores", given.scores)
-    return document.as_string().partition("\n")[2].strip()
+_SCORED = ("score", "within", "near")
+
+
+def _scores(view: View, choices: Choices) -> list[dict[str, Any]]:
+    """Return how agreement is scored, a row for each column to link on.
+
+    What a row cannot say (shares, tables of pairs) is `other`, and stays as the review has it.
+    """
+    given = view.review.study
+    known = {} if given is None or not given.scores else dict(given.scores)
+    found = []
+    for column in choices.shared:
+        told = dict(known.get(column.name, {}))
+        row: dict[str, Any] = {"name": column.name, **dict.fromkeys(_SCORED), "other": False}
+        steps = told.get("absolute") or told.get("days") or []
+        if set(told) == {"exact"}:
+            row["score"] = told["exact"]
+        elif len(told) == 1 and len(steps) == 2 and steps[0][0] == 0:
+            row |= {"score": steps[0][1], "within": steps[1][0], "near": steps[1][1]}
+        else:
+            row["other"] = bool(told)
+        found.append(row)
+    return found
+
+
+def _read_scores(view: View, form: SentForm) -> dict[str, Any]:
+    """Read how agreement is scored."""
+    given, choices = view.review.study, study_choices(view)
+    known = {} if given is None or not given.scores else dict(given.scores)
+    found: dict[str, Any] = {}
+    rows = zip(_scores(view, choices), choices.shared, strict=True)
+    for place, (row, column) in enumerate(rows):
+        score, within, near = (form.number(f"{name}-{place}") for name in _SCORED)
+        if score is None:
+            found |= {column.name: known[column.name]} if row["other"] else {}
+        elif within is None:
+            found[column.name] = {"exact": score}
+        else:
+            how = "days" if column.kind == "date" else "absolute"
+            found[column.name] = {how: [[0, score], [within, 0 if near is None else near]]}
+    return found
 
 
 def _attack(view: View, form: SentForm) -> ReviewChange:
@@ -141,7 +171,7 @@ def _attack(view: View, form: SentForm) -> ReviewChange:
         "eif": allowed_file(view, form.text("eif"), "the intruder's file"),
         "iuf": allowed_file(view, form.text("iuf"), "the file with the truth"),
     }
-    scores, given = _read_scores(form.text("scores")), view.review.study
+    scores, given = _read_scores(view, form), view.review.study
 
     def edit(document: TOMLDocument) -> None:
         sent = {**files, **{name: form.texts(name) for name in _LISTS}}
@@ -155,7 +185,7 @@ def _attack(view: View, form: SentForm) -> ReviewChange:
             editing.put_setting(document, SECTION, "metrics", editing.in_former_order(metrics, now))
         if "adhoc" not in metrics:
             editing.remove_setting(document, SECTION, "scores")
-        elif "scores" in form.values and scores != dict((given and given.scores) or {}):
+        elif "score-0" in form.values and scores != dict((given and given.scores) or {}):
             editing.put_setting(document, SECTION, "scores", scores)
         if not form.texts("strata"):
             editing.remove_setting(document, SECTION, "named_groups")  # there are no groups to name
@@ -173,15 +203,6 @@ def _put_link(document: TOMLDocument, form: SentForm, given: Question | None) ->
         editing.put_setting(document, SECTION, "link", editing.in_former_order(link, now))
 
 
-def _read_scores(text: str | None) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text or "")
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
-        raise OptionError(
-            "scores must be lines of TOML, one a linking variable, like sex = { exact = 5 }."
-        ) from None
-
-
 def _equivalents(view: View) -> list[Equivalent]:
     """Write the verb, once a metric, where it can say all that the review does."""
     given, data, whole = view.review.study, view.review.data, view.review_lines()
@@ -192,14 +213,8 @@ def _equivalents(view: View) -> list[Equivalent]:
         return [whole]
     asked = {**given.values, "puf": given.puf or data.file, "scenario": None}
     scores = {metric: given.scores_file if metric == "adhoc" else None for metric in given.metrics}
-    return [
-        *(
-            equivalent("study", {**asked, "metric": metric, "scores": file})
-            for metric, file in scores.items()
-            if metric != "adhoc" or file is not None
-        ),
-        whole,
-    ]
+    told = [(metric, file) for metric, file in scores.items() if file or metric != "adhoc"]
+    return [*(equivalent("study", {**asked, "metric": m, "scores": f}) for m, f in told), whole]
 
 
 Columns = tuple[Variable, ...]
@@ -279,9 +294,20 @@ def _of(columns: Iterable[Variable], others: Iterable[Variable]) -> Columns:
     return tuple(one for one in columns if one.name in names)
 
 
+def _bring(view: View, form: SentForm) -> Go:
+    """Keep files that are sent beside the review, for nobody else to read, and look at them."""
+    if not form.files:
+        raise OptionError("there is no file. Choose the intruder's file, the truth, or both.")
+    chosen = {part: view.query.get(part, "") for part in ("eif", "iuf")}
+    for part, sent in form.files.items():
+        chosen |= {part: keep_file(view.project.path.parent, *sent).name} if part in chosen else {}
+    return Go(f"study?{urlencode(chosen)}")
+
+
 _STAGES = (*map(study_stage, METRICS), RELEASES, ATTACKS)
-_ACTIONS = {
+_ACTIONS: dict[str, Action] = {
     "attack": _attack,
+    "bring": _bring,
     "stop": leaving("no study", SECTION),
     "people": _attack_people,
     "spare": leaving("no attacks with a control", ATTACKS),

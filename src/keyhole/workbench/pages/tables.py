@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import repeat
 from typing import Any
 
@@ -15,6 +15,7 @@ from keyhole.core.tables import Table
 from keyhole.errors import OptionError
 from keyhole.reviews.schema import REPEATED, SECTIONS, question_of
 from keyhole.reviews.stages.products import SYNTHESIS, release_reading
+from keyhole.reviews.stages.tables import joint_options, protected_together
 from keyhole.workbench.fields import form_fields, read_fields
 from keyhole.workbench.page import Page, ReviewChange, SentForm, View, secret_seed
 
@@ -35,9 +36,11 @@ def _context(view: View) -> dict[str, Any]:
 def _kind(view: View, section: str) -> dict[str, Any]:
     """Return the tables of a kind that the review has, and the form of one more."""
     result = view.result(section) if view.is_current(section) and view.shows_values else None
-    made: Sequence[Table | None] = [] if result is None else result.tables()
+    made: list[list[Table]] = []
+    for one in () if result is None else result.made:
+        made.append((one.published if section == "table" else one).tables())
     new, prefix = question_of(section, {}), f"{section}."
-    titled = zip(map(_title, getattr(view.review, section)), made or repeat(None), strict=False)
+    titled = zip(map(_title, getattr(view.review, section)), made or repeat([]), strict=False)
     return {
         "section": section,
         "head": HEADS[section],
@@ -48,13 +51,17 @@ def _kind(view: View, section: str) -> dict[str, Any]:
 
 
 def _title(asked: Question) -> str:
-    return " by ".join(", ".join(names) for names in (asked.rows, asked.cols) if names)
+    tables = [(asked.rows, asked.cols), *getattr(asked, "tables", ())]
+    crossed = (" by ".join(", ".join(side) for side in one if side) for one in tables if one[0])
+    return "; ".join(crossed)
 
 
 def _equivalents(view: View) -> list[Equivalent]:
     """Write the command of each table; that of a release is run on its folder."""
     review, results = view.review, view.project.results
-    found = [view.verb_lines("table", one.values) for one in review.table]
+    asked = [one.values for one in review.table]
+    together = ([asked[n] for n in some] for some in protected_together(asked))
+    found = [view.verb_lines("table", joint_options(some)) for some in together]
     release = results / SYNTHESIS / "release"
     if not (release / "codebook.json").is_file():
         return found

@@ -45,6 +45,7 @@ export function dressLive(panel) {
   // One question at a time: what is ticked meanwhile is asked for when the answer is there.
   async function keysChanged() {
     asked += 1;
+    clearTimeout(later);
     if (waiting) return;
     waiting = true;
     for (let mine = 0; mine !== asked;) {
@@ -64,8 +65,9 @@ export function dressLive(panel) {
     clearTimeout(later);
     const mine = asked;
     later = setTimeout(async () => {
-      const answer = await ask({ without: "yes", cutoff: cutoff() }).catch(() => ({}));
+      const answer = await ask({ without: "yes", cutoff: cutoff(), levels: panel.dataset.levels || "" }).catch(() => ({}));
       if (mine !== asked || !answer.without) return;
+      follow(answer.levels || []);
       for (const one of boxes()) {
         const place = one.closest("label").querySelector("[data-without]");
         const rp = answer.without[one.value];
@@ -73,6 +75,17 @@ export function dressLive(panel) {
       }
       panel.dataset.contributions = "yes";
     }, 150);
+  }
+
+  // The levels that drive it follow too, where values may be shown.
+  function follow(levels) {
+    const list = panel.querySelector("[data-list]");
+    list.replaceChildren(...levels.filter((one) => one.share > 0).map((one) => {
+      const line = document.createElement("li");
+      line.textContent = `${one.key} ${one.level}: ${rate(one.share, null)} of ${one.records.toLocaleString("en")} records at risk`;
+      return line;
+    }));
+    list.parentNode.hidden = !list.children.length;
   }
 
   function show(problems) {

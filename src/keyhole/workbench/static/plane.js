@@ -3,7 +3,7 @@
 
 import { rate } from "./live.js";
 
-const box = { left: 48, top: 12, width: 416, height: 200 };
+const box = { left: 48, top: 16, width: 408, height: 196 };
 
 export function dressPlane(plane) {
   plane.dataset.dressed = "yes";
@@ -13,7 +13,7 @@ export function dressPlane(plane) {
   const slider = plane.querySelector("input[type=range]");
   const form = plane.querySelector("form");
   const widest = Math.max(...sets.map((one) => one.cr), 1e-9);
-  const highest = Math.max(...sets.map((one) => one.rp), Number(plane.dataset.limit), 1e-9);
+  const highest = Math.max(...sets.map((one) => one.rp), Number(plane.dataset.limit), 0.01);
   const x = (cr) => box.left + (box.width * cr) / widest;
   const y = (rp) => box.top + box.height * (1 - Math.min(rp, highest) / highest);
   const limit = () => Number(slider.value) / 100;
@@ -28,15 +28,18 @@ export function dressPlane(plane) {
     return one;
   }
 
+  const told = (one) => `${one.place[0].toUpperCase()}${one.place.slice(1)}: RP ${rate(one.rp, limit())}, ` +
+    `${plane.dataset.across} ${rate(one.cr, null)}${one.taken ? " (taken)" : ""}. ${one.variables || "No variable"}.`;
+
   function choose(one) {
     shown = one;
     const words = plane.querySelector("[data-words]");
     form.hidden = !one;
-    words.textContent = !one ? "No set found is within this limit." :
-      `${one.place}: RP ${rate(one.rp, limit())}, CR ${rate(one.cr, null)}${one.taken ? " (taken)" : ""}. ${one.variables || "No variable"}.`;
+    words.textContent = !one ? "No set found is within this limit." : told(one);
     if (one) {
       form.elements.set.value = one.token;
       form.elements.place.value = one.place;
+      form.querySelector("button").hidden = one.taken;
     }
     draw();
   }
@@ -48,15 +51,17 @@ export function dressPlane(plane) {
       mark("text", { class: "end", x: box.left - 6, y: y(part * highest) + 4 }, rate(part * highest, null));
       mark("text", { x: x(part * widest), y: box.top + box.height + 16 }, rate(part * widest, null));
     }
-    mark("text", { x: box.left + box.width / 2, y: box.top + box.height + 36 }, "CR: detail that is left");
+    mark("text", { x: box.left, y: 9 }, "RP");
+    mark("text", { x: box.left + box.width / 2, y: box.top + box.height + 36 }, `${plane.dataset.across}: detail that is left`);
     for (const name of new Set(sets.map((one) => one.of))) {
       const path = sets.filter((one) => one.of === name);
       if (name !== "frontier") mark("polyline", { class: "path", points: path.map((one) => `${x(one.cr)},${y(one.rp)}`).join(" ") });
     }
-    mark("line", { class: "limit", x1: box.left, x2: box.left + box.width, y1: y(limit()), y2: y(limit()) });
+    if (Number.isFinite(limit())) mark("line", { class: "limit", x1: box.left, x2: box.left + box.width, y1: y(limit()), y2: y(limit()) });
     for (const one of sets) {
       const names = [one.of === "frontier" ? "frontier" : "step", one.rp > limit() ? "over" : "", one === shown ? "chosen" : ""];
       const point = mark("circle", { class: names.join(" "), cx: x(one.cr), cy: y(one.rp), r: one.taken ? 7 : 5 });
+      point.append(mark("title", {}, told(one)));
       point.addEventListener("click", () => choose(one));
     }
   }

@@ -3,6 +3,7 @@
 
 import { dressLive } from "./live.js";
 import { dressPlane } from "./plane.js";
+import { dressRecode } from "./recode.js";
 
 const parts = ["main", "side", "top"];
 
@@ -22,6 +23,7 @@ async function follow(answer) {
   const same = new URL(answer.url).pathname === location.pathname || !answer.ok;
   swap(next, parts);
   if (answer.ok && answer.url !== location.href) history.pushState(null, "", answer.url);
+  shown = address();
   if (!same) document.getElementById("main").focus();
   else if (at && document.getElementById(at)) document.getElementById(at).focus();
   const problems = document.querySelector(".problems");
@@ -74,7 +76,10 @@ document.addEventListener("submit", async (event) => {
   form.removeAttribute("aria-busy");
 });
 
-window.addEventListener("popstate", () => location.reload());
+// Back to another page is a page anew; a link within this one is not.
+const address = () => location.pathname + location.search;
+let shown = address();
+window.addEventListener("popstate", () => { if (address() !== shown) location.reload(); });
 
 document.addEventListener("change", (event) => {
   if (event.target.hasAttribute("data-submit")) event.target.form.requestSubmit();
@@ -95,6 +100,20 @@ document.addEventListener("keydown", (event) => {
   if (!form || form.querySelector("button").disabled) return;
   event.preventDefault();
   form.requestSubmit();
+});
+
+// Pending decisions by keyboard: a line's choice by its first character, then the next line.
+document.addEventListener("keydown", (event) => {
+  const line = event.target.closest("[data-queue] select");
+  if (!line || event.ctrlKey || event.metaKey || event.altKey) return;
+  const lines = [...line.closest("[data-queue]").querySelectorAll("select")];
+  const chosen = [...line.options].find((one) => one.text.startsWith(`${event.key} `));
+  if (chosen) line.value = chosen.value;
+  else if (event.key === "Enter") line.form.requestSubmit();
+  else if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+  event.preventDefault();
+  const next = lines[lines.indexOf(line) + (event.key === "ArrowUp" ? -1 : 1)];
+  if (next && event.key !== "Enter") next.focus();
 });
 
 // Progress. One tab of all listens to the server, and tells the others: a browser has few
@@ -162,6 +181,7 @@ function busy() {
   const main = document.getElementById("main");
   const field = document.activeElement;
   if (field && main.contains(field) && field.matches("input, select, textarea")) return true;
+  if (main.querySelector(".conflict")) return true; // both versions, until one is chosen
   return [...main.querySelectorAll("form[data-live]")].some((form) => form.dataset.edited);
 }
 
@@ -170,11 +190,17 @@ document.addEventListener("input", (event) => {
   if (form) form.dataset.edited = "yes";
 });
 
+// What was typed and not sent is not lost without a question.
+window.addEventListener("beforeunload", (event) => {
+  if (document.querySelector("main form[data-live][data-edited]:not([aria-busy])")) event.preventDefault();
+});
+
 // Dressing a page: pictures by Vega, long lists that can be narrowed.
 
 function dress(root) {
   for (const figure of root.querySelectorAll("figure[data-chart]:not([data-drawn])")) draw(figure);
   for (const panel of root.querySelectorAll("#live:not([data-dressed])")) dressLive(panel);
+  for (const form of root.querySelectorAll("form[data-recode]:not([data-dressed])")) dressRecode(form);
   for (const plane of root.querySelectorAll(".plane:not([data-dressed])")) dressPlane(plane);
   for (const list of root.querySelectorAll('.picker[data-filter="yes"]:not([data-dressed])')) {
     list.dataset.dressed = "yes";

@@ -1,1 +1,0 @@
-"""Adding forms: what is proposed for each field, what a person decides, and what becomes of it."""

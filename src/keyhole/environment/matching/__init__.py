@@ -1,0 +1,1 @@
+"""Matching: what is proposed for each field, what a person decides, and what becomes of it."""
