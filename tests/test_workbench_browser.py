@@ -163,6 +163,18 @@ def test_the_whole_journey_by_clicks(context: BrowserContext, server: Server) ->
     expect(page.frame_locator("iframe").first.locator("h1").first).to_be_visible()
 
 
+def test_the_focus_stays_when_the_review_is_changed_elsewhere(page: Page, small: Path) -> None:
+    to(page, "Exposure")
+    menu = page.get_by_role("navigation").get_by_role("link", name="Exposure", exact=True)
+    for place in (page.locator("#act"), page.locator("#main"), menu):
+        place.focus()
+        before = page.locator("body").get_attribute("data-version")
+        assert before is not None
+        small.write_text(f"{small.read_text()}# another line\n")
+        expect(page.locator("body")).not_to_have_attribute("data-version", before)
+        expect(place).to_be_focused()
+
+
 def test_the_main_action_is_a_few_keys_away(page: Page) -> None:
     """By the links that skip the menu, and terms explain themselves where they are focused."""
     without: list[str] = []

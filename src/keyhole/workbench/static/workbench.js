@@ -19,13 +19,11 @@ async function follow(answer) {
     complain(next);
     return;
   }
-  const at = document.activeElement && document.activeElement.id;
   const same = new URL(answer.url).pathname === location.pathname || !answer.ok;
   swap(next, parts);
   if (answer.ok && answer.url !== location.href) history.pushState(null, "", answer.url);
   shown = address();
   if (!same) document.getElementById("main").focus();
-  else if (at && document.getElementById(at)) document.getElementById(at).focus();
   const problems = document.querySelector(".problems");
   if (problems) problems.focus();
 }
@@ -41,18 +39,25 @@ function complain(next) {
   main.querySelector(".problems").focus();
 }
 
+// The focus stays on the element with the same id, or the same tag, name, value and text.
 function swap(next, names) {
-  for (const name of names) {
-    const old = document.getElementById(name);
-    const found = next.getElementById(name);
-    if (old && found) old.replaceWith(document.importNode(found, true));
+  const at = document.activeElement;
+  const alike = at.id ? ["id"] : ["tagName", "name", "value", "textContent"];
+  const places = names.map((name) => `#${name}`).concat(names.includes("main") ? [".pages"] : []);
+  for (const place of places) {
+    const old = document.querySelector(place);
+    const found = next.querySelector(place);
+    if (!old || !found) continue;
+    const had = old.contains(at);
+    const put = document.importNode(found, true);
+    old.replaceWith(put);
+    const focused = had && [put, ...put.querySelectorAll(at.tagName)]
+      .find((one) => alike.every((key) => one[key] === at[key]));
+    if (focused) focused.focus({ preventScroll: true });
   }
   for (const name of ["version", "page"]) {
     if (next.body.dataset[name]) document.body.dataset[name] = next.body.dataset[name];
   }
-  const menu = document.querySelector(".pages");
-  const nextMenu = next.querySelector(".pages");
-  if (menu && nextMenu && names.includes("main")) menu.replaceWith(document.importNode(nextMenu, true));
   document.title = next.title;
   dress(document);
 }
