@@ -28,7 +28,7 @@ VERBS = [
 ]
 VERBS += ["init", "review", "verify", "report", "demo", "serve", "selftest"]
 HEAVY = {"numpy", "polars", "numba", "scipy", "pyarrow", "altair", "rich", "pandas", "narwhals"}
-HEAVY |= {"sqlalchemy", "rapidfuzz", "statsmodels"}
+HEAVY |= {"sqlalchemy", "statsmodels"}
 COMMANDS = all_commands()
 PARTS = {
     f"environment {name}": COMMANDS["environment"].get_command(None, name)

@@ -1,5 +1,6 @@
 """Extras: what needs one that is not installed says which, before anything is computed."""
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import keyhole
 from keyhole.cli.main import run
 from keyhole.core import extras
+from keyhole.environment import example_environment, write_environment
 from keyhole.errors import OptionError
 from keyhole.utility.formulas import formula_columns
 
@@ -29,7 +31,8 @@ def test_extras_are_those_of_the_package():
     assert set(declared) == {*extras.EXTRAS, "all"}
     assert all(name in declared["all"][0] for name in extras.EXTRAS)
     core = {one.partition(">")[0] for one in read["project"]["dependencies"]}
-    assert core.isdisjoint({"altair", "vl-convert-python", "statsmodels", "pandas", "fastapi"})
+    assert core.isdisjoint({"altair", "vl-convert-python", "statsmodels", "pandas"})
+    assert core.isdisjoint({"fastapi", "sqlalchemy", "pyreadstat", "rapidfuzz"})
     assert not [name for name in extras.EXTRAS if extras.extra_problems(name)]
 
 
@@ -41,6 +44,19 @@ def test_a_chart_names_its_extra(tmp_path, capsys):
     assert "pip install 'keyhole[charts]'" in capsys.readouterr().err
     with pytest.raises(OptionError, match=r"keyhole\[charts\]"):
         keyhole.risk(PEOPLE, keys="sex").plot()
+
+
+@pytest.mark.usefixtures("bare")
+def test_statistical_files_and_stores_name_theirs(tmp_path, capsys, monkeypatch):
+    for name in ("p.sav", "p.dta", "p.xpt"):
+        with pytest.raises(OptionError, match=r"keyhole\[statistical\]"):
+            keyhole.load(PEOPLE).save(tmp_path / name)
+    for module in ("keyhole.environment.store", "keyhole.environment.places"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    assert run(["environment", "list", "forms", "--store", str(tmp_path / "e.db")]) == 2
+    assert "pip install 'keyhole[stores]'" in capsys.readouterr().err
+    write_environment(example_environment(), tmp_path / "e.json")
+    assert run(["environment", "list", "forms", "--store", str(tmp_path / "e.json")]) == 0
 
 
 @pytest.mark.usefixtures("bare")

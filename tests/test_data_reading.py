@@ -377,7 +377,7 @@ def test_kinds_by_labels_and_by_what_a_statistical_file_says() -> None:
 def test_the_package_does_not_import_what_it_may_not_need() -> None:
     code = (
         "import sys, keyhole.data; "
-        "print({'pandas','pyarrow','narwhals','pyreadstat','fastexcel','xlsxwriter','rapidfuzz',"
+        "print({'pandas','pyarrow','narwhals','pyreadstat','fastexcel','xlsxwriter',"
         "'scipy','altair'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

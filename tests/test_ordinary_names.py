@@ -7,8 +7,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import keyhole
+from keyhole.core.names import alike
 from keyhole.engines.choose import open_records
 from keyhole.errors import ColumnError, KeyholeError
 
@@ -123,3 +126,20 @@ def test_names_of_pandas_need_not_be_text(frame):
 def test_what_is_no_single_value_is_refused(values):
     with pytest.raises(ColumnError, match="column 'x' must hold"):
         keyhole.risk(pd.DataFrame({"x": values}), keys=["x"])
+
+
+def common(one: str, other: str) -> int:
+    """The longest common subsequence, by the table of every textbook."""
+    row = [0] * (len(other) + 1)
+    for a in one:
+        above, row = row, [0]
+        for place, b in enumerate(other):
+            row.append(above[place] + 1 if a == b else max(above[place + 1], row[place]))
+    return row[-1]
+
+
+@given(st.text("abé ", max_size=70), st.text("abé ", max_size=70), st.sampled_from([0, 0.5, 0.9]))
+def test_spellings_are_as_alike_as_a_slow_twin_says(one, other, at_least):
+    length = len(one) + len(other)
+    score = 2 * common(one, other) / length if length else 1.0
+    assert alike(one, other, at_least=at_least) == (score if score >= at_least else 0.0)

@@ -13,12 +13,17 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "charts": ("Charts need Altair and vl-convert.", ("altair", "vl_convert")),
     "excel": ("Excel workbooks need fastexcel and XlsxWriter.", ("fastexcel", "xlsxwriter")),
     "models": ("Regressions (formula) need statsmodels.", ("statsmodels", "pandas")),
-    "postgres": ("A PostgreSQL store needs psycopg.", ("psycopg",)),
+    "postgres": ("A PostgreSQL store needs psycopg and SQLAlchemy.", ("psycopg", "sqlalchemy")),
     "spark": ("The spark engine needs PySpark and sqlglot.", ("pyspark", "sqlglot")),
+    "statistical": ("SAS, SPSS and Stata files need pyreadstat.", ("pyreadstat",)),
+    "stores": (
+        "Stores of environments need SQLAlchemy; an exported environment (.json) does not.",
+        ("sqlalchemy",),
+    ),
     "trees": ("Models by trees need scikit-learn.", ("sklearn",)),
     "workbench": (
-        "The workbench needs FastAPI, Uvicorn, tomlkit and charts.",
-        ("fastapi", "uvicorn", "python_multipart", "tomlkit", "altair", "vl_convert"),
+        "The workbench needs FastAPI, Uvicorn, tomlkit, SQLAlchemy and charts.",
+        ("fastapi", "uvicorn", "python_multipart", "tomlkit", "sqlalchemy", "altair", "vl_convert"),
     ),
 }
 """By extra, the sentence that says what it is for, and the modules that it brings."""

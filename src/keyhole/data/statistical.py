@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from keyhole.core.extras import needing
 from keyhole.core.files import require_room
 from keyhole.core.options import Problem
 from keyhole.data.columns import Variable
@@ -78,6 +79,7 @@ def read_statistical(
     return frame, origin, {column: facts for column, (_, facts) in found.items()}
 
 
+@needing("statistical")
 def read_with_metadata(
     path: Path, name: str, encoding: str | None, **options: Any
 ) -> tuple[Any, Any]:
@@ -149,6 +151,7 @@ def _tagged(series: pl.Series, stored: str | None) -> tuple[pl.Series, pl.DataTy
     return pl.Series(series.name, text, dtype=pl.String), pl.Int64() if whole else pl.Float64()
 
 
+@needing("statistical")
 def write_spss(data: Microdata, path: Path) -> None:
     """Write an SPSS file with labels, formats, measurement levels and missing values."""
     import pyreadstat
@@ -169,6 +172,7 @@ def write_spss(data: Microdata, path: Path) -> None:
     _require_written(path, "SPSS", data)
 
 
+@needing("statistical")
 def write_stata(data: Microdata, path: Path) -> None:
     """Write a Stata file with labels, formats and its own missing values (``.a``)."""
     import pyreadstat
@@ -185,6 +189,7 @@ def write_stata(data: Microdata, path: Path) -> None:
     _require_written(path, "Stata", data)
 
 
+@needing("statistical")
 def write_transport(data: Microdata, path: Path) -> None:
     """Write a SAS transport file with labels and formats; it has no place for value labels."""
     import pyreadstat

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import sqlalchemy as sa
-
+from keyhole.core.extras import extra_problems, require_extra
 from keyhole.errors import ConflictError, FileError, KeyholeError, OptionError, RunError
+
+require_extra("stores")
+import sqlalchemy as sa  # noqa: E402
 
 # "KEYH", at byte 68 of every SQLite file of ours.
 APPLICATION = 0x4B455948
@@ -133,10 +135,7 @@ class ServerPlace:
         try:
             engine = sa.create_engine(name, poolclass=sa.NullPool, connect_args=arguments)
         except ModuleNotFoundError:
-            raise OptionError(
-                "a store in PostgreSQL needs psycopg, which is not installed. Install "
-                "'keyhole[postgres]'."
-            ) from None
+            raise OptionError(extra_problems("postgres")) from None
 
         def settle(connection: Any, _: Any) -> None:
             connection.execute(f"SET lock_timeout = {max(1, round(timeout * 1000))}")

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-import sqlalchemy as sa
-
+from keyhole.core.extras import require_extra
 from keyhole.core.names import shown
 from keyhole.environment.exchange import decode, encode_thing
 from keyhole.environment.model import Environment
@@ -33,6 +32,9 @@ from keyhole.environment.soundness import (
 )
 from keyhole.environment.wording import MOST, require_none
 from keyhole.errors import ConflictError, FileError, OptionError
+
+require_extra("stores")
+import sqlalchemy as sa  # noqa: E402
 
 Action = Literal["added", "changed", "removed"]
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from keyhole.core.names import alike
 from keyhole.environment.codings.categories import edges_of, interval_problems
 from keyhole.environment.matching.questions import SAME_ANSWERS, STATES, TABLE, WORDS
 from keyhole.environment.model import Category, Intervals
@@ -24,7 +25,7 @@ Sort = Literal["text", "yes or no", "list", "date", "number"]
 Relation = Literal["finer", "coarser", "overlap", "none"]
 Rule = set[tuple[int, int]]
 _SMALL = 60  # lists up to this length are compared word by word
-_SPELT = 90
+_SPELT = 0.9
 _LONGEST = 200
 _SPECIAL = ("not stated", "not applicable")
 _SEVERAL = re.compile(r"\b(two or more|more than one|multiple|multiracial|mixed|several|both)\b")
@@ -221,15 +222,14 @@ def _by_ratio(new: Answers, old: Answers, left: list[int], right: list[int]) -> 
     """Pair spellings that differ by little, each the other's best."""
     if not _short(new, old, left, right):
         return set()
-    from rapidfuzz import fuzz, process
-
     ours, theirs = [new.keys[i] for i in left], [old.keys[j] for j in right]
-    scores = process.cdist(ours, theirs, scorer=fuzz.ratio)
-    best, back = scores.argmax(axis=1).tolist(), scores.argmax(axis=0).tolist()
+    scores = [[alike(a, b, at_least=_SPELT) for b in theirs] for a in ours]
+    best = [row.index(max(row)) for row in scores]
+    back = [column.index(max(column)) for column in zip(*scores, strict=True)]
     return {
         (left[a], right[b])
         for a, b in enumerate(best)
-        if back[b] == a and scores[a, b] >= _SPELT and _telling(ours[a]) == _telling(theirs[b])
+        if back[b] == a and scores[a][b] and _telling(ours[a]) == _telling(theirs[b])
     }
 
 

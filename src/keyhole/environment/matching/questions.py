@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from keyhole.core.names import alike
 from keyhole.screening.identifiers import words
 
 _CONCEPT, _GENERIC, _TURNED = 1.5, 0.4, 0.8  # weights; other words weigh 1
@@ -454,7 +455,7 @@ _OPPOSITE = 0.45
 _MORE = 0.88  # one has a telling word more
 _TOLD = 0.3  # a word of less weight sets nothing apart
 _VAGUE = 0.7  # "status" and "status" may be two
-_SPELT = 88  # RapidFuzz ratio of two spellings of a word
+_SPELT = 0.88  # how alike two spellings of a word are
 
 
 def questions_alike(one: AskedQuestion, other: AskedQuestion) -> float:
@@ -471,11 +472,9 @@ def questions_alike(one: AskedQuestion, other: AskedQuestion) -> float:
     ours, theirs = left.keys() - right.keys(), right.keys() - left.keys()  # only on one side
     spelt = [w for w in right if w in theirs and len(w) > 4]
     for word in [w for w in left if w in ours and len(w) > 4] if spelt else ():
-        from rapidfuzz import fuzz, process
-
-        if best := process.extractOne(word, spelt, scorer=fuzz.ratio, score_cutoff=_SPELT):
-            pairs.append((word, best[0]))
-            spelt.remove(best[0])
+        scores = [alike(word, other_word, at_least=_SPELT) for other_word in spelt]
+        if any(scores):
+            pairs.append((word, spelt.pop(scores.index(max(scores)))))
     if not total or not pairs:
         return 0.0
     score = 2 * sum(min(left[a], right[b]) for a, b in pairs) / total
