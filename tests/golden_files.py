@@ -83,7 +83,8 @@ def write_review(folder, *, people=6_000):
     (folder / "review.toml").write_text(REVIEW)
     store = str(folder / "made.db")
     assert run(["environment", "init", "--store", store, "--example", "--who", "nobody"]) == 0
-    assert run(["environment", "export", str(folder / "environment.json"), "--store", store]) == 0
+    exported = str(folder / "environment.json")
+    assert run(["environment", "export", "--store", store, "--out", exported]) == 0
 
 
 SCORES = """\

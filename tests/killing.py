@@ -226,10 +226,10 @@ CASES = {
         f"environment remove form 'Voter registration' {ENV} --who nobody", ("env.db",), first=_INIT
     ),
     "environment export": Case(
-        f"environment export env.json {ENV}",
+        f"environment export --out env.json {ENV}",
         ("env.json",),
         first=_INIT,
-        old=f"environment export env.json {ENV}",
+        old=f"environment export --out env.json {ENV}",
     ),
     "environment ladder": Case(
         f"environment ladder GE54.001 {ENV} --out states.csv",

@@ -119,12 +119,12 @@ def test_public_sources_add_something(ask):
 
 def test_an_exported_environment_begins_another(ask, tmp_path):
     first, second = tmp_path / "one.json", tmp_path / "two.json"
-    ask("export", str(first))
+    ask("export", "--out", str(first))
     other = str(tmp_path / "other.db")
     assert run(["environment", "init", "--store", other, "--from", str(first)]) == 0
-    assert run(["environment", "export", "--store", other, str(second)]) == 0
+    assert run(["environment", "export", "--store", other, "--out", str(second)]) == 0
     assert first.read_bytes() == second.read_bytes()
-    assert ".json" in ask("export", str(tmp_path / "x.txt"), code=2)
+    assert "--out must end in .json" in ask("export", "--out", str(tmp_path / "x.txt"), code=2)
 
 
 def test_a_form_is_imported(ask, tmp_path):

@@ -302,7 +302,7 @@ def test_dates_and_ages_join_on_a_day(ask):
 
 def test_an_exported_environment_is_read_but_not_written(ask, tmp_path, form):
     exported = tmp_path / "env.json"
-    ask("export", exported)
+    ask("export", "--out", exported)
     for verb, *words in [
         ("map", "--target", "veterans", "--sector", "finance"),
         ("join", "MS6.001", "MS3.001"),

@@ -476,7 +476,8 @@ def test_a_store_whose_writer_was_killed_is_read_as_it_was(tmp_path):
     copy.mkdir()
     for file in (place, journal):
         shutil.copy(file, copy)
-    assert run(["environment", "export", "--store", str(copy / place.name), str(exported)]) == 0
+    asked = ["--store", str(copy / place.name), "--out", str(exported)]
+    assert run(["environment", "export", *asked]) == 0
     assert read_environment(exported) == written
     shutil.rmtree(copy)
     reader = open_store(place, writing=False)

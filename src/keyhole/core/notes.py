@@ -34,7 +34,7 @@ WORDS: dict[str, str] = {
     "pram.kept": "{share:percent} of the values were kept",
     "pram.kept.frequent": "{share:percent} of the values were kept; in the frequent category that "
     "changed most, {least:percent}",
-    "records.blanked": "the keys of {records:count record} were blanked",
+    "records.blanked": "the keys of {records:count record} were suppressed",
     "records.removed": "{records:count record} {records:was|were} removed",
     "sample.kept": "{records:count record} {records:was|were} kept",
     "suppress.values": "{values:count value} in {records:count record} {values:was|were} "

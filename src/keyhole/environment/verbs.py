@@ -87,7 +87,6 @@ def export_environment(
             "ENV.json for the whole environment, FORMS.csv for its forms.",
             kind=File(),
             metavar="OUT",
-            argument=True,
         ),
     ],
     *,
@@ -107,7 +106,7 @@ def export_environment(
 def export_environment_problems(asked: Question) -> Iterator[Problem]:
     """Refuse files of other sorts."""
     if asked.out is not None and Path(asked.out).suffix.lower() not in (".json", ".csv"):
-        yield Problem("OUT must end in .json (everything) or .csv (the forms).")
+        yield Problem("{out} must end in .json (everything) or .csv (the forms).")
 
 
 @documented

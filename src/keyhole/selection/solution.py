@@ -253,7 +253,7 @@ class Solution(Result):
             if self.complete
             else f"Stopped early ({searched}): no release has more than {share(self.bound)}."
         )
-        notes = [proof, "After losses: blanked and removed records count as losing all keys."]
+        notes = [proof, "After losses: suppressed and removed records count as losing all keys."]
         notes += [
             f"RP on {', '.join(one.keys)}: {share(one.rp)}, limit {limit_shown(one.limit)}."
             for one in self.further or ()
@@ -264,7 +264,7 @@ class Solution(Result):
             least = math.ceil(blanking.suppressed / self.records * 10_000) / 10_000
             template = "Suppression alone keeps more after losses: {suppress} {0:g} allows it."
             notes.append(Problem(template, least))
-        names = ["plan", "RP", "utility", "blanked", "removed", "after losses", "columns"]
+        names = ["plan", "RP", "utility", "suppressed", "removed", "after losses", "columns"]
         return Table("Utility against simpler plans", names, rows, notes)
 
     plot = drawn_by(
