@@ -1,6 +1,7 @@
 """Codebooks: labels from dictionaries, DDI, syntax and JSON, whatever engine reads the file."""
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -165,3 +166,43 @@ def test_what_is_no_codebook_is_refused(tmp_path: Path, name: str, text: str, sa
         load(PEOPLE, codebook=written(tmp_path, name, text))
     with pytest.raises(FileError, match="does not exist"):
         load(PEOPLE, codebook=tmp_path / "none.csv")
+
+
+def test_tables_show_labels_and_no_bare_code(tmp_path, capsys):
+    """Codes that share a label keep it apart by the code; a missing value and a total stay."""
+    codes = ["00100", "00300", "00400", None, "00100", "9"] * 20
+    frame = pl.DataFrame({"st": codes, "sex": [1, 2] * 60})
+    states = {"00100": "Total", "00300": "Ohio", "00400": "Ohio"}
+    book = {"st": {"values": states}, "sex": {"values": {"1": "Male", "2": "Female"}}}
+    (tmp_path / "book.json").write_text(json.dumps(book))
+    (tmp_path / "release").mkdir()
+    for name in ("p.csv", "release/implicate-1.csv", "release/implicate-2.csv"):
+        frame.write_csv(tmp_path / name)
+    asked = ["--rows", "st", "--cols", "sex", "--codebook", str(tmp_path / "book.json")]
+    out = str(tmp_path / "t.csv")
+    assert run(["table", str(tmp_path / "p.csv"), *asked, "--out", out]) == 0
+    written = pl.read_csv(out)
+    assert set(written["st"]) == {
+        "Total",
+        "(Total)",
+        "Ohio (00300)",
+        "Ohio (00400)",
+        "9",
+        "missing",
+    }
+    assert set(written["sex"]) == {"Male", "Female", "Total"}
+    whole = written.filter(pl.col("st") == "(Total)", pl.col("sex") == "Total")
+    assert whole["value"].to_list() == [120]
+    capsys.readouterr()
+    assert run(["tabulate", str(tmp_path / "release"), *asked]) == 0
+    shown = capsys.readouterr().out
+    assert "sex: Male" in shown
+    assert "Ohio (00300)" in shown
+    assert not re.search(r"^ *00[134]00|sex: \d", shown, re.MULTILINE)
+    assert run(["tabulate", str(tmp_path / "release"), *asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["labels"]["sex"] == book["sex"]["values"]
+    assert {cell["sex"] for cell in found["cells"]} == {1, 2}
+    plain = keyhole.tabulate([frame, frame], rows="st", cols="sex")
+    assert "labels" not in plain.to_dict()
+    assert "sex: 1" in plain.summary()

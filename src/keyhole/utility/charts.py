@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from keyhole import charts
-from keyhole.utility.figures import amount, cell_label
+from keyhole.utility.figures import amount
 
 if TYPE_CHECKING:
     from keyhole.utility.coefficients import Coefficients
@@ -23,7 +23,7 @@ def tabulation_chart(found: Tabulation) -> alt.TopLevelMixin:
     """Draw a bar a cell with its interval, a colour for each column of the table."""
     known = [row for row in found.cells.iter_rows(named=True) if row["estimate"] is not None]
     rows = [
-        {"side": _joined(row, found.rows), "head": _joined(row, found.cols),
+        {"side": _joined(found, row, found.rows), "head": _joined(found, row, found.cols),
          **{name: row[name] for name in ("estimate", "se", "low", "high")}}
         for row in known[:MOST]
     ]  # fmt: skip
@@ -70,8 +70,8 @@ def tabulation_chart(found: Tabulation) -> alt.TopLevelMixin:
     return charts.house_style(chart, title=found.title(), subtitle=lines, width=72)
 
 
-def _joined(row: dict[str, Any], names: tuple[str, ...]) -> str:
-    return ", ".join(charts.plain(cell_label(row[name]), 28) for name in names)
+def _joined(found: Tabulation, row: dict[str, Any], names: tuple[str, ...]) -> str:
+    return ", ".join(charts.plain(text, 28) for text in found.cell_labels(row, names))
 
 
 def coefficient_chart(found: Coefficients) -> alt.TopLevelMixin:

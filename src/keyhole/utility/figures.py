@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
+
+from keyhole.data.microdata import Microdata
 
 # Stands in a table where something is not estimable; a note below says so once.
 NONE = "–"
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 def amount(value: float | None) -> str:
@@ -57,11 +62,30 @@ def fixed(value: float | None, decimals: int) -> str:
     return f"{round(value, decimals) + 0.0:,.{decimals}f}"
 
 
-def cell_label(value: Any) -> str:
-    """Write a value of a variable; a missing one says so."""
+ValueLabels = Mapping[str, Mapping[str, str]]
+"""By variable the label of each value, by the value as text."""
+
+
+def cell_label(value: Any, labels: Mapping[str, str] = EMPTY) -> str:
+    """Write a value of a variable, by its label if it has one; a missing one says so."""
     if value is None:
         return "missing"
-    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
+    text = f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
+    return labels.get(text, text)
+
+
+def value_labels(data: Sequence[Microdata], names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the labels of the values that variables have; with the value if several share one."""
+    found: dict[str, dict[str, str]] = {}
+    for name in names:
+        sides = [(one.variable(name).value_labels, one.codes(name).levels) for one in data]
+        known = {cell_label(v): cell_label(v) for _, levels in sides for v in levels.to_list()}
+        given = {cell_label(v): label for labels, _ in sides for v, label in labels.items()}
+        texts = {value: given.get(value, value) for value in known}
+        often = Counter(texts.values())
+        if texts != known:
+            found[name] = {v: t if often[t] == 1 else f"{t} ({v})" for v, t in texts.items()}
+    return found
 
 
 def sentences(notes: Iterable[str]) -> list[str]:

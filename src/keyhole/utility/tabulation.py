@@ -24,7 +24,16 @@ from keyhole.results import Result, drawn_by, tables_of
 from keyhole.utility import survey_design
 from keyhole.utility import totals as published
 from keyhole.utility.cell_estimates import FIGURES, Estimator, Share, find_cells
-from keyhole.utility.figures import NONE, cell_label, decimals_for, degrees, fixed, sentences
+from keyhole.utility.figures import (
+    NONE,
+    ValueLabels,
+    cell_label,
+    decimals_for,
+    degrees,
+    fixed,
+    sentences,
+    value_labels,
+)
 from keyhole.utility.implicates import load_implicates, numbers
 
 # A summary shows the first of many cells; all are in the frame and in the dictionary.
@@ -72,6 +81,9 @@ class Tabulation(Result):
     notes: tuple[str, ...] = ()
     design: Annotated[str | None, WHEN_SET, "The survey's design that the errors rest on."] = None
     agreement: Annotated[published.Agreement | None, WHEN_SET, "With published totals."] = None
+    labels: Annotated[
+        ValueLabels, WHEN_SET, "By variable the label of each value that cells have, by its text."
+    ] = field(default_factory=dict)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -99,13 +111,17 @@ class Tabulation(Result):
             return [crossed, *tables_of(self.agreement)]
         columns = [*self.variables, "estimate", "se", "df", f"{100 * self.level:g}% from", "to"]
         rows = [
-            [*(cell_label(row[name]) for name in self.variables), *self._written(row)]
+            [*self.cell_labels(row, self.variables), *self._written(row)]
             for row in self.cells.head(SHOWN).iter_rows(named=True)
         ]
         for row in self.margins["total"].to_dicts() if self.cells.height > 1 else ():
             rows.append(["total", *[""] * (len(self.variables) - 1), *self._written(row)])
         listed = Table(self.title(), columns, rows, self._notes(self.cells.height, rows))
         return [listed, *tables_of(self.agreement)]
+
+    def cell_labels(self, row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+        """Write the values of a cell on some variables, by their labels."""
+        return [cell_label(row[name], self.labels.get(name, {})) for name in names]
 
     def _decimals(self) -> int:
         """Return the decimals that all figures of the table have."""
@@ -126,14 +142,14 @@ class Tabulation(Result):
         cells = self._brackets(self.cells, self.variables)
         ends, feet = (self._brackets(self.margins[n], getattr(self, n)) for n in ("rows", "cols"))
         rows = [
-            [*map(cell_label, side), *(cells.get((*side, *head), "") for head in heads.rows()),
-             ends[side]]
+            [*self.cell_labels(dict(zip(self.rows, side, strict=True)), self.rows),
+             *(cells.get((*side, *head), "") for head in heads.rows()), ends[side]]
             for side in sides.head(SHOWN).rows()
         ]  # fmt: skip
         total = self._brackets(self.margins["total"], ())[()]
         last = ["total", *[""] * (len(self.rows) - 1)]
         rows.append([*last, *(feet[head] for head in heads.rows()), total])
-        names = [", ".join(map(cell_label, head)) for head in heads.rows()]
+        names = [", ".join(self.cell_labels(head, self.cols)) for head in heads.to_dicts()]
         columns = [*self.rows, *(f"{', '.join(self.cols)}: {name}" for name in names), "total"]
         said = ["Estimates, with standard errors in brackets."]
         return Table(self.title(), columns, rows, said + self._notes(sides.height, rows))
@@ -271,7 +287,7 @@ def tabulate(
         records=implicates[0].records, level=question.level, cells=cells,
         margins=estimator.margins(down, across), notes=tuple(notes),
         design=None if design is None else str(design[0] if isinstance(design, list) else design),
-        agreement=agreement,
+        agreement=agreement, labels=value_labels(implicates, (*down, *across)),
     )  # fmt: skip
 
 
@@ -300,7 +316,10 @@ def _agree(
     fewest = np.min([np.bincount(one, minlength=labels.height) for one in cells[:count]], axis=0)
     notes = published.agreement_notes(known, fewest.astype(np.float64))
     kept = found.filter(np.isfinite(known)).fill_nan(None)
-    agreement = published.Agreement(totals.variables, question.calibrate, kept, tuple(notes))
+    agreement = published.Agreement(
+        totals.variables, question.calibrate, kept, tuple(notes),
+        value_labels(plain.data, totals.variables),
+    )  # fmt: skip
     calibration = published.Calibration(cells[:count], known) if question.calibrate else None
     return agreement, calibration
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from keyhole.core.kinds import Data
+from keyhole.core.marks import WHEN_SET
 from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
 from keyhole.core.shared import CommandOption
@@ -19,7 +20,7 @@ from keyhole.engines.opening import DataFile
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result
-from keyhole.utility.figures import NONE, cell_label, fixed, sentences
+from keyhole.utility.figures import NONE, ValueLabels, cell_label, fixed, sentences
 from keyhole.utility.implicates import numbers
 
 TOTAL = "total"
@@ -65,6 +66,9 @@ class Agreement(Result):
     calibrated: Annotated[bool, "Whether the table is made with weights adjusted to the totals."]
     cells: pl.DataFrame
     notes: tuple[str, ...] = ()
+    labels: Annotated[
+        ValueLabels, WHEN_SET, "By variable the label of each value that cells have, by its text."
+    ] = field(default_factory=dict)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a total."""
@@ -77,7 +81,7 @@ class Agreement(Result):
         shown = {name: words for name, words in held.items() if name in self.cells.columns}
         rows = [
             [
-                *(cell_label(row[name]) for name in self.variables),
+                *(cell_label(row[name], self.labels.get(name, {})) for name in self.variables),
                 *(NONE if row[name] is None else fixed(row[name], 0) for name in shown),
             ]
             for row in self.cells.iter_rows(named=True)

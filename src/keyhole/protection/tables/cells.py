@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from keyhole.data import Microdata
 from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.utility.figures import ValueLabels, cell_label, value_labels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,19 +83,18 @@ class Axis:
 
 
 def label_cells(
-    names: Sequence[str], cells: Sequence[Mapping[str, Any]]
+    names: Sequence[str], cells: Sequence[Mapping[str, Any]], labels: ValueLabels
 ) -> Iterator[tuple[str, ...]]:
     """Write cells as text, one for each variable; what a cell has none of is its total."""
-    texts = []
+    held = []
     for name in names:
-        levels = {cell[name] for cell in cells if name in cell}
-        total, missing = (f"({x})" if x in levels else x for x in ("Total", "missing"))
-        texts.append((name, total, missing))
+        levels, own = {cell[name] for cell in cells if name in cell}, labels.get(name, {})
+        texts = {v: own.get(cell_label(v), str(v)) for v in levels if v is not None}
+        taken = set(texts.values())
+        total, missing = (f"({x})" if x in taken else x for x in ("Total", "missing"))
+        held.append((name, total, {**texts, None: missing}))
     for cell in cells:
-        yield tuple(
-            total if name not in cell else missing if cell[name] is None else str(cell[name])
-            for name, total, missing in texts
-        )
+        yield tuple(texts[cell[name]] if name in cell else total for name, total, texts in held)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,6 +122,7 @@ class CrossTable:
     keys: Ints | None = None
     marks: Any = None
     leaves: tuple[Ints, ...] = ()
+    labels: ValueLabels = field(default_factory=dict)
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -237,6 +238,7 @@ def cross(
     return CrossTable(
         rows, cols, tuple(axis for axis, _ in axes), values, counts, largest, magnitude, weight,
         least, None if keys is None else sums[1], sums[0], tuple(leaves for _, leaves in axes),
+        value_labels([data], (name for axis, _ in axes for name in axis.names)),
     )  # fmt: skip
 
 

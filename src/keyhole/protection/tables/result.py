@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
@@ -26,7 +26,7 @@ from keyhole.protection.tables.attackers import TOLERANCE
 from keyhole.protection.tables.cells import CrossTable, SensitivityRules, Unsafe, label_cells
 from keyhole.protection.tables.suppression import Pattern
 from keyhole.results import Result, drawn_by
-from keyhole.utility.figures import amount, sentences
+from keyhole.utility.figures import ValueLabels, amount, sentences
 
 # A summary shows the first of many rows; all are in the frame.
 AUDITED = 40
@@ -140,7 +140,7 @@ class TableAudit(Result):
     def to_frame(self) -> pl.DataFrame:
         """Return one row a cell: true value, records, what is unsafe, shown, and the interval."""
         table = self.table
-        labels = zip(*label_cells(table.named, table.cells), strict=True)
+        labels = zip(*label_cells(table.named, table.cells, table.labels), strict=True)
         columns: dict[str, Any] = dict(zip(table.named, labels, strict=True))
         columns |= {"value": table.values, "count": table.counts, "unsafe": self.unsafe.cells}
         columns |= {"suppressed": self.suppressed, "shown": pl.Series(self.shown).fill_nan(None)}
@@ -205,7 +205,7 @@ class TableAudit(Result):
     def _margins(self) -> Table:
         off = self.discrepancy
         differs = self.table.margin & (np.abs(off) > 1e-9 * self.table.values)
-        labels = label_cells(self.table.named, self.table.cells)
+        labels = label_cells(self.table.named, self.table.cells, self.table.labels)
         rows = [
             [*texts, *map(amount, (true, true + beside, beside))]
             for texts, true, beside in compress(
@@ -267,6 +267,9 @@ class ProtectedTable(Result):
     others: Annotated[
         tuple[ProtectedTable, ...], WHEN_SET, "Further tables that were protected with this one."
     ] = ()
+    labels: Annotated[
+        ValueLabels, WHEN_SET, "By variable the label of each value that cells have, by its text."
+    ] = field(default_factory=dict)
     internal: Annotated[TableAudit, HIDDEN] = None  # type: ignore[assignment]
     shown: Annotated[Floats, HIDDEN] = None  # type: ignore[assignment]
     entry: Annotated[Mapping[str, Any], HIDDEN] = None  # type: ignore[assignment]
@@ -303,7 +306,7 @@ class ProtectedTable(Result):
             cells.append({**table.cells[cell], **own})
         return cls(
             table.rows, table.cols, table.magnitude, table.weight, protect, base, tuple(cells),
-            notes, (), audit, shown[kept],
+            notes, (), table.labels, audit, shown[kept],
         )  # fmt: skip
 
     @property
@@ -443,7 +446,7 @@ class ProtectedTable(Result):
 
     def _labels(self) -> Iterator[tuple[str, ...]]:
         cells: Any = self.cells
-        return label_cells(self.variables, cells)
+        return label_cells(self.variables, cells, self.labels)
 
     plot = drawn_by(
         "protection.charts.table_chart",
