@@ -12,7 +12,7 @@ from tests.workbench import REVIEW, Workbench, start
 from tests.workbench_jobs import do_jobs_at_once
 from tests.workbench_pages import STUDY, open_bench
 
-from keyhole.reviews.rendering import percentage_beside
+from keyhole.reviews.rendering import percentage_beside, rate
 from keyhole.reviews.runner import review, run_stages
 from keyhole.reviews.verdict import find_verdict
 from keyhole.reviews.verifying import verify
@@ -96,8 +96,8 @@ def test_a_set_taken_from_a_file_with_other_columns_is_not_called_met(tmp_path: 
     worst = max(figures, key=lambda name: figures[name])
     (steps,) = _words(r'<ol class="pipeline".*?</ol>', bench.get("data").text)
     original = small(pl.read_csv(tmp_path / "people.csv"), KEYS)
-    assert steps.startswith(f"File RP {100 * original:.1f}% Selection ")
-    assert steps.endswith(f"Out RP {100 * figures[worst]:.1f}%")
+    assert steps.startswith(f"File RP {rate(original)} Selection ")
+    assert steps.endswith(f"Out RP {rate(figures[worst])}")
     shown = gauges(bench)
     assert list(shown) == ["Original", "What goes out"]
     assert f"and {worst} (it and 1 more are in no key)" in shown["What goes out"]
@@ -122,7 +122,7 @@ def test_the_verdict_is_of_what_goes_out_or_says_that_it_is_of_before(tmp_path: 
     assert "Conditions of the release" in bench.get("dossier").text
     written = pl.read_csv(tmp_path / "review/protection/release/protected.csv")
     assert set(written.columns) == {"sex", "state"}
-    assert gauges(bench)["What goes out"].startswith("0.0% RP(3) on 2 variables")
+    assert gauges(bench)["What goes out"].startswith("0% RP(3) on 2 variables")
     assert gauges(bench)["What goes out"].endswith("limit 10%, met")
     text = (tmp_path / "review.toml").read_text()
     (tmp_path / "review.toml").write_text(text.replace('drop = ["income"]\n', ""))

@@ -272,7 +272,7 @@ def limit_percentage(limit: float) -> str:
 
 def rate(value: float, limit: float | None = None) -> str:
     """Write a share in percent with one decimal; beside a limit it shows on which side it is."""
-    words = f"{100 * value:.1f}%"
+    words = f"{100 * value:.{0 if value in (0, 1) else 1}f}%"
     if words == "0.0%" and value > 0:
         words = "<0.1%"
     elif words == "100.0%" and value < 1:

@@ -6,6 +6,7 @@ const box = { left: 44, top: 10, width: 420, height: 168 };
 
 export function rate(value, limit) {
   const digits = (share, many) => `${(100 * share).toFixed(many)}%`;
+  if (value === 0 || value === 1) return digits(value, 0);
   if (value > 0 && digits(value, 1) === "0.0%") return "<0.1%";
   if (value < 1 && digits(value, 1) === "100.0%") return ">99.9%";
   let many = 1;

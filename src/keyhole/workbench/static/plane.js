@@ -67,7 +67,7 @@ export function dressPlane(plane) {
   }
 
   function moved() {
-    plane.querySelector("[data-limit-words]").textContent = `${slider.value} %: moves through the sets found. The search above has its own limit.`;
+    plane.querySelector("[data-limit-words]").textContent = `${slider.value}%: moves through the sets found. The search above has its own limit.`;
     const within = sets.filter((one) => one.rp <= limit());
     choose(within.reduce((best, one) => (best && best.cr >= one.cr ? best : one), null));
   }

@@ -249,17 +249,19 @@ function recoloured(spec) {
     "#1f2a33": colour("--ink"), "#56626c": colour("--soft"), "#8795a1": colour("--edge"),
     "#e6e9ec": colour("--rule"), "#b23a2a": colour("--accent"), white: colour("--paper"),
     "#2f5d8a": colour("--focus"), "#a66a00": colour("--open"), "#4d4d4d": colour("--soft"),
+    "#1b7f79": colour("--teal"), "#7a4e96": colour("--violet"), "#7d5a3c": colour("--brown"),
   };
-  const walk = (value) => {
-    if (typeof value === "string") return swapped[value] || value;
-    if (Array.isArray(value)) return value.map(walk);
+  // Rows may hold colours as codes; a word in them, like white, is a category.
+  const walk = (value, inData) => {
+    if (typeof value === "string") return (!inData || value.startsWith("#")) && swapped[value] || value;
+    if (Array.isArray(value)) return value.map((one) => walk(one, inData));
     if (value && typeof value === "object") {
       return Object.fromEntries(Object.entries(value).map(([name, one]) =>
-        [name, name === "values" || name === "datasets" ? one : walk(one)]));
+        [name, walk(one, inData || name === "values" || name === "datasets")]));
     }
     return value;
   };
-  return walk(spec);
+  return walk(spec, false);
 }
 
 dress(document);
