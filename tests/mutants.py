@@ -1,9 +1,10 @@
 """Mutants: small changes to sampled places of the code, and whether the tests notice them.
 
-`make mutants` copies the tree, with every sampled change in it as a choice: a process makes the one
-that it is asked to. A first run finds out which tests come to which places, and takes their time.
-Then each change is tried in a process that is forked off one that has imported all, two at a time,
-by the tests that come to it, the quickest first, until one fails. A change that no test notices is
+`make mutants` copies the tree, with changes in it as choices: a process makes the one that it is
+asked to. A first run finds out which tests come to which places, and takes their time; this is kept
+in `.mutants.json`, and a file of tests is run again once it, or the code, is another. Then each
+sampled change is tried in a process that is forked off one that has imported all, two at a time, by
+the tests that come to it, the quickest first, until one fails. A change that no test notices is
 named: it is either without effect, or a test is due.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import hashlib
 import importlib
 import itertools
 import json
@@ -26,13 +28,14 @@ import tempfile
 import time
 import traceback
 from collections import defaultdict
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import hypothesis
 import pytest
 from tests import forking
-from tests.mutations import ROOT, sampled, with_changes
+from tests.mutations import ROOT, Change, found, sampled, with_changes
 
 # The tests of each package. Spark, browsers and the workbench are slow, and see the same code.
 TESTS = {
@@ -47,6 +50,8 @@ TESTS = {
     "protection": "protection_* cli_bad_options goldens",
     "reviews": "reviews* goldens",
 }
+# Kernels are run by Python, all else beside compiled ones.
+GROUPS = [["kernels"], [package for package in TESTS if package != "kernels"]]
 JOBS = 2  # changes that are tried at a time
 # A test fails that takes this many times as long as it did, and these seconds of the processor.
 SLOWER, AT_LEAST = 10, 20
@@ -65,7 +70,7 @@ class Watched(NamedTuple):
     name: str
     seconds: float
     shared: float
-    places: list[str]
+    places: list[int]
 
     @property
     def file(self) -> str:
@@ -122,9 +127,9 @@ class Watch:
         for name, (seconds, reached) in self.tests.items():
             file = name.partition("::")[0]
             if name not in self.failed:
-                places = sorted(reached | self.shared[file])
+                places = sorted(map(int, reached | self.shared[file]))
                 out.append(Watched(name, seconds, self.seconds[file], places))
-        self.out.write_text(json.dumps([sorted(self.imported), out]))
+        self.out.write_text(json.dumps([sorted(map(int, self.imported)), out]))
 
 
 class Limit:
@@ -167,7 +172,7 @@ def copied(packages: list[str], asked: argparse.Namespace) -> dict[str, list[boo
         shutil.copytree(ROOT, tree, ignore=unwanted)
         settings = {"PYTHONPATH": str(tree / "src"), "TMPDIR": folder}
         settings["NUMBA_DISABLE_JIT"] = str(int(packages == ["kernels"]))
-        words = [f"--{name}={getattr(asked, name)}" for name in ("each", "seed", "seconds")]
+        words = [f"--{name}={getattr(asked, name)}" for name in ("each", "seed", "seconds", "kept")]
         command = [sys.executable, "-m", "tests.mutants", "--here", *words, *packages]
         subprocess.run(command, cwd=tree, env=os.environ | settings, check=True)
         noticed = {}
@@ -177,15 +182,20 @@ def copied(packages: list[str], asked: argparse.Namespace) -> dict[str, list[boo
     return {one: [found for name, found in in_order if name == one] for one in packages}
 
 
-def try_here(packages: list[str], each: int, seed: int, seconds: float) -> None:
+def try_here(asked: argparse.Namespace) -> None:
     """Try mutants in this very tree."""
-    chosen = [(package, change) for package in packages for change in sampled(package, each, seed)]
-    changes = [change for _, change in chosen]
+    group = next(group for group in GROUPS if set(asked.packages) <= set(group))
+    tree = Tree([(package, change) for package in group for change in found(package)])
     Path("src/sitecustomize.py").write_text(KNOWN)
     exec(KNOWN)  # this one started before
-    for path, new in {c.path: with_changes(c.path, changes) for c in changes}.items():
-        Path(path).write_bytes(new)
-    imported, watched = watch(packages)
+    numbers = {change: number for number, (_, change) in enumerate(tree.changes)}
+    chosen = [
+        numbers[change]
+        for package in asked.packages
+        for change in sampled(package, asked.each, asked.seed)
+    ]
+    imported, watched = watch(asked.packages, tree, Path(asked.kept))
+    tree.write(chosen)
     import_all()
     forking.warm_up()
     jobs = []
@@ -194,12 +204,12 @@ def try_here(packages: list[str], each: int, seed: int, seconds: float) -> None:
             jobs.append(process)
             continue
         noticed = {}
-        for number in range(job, len(chosen), JOBS):
-            package, change = chosen[number]
-            places = {str(number)}
-            if anew := str(number) in imported:  # it is seen by whatever uses the package
-                places = {str(other) for other, one in enumerate(chosen) if one[0] == package}
-            start, tests = time.perf_counter(), quickest(watched, places, seconds)
+        for number in chosen[job::JOBS]:
+            package, change = tree.changes[number]
+            places = {number}
+            if anew := number in imported:  # it is seen by whatever uses the package
+                places = {other for other, one in enumerate(tree.changes) if one[0] == package}
+            start, tests = time.perf_counter(), quickest(watched, places, asked.seconds)
             test = notices(str(number), tests, f"{LOG}{job}", anew=anew) if tests else ""
             survived = f"SURVIVED {len(tests)} tests" if tests else "SURVIVED: no test comes to it"
             end = f"noticed by {test}" if test else survived
@@ -209,6 +219,20 @@ def try_here(packages: list[str], each: int, seed: int, seconds: float) -> None:
         os._exit(0)
     for process in jobs:
         os.waitpid(process, 0)
+
+
+class Tree:
+    """The sources of a group of packages, and every change that could be made to them."""
+
+    def __init__(self, changes: list[tuple[str, Change]]) -> None:
+        self.changes = changes
+        self.sources = {change.path: Path(change.path).read_bytes() for _, change in changes}
+
+    def write(self, numbers: Collection[int]) -> None:
+        """Write the sources with these changes as choices."""
+        for path, source in self.sources.items():
+            here = {n: self.changes[n][1] for n in numbers if self.changes[n][1].path == path}
+            Path(path).write_bytes(with_changes(source, here))
 
 
 def import_all() -> None:
@@ -221,27 +245,48 @@ def import_all() -> None:
         importlib.import_module(module)
 
 
-def watch(packages: list[str]) -> tuple[set[str], list[Watched]]:
+def watch(packages: list[str], tree: Tree, kept: Path) -> tuple[set[int], list[Watched]]:
     """Run the tests of packages; return the changes run by importing, and where each test comes.
 
     Kernels are run by Python, which is to be changed and not to be compiled for each change; tests
-    that take too long so are passed over.
+    that take too long so are passed over. What is known of a file from a run before is taken.
     """
     patterns = " ".join(TESTS[package] for package in packages).split()
-    files = {str(path) for one in patterns for path in Path("tests").glob(f"test_{one}.py")}
-    files |= {f"src/keyhole/{package}" for package in packages}  # their examples
-    timeout = f"--timeout={120 if packages == ['kernels'] else 600}"
-    os.environ[PLAN] = json.dumps({"watch": "watched.json"})
-    with open(LOG, "w") as log:
-        command = [sys.executable, "-m", "pytest", *WORDS, timeout, *sorted(files)]
-        code = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
-    if code not in (0, 1):
-        sys.exit(f"The tests do not run:\n{Path(LOG).read_text()}")
-    imported, rows = json.loads(Path("watched.json").read_text())
-    return set(imported), [Watched(*row) for row in rows]
+    files = {path for one in patterns for path in Path("tests").glob(f"test_{one}.py")}
+    files |= {path for one in packages for path in Path(f"src/keyhole/{one}").rglob("*.py")}
+    code = [path for path in Path("src").rglob("*.py") if path.name != "sitecustomize.py"]
+    shared = [path for path in Path("tests").glob("*.py") if not path.match("tests/test_*")]
+    shared.remove(Path("tests/mutants.py"))
+    all_here = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(code + shared)))
+    names = {}
+    for path in files:
+        own = all_here.copy()
+        own.update(b"%d" % len(tree.changes) + str(path).encode() + path.read_bytes())
+        names[str(path)] = own.hexdigest()
+    known = json.loads(kept.read_text()) if kept.exists() else {}
+    unknown = sorted(path for path, name in names.items() if name not in known)
+    if unknown:
+        tree.write(range(len(tree.changes)))
+        timeout = f"--timeout={120 if packages == ['kernels'] else 600}"
+        runs = []
+        for job in range(JOBS):
+            environment = os.environ | {PLAN: json.dumps({"watch": f"watched{job}.json"})}
+            command = [sys.executable, "-m", "pytest", *WORDS, timeout, *unknown[job::JOBS]]
+            with open(f"{LOG}{job}", "w") as log:
+                runs.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
+        for job, run in enumerate(runs):
+            if run.wait() not in (0, 1, 5):
+                sys.exit(f"The tests do not run:\n{Path(f'{LOG}{job}').read_text()}")
+            imported, rows = json.loads(Path(f"watched{job}.json").read_text())
+            known |= {names[file]: (imported, []) for file in unknown[job::JOBS]}
+            for row in rows:
+                known[names[Watched(*row).file]][1].append(row)
+        kept.write_text(json.dumps(known))
+    known = [known[name] for name in names.values()]
+    return set(known[0][0]), [Watched(*row) for _, rows in known for row in rows]
 
 
-def quickest(watched: list[Watched], places: set[str], seconds: float) -> list[Watched]:
+def quickest(watched: list[Watched], places: set[int], seconds: float) -> list[Watched]:
     """Choose tests that come to places, the quickest first, until they take these seconds."""
     fit = sorted(
         (test for test in watched if not places.isdisjoint(test.places)),
@@ -294,18 +339,19 @@ def main() -> None:
     ask.add_argument("--each", type=int, default=12, help="mutants per package")
     ask.add_argument("--seed", type=int, default=1, help="which places are sampled")
     ask.add_argument("--seconds", type=float, default=300, help="of tests per mutant")
+    ask.add_argument("--kept", default=ROOT / ".mutants.json", help="where each test comes, kept")
     ask.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     asked = ask.parse_args()
     if asked.here:
-        try_here(asked.packages, asked.each, asked.seed, asked.seconds)
+        try_here(asked)
         return
     counts: dict[str, list[bool]] = {}
-    for group in (["kernels"], [package for package in TESTS if package != "kernels"]):
+    for group in GROUPS:
         if packages := [package for package in group if package in asked.packages]:
             counts |= copied(packages, asked)
     counts["together"] = [*itertools.chain(*counts.values())]
-    for package, found in counts.items():
-        share = f"{sum(found):3} of {len(found):3} noticed, {sum(found) / len(found):.0%}"
+    for package, each in counts.items():
+        share = f"{sum(each):3} of {len(each):3} noticed, {sum(each) / len(each):.0%}"
         print(f"{package:<20}{share}")
 
 

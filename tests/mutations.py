@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import random
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -185,26 +185,29 @@ def empty(node: ast.AST | None) -> bool:
     return False
 
 
+def found(package: str) -> list[Change]:
+    """Find every change of a package."""
+    paths = sorted((ROOT / "src/keyhole" / package).rglob("*.py"))
+    return [change for path in paths if "charts" not in path.name for change in Finder(path).found]
+
+
 def sampled(package: str, each: int, seed: int) -> list[Change]:
     """Choose statements of a package at random, and one change of each."""
     chance = random.Random(f"{package} {seed}")
     statements: dict[tuple[str, int], list[Change]] = defaultdict(list)
-    for path in sorted((ROOT / "src/keyhole" / package).rglob("*.py")):
-        if "charts" not in path.name:
-            for change in Finder(path).found:
-                statements[change.path, change.line].append(change)
+    for change in found(package):
+        statements[change.path, change.line].append(change)
     chosen = chance.sample(sorted(statements), min(each, len(statements)))
     return [chance.choice(statements[place]) for place in chosen]
 
 
-def with_changes(path: str, changes: list[Change]) -> bytes:
+def with_changes(source: bytes, changes: Mapping[int, Change]) -> bytes:
     """Return a module that makes each change while `mutated` says yes to its number."""
-    source, texts = (ROOT / path).read_bytes(), []
-    for number, change in enumerate(changes):
-        if change.path == path:
-            asked = f'({change.text} if __builtins__.get("mutated", "".__eq__)("{number}") else ('
-            size = change.end - change.start
-            texts += [(change.start, 1, -size, asked), (change.end, 0, size, "))")]
+    texts = []
+    for number, change in changes.items():
+        asked = f'({change.text} if __builtins__.get("mutated", "".__eq__)("{number}") else ('
+        size = change.end - change.start
+        texts += [(change.start, 1, -size, asked), (change.end, 0, size, "))")]
     for at, *_, text in sorted(texts, reverse=True):
         source = source[:at] + text.encode() + source[at:]
     return source

@@ -14,7 +14,7 @@ from keyhole.data.columns import encode
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import risk
-from keyhole.exposure.fix import MADE, cheapest_fix
+from keyhole.exposure.fix import MADE, _Change, _line, cheapest_fix
 from keyhole.screening.dependence import cramers_v, dependences
 
 
@@ -221,3 +221,10 @@ def test_every_change_is_carried_out_by_its_line(jobs, seed):
             other = "age" if fix.variable == "job" else "job"
             found = risk(keyhole.derive(data, fix.line), keys=[other, new])
             assert (found.rp, found.cr) == (fix.rp, fix.cr), fix.line
+
+
+def test_a_line_that_pools_counts_the_records_with_a_value():
+    """Half of four known values are two, however many are missing."""
+    codes = encode(pl.Series("job", ["a", "a", "b", "c", None, None]))
+    change = _Change("pool", "", np.zeros(codes.size, dtype=np.int64), 0.5)
+    assert _line("job", change, codes) == "job_pool = pool(job, 2)"

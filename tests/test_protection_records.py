@@ -12,6 +12,7 @@ from hypothesis import given, settings
 import keyhole
 from keyhole.data import load
 from keyhole.errors import OptionError
+from keyhole.protection.method import Protected
 from keyhole.protection.methods.suppression import suppress_records
 from keyhole.selection.treating import give_back
 
@@ -134,3 +135,9 @@ def test_bad_options_are_told_at_once():
     assert len(error.value.problems) == 3
     with pytest.raises(OptionError, match="cannot meet its limits"):
         suppress_records(load(frame), keys=["sex", "age"], limit=0.0, remove=0.3)
+
+
+def test_what_changed_is_values_and_records_left_out():
+    data = load(pl.DataFrame({"age": [1, 2]}))
+    assert Protected(data, "x", {"age": 3, "sex": 4}, left_out=5).changed == 12
+    assert Protected(data, "x", {"age": 3}, changed=1, left_out=5).changed == 1

@@ -293,3 +293,14 @@ def test_any_seed_will_do_and_ids_must_tell_records_apart():
             protected(frame, rows="sex", record_id=name)
     with pytest.raises(OptionError, match="names each column once"):
         protected(frame, rows=["sex", "sex"])
+
+
+def test_only_counts_below_the_smallest_that_is_published_are_never_seen():
+    """A cell of three may stay one of three, and is never shown as one or two."""
+    frame = pl.DataFrame({"id": range(900), "area": [i // 3 for i in range(900)]})
+    found = keyhole.table(
+        frame, rows="area", protect="cell-key", seed=SEED, smallest_published=3, noise=4,
+    )  # fmt: skip
+    seen = {cell["value"] for cell in found.cells if not cell["total_over"]}
+    assert {3, 4, 5} <= seen
+    assert seen.isdisjoint({1, 2})

@@ -9,8 +9,11 @@ import pytest
 from tests.reviews import ILL_IS_SENSITIVE, edit, plain_pictures, problems, run
 
 import keyhole
+from keyhole.data import load
 from keyhole.errors import InputError
 from keyhole.reidentification.residual_risk import Attack, Trials
+from keyhole.reviews.schema import CONTROLLED
+from keyhole.reviews.settings import resolve_attacks
 from keyhole.reviews.stages.attacks import few_of, without_small
 from keyhole.reviews.study_chapters import ATTACK_TITLES
 from keyhole.reviews.verdict import _residual
@@ -310,3 +313,25 @@ def test_attacks_beside_keys_that_are_unfit_are_told_with_them(tmp_path, sample,
     (tmp_path / "review.toml").write_text(text)
     with pytest.raises(InputError, match="keys"):
         keyhole.review(tmp_path / "review.toml", out=tmp_path / "out")
+
+
+def test_attacks_are_by_default_on_what_is_not_known_already():
+    """By hand: what links is neither a secret nor left out of the numbers."""
+    names = ["sex", "age", "job", "pay", "ill"]
+    data = load(
+        pl.DataFrame({name: [1.5, 2.5, 3.5] for name in names}),
+        kinds={**dict.fromkeys(names, "measure"), "sex": "category", "ill": "category"},
+    )
+    secrets = SimpleNamespace(sensitive=("age", "job", "pay", "ill"))
+    review = SimpleNamespace(keys=("sex", "age"), attributes=secrets)
+    found = resolve_attacks({"second_link": ["job"]}, review, data)
+    assert (found.link, found.secret) == (("sex", "age"), ("pay", "ill"))
+    assert found.numeric == ("age", "job", "pay")
+    assert found.attacks == CONTROLLED
+    alone = resolve_attacks({"link": ["sex"], "numeric": []}, review, data)
+    assert (alone.link, alone.secret, alone.numeric) == (("sex",), secrets.sensitive, ())
+    assert alone.attacks == tuple(one for one in CONTROLLED if one != "linked")
+    given = resolve_attacks({"secret": [], "attacks": ["linked"]}, review, data)
+    assert (given.secret, given.attacks) == ((), ("linked",))
+    none = resolve_attacks({}, SimpleNamespace(keys=("sex",), attributes=None), data)
+    assert none.attacks == tuple(one for one in CONTROLLED if one not in ("linked", "inferred"))

@@ -120,3 +120,13 @@ def test_bands_hold_several_counts():
     low, high = map(int, re.fullmatch(r"(\d+)–(\d+)%", str(rate)).groups())
     assert (high - low) / 100 * 40 >= 6
     assert high - low in BANDS
+
+
+def test_being_one_or_two_short_of_a_whole_must_stay_uncertain():
+    sheet = CountSheet(3)
+    for short in range(5):
+        sheet.count(9 - short, of=sheet.count(9))
+    assert [(of.value, part.value) for (of, _), (part, _) in sheet._targets()] == [(9, 8), (9, 7)]
+    small = [sheet.count(value) for value in range(5)]
+    single = [terms for terms in sheet._targets() if len(terms) == 1]
+    assert single == [((small[1], 1),), ((small[2], 1),)]

@@ -18,6 +18,7 @@ from keyhole.data import load
 from keyhole.errors import InputError
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.column_guesses import guess_codes, guess_kinds, guess_sensitive
+from keyhole.reviews.drafting import _some
 from keyhole.screening.screen import screen
 
 SECTIONS = [["release"], ["selection", "frontier"], ["protection"], ["synthesis"]]
@@ -432,3 +433,10 @@ def test_codes_kinds_and_subjects_are_told_by_names_and_values():
     people = load(pl.DataFrame({"wage": [900, 1200, 900], "c1": ["HIV", "cancer", "none"]}))
     subjects = dict(guess_sensitive(people, screen(people).inspections, ()))
     assert subjects == {"wage": "income or wealth, by its name", "c1": "health, by its categories"}
+
+
+@pytest.mark.parametrize("count", [1, 19, 20, 21, 30])
+def test_a_note_names_twenty_columns(count):
+    names = [f"c{i}" for i in range(count)]
+    more = f" and {count - 20} more, see the review file" if count > 20 else ""
+    assert _some(names) == ", ".join(names[:20]) + more

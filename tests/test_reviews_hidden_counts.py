@@ -169,6 +169,29 @@ def test_groups_that_a_table_tells_of_are_named_as_it_does(options, by, own, nam
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({}, ["40", "withheld", "withheld", "withheld"]),
+        ({"threshold": 2}, ["40", "9", "withheld", "withheld"]),
+        ({"protect": "round"}, ["40", "9", "<3", "<3"]),
+        ({"protect": "none"}, ["40", "9", "<3", "<3"]),
+    ],
+)
+def test_a_small_group_is_shown_only_if_a_table_shows_it(options, shown):
+    people = pl.DataFrame({"where": ["a"] * 40 + ["b"] * 9 + ["c"] + ["d"] * 2})
+    sheet, asked = CountSheet(SMALLEST), {"rows": "where", **options}
+    enter_tables(sheet, [(keyhole.table(people, **asked), bind(keyhole.table, asked))])
+    groups = enter_groups(sheet, "where", [("a", 40), ("b", 9), ("c", 1), ("d", 2)])
+    assert [str(one) for one in groups.sizes] == shown
+    other = CountSheet(SMALLEST)
+    other.published["where"] = [({"a": 1, "b": 5}, 0)]  # a group of one, in a table of totals
+    assert [str(one) for one in enter_groups(other, "where", [("a", 1), ("b", 5)]).sizes] == [
+        "1",
+        "5",
+    ]
+
+
 def reader_of(known, rows, told, reach):
     """A reader of the rows, of a table and of the totals of the file."""
     reader = Reader([(i, part) for i in range(len(known)) for part in "nudt"])

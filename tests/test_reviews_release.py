@@ -11,8 +11,10 @@ import pytest
 import keyhole
 from keyhole.charts import percentage
 from keyhole.cli.main import run
+from keyhole.data import load
 from keyhole.errors import InputError
 from keyhole.reviews import verdict
+from keyhole.reviews.stages.outgoing import Intruder, _on_key
 from keyhole.reviews.stages.products import plan_of_release
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
@@ -431,3 +433,18 @@ def test_a_plan_is_that_of_the_released_file_only(steps, product, through):
     given = SimpleNamespace(plan='[[step]]\nmethod = "drop"\ncolumns = ["age"]\n')
     review = SimpleNamespace(release=release, protection=given)
     assert (plan_of_release(review, {}) is not None) == through
+
+
+def test_the_risk_of_implicates_is_that_of_the_worst():
+    """By hand, on three files: nobody, two of four and all four are alone."""
+    made = [
+        load(pl.DataFrame({"age": ages})) for ages in ([1, 1, 1, 1], [1, 1, 2, 3], [1, 2, 3, 4])
+    ]
+    who = Intruder("age", ("age",))
+    for order in (made[:2], made[1::-1]):
+        found = _on_key(who, made[2], order, None, 2)
+        assert (found.at_risk, found.rp, found.rp_wildcard, found.original) == (2, 0.5, 0.5, 1.0)
+        assert found.rp_true is None
+        kept = _on_key(who, made[2], order, made[1], 2)  # records 3 and 4 are as they were
+        assert kept.rp_true == 0.5
+    assert _on_key(Intruder("pay", ("pay",)), made[2], made[:2], None, 2).rp is None

@@ -11,7 +11,9 @@ from keyhole.errors import FileError
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.files import comment_lines, header_lines, read_again, remembered, remembering
 from keyhole.reviews.runner import run_stages, standings
+from keyhole.reviews.stages.stage import counted
 from keyhole.reviews.store import to_json
+from keyhole.reviews.verdict import Reason
 
 pytestmark = pytest.mark.usefixtures("plain_charts")
 
@@ -139,3 +141,27 @@ def test_a_file_is_read_again_once_it_changed(tmp_path):
 def test_what_is_stored_is_text_that_people_can_read_and_all_programs_can():
     assert to_json({"a": ["é", 1.5]}) == '{\n "a": [\n  "é",\n  1.5\n ]\n}\n'
     assert "NaN" not in to_json({"a": [math.nan, math.inf]})
+
+
+def test_progress_is_passed_on_in_whole_percents_each_once():
+    said = []
+    tell = counted(said.append)
+    for done in (0, 1, 2, 3, 400):
+        tell(done, 400)
+    tell("drawing")
+    tell(0, 0)  # nothing to do
+    tell(1, 3)
+    assert said == ["0%", "100%", "drawing", "drawing: 33%"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "words"),
+    [
+        ("met", "met", "Met"),
+        ("not_met", "unmet", "Not met"),
+        ("not_judged", "unjudged", "Could not be judged"),
+    ],
+)
+def test_an_answer_has_a_mark_and_words(answer, state, words):
+    reason = Reason("RP", answer, "It is so.")
+    assert (reason.state, reason.verdict) == (state, words)

@@ -344,3 +344,12 @@ def test_what_another_version_or_a_search_cut_short_may_change_is_noted():
     assert cut.startswith("The search of solve ran out of time")
     stored |= {"versions": versions(), "settings": {"solve": {"evaluations": 9}}}
     assert [*_notes(stored)] == []
+
+
+def test_a_review_file_that_was_made_unfit_is_another_file(folder):
+    """It is not read once its bytes differ, so that it cannot fail either."""
+    path = folder / "review.toml"
+    path.write_text(path.read_text() + "\n[nonsense]\nx = 1\n")
+    found = keyhole.verify(folder / "out")
+    assert [one.name for one in found.inputs if not one.same] == ["review.toml"]
+    assert not found.parts

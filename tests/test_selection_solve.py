@@ -23,6 +23,7 @@ from keyhole.engines.storage import MEMORY
 from keyhole.errors import ColumnError, KeyholeError, OptionError
 from keyhole.selection import releasing
 from keyhole.selection.ladders import Ladder, Rung, declared_ladders, encode_ladder, made_ladder
+from keyhole.selection.solution import SHOWN
 from keyhole.selection.solve import KeyLimits, SolveAsked, solve, unmet_limits
 
 KEYS = ["sex", "age", "race1", "homstate"]
@@ -479,3 +480,11 @@ def test_the_outgoing_file_is_in_another_order_and_has_nothing_finer_than_its_ke
     known = out["state"].drop_nulls().to_list()
     assert known != sorted(known)
     assert found.release().frame.equals(out)
+
+
+def test_a_frontier_says_how_many_points_are_not_shown(veterans):
+    found = solve(veterans, keys=["sex", "age", "homstate"], limit=0.3)
+    for count in (SHOWN - 1, SHOWN, SHOWN + 2):
+        most = (found.frontier * count)[:count]
+        said = dataclasses.replace(found, frontier=most).summary()
+        assert ("and 2 more" in said, " 0 more" in said) == (count > SHOWN, False)

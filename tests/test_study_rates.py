@@ -10,12 +10,14 @@ from scipy.stats import binomtest
 from keyhole.core.options import bind
 from keyhole.data import load
 from keyhole.errors import ColumnError
+from keyhole.kernels.grading import BAND
 from keyhole.reidentification.baseline import permuted_baseline
-from keyhole.reidentification.linkage import find_truth, restore
+from keyhole.reidentification.linkage import _common_type, find_truth, restore
 from keyhole.reidentification.rates import (
     Rate,
     RatesByRank,
     Strata,
+    agree,
     agreements,
     confirm,
     count_use,
@@ -24,6 +26,7 @@ from keyhole.reidentification.rates import (
     rates_by_pair,
     rates_by_stratum,
 )
+from keyhole.reidentification.scores import Graded
 from keyhole.reidentification.study import study
 
 PUF, EIF = 9, 7
@@ -312,3 +315,30 @@ def test_values_that_cannot_be_restored_are_left_and_told(values, why):
     found = restored({"p": [1], "x": [10]}, {"p": [1, 1], "e": [1, 2], "x": values})
     assert why in found.skipped[0]
     assert found.puf.column("x").to_list() == [10]
+
+
+def test_pairs_agree_on_a_graded_variable_where_it_costs_nothing():
+    nan = np.nan
+    own, other = np.array([1.0, 1.0, 1.0, nan, 2.0]), np.array([1.0, 1.4, 9.0, 1.0, nan])
+    graded = Graded("age", own, other, 1.0, BAND, (0.5, 2.0), (0.0, 1.0, 3.0))
+    places = np.arange(5)
+    assert agree(graded, (places, places)).tolist() == [True, True, False, False, False]
+    assert agree(graded, (places[:1], places[2:3])).tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        (pl.Int8(), pl.UInt32(), pl.Int64()),
+        (pl.Int64(), pl.UInt64(), pl.Int128()),
+        (pl.Int128(), pl.Int8(), pl.Int128()),
+        (pl.Int8(), pl.UInt128(), None),
+        (pl.UInt128(), pl.UInt128(), pl.UInt128()),
+        (pl.Int8(), pl.Float32(), pl.Float64()),
+        (pl.String(), pl.Categorical(), pl.String()),
+        (pl.Date(), pl.Null(), pl.Date()),
+        (pl.Date(), pl.Int8(), None),
+    ],
+)
+def test_the_type_that_holds_the_values_of_two_columns(one, other, both):
+    assert _common_type(one, other) == _common_type(other, one) == both

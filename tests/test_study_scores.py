@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.errors import FileError, OptionError
-from keyhole.reidentification.scores import load_scores
+from keyhole.kernels import grading
+from keyhole.reidentification.neighbours import make_rules
+from keyhole.reidentification.scores import Costs, Graded, load_scores
 from keyhole.reidentification.study import link
 
 
@@ -263,3 +265,18 @@ def test_too_many_values_for_a_function():
             many, many, link=["x", "a"], metric="adhoc",
             scores={"x": lambda p, _: p * 0, "a": {"exact": 5}},
         )  # fmt: skip
+
+
+def test_tables_of_prices_are_laid_out_one_behind_the_other():
+    """Each begins where the one before ends, and has as many columns as there are in its row."""
+    empty = np.zeros(0)
+    tables = [np.arange(6.0).reshape(2, 3), np.zeros((0, 0)), np.arange(4.0).reshape(2, 2) + 6]
+    graded = [Graded("x", empty, empty, 1.0, grading.TABLE, table=table) for table in tables]
+    graded.append(Graded("y", empty, empty, 2.0, grading.BAND, (1.0,), (0.0, 5.0)))
+    rules = make_rules(Costs((), tuple(graded), 1.0, 1.0, 0.0, 0))
+    found = [list(map(float, one)) for one in rules if isinstance(one, np.ndarray)]
+    assert [0.0, 6.0, 6.0, 10.0] in found  # where each begins
+    assert [3.0, 0.0, 2.0, 0.0] in found  # columns
+    assert [0.0, 0.0, 0.0, 0.0, 2.0] in found  # where prices of bands begin
+    assert [1.0, np.inf] in found
+    assert [*map(float, range(10))] in found

@@ -227,3 +227,15 @@ def test_a_stopped_search_finds_nothing_more():
     assert len(search.find(piece)[0]) > 0
     search.stop()
     assert len(search.find(piece)[0]) == 0
+
+
+@given(two_files())
+def test_a_piece_of_work_finds_the_sets_that_begin_with_its_variable(files):
+    """Nothing is looked for twice: the sets of other variables are other pieces."""
+    puf, eif, size = files
+    search = mates._Search(categories(puf, eif, size), None)
+    for lead, chosen in search.pieces():
+        *before, first = search._plan.bit[: lead + 1]
+        _, masks = search.find((lead, chosen))
+        assert (masks & first == first).all()
+        assert not (masks & np.uint64(sum(before))).any()

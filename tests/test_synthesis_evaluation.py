@@ -20,6 +20,7 @@ from keyhole.synthesis import regressions
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.changes import (
     LevelChanges,
+    _steps,
     changes_after_attack,
     changes_by_level,
     count_changes,
@@ -740,3 +741,20 @@ def test_goals_of_regressions_and_correlations_name_what_to_try():
         assert (goal.met, goal.measured) == (met, pytest.approx(0.08))
         assert goal.advice
     assert correlations_goal(Correlations((), 2), limits, 100).met is None
+
+
+@pytest.mark.parametrize(
+    ("values", "steps"),
+    [
+        ([0.5, 1.25], [50, 125]),
+        ([1.0, 3.0], [1, 3]),
+        ([1e-9, 3e-9], [1, 3]),
+        ([1e-10, 3e-10], None),
+        ([0.1, np.inf], None),
+        ([1e-9], [1]),
+    ],
+)
+def test_numbers_are_whole_in_units_of_their_last_decimal(values, steps):
+    found, whole = _steps(pl.Series(values))
+    assert whole == (steps is not None)
+    assert found.tolist() == (values if steps is None else steps)

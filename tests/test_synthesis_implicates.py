@@ -1,5 +1,8 @@
 """Implicates: who may give to whom, and that nothing else changes."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,6 +11,7 @@ from numpy.testing import assert_array_equal
 from keyhole.core.options import bind
 from keyhole.data import load
 from keyhole.data.examples import veterans_sample
+from keyhole.synthesis import chains
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance
 from keyhole.synthesis.implicates import _pools, draw_implicates
@@ -246,3 +250,45 @@ def test_records_at_risk_share_a_model_with_each_other_if_there_are_enough(peopl
         few = sum(len(rows) for rows in pool.subgroups if not at_risk[rows].all())
         assert (at_risk[pool.rows].mean() > 0.9) == apart or few
         assert len(pool.rows) >= 250
+
+
+def test_subgroups_that_borrow_are_described_and_progress_is_told(people):
+    at_risk = np.random.default_rng(5).random(people.records) < 0.4
+    plan = plan_of(people, np.repeat(at_risk[:, None], 4, axis=1))
+    told: list[float] = []
+    drawn = draw_implicates(
+        people, plan, strata=["sex", "homstate"], at_risk=at_risk, implicates=1, seed=1,
+        progress=told.append,
+    )  # fmt: skip
+    pools = list(_pools(people, plan, ["sex", "homstate"], at_risk))
+    sizes = [(len(rows), bool(at_risk[rows].all()))
+             for pool in pools if pool.borrows for rows in pool.subgroups]  # fmt: skip
+    assert [(one.records, one.at_risk) for one in drawn.borrowing] == sizes
+    assert {risky for _, risky in sizes} == {True, False}
+    assert told == [sum(len(p.rows) for p in pools[: n + 1]) / sum(len(p.rows) for p in pools)
+                    for n in range(len(pools))]  # fmt: skip
+    calm = draw_implicates(people, plan, strata=["sex", "homstate"], implicates=1, seed=1)
+    assert calm.borrowing
+    assert not any(one.at_risk for one in calm.borrowing)
+
+
+@pytest.mark.parametrize("enough", [3, 4])
+def test_shares_are_fitted_to_records_that_a_fold_leaves_and_to_those_alike(monkeypatch, enough):
+    """By hand: records 0 and 1 are blanked, in two folds, and some are marked as alike."""
+    asked = []
+    monkeypatch.setattr(chains, "fit_shares", lambda *given: asked.append(given) or len(asked))
+    marks = np.zeros((8, 1), dtype=bool)
+    marks[2 : 2 + enough] = True
+    chain = SimpleNamespace(
+        plan=SimpleNamespace(targets=("job",), alike=marks), rows=np.arange(8), design="design",
+        _shares={}, _blanked=np.arange(8) < 2, _folds=np.array([0, 1, 0, 0, 0, 0, 0, 0]),
+    )  # fmt: skip
+    shares = partial(chains.Chain.shares, chain, 0, ("sex",))
+    assert [shares(0, False), shares(1, False), shares(0, False), shares(0, True)] == [1, 2, 1, 3]
+    assert [given[:3] for given in asked] == [("design", "job", ("sex",))] * 3
+    rows = [given[3].tolist() for given in asked]
+    assert rows[:2] == [[1, *range(2, 8)], [0, *range(2, 8)]]
+    assert rows[2] == ([2, 3, 4, 5] if enough == chains.LEAST_ALIKE else rows[0])
+    chain.plan.alike, chain._shares = None, {}
+    shares(0, True)
+    assert asked[3][3].tolist() == rows[0]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keyhole.core.tokens import DEEPEST
 from keyhole.core.tokens import SyntaxProblem as RuleProblem
 from keyhole.data import Variable
 from keyhole.data.microdata import Microdata
@@ -444,3 +445,12 @@ def test_a_file_that_is_not_there(tmp_path) -> None:
 def test_what_is_no_rules(given_rules: object) -> None:
     with pytest.raises(OptionError, match="rule"):
         EditRules.parse(given_rules)
+
+
+@pytest.mark.parametrize("before", ["not a = 1 and ", "(a = 1) and ", "a = -(-(1)) and "])
+def test_what_was_left_again_is_not_nested(before):
+    """The depth of a rule is that of its deepest part, however many there were before."""
+    opened, closed = "(" * (DEEPEST - 1), ")" * (DEEPEST - 1)
+    assert parse_rule(f"{before * 20}a = {opened}1{closed}")
+    with pytest.raises(RuleProblem, match="nested more than"):
+        parse_rule(f"{before * 20}a = {opened}(1){closed}")

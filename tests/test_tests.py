@@ -47,11 +47,14 @@ def test_mutants_are_tried_with_tests_that_are_there():
 def test_a_mutant_is_the_code_as_it_is_until_it_is_asked_for(monkeypatch):
     """All changes of a module stand in one copy of it, and each is made by its number."""
     path = "src/keyhole/reviews/column_guesses.py"
-    changes = Finder(ROOT / path).found
+    changes = dict(enumerate(Finder(ROOT / path).found))
     told = "code > _APART * highest -> code >= _APART * highest"
-    (number,) = (str(at) for at, one in enumerate(changes) if one.told.endswith(told))
+    (number,) = (str(at) for at, one in changes.items() if one.told.endswith(told))
     names = {"__name__": __name__, "__builtins__": vars(builtins)}
-    exec(compile(with_changes(path, changes), path, "exec", dont_inherit=True), names)
+    exec(
+        compile(with_changes((ROOT / path).read_bytes(), changes), path, "exec", dont_inherit=True),
+        names,
+    )
     is_apart, asked = names["_apart"], []
     assert not is_apart(5, 4)
     monkeypatch.setattr(builtins, "mutated", lambda one: asked.append(one), raising=False)

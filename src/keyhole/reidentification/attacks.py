@@ -152,7 +152,7 @@ def encode_people(
         why = f"{control.records} controls are too few; at least {LEAST_CONTROLS} are needed"
     kept = None if few else control
     order = np.random.default_rng([question.seed, 99]).permutation(puf.records)
-    sizes = [puf.records, original.records, 0 if kept is None else kept.records]
+    ends = [puf.records, puf.records + original.records]
     columns, secrets = [], {}
     for name in names:
         held = [data.column(name) for data in (puf, original, kept) if data is not None]
@@ -160,7 +160,7 @@ def encode_people(
         numbers = as_floats(values) if name in numeric else None
         if name in question.secret:
             raw = _codes(values) if numbers is None else numbers
-            first, second, third = np.split(raw, np.cumsum(sizes)[:2])
+            first, second, third = np.split(raw, ends)
             secrets[name] = first[order], second, third
         if numbers is None:
             columns.append(_codes(values, missing=True))
@@ -169,7 +169,7 @@ def encode_people(
         scaled = np.clip((numbers - low) / ((high - low) or 1.0), -BEYOND, 1 + BEYOND)
         columns.append(np.where(np.isnan(numbers), MISSING, scaled))
     whole = np.column_stack(columns)
-    release, people, others = np.split(whole, np.cumsum(sizes)[:2])
+    release, people, others = np.split(whole, ends)
     is_number = np.array([name in numeric for name in names])
     return People(
         names, np.ascontiguousarray(release[order]), people, None if kept is None else others,
