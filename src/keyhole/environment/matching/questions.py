@@ -22,6 +22,7 @@ _OUTWARD = 0.5  # each step further out counts half
 _LONGEST, _LONGEST_NAME, _LONGEST_PHRASE, _MOST_WORDS = 300, 110, 7, 24
 _Words = tuple[str, ...]
 _ARTICLES = frozenset({"the", "this"})
+_POINTING = frozenset({"your", "his", "her", "their", "does", "did"})  # "does head of household"
 _ENDS: dict[_Words, _Words] = {("from",): ("start", "date"), ("to",): ("end", "date")}
 
 
@@ -254,7 +255,8 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     subject, role = _SUBJECTS[singular[start:end]]
     before, after = singular[:start], singular[end:]
     if subject:  # primary and secondary caregivers, past and present employers are one subject
-        before = tuple(word for word in before if word not in _QUALIFIERS)
+        while before and before[-1] in _QUALIFIERS:
+            before = before[:-1]
     # Of "husband/partner's age" both say whose.
     before, after = (
         tuple(w for w in side if not subject or _SUBJECTS.get((w,), ("",))[0] != subject)
@@ -281,7 +283,7 @@ def _tells(step: _Words, start: int, end: int, natural: bool) -> bool:
     if all(word in _STOP or word in _QUALIFIERS for word in step[:start]):
         return True
     whose = step[start - 1]
-    if natural and (whose in ("your", "his", "her", "their") or whose.endswith("'s")):
+    if natural and (whose in _POINTING or whose.endswith("'s")):
         return True
     passed = {"your", "the", "my", "a", "other", *_QUALIFIERS}
     before = next((w for w in reversed(step[:start]) if w not in passed), "")
