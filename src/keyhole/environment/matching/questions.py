@@ -22,6 +22,8 @@ _CONCEPT, _GENERIC, _TURNED = 1.5, 0.4, 0.8  # weights; other words weigh 1
 _OUTWARD = 0.5  # each step further out counts half
 _LONGEST, _LONGEST_NAME, _LONGEST_PHRASE, _MOST_WORDS = 300, 110, 7, 24
 _Words = tuple[str, ...]
+_ARTICLES = frozenset({"the", "this"})
+_POINTING = frozenset({"your", "his", "her", "their", "does", "did"})  # "does head of household"
 _ENDS: dict[_Words, _Words] = {("from",): ("start", "date"), ("to",): ("end", "date")}
 
 
@@ -45,6 +47,11 @@ class Concept:
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(filter(None, " ".join(text.split()).split(", ")))
+
+
+def _split(phrase: str) -> _Words:
+    """Split a phrase; "head of the household" is "head of household"."""
+    return tuple(word for word in phrase.split() if word not in _ARTICLES)
 
 
 def _said(table: str) -> Mapping[str, str]:
@@ -128,7 +135,8 @@ def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
     said = _BOILERPLATE.sub(" ", said)
     if set(words(said)) == set(words(path)):  # made from the path by an importer
         return (by_path,)
-    by_label = _read([*filter(None, map(words, said.split(": ")))], natural=True)
+    plain = (_split(" ".join(words(part))) for part in said.split(": "))
+    by_label = _read([*filter(None, plain)], natural=True)
     if not by_label.weights:
         return (by_path,)
     # A label knows better of whom is asked; a path may still say that it is somebody else.
@@ -195,9 +203,9 @@ _SUBJECTS: Mapping[_Words, tuple[str, str]] = {
     **{(role,): ("", role) for role in _ROLES},
 }
 _PHRASES: Mapping[_Words, _Words] = {
-    **{tuple(said.split()): tuple(meant.split()) for said, meant in _said("rewritten").items()},
+    **{_split(said): tuple(meant.split()) for said, meant in _said("rewritten").items()},
     **{
-        tuple(map(_singular, phrase.split())): (f"#{concept.letters}",)
+        tuple(map(_singular, _split(phrase))): (f"#{concept.letters}",)
         for concept in CONCEPTS
         for phrase in concept.phrases
     },
@@ -248,9 +256,13 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     subject, role = _SUBJECTS[singular[start:end]]
     before, after = singular[:start], singular[end:]
     if subject:  # primary and secondary caregivers, past and present employers are one subject
-        before = tuple(word for word in before if word not in _QUALIFIERS)
+        while before and before[-1] in _QUALIFIERS:
+            before = before[:-1]
     # Of "husband/partner's age" both say whose.
-    before = tuple(w for w in before if not subject or _SUBJECTS.get((w,), ("",))[0] != subject)
+    before, after = (
+        tuple(w for w in side if not subject or _SUBJECTS.get((w,), ("",))[0] != subject)
+        for side in (before, after)
+    )
     rest = before + tuple(w for w in after if leaf or not subject or w not in _QUALIFIERS)
     if leaf and not any(word not in _STOP for word in rest):
         return "", "", singular  # "isVeteran" asks just that
@@ -272,13 +284,13 @@ def _tells(step: _Words, start: int, end: int, natural: bool) -> bool:
     if all(word in _STOP or word in _QUALIFIERS for word in step[:start]):
         return True
     whose = step[start - 1]
-    if natural and (whose in ("your", "his", "her", "their") or whose.endswith("'s")):
+    if natural and (whose in _POINTING or whose.endswith("'s")):
         return True
     passed = {"your", "the", "my", "a", "other", *_QUALIFIERS}
     before = next((w for w in reversed(step[:start]) if w not in passed), "")
     role = _SUBJECTS[tuple(map(_singular, step[start:end]))][1]
     last = role and end == len(step) and before != "to"  # "age of respondent"
-    return before in ("of", "for") or (natural and bool(last or step[end - 1].endswith("'s")))
+    return before in ("of", "for", "by") or (natural and bool(last or step[end - 1].endswith("'s")))
 
 
 def _once(step: _Words, phrases: Mapping[_Words, _Words] = _PHRASES) -> _Words:
