@@ -125,6 +125,25 @@ def test_no_rule_that_was_kept_is_broken():
         assert (drawn.donors[i] != drawn.rows[:, None]).all(axis=1).mean() > 0.95
 
 
+def test_a_rare_level_is_drawn_as_often_as_it_was_held():
+    """A model of many predictors knows its own few records; others would never be given theirs."""
+    random = np.random.default_rng(8)
+    columns = {f"x{i}": random.integers(0, 25, 1_500) for i in range(8)}
+    rare = np.where(np.arange(1_500) < 12, 2, random.integers(0, 2, 1_500))
+    frame = pl.DataFrame({"level": rare, **columns})
+    data = load(frame, kinds=dict.fromkeys(frame.columns, "category"))
+    plan = DrawingPlan(
+        ("level",),
+        {"level": tuple(columns)},
+        np.ones((1_500, 1), dtype=bool),
+        bind(synthesise, {}),
+        Acceptance(data, ("level",), None, None),
+    )
+    drawn = draw_implicates(data, plan, implicates=20, seed=1)
+    counts = [(drawn.column(i, "level") == 2).sum() for i in range(20)]
+    assert np.mean(counts) == pytest.approx(12, abs=2)
+
+
 def test_who_must_change_does(people):
     replace = some(people)
     must = np.random.default_rng(1).random(people.records) < 0.5

@@ -90,10 +90,13 @@ class Chain:
         if plan.question.donors == "common":
             usable = usable[~self._blanked]
         drawn = usable[random.integers(len(usable), size=len(usable))] if len(usable) else usable
-        self._folds = np.zeros(len(rows), dtype=np.int64)
+        self.folds = np.zeros(len(rows), dtype=np.int64)
         if plan.question.donors == "folds":
             blanked = random.permutation(np.flatnonzero(self._blanked))
-            self._folds[blanked] = np.arange(len(blanked)) % plan.question.folds
+            others = random.permutation(np.flatnonzero(~self._blanked))
+            # The others begin with the last, so that no fold has all the records.
+            for some, first in ((blanked, 0), (others, -1)):
+                self.folds[some] = (first + np.arange(len(some))) % plan.question.folds
         self.weights = np.bincount(drawn, minlength=len(rows)).astype(np.float32)
         self.grams = {"drawn": design.gram(usable, self.weights, design.codes)}
         if plan.question.donor_model == "refit":
@@ -115,10 +118,10 @@ class Chain:
         return fit_quantiles(self.design, *asked, rows, weights, question, start)[1]
 
     def shares(self, t: int, predictors: tuple[str, ...], fold: int, alike: bool) -> Fitted:
-        """Fit the shares of a category's levels to the records that a fold does not blank."""
+        """Fit the shares of a category's levels to the records outside a fold."""
         asked = (self.plan.targets[t], predictors, alike, fold)
         if asked not in self._shares:
-            used = ~self._blanked | (self._folds != fold)
+            used = self.folds != fold if self.plan.question.donors == "folds" else ~self._blanked
             if alike and self.plan.alike is not None:
                 marked = used & self.plan.alike[self.rows, t]
                 used = marked if marked.sum() >= LEAST_ALIKE else used
@@ -129,7 +132,7 @@ class Chain:
     def run(self, members: Places, random: np.random.Generator) -> tuple[Ints, Ints]:
         """Fill the blanked records of one subgroup, given by their places in the pool."""
         plan, blanked = self.plan, members[self._blanked[members]]
-        folds = self._folds[blanked]
+        folds = self.folds[blanked]
         given = np.repeat(blanked[:, None], len(plan.targets), axis=1)
         free = given.copy()
         for fold in range(int(folds.max(initial=-1)) + 1):
@@ -360,9 +363,15 @@ class _Fold:
         """Return the shares of a category's levels, and the donors who hold each."""
         design, places = self._design, self._givers(t, alike)
         model = self._chain.shares(t, predictors, self._fold, alike)
-        codes = design.codes[places, design.names.index(self._plan.targets[t])]
+        at = design.names.index(self._plan.targets[t])
+        codes = design.codes[places, at]
         pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
-        logs = model.predict(design.codes, places)
+        # A model knows the rare levels of its own records, so each donor is predicted without it.
+        folds = self._chain.folds[places]
+        logs = np.empty((len(places), len(design.blocks[at].values)), dtype=np.float32)
+        for fold in np.unique(folds):
+            apart = self._chain.shares(t, predictors, int(fold), alike)
+            logs[folds == fold] = apart.predict(design.codes, places[folds == fold])
         return _Source(model, Holders(codes, logs), places, pools)
 
     def _update(self, t: int, who: Ints, source: _Source) -> None:
