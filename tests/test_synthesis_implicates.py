@@ -293,14 +293,16 @@ def test_subgroups_that_borrow_are_described_and_progress_is_told(people):
 
 @pytest.mark.parametrize("enough", [3, 4])
 def test_shares_are_fitted_to_records_that_a_fold_leaves_and_to_those_alike(monkeypatch, enough):
-    """By hand: records 0 and 1 are blanked, in two folds, and some are marked as alike."""
+    """By hand: records 0 and 1 have a fold each, the others a third; some are marked as alike."""
     asked = []
     monkeypatch.setattr(chains, "fit_shares", lambda *given: asked.append(given) or len(asked))
     marks = np.zeros((8, 1), dtype=bool)
     marks[2 : 2 + enough] = True
+    question = SimpleNamespace(donors="folds")
     chain = SimpleNamespace(
-        plan=SimpleNamespace(targets=("job",), alike=marks), rows=np.arange(8), design="design",
-        _shares={}, _blanked=np.arange(8) < 2, _folds=np.array([0, 1, 0, 0, 0, 0, 0, 0]),
+        plan=SimpleNamespace(targets=("job",), alike=marks, question=question),
+        rows=np.arange(8), design="design",
+        _shares={}, _blanked=np.arange(8) < 2, folds=np.array([0, 1, 2, 2, 2, 2, 2, 2]),
     )  # fmt: skip
     shares = partial(chains.Chain.shares, chain, 0, ("sex",))
     assert [shares(0, False), shares(1, False), shares(0, False), shares(0, True)] == [1, 2, 1, 3]
@@ -311,3 +313,6 @@ def test_shares_are_fitted_to_records_that_a_fold_leaves_and_to_those_alike(monk
     chain.plan.alike, chain._shares = None, {}
     shares(0, True)
     assert asked[3][3].tolist() == rows[0]
+    question.donors, chain._shares = "common", {}
+    shares(0, False)
+    assert asked[4][3].tolist() == [*range(2, 8)], "no record that is blanked in any fold"
