@@ -93,7 +93,7 @@ _ENVIRONMENT = (
     _part(
         "verbs.export_environment",
         "Write the whole environment as one JSON file, or its forms as a table.",
-        "export --store ENV.db ENV.json",
+        "export --store ENV.db --out ENV.json",
         returns=False,
     ),
     _part(
