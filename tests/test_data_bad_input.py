@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import socket
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +15,7 @@ from pyarrow import ipc
 from pyarrow import parquet as pq
 
 from keyhole.data import load
+from keyhole.data.text import TextFile
 from keyhole.errors import ColumnError, FileError, InputError, OptionError
 
 SECRET = "Zaphod4711"
@@ -322,3 +324,13 @@ def test_a_measure_must_hold_numbers(tmp_path: Path) -> None:
     assert "'a'" in message
     assert "'b'" in message
     assert load(path, columns=["a"], kinds={"a": "measure"}, missing_codes=["."]).records == 2
+
+
+def test_a_text_that_cannot_be_read_is_held_by_no_thread():
+    """A thread of Arrow's that still holds it may abort the process when that exits."""
+    content = b"a,b\n" + b"1,2\n" * 400_000 + b'"3,4\n'
+    text = TextFile(content, "a.csv", ("a", "b"), ",", 4, "\n")
+    before = sys.getrefcount(content)
+    with pytest.raises(FileError, match="not closed") as caught:
+        text.read(["a", "b"])
+    assert sys.getrefcount(content) == before, caught  # whose frames are still there

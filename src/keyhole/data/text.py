@@ -6,12 +6,12 @@ import codecs
 import csv
 import gzip
 import io
+import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -273,6 +273,15 @@ def _undecoded(content: Path | bytes, name: str) -> FileError:
     raise AssertionError("a text that is UTF-8 was not decoded")
 
 
+def _wait_for_release(body: memoryview) -> None:
+    """Wait until Arrow lets go of a text it cannot read: a thread that holds it aborts at exit."""
+    for _ in range(1000):
+        with suppress(BufferError):
+            body.release()
+            break
+        time.sleep(0.001)
+
+
 class TooLongError(Exception):
     """A cell may be longer than the pieces: they must be read again in larger ones."""
 
@@ -297,14 +306,16 @@ class TextFile:
         body = memoryview(self.content)[self.start :]
         if _is_blank(body, b"\r\n"):
             return pl.DataFrame(schema=dict.fromkeys(chosen, pl.String))
-        read, kind = partial(arrow_csv.read_csv, pa.py_buffer(body)), pa.large_string()
-        try:
-            table = read(**self._options(chosen, kind, _BLOCK))
-        except pa.ArrowInvalid:
-            try:  # in one block, for a file with cells longer than a block
-                table = read(**self._options(chosen, kind, min(len(body) + 1, _LARGEST)))
-            except pa.ArrowInvalid:
-                raise self._fault() from None
+        table = None
+        # At last in one block, for a file with cells longer than a block.
+        for block in (_BLOCK, min(len(body) + 1, _LARGEST)):
+            with suppress(pa.ArrowInvalid):
+                options = self._options(chosen, pa.large_string(), block)
+                table = arrow_csv.read_csv(pa.py_buffer(body), **options)
+                break
+        if table is None:
+            _wait_for_release(body)
+            raise self._fault()
         # Typed columns are made contiguous later; to do it to their text first is for nothing.
         frame = cast("pl.DataFrame", pl.from_arrow(table, rechunk=False))
         return frame.rename(dict(zip(frame.columns, chosen, strict=True)))
