@@ -113,6 +113,20 @@ def test_values_told_by_neighbours_are_those_of_counting(effect, rows, times, ra
     assert (None if found is None else found.tolist()) == (told if fits else None)
 
 
+@pytest.mark.parametrize(("hidden", "found"), [(16, 0), (20, 20)])
+def test_neighbours_must_tell_more_than_chance_would(hidden, found):
+    """Two values alike often are both neighbours' by chance once in four.
+
+    Of 16 four are expected, with a spread of 1.73: 2 x 4 + 4 x 1.73 + 2 are 16.9, which 16 told are
+    not above. Of 20 it is 10 + 4 x 1.94 + 2 = 19.7.
+    """
+    truth = np.tile(np.repeat([0, 1], 3), hidden // 2)
+    is_hidden = np.arange(len(truth)) % 3 == 1
+    one = Treated("x", "suppresses", truth, np.where(is_hidden, -1, truth), is_hidden)
+    told = read_by_neighbours(one, np.arange(len(truth)))
+    assert (0 if told is None else int(told.sum())) == found
+
+
 def test_what_the_order_tells_may_be_told_by_two_columns_too():
     """What one column tells by itself is not asked of two."""
     truth = np.repeat(np.arange(16), 25)
@@ -126,6 +140,8 @@ def test_what_the_order_tells_may_be_told_by_two_columns_too():
         ((), True, "all"),
         (("a", "b"), False, "all"),
     ]
+    shuffled = find_told([one], group_records(columns))
+    assert [f.by for f in shuffled] == [("a", "b")], "unless it is said that the order is kept"
     alone = find_told([one], group_records(columns | {"c": truth * 2}))
     assert [f.by for f in alone] == [("c",)]
     both = find_told([one], group_records(columns | {"c": truth * 2, "d": truth + 1}))

@@ -54,6 +54,14 @@ def test_bands_and_top_codes_equal_recoding_by_hand(people):
     assert (top.rp, top.cr) == (clipped.rp, clipped.cr)
 
 
+def test_bands_are_tried_until_two_would_be_left():
+    """Of 0 to 10 those of 5 are 0 to 4, 5 to 9 and 10; of 0 to 9 they are but two."""
+    for last, wanted in ((10, ["bands of 2", "bands of 5"]), (9, ["bands of 2"])):
+        data = load(pl.DataFrame({"age": [*range(last + 1)]}), kinds={"age": "measure"})
+        fixes = cheapest_fix(data, keys=["age"], limit=0).fixes
+        assert sorted(fix.detail for fix in fixes if fix.action == "regroup") == wanted
+
+
 def test_a_tail_of_exactly_the_share_is_coded():
     """Five of a hundred are the highest 5 %, and begin at a round number; so are the lowest."""
     levels = [*range(1, 6), *range(20, 110), *range(115, 120)]

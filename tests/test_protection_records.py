@@ -141,3 +141,7 @@ def test_what_changed_is_values_and_records_left_out():
     data = load(pl.DataFrame({"age": [1, 2]}))
     assert Protected(data, "x", {"age": 3, "sex": 4}, left_out=5).changed == 12
     assert Protected(data, "x", {"age": 3}, changed=1, left_out=5).changed == 1
+    (table,) = Protected(data, "x", {"age": 3, "sex": 4}).tables()
+    assert table.rows == [["x", "age,sex", "7"]]
+    (table,) = Protected(data, "x", {}, left_out=5).tables()
+    assert table.rows == [["x", "", "5"]]

@@ -107,8 +107,8 @@ def limits(rp=0.2, *, best="none", synthesis=None, still=40, records=100):
     return " ".join(f"{one.what}: {one.said}. {one.remedy}" for one in find_limits(review, results))
 
 
-def fix(*, meets):
-    return Result(action="band", variable="age", detail="10", rp=0.04, price=0.1, meets=meets)
+def fix(*, meets, action="band"):
+    return Result(action=action, variable="age", detail="10", rp=0.04, price=0.1, meets=meets)
 
 
 def limit(found=0.05, met=True):
@@ -420,6 +420,10 @@ PAIRS = [
     ("the release was not attacked", lambda: by_study(product="selection"), by_study),
     ("No change of a single variable was found.", limits, lambda: limits(0.01)),
     ("RP becomes 4% at a price of 10% in CR", lambda: limits(best=fix(meets=True)), limits),
+    ("Cheapest fix: leave out age;", lambda: limits(best=fix(meets=True, action="drop")),
+     lambda: limits(best=fix(meets=True))),
+    ("Cheapest fix: band age (10);", lambda: limits(best=fix(meets=True)),
+     lambda: limits(best=fix(meets=True, action="drop"))),
     ("No single change meets it. The nearest", lambda: limits(best=fix(meets=False)),
      lambda: limits(best=fix(meets=True))),
     ("40% of the records are still unique with their original values",

@@ -366,3 +366,10 @@ def test_as_many_may_be_at_risk_as_the_limit_allows(limit: float) -> None:
 def test_a_bound_grades_what_is_at_risk() -> None:
     bound = RiskBound(allowed=5, treatable=7, scale=5.5)
     assert [bound.risk(x) for x in (0, 5, 6, 8)] == [0.0, 5 / 5.5, TREATED, float("inf")]
+
+
+def test_a_release_of_one_record_may_meet_a_limit_and_one_of_none_may_not():
+    nobody = np.zeros(1, dtype=np.int64)
+    for records, meets in ((1, True), (0, False)):
+        left = Treatment(nobody, nobody, (0,) if records else (), records)
+        assert left.meets([KeyLimit((0,), 0.5)] if records else []) is meets

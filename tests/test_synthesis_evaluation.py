@@ -576,6 +576,15 @@ def test_bars_of_numbers_hold_every_record(made):
     )
 
 
+def test_bars_of_numbers_are_wider_where_fine_ones_hold_few():
+    """Fifty each of 0 to 29, two of 37, a hundred of 60: only bars of 20 hide the two."""
+    ages = [*list(range(30)) * 50, 37, 37, *[60] * 100]
+    data = load(pl.DataFrame({"age": ages}), kinds={"age": "measure"})
+    bars = target_bars(made_of(data, ["age"], [0], [[1]]), "age")
+    held = [round(share * len(ages)) for share in bars.original]
+    assert [count for count in held if count] == [1000, 502, 100]
+
+
 # Bad questions
 
 

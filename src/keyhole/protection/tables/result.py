@@ -500,7 +500,7 @@ def save_register(
             "none, and rounded ones cannot be held against others."
         )
     entries = [*earlier, *(table.entry for table in tables)]
-    known = {json.dumps(entry, sort_keys=True, default=str): entry for entry in entries}
+    known = {json.dumps(entry, default=str): entry for entry in entries}
     text = json.dumps({"keyhole_register": VERSION, "tables": [*known.values()]}, default=str)
     with write_whole(path, force=force, private=True) as temporary:
         temporary.write_text(f"{text}\n", encoding="utf-8")
