@@ -239,3 +239,19 @@ def test_a_piece_of_work_finds_the_sets_that_begin_with_its_variable(files):
         _, masks = search.find((lead, chosen))
         assert (masks & first == first).all()
         assert not (masks & np.uint64(sum(before))).any()
+
+
+def test_the_table_of_pairs_keeps_the_smallest_set_of_each_and_grows():
+    """Beside a dictionary: never more than half full, so that looking a pair up ends."""
+    random = np.random.default_rng(4)
+    keys, masks = kernel.empty_table()
+    used, wanted, start = 0, {}, len(keys)
+    for key in random.integers(0, start, 3 * start).astype(np.uint64):
+        mask = np.uint64(random.integers(1, 8))
+        keys, masks, used = kernel.keep_smallest(keys, masks, used, key, mask)
+        sizes = [(int(one).bit_count(), int(one)) for one in (mask, wanted.get(int(key), mask))]
+        wanted[int(key)] = min(sizes)[1]
+        assert used == len(wanted) <= len(keys) / 2
+    held = keys != kernel.EMPTY
+    assert dict(zip(keys[held].tolist(), masks[held].tolist(), strict=True)) == wanted
+    assert len(keys) > start
