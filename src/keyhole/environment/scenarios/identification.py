@@ -114,7 +114,10 @@ def p_identification(
     if pending:
         decisions = "1 decision is" if pending == 1 else f"{pending:,} decisions are"
         interval = None
-        basis = f"not given while {decisions} pending that would change the key"
+        basis = (
+            f"not given while {decisions} pending that would change the key, unless asked for "
+            f"(undecided)"
+        )
     attempt, reasons = scenario.p_attempt, scenario.reasons
     return Identification(scenario.name, interval, basis, attempt, reasons, coverage, divergence)
 
