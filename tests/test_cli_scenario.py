@@ -113,7 +113,7 @@ def test_p_identification_is_given_while_fields_wait_only_if_asked_for(ask, name
         code, out, err = ask(*words, *more)
         assert code == 0, err
         found = json.loads(out)
-        parts = found["scenarios"] if "scenarios" in found else [found]
+        parts = found.get("scenarios", [found])
         return parts[0]["identification"]["p_identification"]
 
     assert probability() is None
