@@ -1,6 +1,7 @@
 """``--scenario`` in place of keys, candidates and linking variables."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -10,7 +11,9 @@ import keyhole
 from keyhole.cli.main import run
 from keyhole.data.examples import veterans
 from keyhole.environment.exchange import example_environment, write_environment
+from keyhole.environment.model import CapturedQuestion, Category, Field, Form
 from keyhole.environment.scenarios.recoding import scenario_key
+from keyhole.environment.scenarios.scenarios import RestrictedStage, Scenario
 from keyhole.environment.store import open_store
 
 NAME = "commercial database"
@@ -92,6 +95,30 @@ def test_risk_sets_several_scenarios_side_by_side(ask, key, given):
     text = ask("risk", "puf.csv", *given, "--store", "env.db")[1]
     assert "p(id | attempt)" in text
     assert "p(identification)" in text
+
+
+@pytest.mark.parametrize("names", ["club", "club,commercial database"])
+def test_p_identification_is_given_while_fields_wait_only_if_asked_for(ask, names):
+    answers = tuple(map(Category, ("Married", "Widowed", "Divorced", "Never married")))
+    waiting = Field("q7", "Marital status or housing", question=CapturedQuestion(answers))
+    form = Form("club", sector="clubs", fields=(Field("sex", coding="SX2.001"), waiting))
+    story = Scenario("club", restricted=(RestrictedStage(sector="clubs"),))
+    world = example_environment()
+    grown = replace(world, forms=(*world.forms, form), scenarios=(*world.scenarios, story))
+    write_environment(grown, "waiting.json", force=True)
+    words = ["risk", "puf.csv", "--store", "waiting.json", "--json"]
+    words += [word for name in names.split(",") for word in ("--scenario", name)]
+
+    def probability(*more):
+        code, out, err = ask(*words, *more)
+        assert code == 0, err
+        found = json.loads(out)
+        parts = found.get("scenarios", [found])
+        return parts[0]["identification"]["p_identification"]
+
+    assert probability() is None
+    low, high = probability("--undecided")
+    assert 0 <= low < high <= 1
 
 
 def test_options_of_one_key_are_refused_with_several_scenarios(ask):
@@ -188,6 +215,18 @@ def test_a_study_on_the_key_of_a_scenario(ask):
     compared = ask("study", *words, "--permutations", "0", "--metric", "unicity,taxicab")[1]
     assert compared.count("The key is that of scenario") == 1
     assert "Warning" not in compared
+
+
+@pytest.mark.parametrize("verb", ["risk", "study"])
+def test_undecided_goes_with_a_scenario(ask, verb):
+    files = (
+        ["puf.csv"]
+        if verb == "risk"
+        else [f"--{name}={name}.csv" for name in ("puf", "eif", "iuf")]
+    )
+    code, _, err = ask(verb, *files, "--undecided")
+    assert code == 2
+    assert "--undecided goes with --scenario" in err
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,13 @@ TargetOption = Annotated[
         metavar="T",
     ),
 ]
+UndecidedOption = Annotated[
+    bool,
+    CommandOption(
+        "Give p(identification) on the upper key although decisions are pending that would change "
+        "the key."
+    ),
+]
 EngineOption = Annotated[
     Any,
     CommandOption(
@@ -287,6 +294,8 @@ def scenario_problems(
         yield Problem(
             "{store} and {target} go with {scenario}. Name a scenario, or leave them out."
         )
+    if question.values.get("undecided") and not given:
+        yield Problem("{undecided} goes with {scenario}. Name a scenario, or leave it out.")
     if named and question.store is None:
         yield Problem(
             "{scenario} needs {store}, the data environment that holds it. Got none instead: make "

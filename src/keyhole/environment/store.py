@@ -10,11 +10,11 @@ import datetime
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from keyhole.core.extras import require_extra
 from keyhole.core.names import shown
@@ -106,26 +106,14 @@ class Change:
     after: dict[str, Any] | None
 
 
-class Difference(NamedTuple):
-    """A thing that two environments do not have alike; ``None`` where it is not there."""
-
-    key: Key
-    before: Any
-    after: Any
-
-    @property
-    def action(self) -> Action:
-        """What was done to it."""
-        if self.before is None:
-            return "added"
-        return "removed" if self.after is None else "changed"
+Differences = Mapping[Key, tuple[Any, Any]]
 
 
-def differences(before: Environment, after: Environment) -> list[Difference]:
-    """Tell the things that differ between two environments."""
+def differences(before: Environment, after: Environment) -> Differences:
+    """Tell the things that differ, before and after; ``None`` where one is not there."""
     old, new = entities(before), entities(after)
-    pairs = ((key, old.get(key), new.get(key)) for key in old | new)
-    return [Difference(key, a, b) for key, a, b in pairs if a is not b and a != b]
+    pairs = {key: (old.get(key), new.get(key)) for key in old | new}
+    return {key: (a, b) for key, (a, b) in pairs.items() if a is not b and a != b}
 
 
 class Store:
@@ -181,9 +169,9 @@ class Store:
             if wanted:
                 said = {"at": datetime.datetime.now(datetime.UTC), "who": who, "note": note}
                 connection.execute(sa.insert(changes), {"number": merged.number, **said})
-                more = ({**rows[w.key], "change": merged.number, "position": i}
-                        for i, w in enumerate(wanted))  # fmt: skip
-                connection.execute(sa.insert(history), list(more))
+                ends = ({"change": merged.number, "position": i} for i in range(len(wanted)))
+                more = [rows[key] | end for key, end in zip(wanted, ends, strict=True)]
+                connection.execute(sa.insert(history), more)
             return merged
 
     def history(self, kind: str | None = None, name: str | None = None) -> list[Change]:
@@ -347,22 +335,19 @@ def _is_clean(text: str) -> bool:
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text
 
 
-def _rows(wanted: Sequence[Difference]) -> dict[Key, dict[str, Any]]:
+def _rows(wanted: Differences) -> dict[Key, dict[str, Any]]:
     """Give what differs as rows of the history, or say what cannot be kept."""
     problems, found = list[str](), {}
 
     def text(plain: Any) -> str:
         return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
-    for one in wanted:
-        (kind, name), before, after = one
-        found[one.key] = {
-            "action": one.action,
-            "kind": kind,
-            "name": name,
-            "before": before and text(encode_thing(before, [])),
-            "after": after and text(plain_form(KIND_OF[kind], after, problems)),
-        }
+    for (kind, name), (before, after) in wanted.items():
+        action = "added" if before is None else "removed" if after is None else "changed"
+        old = before and text(encode_thing(before, []))
+        new = after and text(plain_form(KIND_OF[kind], after, problems))
+        row = {"action": action, "kind": kind, "name": name, "before": old, "after": new}
+        found[kind, name] = row
     require_none(problems)
     return found
 
@@ -373,12 +358,12 @@ def _last_number(connection: sa.Connection) -> int:
 
 
 def _still_wanted(
-    connection: sa.Connection, old: Snapshot, here: Snapshot, wanted: Sequence[Difference]
-) -> list[Difference]:
+    connection: sa.Connection, old: Snapshot, here: Snapshot, wanted: Differences
+) -> Differences:
     """Leave out what others did too; a thing that others changed otherwise is a conflict."""
     now = entities(here.environment)
-    open_ = [one for one in wanted if now.get(one.key) != one.after]
-    keys = [one.key for one in open_ if old.versions.get(one.key) != here.versions.get(one.key)]
+    open_ = {key: both for key, both in wanted.items() if now.get(key) != both[1]}
+    keys = [key for key in open_ if old.versions.get(key) != here.versions.get(key)]
     if not keys:
         return open_
     last = [_read_history(connection, kind, name)[-1] for kind, name in keys[:MOST]]
@@ -392,10 +377,10 @@ def _still_wanted(
     raise ConflictError([*lines, _REMEDY])
 
 
-def _merged(here: Snapshot, wanted: Sequence[Difference]) -> Snapshot:
+def _merged(here: Snapshot, wanted: Differences) -> Snapshot:
     things, versions = entities(here.environment), dict(here.versions)
     number = here.number + bool(wanted)
-    for key, _, after in wanted:
+    for key, (_, after) in wanted.items():
         things[key], versions[key] = after, number
         if after is None:
             del things[key], versions[key]

@@ -182,6 +182,7 @@ def risk(
     scenario: shared.ScenarioOption = None,
     store: shared.StoreOption = None,
     target: shared.TargetOption = None,
+    undecided: shared.UndecidedOption = False,
     cutoff: shared.Cutoff = 3,
     missing: shared.MissingOption = "own",
     weight: shared.Weight = None,

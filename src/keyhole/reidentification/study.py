@@ -96,6 +96,7 @@ def study(
     scenario: shared.ScenarioOption = None,
     store: shared.StoreOption = None,
     target: shared.TargetOption = None,
+    undecided: shared.UndecidedOption = False,
     numeric: Annotated[
         shared.Names,
         Option(

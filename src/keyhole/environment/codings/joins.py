@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -183,17 +184,12 @@ def _name(graph: CodingGraph, sides: Sides, as_of: Day) -> tuple[str, bool]:
     above = {other.name, *graph.ancestors(other.name, as_of=as_of)}
     names = above.intersection(graph.ancestors(one.name, as_of=as_of))
     for name in sorted(names, key=lambda name: (graph.node(name).size, name)):
-        if all(has_groups(graph, node, own, name, as_of) for node, own in sides):
+        if all(
+            partitions.canonical(own).tobytes() == partitions.above(graph, node, name, as_of)
+            for node, own in sides
+        ):
             return name, True
     return next_name(one.construct, size, harmonised=True, taken=graph.names), False
-
-
-def has_groups(graph: CodingGraph, node: Node, groups: Ints, name: str, as_of: Day) -> bool:
-    """Tell whether the groups of a coding's categories are those of a coarser coding."""
-    function = graph.mapping(node.name, name, as_of=as_of)
-    assert function is not None
-    own = partitions.as_partition(node, function)
-    return np.array_equal(own, partitions.canonical(groups))
 
 
 def group_names(
@@ -310,8 +306,7 @@ def ruled_out(
     return min(max(1 - possible, 0.0), 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Minted:
+class Minted(NamedTuple):
     """A coding to be added to an environment, with its maps."""
 
     coding: model.Coding

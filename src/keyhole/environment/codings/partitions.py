@@ -129,6 +129,13 @@ def as_partition(node: Node, function: Ints) -> Ints:
     return canonical(out)
 
 
+def above(graph: CodingGraph, node: Node, name: str, as_of: Day) -> bytes:
+    """Return the partition of a coding's categories that a coarser coding has."""
+    function = graph.mapping(node.name, name, as_of=as_of)
+    assert function is not None
+    return as_partition(node, function).tobytes()
+
+
 def overlap_groups(
     left: Node, right: Node, pairs: tuple[Ints, Ints], *, apart: bool = False
 ) -> tuple[Ints, Ints]:

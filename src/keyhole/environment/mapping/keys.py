@@ -459,13 +459,9 @@ def _stored_join(
 
 def _stored_above(graph: CodingGraph, node: Node, as_of: Day) -> dict[bytes, str]:
     """Return the coding above a target's for each partition that one has."""
-    above = graph.ancestors(node.name, as_of=as_of)
-    found: dict[bytes, str] = {}
-    for name in sorted(above, key=lambda name: (graph.node(name).size, name)):
-        function = graph.mapping(node.name, name, as_of=as_of)
-        assert function is not None
-        found.setdefault(partitions.as_partition(node, function).tobytes(), name)
-    return found
+    names = graph.ancestors(node.name, as_of=as_of)
+    finest = sorted(names, key=lambda name: (graph.node(name).size, name), reverse=True)
+    return {partitions.above(graph, node, name, as_of): name for name in finest}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,6 @@ key, or a re-identification study. Which figure was taken is always said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Annotated, Any
@@ -21,6 +20,7 @@ from keyhole.results import Result
 
 Interval = tuple[float, float]
 Found = tuple[Interval | None, str]
+_FACTORS = ("p(identification | attempt)", "p(attempt)", "p(identification)")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,22 +49,16 @@ class Identification(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a factor, and one for the product."""
-        rows = [(name, *(interval or (None, None))) for name, interval in self._figures()]
+        values = (self.conditional, self.attempt, self.probability)
+        rows = [(name, *(of or (None, None))) for name, of in zip(_FACTORS, values, strict=True)]
         schema = {"figure": str, "low": float, "high": float}
         return pl.DataFrame(rows, schema=schema, orient="row")
-
-    def _figures(self) -> list[tuple[str, Interval | None]]:
-        names = ("p(identification | attempt)", "p(attempt)", "p(identification)")
-        return list(zip(names, (self.conditional, self.attempt, self.probability), strict=True))
 
     def tables(self) -> list[Table]:
         """Return both factors and the product, with what they rest on."""
         argued = "; ".join(self.reasons) or "nobody has argued that it is less than 1"
-        sources = (self.basis, argued, "the product")
-        rows = [
-            [name, interval_shown(interval), source]
-            for (name, interval), source in zip(self._figures(), sources, strict=True)
-        ]
+        values = map(interval_shown, (self.conditional, self.attempt, self.probability))
+        rows = list(zip(_FACTORS, values, (self.basis, argued, "the product"), strict=True))
         columns = ["figure", "value", "from"]
         return [Table(f"Identification: {self.scenario}", columns, rows)]
 
@@ -120,7 +114,10 @@ def p_identification(
     if pending:
         decisions = "1 decision is" if pending == 1 else f"{pending:,} decisions are"
         interval = None
-        basis = f"not given while {decisions} pending that would change the key"
+        basis = (
+            f"not given while {decisions} pending that would change the key, unless asked for "
+            f"(undecided)"
+        )
     attempt, reasons = scenario.p_attempt, scenario.reasons
     return Identification(scenario.name, interval, basis, attempt, reasons, coverage, divergence)
 
@@ -128,14 +125,15 @@ def p_identification(
 def _conditional(given: Any, figure: str | None) -> Found:
     """Read the conditional part, from whatever it is given as."""
     # An exposure is told from a study by what it has; neither package is known here.
-    for marks, (names, read) in FIGURES.items():
-        if all(hasattr(given, mark) for mark in marks):
-            known = "population" in names and given.population is not None
-            chosen = figure or ("population" if known else names[0])
-            if chosen in names:
-                return read(given, chosen)
-            words = ", ".join(map(repr, names))
-            raise OptionError(f"figure must be one of {words} here. Got {figure!r} instead.")
+    exposure = hasattr(given, "cr")
+    if exposure or hasattr(given, "rates"):
+        names = ("guess", "at risk", "population") if exposure else ("confirmed", "conditional")
+        known = exposure and given.population is not None
+        chosen = figure or ("population" if known else names[0])
+        if chosen in names:
+            return (_of_exposure if exposure else _of_study)(given, chosen)
+        words = ", ".join(map(repr, names))
+        raise OptionError(f"figure must be one of {words} here. Got {figure!r} instead.")
     if figure is not None:
         raise OptionError("figure must go with a result. Got numbers instead: leave it out.")
     try:
@@ -179,13 +177,6 @@ def _of_study(study: Any, figure: str) -> Found:
     if interval is None:
         return None, f"the {figure} rate is not estimable: nobody was suspected"
     return interval, f"the 95% interval of the study's {figure} rate"
-
-
-FIGURES: Mapping[tuple[str, ...], tuple[tuple[str, ...], Callable[[Any, str], Found]]] = {
-    ("rp", "cr", "uniques", "records"): (("guess", "at risk", "population"), _of_exposure),
-    ("rates", "confirmed", "suspected"): (("confirmed", "conditional"), _of_study),
-}
-"""The figures of each kind of result, by what tells the kind; the first is the default."""
 
 
 def interval_shown(interval: Interval | None) -> str:

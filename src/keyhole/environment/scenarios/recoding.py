@@ -121,6 +121,7 @@ class ScenarioKey(MappedResult):
     microdata: Annotated[Microdata, HIDDEN]
     _nodes: Annotated[Mapping[str, Node], HIDDEN]
     _source: Annotated[Microdata, HIDDEN]
+    undecided: Annotated[bool, HIDDEN] = False
 
     def recode(self, data: Microdata, *, partial: bool = False) -> Microdata:
         """Return a file with its key columns brought to the groups of the key.
@@ -138,11 +139,13 @@ class ScenarioKey(MappedResult):
     ) -> Identification:
         """Return p(identification); see `keyhole.environment.scenarios.identification`.
 
-        While the lower and upper key differ it is given only if asked for (`undecided`).
+        While the lower and upper key differ it is given only if asked for (`undecided`), here or
+        of the key.
         """
         from keyhole.environment.scenarios.identification import p_identification
 
-        pending = 0 if undecided or self.mapping.settled else len(self.mapping.undecided) or 1
+        asked = undecided or self.undecided or self.mapping.settled
+        pending = 0 if asked else len(self.mapping.undecided) or 1
         return p_identification(self.scenario, conditional, figure=figure, pending=pending)
 
     def tables(self) -> list[Table]:
@@ -323,6 +326,8 @@ def scenario_keys(question: Question, data: Microdata) -> list[Any]:
         raise OptionError(dict.fromkeys(problems))
     if len(found) == 1:
         require_key(found[0])
+    if question.values.get("undecided"):
+        found = [dataclasses.replace(key, undecided=True) for key in found]
     return found
 
 
