@@ -274,7 +274,8 @@ if __name__ == "__main__":
         given = sys.argv[1:]
         if given == ["-"]:
             for name in NEEDED:
-                importlib.import_module(name)
+                with suppress(ImportError):  # a job that needs it says so
+                    importlib.import_module(name)
             given = json.loads(sys.stdin.read() or "[]")
         if given:
             work(WorkbenchState(Path(given[0])), int(given[1]), Path(given[2]))
