@@ -123,6 +123,7 @@ def _serve(words: Sequence[str], tell: Connection) -> None:
 
     fork_here()
     jobs.subprocess = fork_jobs()  # type: ignore[attr-defined]
+    jobs.Jobs.keep_ready = lambda _: None  # type: ignore[method-assign]
     with open(tell.fileno(), "w", buffering=1) as sys.stdout:
         run(list(words))
 

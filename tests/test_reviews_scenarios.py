@@ -391,9 +391,9 @@ def test_a_study_on_a_scenario_needs_an_environment(attacked):
 def test_shares_beside_their_limit_have_as_many_digits_as_tell_the_side():
     assert [limit_percentage(x) for x in (0.1, 0.155, 0.0005)] == ["10%", "15.5%", "0.05%"]
     shares = (0, 0.0001, 0.0213, 0.05, 0.4, 0.99996, 1)
-    told = ["0%", "<0.1%", "2.1%", "5.0%", "40.0%", ">99.9%", "100%"]
+    told = ["0%", "0.01%", "2.1%", "5%", "40%", "more than 99.99%", "100%"]
     assert [rate(x) for x in shares] == told
-    assert [rate(x, 0.1) for x in (0.10003, 0.1, 0.3458)] == ["10.003%", "10.0%", "34.6%"]
+    assert [rate(x, 0.1) for x in (0.10003, 0.1, 0.3458)] == ["10.003%", "10%", "35%"]
     shares = (0.3458, 0.1, 0.10003, 0.0999999999, 0, 0.0002, 1)
     told = ["35%", "10%", "10.003%", "just below 10%", "0%", "0.02%", "100%"]
     assert [percentage_beside(x, 0.1) for x in shares] == told

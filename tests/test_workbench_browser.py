@@ -27,6 +27,7 @@ from keyhole import review as review_file
 from keyhole.environment.model import CapturedQuestion, Category, Field, Form
 from keyhole.environment.store import open_store
 from keyhole.reviews.demo import write_world
+from keyhole.reviews.rendering import rate
 from keyhole.workbench.pages import PAGES
 
 NAMES = [page.name for page in PAGES]
@@ -161,6 +162,15 @@ def test_the_whole_journey_by_clicks(context: BrowserContext, server: Server) ->
     assert settled(page) == "done"
     assert (server.folder / "unreviewed" / "veterans-review" / "report.html").exists()
     expect(page.frame_locator("iframe").first.locator("h1").first).to_be_visible()
+
+
+def test_scripts_write_shares_as_the_reports_do(page: Page) -> None:
+    shares = [0, 1, 0.5, 0.00004, 0.99996, 0.0099, 0.01, 0.0999, 0.1, 0.10003, 0.155, 0.9, 0.995]
+    shares += [number / 997 for number in range(998)]
+    pairs = [(share, limit) for share in shares for limit in (None, 0.1, 0.155, 0.05, 0.00005)]
+    script = "async (pairs) => { const { rate } = await import('/static/live.js');"
+    written = page.evaluate(f"{script} return pairs.map((pair) => rate(...pair)); }}", pairs)
+    assert written == [rate(*pair) for pair in pairs]
 
 
 def test_the_focus_stays_when_the_review_is_changed_elsewhere(page: Page, small: Path) -> None:

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 import tomllib
@@ -121,7 +122,7 @@ def test_undo_and_redo_go_through_the_versions(bench: Workbench) -> None:
     second = (bench.folder / "review.toml").read_text()
     bench.post("exposure/measure", {"keys": ["age"], "cutoff": "4"})
     third = (bench.folder / "review.toml").read_text()
-    assert [bench.project.undo(), bench.project.undo(), bench.project.undo()][2] is None
+    assert [bench.project.go(-1), bench.project.go(-1), bench.project.go(-1)][2] is None
     assert (bench.folder / "review.toml").read_text() == first
     assert bench.project.steps() == (None, "keys and limits of exposure")
     bench.post("do/redo")
@@ -130,16 +131,16 @@ def test_undo_and_redo_go_through_the_versions(bench: Workbench) -> None:
     assert (bench.folder / "review.toml").read_text() == third
     bench.post("do/undo")
     bench.post("exposure/measure", {"keys": ["state"], "cutoff": "4"})
-    assert bench.project.redo() is None
+    assert bench.project.go(1) is None
 
 
 def test_an_edit_outside_is_kept_by_undo(bench: Workbench) -> None:
     bench.post("exposure/measure", {"keys": ["sex"], "cutoff": "4"})
     mine = (bench.folder / "review.toml").read_text().replace("cutoff = 4", "cutoff = 6")
     (bench.folder / "review.toml").write_text(mine)
-    bench.project.undo()
+    bench.project.go(-1)
     assert "cutoff = 4" in (bench.folder / "review.toml").read_text()
-    bench.project.redo()
+    bench.project.go(1)
     assert (bench.folder / "review.toml").read_text() == mine
 
 
@@ -215,6 +216,29 @@ def test_a_job_of_a_killed_server_has_ended_before_the_next_begins(
     again.start(1, bench.folder / "review.toml", "stages", {"stages": ["exposure"]})
     assert told == [signal.SIGTERM, signal.SIGKILL][: 1 + is_deaf]
     assert bench.wait().state == "done"
+
+
+def test_a_process_waits_for_each_job_and_ends_with_its_server(bench: Workbench) -> None:
+    jobs = bench.bench.jobs
+    started, command = [], [sys.executable, "-c", "import sys; sys.stdin.read()"]
+
+    def waiting(_: object, stdin: int) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(command, stdin=stdin))
+        return started[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("keyhole.workbench.jobs._process", waiting)
+        jobs.keep_ready()
+        jobs.start(1, bench.project.path, "stages", {"stages": []})
+        assert len(started) == 2, "another waits for the next"
+        assert started[0].wait() == 0, "it was told what to do"
+        started[1].kill()
+        started[1].wait()
+        jobs.start(1, bench.project.path, "stages", {"stages": []})
+        assert len(started) == 4, "one that was ended is not asked"
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 def test_a_job_that_is_cancelled_before_it_began_does_nothing(bench: Workbench) -> None:

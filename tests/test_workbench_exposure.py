@@ -172,6 +172,7 @@ def test_advice_is_added_to_the_plan_where_it_stands(tmp_path: Path) -> None:
     assert 'name="of" value="drivers"' not in page, "levels are named with values only"
     drop = "drop state (leave it out)"
     assert drop in words
+    assert f'value="{drop}"' in html.unescape(bench.get("dossier").text), "beside the limits too"
     assert bench.post("exposure/plan", {"of": "fix", "words": "drop me"}).status_code == 422
     assert bench.post("exposure/plan", {"of": "fix", "words": drop}).status_code == 303
     (step,) = values(tmp_path)["protection"]["step"]

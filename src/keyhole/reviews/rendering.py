@@ -271,15 +271,8 @@ def limit_percentage(limit: float) -> str:
 
 
 def rate(value: float, limit: float | None = None) -> str:
-    """Write a share in percent with one decimal; beside a limit it shows on which side it is."""
-    words = f"{100 * value:.{0 if value in (0, 1) else 1}f}%"
-    if words == "0.0%" and value > 0:
-        words = "<0.1%"
-    elif words == "100.0%" and value < 1:
-        words = ">99.9%"
-    if limit is None or value == limit or words != f"{100 * limit:.1f}%":
-        return words
-    return percentage_beside(value, limit)
+    """Write a share in percent, beside a limit if there is one."""
+    return percentage_near(value, () if limit is None else (limit,))
 
 
 def percentage_beside(found: float, limit: float) -> str:

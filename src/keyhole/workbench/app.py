@@ -93,9 +93,13 @@ Sent = Annotated[SentForm, Depends(_read_form)]
 Found = Annotated[Project, Depends(_found)]
 
 
-def create_app(folder: Path, *, port: int, upload_limit: int = UPLOAD_LIMIT) -> Guard:
-    """Make the workbench of a folder, behind its guard."""
+def create_app(
+    folder: Path, *, port: int, upload_limit: int = UPLOAD_LIMIT, ready: bool = False
+) -> Guard:
+    """Make the workbench of a folder, behind its guard; `ready`: a process waits for each job."""
     bench = Bench.of(folder)
+    if ready:
+        bench.jobs.keep_ready()
     app = FastAPI(title="keyhole", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.bench = bench
     app.get("/static/vega.js")(responses.vega)
@@ -209,7 +213,7 @@ def _done(bench: Bench, project: Project, page: Page, what: str, version: str | 
     """Do what every page offers, and go back to the page."""
     number = project.number
     if what in ("undo", "redo"):
-        getattr(project, what)(version or "")
+        project.go(-1 if what == "undo" else 1, version or "")
         _start_stages(bench, project, page.stages)
     elif what == "cancel":
         if (job := bench.jobs.current(number)) is not None:
@@ -298,7 +302,7 @@ def _page(
         project=project,
         page=page,
         pages=PAGES,
-        computed=next((one for one in map(_method, page.stages) if one in METHODS), None),
+        computed=next((m for s in page.stages if (m := s.partition("-")[0]) in METHODS), None),
         title=view.review.title if usable else project.path.name,
         bar=verdict_bar(view, results) if usable else None,
         gauges=gauges(view, results) if usable else [],
@@ -311,10 +315,6 @@ def _page(
         **context,
     )
     return HTMLResponse(text, status_code=status)
-
-
-def _method(stage: str) -> str:
-    return stage.partition("-")[0]
 
 
 def _conflict(error: OutdatedPageError, again: Any = None) -> dict[str, Any] | None:

@@ -42,7 +42,8 @@ class FormField:
         """What the option means."""
         unit = " In percent." if _are_shares(self.parameter) else ""
         words = self.parameter.help.replace("`", "") + unit
-        return words.replace(", from 0 to 1", "") if is_percentage(self.parameter) else words
+        words = words.replace(", from 0 to 1", "") if is_percentage(self.parameter) else words
+        return words[:1].upper() + words[1:]
 
     @property
     def widget(self) -> str:

@@ -6,13 +6,14 @@ gone while its row says that it runs was killed: its review goes on from the las
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,26 +71,30 @@ class Jobs:
     state: WorkbenchState
     _children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     _cancelled: set[int] = field(default_factory=set)
+    _ready: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def keep_ready(self) -> None:
+        """Have a process import what jobs need and wait for the next; it ends with this one."""
+        self._ready.append(_process(["-"], subprocess.PIPE))
 
     def start(self, project: int, path: Path, kind: str, asked: Mapping[str, Any]) -> Job:
         """Start a job; one of the same review that still runs is stopped first, its stages stay."""
         running = self.current(project)
         if running is not None and running.running:
             self.cancel(running.number)
-        number = self.state.do(
-            "INSERT INTO jobs (project, kind, asked, state, step, started, problem) "
-            "VALUES (?, ?, ?, 'running', 'starting', ?, '')",
-            project,
-            kind,
-            json.dumps(asked),
-            time.time(),
-        )
+        query = """INSERT INTO jobs (project, kind, asked, state, step, started, problem)
+                   VALUES (?, ?, ?, 'running', 'starting', ?, '')"""
+        number = self.state.do(query, project, kind, json.dumps(asked), time.time())
         assert number is not None
-        module = [sys.executable, "-m", "keyhole.workbench.jobs"]
-        child = subprocess.Popen(
-            [*module, str(self.state.path), str(number), str(path)], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+        words = [str(self.state.path), str(number), str(path)]
+        child = self._ready.pop() if self._ready else None
+        if child is not None:
+            self.keep_ready()
+        if child is not None and child.poll() is None and child.stdin is not None:
+            with suppress(OSError), child.stdin as tell:
+                tell.write(json.dumps(words).encode())
+        else:
+            child = _process(words, subprocess.DEVNULL)
         self._children[number] = child
         self.state.do("UPDATE jobs SET process = ? WHERE id = ?", child.pid, number)
         found = self.find(number)
@@ -163,14 +168,16 @@ class Jobs:
 
     def end(self, number: int, state: JobState, problem: str = "") -> None:
         """Note that a job ended, unless it noted so itself in the meantime."""
-        self.state.do(
-            "UPDATE jobs SET state = ?, ended = ?, problem = ? WHERE id = ? AND state = 'running'",
-            state,
-            time.time(),
-            problem,
-            number,
-        )
+        query = "UPDATE jobs SET state = ?, ended = ?, problem = ? WHERE id = ? AND state = ?"
+        self.state.do(query, state, time.time(), problem, number, "running")
         lock_path(self.state, number).unlink(missing_ok=True)
+
+
+def _process(words: Sequence[str], stdin: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "keyhole.workbench.jobs", *words], stdin=stdin,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
 
 
 def _is_held(path: Path) -> bool:
@@ -258,7 +265,17 @@ def _progress_into(state: WorkbenchState, number: int) -> Progress:
     return write
 
 
+NEEDED = ("altair", "vl_convert", "keyhole.reviews.runner", "keyhole.workbench.stored_results")
+"""What most jobs import: a second or two of work."""
+
 if __name__ == "__main__":
     os.umask(0o077)  # what is written may hold seeds
     with suppress(KeyboardInterrupt), ending_cleanly():
-        work(WorkbenchState(Path(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3]))
+        given = sys.argv[1:]
+        if given == ["-"]:
+            for name in NEEDED:
+                with suppress(ImportError):  # a job that needs it says so
+                    importlib.import_module(name)
+            given = json.loads(sys.stdin.read() or "[]")
+        if given:
+            work(WorkbenchState(Path(given[0])), int(given[1]), Path(given[2]))

@@ -167,14 +167,6 @@ class Project:
         except (KeyError, IndexError, ValueError):  # it does not fit there
             return OutdatedPageError(now, before)
 
-    def undo(self, version: str | None = None) -> str | None:
-        """Go back to the version before, and return what is undone."""
-        return self._go(-1, version)
-
-    def redo(self, version: str | None = None) -> str | None:
-        """Go on to the version after, and return what is done again."""
-        return self._go(1, version)
-
     def steps(self) -> tuple[str | None, str | None]:
         """Return what could be undone and what could be done again, in words."""
         versions = self.history()
@@ -200,11 +192,12 @@ class Project:
         while number in {version.number for version in versions}:
             here = next((version.number for version in versions if version.now), 0)
             # What was edited outside becomes a version first, so that a step may go there and back.
-            if here == number or (self.undo() if number < here else self.redo()) is None:
+            if here == number or self.go(-1 if number < here else 1) is None:
                 return
             versions = self.history()
 
-    def _go(self, by: int, version: str | None) -> str | None:
+    def go(self, by: int, version: str | None = None) -> str | None:
+        """Go to the version before (-1) or after (1); return what is undone or done again."""
         with self.state.changing() as database:
             text = self.text()
             if version is not None:
@@ -266,12 +259,9 @@ class Projects:
     def open(self, path: Path) -> Project:
         """Open a review file, or find it opened."""
         name = path.resolve().relative_to(self.folder.resolve()).as_posix()
-        self.state.do(
-            "INSERT INTO projects (path, opened) VALUES (?, ?) "
-            "ON CONFLICT (path) DO UPDATE SET opened = excluded.opened",
-            name,
-            time.time(),
-        )
+        query = """INSERT INTO projects (path, opened) VALUES (?, ?)
+                   ON CONFLICT (path) DO UPDATE SET opened = excluded.opened"""
+        self.state.do(query, name, time.time())
         return self._inside("SELECT id, path FROM projects WHERE path = ?", name)[0]
 
     def find(self, number: int) -> Project | None:

@@ -112,15 +112,12 @@ def chart(project: Project, name: str) -> Response | None:
     path = project.results / "charts" / name
     if not _NAME.fullmatch(name) or not _is_own(project, path):
         return None
-    if path.suffix == ".json" and not _is_harmless(read_json(path)):
-        return None  # the page keeps the picture as it was drawn
+    spec = read_json(path) if path.suffix == ".json" else {}
+    # No page's policy governs where a link leads: the page keeps the picture as it was drawn.
+    if not isinstance(spec, dict) or any(_ADDRESSES & set(part) for part in _parts(spec)):
+        return None
     # Read at once: a picture may be drawn anew while it is sent.
     return Response(path.read_bytes(), media_type=_TYPES[path.suffix[1:]])
-
-
-def _is_harmless(spec: Any) -> bool:
-    """Return whether a spec has no address: no page's policy governs where a link leads."""
-    return isinstance(spec, dict) and not any(_ADDRESSES & set(part) for part in _parts(spec))
 
 
 def _parts(value: Any) -> Iterator[dict[str, Any]]:

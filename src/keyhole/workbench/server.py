@@ -66,7 +66,8 @@ def serve(
     listening = _listen(port)
     port = listening.getsockname()[1]
     before = os.umask(0o077)  # what is written may hold seeds
-    app = create_app(start.resolve(), port=port, upload_limit=upload_limit * 1024**2)
+    most = upload_limit * 1024**2
+    app = create_app(start.resolve(), port=port, upload_limit=most, ready=True)
     threading.Thread(target=vega_bundle, daemon=True).start()
     link = _new_link(app, port)
     print(f"The workbench is open at {link}\nThe link works once; press Enter for another. It "

@@ -19,6 +19,7 @@ from keyhole.reviews.stages import STAGES
 from keyhole.reviews.store import NOTE, REPORT, RESULTS
 from keyhole.workbench import editing
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm, View
+from keyhole.workbench.pages.exposure import advice
 from keyhole.workbench.projects import require_version
 from keyhole.workbench.stored_results import last_verification, stored_limits
 
@@ -48,6 +49,7 @@ def _context(view: View) -> dict[str, Any]:
     products = [(name, _PRODUCTS[name]) for name in made]
     return {
         "unread": unread,
+        "advice": advice(view)["fix"],
         "limits": stored_limits(view),
         "work": work,
         "to_do": to_do,

@@ -1,8 +1,8 @@
 """Protect: the plan with its ledger, and a step's price before it is accepted.
 
-What was typed and its price are small files in the workbench's own folder, which only its owner
-can read: a step that draws is priced with a secret seed, which is then the review's. Another server
-does not find them: a price that came with a folder could be that of a step that was never seen.
+A price is a small file in the workbench's own folder, which only its owner can read: a step that
+draws is priced with a secret seed, which is then the review's. Another server does not find it: a
+price that came with a folder could be that of a step that was never seen.
 """
 
 from __future__ import annotations
@@ -42,18 +42,8 @@ from keyhole.workbench.page import Action, Go, Page, ReviewChange, Run, SentForm
 from keyhole.workbench.projects import Project
 from keyhole.workbench.state import keep_figures, kept_figures
 
-
-@dataclass(frozen=True, slots=True)
-class StepDraft(Figures):
-    """The form of a step as it was last sent."""
-
-    method: str
-    values: Mapping[str, list[str]]
-
-    @property
-    def form(self) -> SentForm:
-        """What was typed, to be shown again."""
-        return SentForm(self.values)
+# The form of a step as it was last sent, in the memory of its review.
+DRAFT = ("draft", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +78,8 @@ def price_of(project: Project) -> StepPrice | None:
 
 def discard_step(project: Project) -> None:
     """Forget the step and its price."""
-    for what in ("draft", "price"):
-        project.own_file(what).unlink(missing_ok=True)
+    project.memory.pop(DRAFT, None)
+    project.own_file("price").unlink(missing_ok=True)
 
 
 def protection_of(review: Review) -> Question:
@@ -267,11 +257,11 @@ MEASURED = ("limit", "missing", "formula", "targets")
 
 
 def _context(view: View) -> dict[str, Any]:
-    draft = kept_figures(view.project.own_file("draft"), StepDraft)
+    drafted, form = view.project.memory.get(DRAFT, (None, None))
     price = price_of(view.project)
-    method = view.query.get("method") or (draft.method if draft else "")
+    method = view.query.get("method") or drafted
     method = method if method in METHODS else next(iter(METHODS))
-    typed = draft.form if draft is not None and draft.method == method else None
+    typed = form if drafted == method else None
     given, result = protection_of(view.review), view.result("protection")
     # The columns that are left out so far: no step after it can name them.
     dropped = set(dropped_by([*steps_before(view), *planned_steps(view.review)]))
@@ -391,8 +381,7 @@ def _equivalents(view: View) -> list[Equivalent]:
 def _see_price(view: View, form: SentForm) -> Run:
     """Compute the price of the step that was typed; the review stays as it is."""
     method = form.text("method")
-    # So that nothing is lost if it is refused.
-    keep_figures(view.project.own_file("draft"), StepDraft(method or "", dict(form.values)))
+    view.project.memory[DRAFT] = method, form  # so that nothing is lost if it is refused
     step = read_step(method, form)
     if isinstance(step.get("keys"), list):
         step["keys"] = editing.in_former_order(step["keys"], protection_of(view.review).keys)

@@ -17,7 +17,7 @@ from keyhole.workbench import editing
 from keyhole.workbench.live import CellCounter
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, SentForm, View
 from keyhole.workbench.pages.data import names_keys
-from keyhole.workbench.pages.protect import StepDraft, planned_steps, steps_before
+from keyhole.workbench.pages.protect import planned_steps, steps_before
 from keyhole.workbench.projects import files_below
 from keyhole.workbench.recoding import (
     CALENDAR,
@@ -28,17 +28,18 @@ from keyhole.workbench.recoding import (
     recoded_figures,
     recodes,
 )
-from keyhole.workbench.state import keep_figures, kept_figures
 
 # Columns of these roles are not recoded: they are never released, or count people.
 NOT_RECODED = ("identifier", "household", "weight", "drop")
+# The form as it was last sent, and its column, in the memory of the review.
+DRAFT = ("recoding", "")
 
 
 def _context(view: View) -> dict[str, Any]:
     gone = set(dropped_by(steps_before(view)))
     offered = [v for v in view.data.variables if v.name not in gone and v.role not in NOT_RECODED]
-    draft = kept_figures(view.project.own_file("recode"), StepDraft)
-    asked = view.query.get("column") or (draft.method if draft else "")
+    drafted, form = view.project.memory.get(DRAFT, ("", None))
+    asked = view.query.get("column") or drafted
     names = [one.name for one in offered]
     finest = max(view.review.keys, key=lambda n: view.data.codes(n).size if n in names else -1)
     name = asked if asked in names else finest if finest in names else next(iter(names), None)
@@ -46,7 +47,7 @@ def _context(view: View) -> dict[str, Any]:
         return {"columns": [], "column": None}
     view.project.memory.pop(("recode", name), None)  # results may have come since
     column = _column(view, name)
-    typed = draft.form if draft is not None and draft.method == name else SentForm({})
+    typed = form if drafted == name else SentForm({})
     begun = {} if typed.values else _begun(view, column)
     way = view.query.get("way") or typed.text("way") or begun.get("way")
     return {
@@ -137,7 +138,7 @@ def _keep(view: View, form: SentForm) -> RecodedColumn:
     name = form.text("column") or ""
     if name not in view.data.names:
         raise OptionError("that column is not in the file any more. Choose one of the list.")
-    keep_figures(view.project.own_file("recode"), StepDraft(name, dict(form.values)))
+    view.project.memory[DRAFT] = name, form
     return _column(view, name)
 
 
@@ -163,7 +164,7 @@ def _add(view: View, form: SentForm) -> ReviewChange:
         editing.bring_in(document, old, found.steps)
         for place in reversed([at for at, step in enumerate(old) if recodes(step, name)]):
             editing.remove_step(document, place)
-        _forget(view)
+        view.project.memory.pop(DRAFT, None)
 
     return ReviewChange(f"recode {name}", edit, to=f"recode?{urlencode({'column': name})}")
 
@@ -184,14 +185,10 @@ def _derive(view: View, form: SentForm, found: Recoding) -> ReviewChange:
             elif old in view.review.keys:
                 roles[new] = "key"
             editing.put_setting(document, "data", "roles", roles)
-        _forget(view)
+        view.project.memory.pop(DRAFT, None)
 
     stages = ("data", "exposure", PROTECTION, "outgoing")
     return ReviewChange(f"derive {new}", edit, stages, f"recode?{urlencode({'column': new})}")
-
-
-def _forget(view: View) -> None:
-    view.project.own_file("recode").unlink(missing_ok=True)
 
 
 _ACTIONS: dict[str, Action] = {"add": _add, "look": _look}

@@ -4,15 +4,30 @@
 const most = 30; // the largest cutoff of the chart
 const box = { left: 44, top: 10, width: 420, height: 168 };
 
+// A share as the reports write it (`percentage_near` in reviews/rendering.py).
+const exactly = (value) => String(Number(value.toFixed(10)));
+
 export function rate(value, limit) {
-  const digits = (share, many) => `${(100 * share).toFixed(many)}%`;
-  if (value === 0 || value === 1) return digits(value, 0);
-  if (value > 0 && digits(value, 1) === "0.0%") return "<0.1%";
-  if (value < 1 && digits(value, 1) === "100.0%") return ">99.9%";
-  let many = 1;
+  const percent = (share) => `${exactly(100 * share)}%`;
+  const side = limit === null ? 0 : Math.sign(value - limit);
+  if (value > 0 && value < 1 && (value < 1e-4 || value > 1 - 1e-4)) {
+    if (side && (limit < 1e-4 || limit > 1 - 1e-4)) return `just ${side < 0 ? "below" : "above"} ${percent(limit)}`;
+    return value < 1e-4 ? "less than 0.01%" : "more than 99.99%";
+  }
+  const edge = Math.min(value, 1 - value);
+  const words = Number((100 * value).toFixed(edge <= 0 || edge >= 0.1 ? 0 : edge < 0.01 ? 2 : 1));
+  if (limit === null) return `${words}%`;
+  const exact = exactly(100 * limit);
+  const near = exact.includes(".") && Math.abs(value - limit) < 0.01;
+  if (!near && Math.sign(words - exact) === side) return `${words}%`;
+  if (!side || 100 * value === Math.round(100 * value)) return percent(value);
   // As many digits as show on which side of the limit it is.
-  while (limit !== null && value !== limit && many < 6 && digits(value, many) === digits(limit, many)) many += 1;
-  return digits(value, many);
+  const most = Math.max(1, exact.split(".")[1]?.length || 0) + 4;
+  for (let many = 1; many <= most; many += 1) {
+    const text = (100 * value).toFixed(many);
+    if (Math.sign(text - exact) === side && Number(text) !== 0 && Number(text) !== 100) return `${text}%`;
+  }
+  return `just ${side < 0 ? "below" : "above"} ${exact}%`;
 }
 
 export function dressLive(panel) {
