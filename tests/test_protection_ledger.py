@@ -195,7 +195,7 @@ def test_a_column_derived_from_a_key_changes_no_estimate_until_the_key_is_droppe
     band = {"method": "derive", "name": "age20", "expression": "band(age, 20)"}
     plan = Plan.parse([band, {"method": "drop", "columns": ["age"]}])
     keys = ["sex", "age", "race1", "ms"]
-    first, derived, dropped = keyhole.ledger(people, plan, keys=keys, seed=7).lines
+    first, derived, dropped = keyhole.ledger(people, plan, keys=keys, seed=7, weight="weight").lines
     assert derived.uniques == first.uniques > dropped.uniques
     assert derived.population_uniques == first.population_uniques > dropped.population_uniques
 

@@ -440,8 +440,8 @@ def attributes_chart(found: Attributes) -> alt.TopLevelMixin:
     worst = max(told, key=lambda name: told[name])
     hidden = told[worst]
     title = (
-        f"The key discloses {plain(worst)} for {percentage(hidden / found.records)} of the records, "
-        f"and RP does not count them"
+        f"The key discloses {plain(worst)} for {percentage(hidden / found.records)} of the "
+        f"records, and RP does not count them"
     )
     below = f"RP({found.cutoff}) on {', '.join(map(plain, found.keys))} is {percentage(found.rp)}."
     drawn: Any = chart

@@ -251,8 +251,8 @@ class Solution(Result):
         proof = (
             f"Searched completely: {searched}; nothing better is within the limits."
             if self.complete
-            else f"Stopped early ({searched}): a better release may exist, with a utility of at most "
-            f"{share(self.bound)}."
+            else f"Stopped early ({searched}): a better release may exist, with a utility of at "
+            f"most {share(self.bound)}."
         )
         notes = [proof, "After losses: suppressed and removed records count as losing all keys."]
         notes += [

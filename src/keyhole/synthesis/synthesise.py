@@ -259,8 +259,8 @@ def synthesise(
         float,
         Option(
             "A column predicts a target in the key if their Cramér's V is beyond chance and at "
-            "least this. A higher value keeps fewer relations, and gives a record its own value back "
-            "less often.",
+            "least this. A higher value keeps fewer relations, and gives a record its own value "
+            "back less often.",
             low=0,
             high=1,
         ),
