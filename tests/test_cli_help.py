@@ -91,6 +91,16 @@ def test_examples_can_be_typed(example, capsys):
     assert re.search("does not exist|no such file|is not a folder", capsys.readouterr().err)
 
 
+@pytest.mark.parametrize("verb", ["init", "risk", "verify"])
+def test_what_a_verb_reads_is_in_the_group_of_the_data(verb, capsys):
+    run([verb, "--help"])
+    said = capsys.readouterr().out
+    data = said[said.index("Data:") : said.index("Method:")]
+    assert "<str>" not in said
+    assert re.search(r"^  (FILE|DIR)  ", data, re.MULTILINE)
+    assert ("--missing-codes" in data) == (verb != "verify")
+
+
 def test_keyhole_alone_shows_help(capsys):
     assert run([]) == 0
     assert "keyhole init FILE" in capsys.readouterr().out

@@ -205,7 +205,7 @@ def test_delimiters_that_are_none(tmp_path: Path, delimiter: object) -> None:
 def test_a_first_line_that_is_a_record_is_not_shown(tmp_path: Path, first: str) -> None:
     path = written(tmp_path, f"{first}\nJohn,Smith,Chicago\n")
     message = refused(path, ColumnError, columns=["weight", "zip"])
-    assert "Does its first line hold names?" in message
+    assert "Does its first line hold the column names?" in message
     assert not any(value in message for value in ("Jane", "Boston", "yes", "34"))
     path = written(tmp_path, f"zip,{SECRET.lower()},age\n02134,1,2\n")
     assert "Its 3 columns are 'zip'," in refused(path, ColumnError, columns=["weight", "zip"])

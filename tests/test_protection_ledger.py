@@ -191,6 +191,15 @@ def test_a_step_that_touches_no_key_buys_nothing_and_pram_costs(whole):
     assert pram.price.pmse > 0
 
 
+def test_a_column_derived_from_a_key_changes_no_estimate_until_the_key_is_dropped(people):
+    band = {"method": "derive", "name": "age20", "expression": "band(age, 20)"}
+    plan = Plan.parse([band, {"method": "drop", "columns": ["age"]}])
+    keys = ["sex", "age", "race1", "ms"]
+    first, derived, dropped = keyhole.ledger(people, plan, keys=keys, seed=7, weight="weight").lines
+    assert derived.uniques == first.uniques > dropped.uniques
+    assert derived.population_uniques == first.population_uniques > dropped.population_uniques
+
+
 def test_undo_is_dropping_the_line_and_leaves_the_draws(people, whole):
     without = Plan.parse([DROP, TOP, PRAM, SUPPRESS]).without(2)
     again = keyhole.ledger(people, without, keys=KEYS, seed=7)

@@ -174,7 +174,7 @@ def test_the_chart_says_what_is_kept_and_whether_it_is_proved(veterans):
     title = " ".join(found.plot().to_dict()["title"]["text"])
     assert title.startswith("The best release keeps")
     kept = solve(veterans, keys=KEYS, limit=0.05, seconds=1e-9).plot().to_dict()["title"]
-    assert "found in time" in " ".join(kept["text"])
+    assert "The best release found keeps" in " ".join(kept["text"])
     assert "Stopped" in " ".join(kept["subtitle"])
 
 

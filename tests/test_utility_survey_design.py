@@ -314,5 +314,5 @@ def test_numbers_too_large_to_square_have_a_mean_and_no_standard_error(design, i
     assert found["estimate"].to_list()[:2] == [5e299, 3.0]
     assert found["se"].is_null().to_list()[:2] == [True, False]
     said = " ".join(result.notes)
-    assert "standard error of 1 cells is not estimable: their values are too large" in said
+    assert "standard error of 1 cell is not estimable: the values are too large" in said
     assert "single record" not in said

@@ -153,8 +153,8 @@ def test_a_mean_that_an_implicate_does_not_have_is_not_estimable():
     assert (b["estimate"], b["se"], b["df"]) == (None, None, None)
     assert (c["estimate"], c["se"]) == (9, None)
     said = " ".join(found.notes)
-    assert "the mean of 1 cells is not estimable" in said
-    assert "the standard error of 1 cells is not estimable" in said
+    assert "the mean of 1 cell is not estimable" in said
+    assert "the standard error of 1 cell is not estimable" in said
 
 
 def test_implicates_that_agree_have_infinite_degrees_of_freedom():

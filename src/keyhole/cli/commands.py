@@ -70,7 +70,7 @@ def command_of(verb: Verb) -> Callable[..., None]:
         words = f"A file that holds the {name}, so that no command shows it."
         option = typer.Option(f"{name_as_flag(name)}-file", metavar="PATH", help=words)
         shown.append(_described(f"{name}_file", Path | None, option))
-    shown += [*(_parameter(p, "Data") for p in made.reading.values()), *_outputs(verb)]
+    shown += [*map(_parameter, made.reading.values()), *_outputs(verb)]
     shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
     command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in shown}
@@ -293,9 +293,9 @@ def _file(source: DataSource | None) -> inspect.Parameter:
     return _described("file", Path, argument, inspect.Parameter.empty)
 
 
-def _parameter(parameter: Parameter, group: str = "") -> inspect.Parameter:
+def _parameter(parameter: Parameter) -> inspect.Parameter:
     """Describe an option as Typer wants it: a word, or a flag."""
-    panel = group or group_of(parameter.name, parameter.kind)
+    panel = "Data" if parameter.option.argument else group_of(parameter.name, parameter.kind)
     flag = name_as_flag(parameter.name)
     names = [flag, *filter(None, [parameter.option.also])]
     value = parameter.settled_default
@@ -357,7 +357,7 @@ ALL = "all"
 
 def group_of(name: str, kind: Kind | None = None) -> str:
     """Return the group of `--help` that an option belongs to."""
-    if isinstance(kind, Data):
+    if isinstance(kind, Data) or name in READ:
         return "Data"
     return "Engine" if name in _ENGINE else "Output" if name in _OUTPUT else "Method"
 
@@ -381,7 +381,7 @@ class VerbCommand(TyperCommand):
             row = option.get_help_record(ctx)
             if row is not None:
                 panel = getattr(option, "rich_help_panel", None)
-                row = (row[0].removesuffix(" <path>"), row[1])
+                row = (re.sub(r" <(path|str)>$", "", row[0]), row[1])
                 grouped[panel if panel in grouped else group_of(option.name)].append(row)
         for name, rows in grouped.items():
             if rows:

@@ -112,7 +112,8 @@ def _remedy(name: str, names: Sequence[str], vouched: bool) -> str:
         return "It has no columns."
     if vouched:
         return f"Its {len(names)} columns are {quoted(names)}."
-    return f"None of its {len(names)} columns has a name like it. Does its first line hold names?"
+    asked = "Does its first line hold the column names?"
+    return f"None of its {len(names)} columns has a name like it. {asked}"
 
 
 def repeated(names: Iterable[str]) -> list[str]:

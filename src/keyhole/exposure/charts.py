@@ -440,8 +440,8 @@ def attributes_chart(found: Attributes) -> alt.TopLevelMixin:
     worst = max(told, key=lambda name: told[name])
     hidden = told[worst]
     title = (
-        f"{percentage(hidden / found.records)} of the records tell {plain(worst)} to whoever knows "
-        f"their key, and RP does not count them"
+        f"The key discloses {plain(worst)} for {percentage(hidden / found.records)} of the "
+        f"records, and RP does not count them"
     )
     below = f"RP({found.cutoff}) on {', '.join(map(plain, found.keys))} is {percentage(found.rp)}."
     drawn: Any = chart
@@ -459,7 +459,7 @@ def _in_order(level: str) -> tuple[bool, float, str]:
 
 
 def _telling_grid(grid: TellingGrid, cutoff: int) -> alt.LayerChart | alt.Chart:
-    """Draw the levels of two keys, shaded by how many of their records tell the value."""
+    """Draw the levels of two keys, shaded by the share of their records that disclose it."""
     rows = [
         {
             "row": plain(one.row, 20),

@@ -106,7 +106,7 @@ class Fixes(Result):
         if not any(f.meets for f in self.fixes):
             notes.append("No single change meets the limit: the first row comes closest.")
         columns = ["variable", "change", "how", "RP", "CR", "price in CR", "meets the limit",
-                   "derive, or plan"]  # fmt: skip
+                   "derive or plan step"]  # fmt: skip
         return [Table("Cheapest fix", columns, rows, notes)]
 
 

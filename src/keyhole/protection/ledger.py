@@ -206,6 +206,8 @@ def _lines(
             exposure = measure(step.data, keys=left) if left else None
             risks = _risk_figures(step.data, exposure, people, kept)
         changed, price = {name for name, count in step.by_column.items() if count}, line.price
+        if risks and not changed and not step.left_out:  # the same cells have the same estimate
+            risks["population_uniques"] = line.population_uniques
         if step.left_out or not changed.isdisjoint(telling):
             found = measure_price(data, step.data, targets=targets, kept=kept, derived=derived)
             price = found.with_overlap_of(price)

@@ -123,7 +123,7 @@ class DependenceScreening(Result):
         none = f"{among} no variable determines another, or nearly so{where}."
         if self.compared < 2:
             none = "There are no two columns to compare."
-        out += dependence_tables(self.dependencies, self.near_dependencies, none)
+        out += dependence_tables(self.dependencies, self.near_dependencies, none, self.keys)
         if self.not_compared:
             rows = [[one.column, one.reason] for one in self.not_compared]
             out.append(Table("Columns that were not compared", ["column", "why"], rows))
@@ -135,13 +135,14 @@ class DependenceScreening(Result):
 
 
 def dependence_tables(
-    exact: Sequence[Determination], near: Sequence[Dependence], none: str
+    exact: Sequence[Determination], near: Sequence[Dependence], none: str, keys: Sequence[str] = ()
 ) -> Iterator[Table]:
     """Yield the tables of dependences."""
+    of = " of the keys" if keys else ""
     if exact:
         rows = [[d.determined, " and ".join(d.by), "yes" if d.equivalent else "no"] for d in exact]
-        names = ["variable", "determined by", "and the other way"]
-        yield Table("Exact dependences", names, rows[:SHOWN], _cut(rows))
+        names = ["variable", "determined by", "both ways"]
+        yield Table(f"Exact dependences{of}", names, rows[:SHOWN], _cut(rows))
     if near:
         rows = [
             [d.first, d.second, f"{d.cramers_v:.3f}", share(d.first_told, 3),
@@ -149,7 +150,7 @@ def dependence_tables(
             for d in sorted(near, key=lambda d: -d.strength)
         ]  # fmt: skip
         names = ["first", "second", "Cramér's V", "first explained by second", "second by first"]
-        yield Table("Near dependences", names, rows[:SHOWN], _cut(rows))
+        yield Table(f"Near dependences{of}", names, rows[:SHOWN], _cut(rows))
     if not exact and not near:
         yield Table("Dependences", [], [], [none])
 

@@ -84,7 +84,7 @@ def _sort(
     identifiers: Sequence[Identifier],
 ) -> tuple[str, float, str] | None:
     if variable.role in ("identifier", "household"):
-        return "declared", 1.0, f"it is declared: {variable.role}"
+        return "declared", 1.0, f"its declared role is {variable.role}"
     if variable.role == "weight" or not texts:
         return None
     if len(filled) >= FEWEST:

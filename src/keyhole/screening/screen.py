@@ -145,7 +145,7 @@ class Screening(Result):
         if self.keys:  # others were not compared with each other
             none = "No key determines another variable or is determined by one, or nearly so."
         depend = dependence_screening.dependence_tables(
-            self.dependencies, self.near_dependencies, none
+            self.dependencies, self.near_dependencies, none, self.keys
         )
         # A limit of a number may be close to somebody's: for the owner of the file alone.
         shown = counts and self.structure is not None
@@ -175,7 +175,7 @@ class Screening(Result):
         if found:
             todo = [[item, f.column, f.what, f.reason, f.line or ""] for item, f in found]
             ways = dict.fromkeys(f"{item}: {f.remedy}" for item, f in found)
-            heads = ["item", "column", "what", "why", "derive, or plan"]
+            heads = ["item", "column", "what", "why", "derive or plan step"]
             yield Table("What was found, and what to do", heads, todo, list(ways))
 
     def _columns(self, counts: bool) -> Iterator[Table]:

@@ -404,7 +404,7 @@ def solution_chart(solution: Solution) -> alt.TopLevelMixin:
         draw_points(plane, rows, shapes, tips),
         *draw_labels(plane, labels, points=at, lines=(), limits=named, room=4.0),
     ).properties(width=plane.width, height=plane.height)
-    found = "The best release" if solution.complete else "The best release found in time"
+    found = "The best release" if solution.complete else "The best release found"
     kept, most = percentage(solution.kept_utility), percentage(solution.limit)
     title = f"{found} keeps {kept} of the detail within the risk limit of {most}"
     count = f"ll {solution.combinations:,} combinations were searched"

@@ -325,7 +325,7 @@ class Frontier(Result):
     def tables(self) -> list[Table]:
         """Return the best sets, how far the greedy searches stay behind, and the largest sets."""
         word = "largest" if self.complete else "largest yet"
-        nothing = "nothing within the limit" if self.complete else "nothing found in time"
+        nothing = "nothing within the limit" if self.complete else "nothing found yet"
         best = [_row(f"{word} {k}", s, nothing) for k, s in self.best.items()]
         greedy = [_row(method, s) for method, s in self.greedy.items()]
         columns = ["", "RP", "CR", "variables", "which"]

@@ -212,7 +212,7 @@ class Solution(Result):
             else [name, "left out", "", share(0.0)]
             for name in self.keys
         ]
-        best = "The best release" if self.complete else "The best release found in time"
+        best = "The best release" if self.complete else "The best release found"
         found = f"utility {share(self.utility)} at RP({self.cutoff}) {share(self.rp)}"
         title = f"{best}: {found}, limit {limit_shown(self.limit)}"
         notes = [*self.notes, *(f"{text[:1].upper()}{text[1:]}." for text in self.warnings)]
@@ -251,7 +251,8 @@ class Solution(Result):
         proof = (
             f"Searched completely: {searched}; nothing better is within the limits."
             if self.complete
-            else f"Stopped early ({searched}): no release has more than {share(self.bound)}."
+            else f"Stopped early ({searched}): a better release may exist, with a utility of at "
+            f"most {share(self.bound)}."
         )
         notes = [proof, "After losses: suppressed and removed records count as losing all keys."]
         notes += [

@@ -87,7 +87,7 @@ def synthesise(
         shared.Names,
         Option(
             "Columns whose combinations are subgroups: donors are of the record's own subgroup. "
-            "A band made for it, which is not to be released, is named in `drop` too.",
+            "Name a band made only for this in `drop` as well, so that it is not released.",
             kind=kinds.Columns("stratum", least=0),
         ),
     ] = (),
@@ -109,7 +109,7 @@ def synthesise(
     rules: Annotated[
         EditRules | Mapping[str, str] | Sequence[Any] | str | os.PathLike[str] | None,
         Option(
-            "Rules that no replaced record may break if it kept them: conditions by name, or a "
+            "Rules that a replaced record must obey if its original did: conditions by name, or a "
             "TOML file of them.",
             kind=_Rules("a TOML file, or a table of conditions by name"),
             metavar="RULES.toml",
@@ -259,8 +259,8 @@ def synthesise(
         float,
         Option(
             "A column predicts a target in the key if their Cramér's V is beyond chance and at "
-            "least this. A higher value keeps fewer relations, and returns a record its own value "
-            "less often.",
+            "least this. A higher value keeps fewer relations, and gives a record its own value "
+            "back less often.",
             low=0,
             high=1,
         ),

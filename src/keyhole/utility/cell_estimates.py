@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from keyhole.core.names import plural
 from keyhole.data import Microdata
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.utility.combining import combine
@@ -200,16 +201,16 @@ class Estimator:
         columns["estimate"][estimable] = q[:, estimable].mean(axis=0)
         large = estimable & np.isinf(v).any(axis=0)
         empty, single = int((~estimable).sum()), int((estimable & ~sure & ~large).sum())
-        what, held = (
-            "share" if self.share else "mean",
-            "is not estimable: in some implicate they hold",
-        )
-        notes = [f"the {what} of {empty:,} cells {held} no record"] if empty else []
-        if single:
-            notes.append(f"the standard error of {single:,} cells {held} a single record")
-        if large.any():
-            said = "is not estimable: their values are too large to square"
-            notes.append(f"the standard error of {int(large.sum()):,} cells {said}")
+        missing = [
+            ("share" if self.share else "mean", empty, "some implicate has no record there"),
+            ("standard error", single, "some implicate has a single record there"),
+            ("standard error", int(large.sum()), "the values are too large to square"),
+        ]
+        notes = [
+            f"the {what} of {plural(many, 'cell')} is not estimable: {why}"
+            for what, many, why in missing
+            if many
+        ]
         if sure.any():
             if len(q) == 1:
                 se, df = np.sqrt(v[0, sure]), np.full(int(sure.sum()), self._df)

@@ -52,7 +52,7 @@ Fay = Annotated[
 CentreOption = Annotated[
     Centre,
     Option(
-        "From what the estimates of the replicates are taken to deviate: the estimate of the "
+        "What deviations of the replicates are measured from: the estimate of the "
         "`full` sample, or the `mean` of theirs."
     ),
 ]

@@ -37,7 +37,7 @@ Totals = Annotated[
 Original = Annotated[
     Any,
     CommandOption(
-        "With published totals: the original file, whose counts stand beside too.", kind=Data()
+        "With published totals: the original file, whose counts are shown as well.", kind=Data()
     ),
 ]
 Calibrate = Annotated[

@@ -61,7 +61,7 @@ class Description(Result):
     described: tuple[ColumnDescription, ...]
 
     def tables(self, smallest: int = 0) -> list[Table]:
-        """Return the columns described; counts below the smallest shown are not told."""
+        """Return the columns described, without counts below the smallest shown."""
         rows = [
             [c.name, c.label, c.kind, c.role or "", f"{c.categories:,}",
              count_alone(c.missing, smallest)]
@@ -87,7 +87,7 @@ def _ask_data(review: Review, _: Earlier) -> Asked:
     names = [*review.keys]
     if chosen is not None:
         names += [*chosen.keep, *(name for group in chosen.candidates for name in group)]
-    used = {"drivers": ("variables",), "protection": ("keys",)}
+    used = {"attributes": ("sensitive",), "drivers": ("variables",), "protection": ("keys",)}
     for section, options in (used | {"synthesis": ("keys", "targets", "strata")}).items():
         given = getattr(review, section)
         names += [n for one in options for n in (given and given.values[one]) or ()]
@@ -332,7 +332,7 @@ EXPOSURE_STAGES: tuple[Stage, ...] = (
         returns="keyhole.exposure.drivers.Drivers",
     ),
     Stage(
-        ATTRIBUTES, "What the key reveals", ask_attributes,
+        ATTRIBUTES, "Attribute disclosure", ask_attributes,
         runs("keyhole.exposure.attributes.attributes", then=_without_small_levels),
         draw=draw_attributes, returns="keyhole.exposure.attributes.Attributes",
     ),

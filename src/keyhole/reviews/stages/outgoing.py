@@ -590,18 +590,18 @@ RELEASE_INPUTS = (products.PROTECTION, products.SYNTHESIS, "solve", *SELECTIONS)
 _FILES = ("data", "scenario", products.PROTECTED_FILE, products.STARTED, products.MADE_FROM)
 RELEASE_READS = (*_FILES, products.RELEASE)
 OUTGOING_STAGE = Stage(
-    OUTGOING, "What is released", ask_outgoing, _run, RELEASE_INPUTS, reads=RELEASE_READS,
+    OUTGOING, "The release", ask_outgoing, _run, RELEASE_INPUTS, reads=RELEASE_READS,
     since="0.2", returns="keyhole.reviews.stages.outgoing.ReleasedFiles",
 )  # fmt: skip
 OUTGOING_STAGES: tuple[Stage, ...] = (
     Stage(
-        REMAINING, "What remains", _ask_remaining, _run_remaining, RELEASE_INPUTS,
+        REMAINING, "Remaining risk", _ask_remaining, _run_remaining, RELEASE_INPUTS,
         reads=(*_FILES, products.IMPLICATE),
         returns="keyhole.reviews.stages.outgoing.Remaining",
     ),
     OUTGOING_STAGE,
     Stage(
-        RELEASED_ATTRIBUTES, "What the release reveals", _ask_released, _run_released,
+        RELEASED_ATTRIBUTES, "Attribute disclosure, release", _ask_released, _run_released,
         RELEASE_INPUTS, reads=RELEASE_READS,
         returns="keyhole.reviews.stages.outgoing.ReleasedAttributes",
     ),

@@ -276,7 +276,7 @@ SELECTION_STAGES: tuple[Stage, ...] = (
         returns="keyhole.selection.frontier.Frontier",
     ),
     Stage(
-        "proposal", "The set proposed",
+        "proposal", "The proposed variables",
         lambda review, earlier: _ask_set(review, earlier, proposed_set(review, earlier)),
         run_exposure, SELECTIONS,
         draw=draw_exposure, returns=EXPOSURE,
