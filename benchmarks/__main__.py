@@ -148,7 +148,9 @@ def measure(quick: bool, only: Collection[str], minutes: float) -> Store:
             continue
         begun = time.monotonic()
         try:
-            store["parts"][name] = _apart(name, quick, min(PARTS[name] * (1 + 9 * quick), end - begun))
+            store["parts"][name] = _apart(
+                name, quick, min(PARTS[name] * (1 + 9 * quick), end - begun)
+            )
             store["failures"].pop(name, None)
         except subprocess.TimeoutExpired as error:
             store["failures"][name] = f"ended after {error.timeout:.0f} s"

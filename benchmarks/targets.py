@@ -133,9 +133,7 @@ def _linking(found: Mapping[str, Any]) -> Iterator[Target]:
             yield Target(what, rival["ratio"], LEAST_LINKING, "times", True)
 
 
-def _against_all(
-    what: str, case: Mapping[str, Any], *shares: float | None
-) -> Iterator[Target]:
+def _against_all(what: str, case: Mapping[str, Any], *shares: float | None) -> Iterator[Target]:
     least = LEAST if case["records"] >= 10**5 else 1.0
     for rival in case["rivals"]:
         named = f"{what}, against {rival['name']}"
