@@ -80,7 +80,8 @@ def _fitted(cases: Sequence[dict[str, Any]]) -> Cases:
 def _heading(run: Mapping[str, Any], parts: Mapping[str, Any], quick: bool) -> str:
     """Say when and on what the run was made."""
     lines = [
-        f"Parts, and the seconds each took in all: {_named(run, parts)}. {run['date']}, commit {run['commit']}, {run['cores']} cores "
+        f"Parts, and the seconds each took in all: {_named(run, parts)}. "
+        f"{run['date']}, commit {run['commit']}, {run['cores']} cores "
         f"({run['machine']}); "
         + ", ".join(f"{library} {v}" for library, v in run["versions"].items())
         + "."
