@@ -40,7 +40,7 @@ LIBRARIES = (
 PARTS = {
     "selection": 780,
     "bandwidth": 60,
-    "frontier": 240,
+    "frontier": 300,
     "uniques": 120,
     "solving": 300,
     "attributes": 60,
