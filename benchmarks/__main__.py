@@ -134,12 +134,12 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "uniques": lambda: subsets.measure_uniques(10**5, 16, 4),
         "solving": lambda: solving.measure_solving(10**5, 10**4, 5),
         "attributes": lambda: attributes.measure_attributes(10**6),
-        "population": population.measure_population,
+        "population": lambda: population.measure_population(80),
         "study": lambda: study.measure_study(study.FULL),
         "attacks": lambda: attacks.measure_attacks((10**4, 10**5), 2),
         "synthesis": lambda: synthesis.measure_synthesis((10**4, 10**5, 10**6)),
-        "releases": lambda: synthesis_rivals.measure_releases(20_000),
-        "coverage": lambda: coverage.measure_coverage(200),
+        "releases": lambda: synthesis_rivals.measure_releases(10_000),
+        "coverage": lambda: coverage.measure_coverage(100),
         "environment": lambda: environment.measure_environment(
             (500, 1_000, 2_000), (6_000, 12_000, 24_000)
         ),
