@@ -9,10 +9,13 @@ import importlib.metadata
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,34 +37,35 @@ LIBRARIES = (
     "miceforest",
     "scikit-learn",
 )
-PARTS = (
-    *(
-        "world",
-        "command",
-        "memory",
-        "bandwidth",
-        "frontier",
-        "uniques",
-        "study",
-        "synthesis",
-        "releases",
-        "coverage",
-    ),
-    "solving",
-    "attributes",
-    "population",
-    "attacks",
-    "environment",
-    "recognition",
-    "screening",
-    "protection",
-    "disk",
-    "spark",
-    "workbench",
-    "selection",
-)
+PARTS = {
+    "selection": 780,
+    "bandwidth": 60,
+    "frontier": 300,
+    "uniques": 120,
+    "solving": 300,
+    "attributes": 60,
+    "disk": 660,
+    "spark": 360,
+    "command": 90,
+    "world": 30,
+    "memory": 120,
+    "synthesis": 420,
+    "study": 480,
+    "attacks": 180,
+    "screening": 60,
+    "protection": 180,
+    "environment": 180,
+    "recognition": 120,
+    "workbench": 300,
+    "population": 240,
+    "releases": 240,
+    "coverage": 300,
+}
+"""The parts, in the order in which they are measured, and after how many seconds each is ended."""
+MINUTES = 50.0
+"""A whole run ends by then: what has not been measured is named on the page."""
 Store = dict[str, dict[str, Any]]
-"""`run`: when and on what; `parts`: by part its figures; `failures`: by part why."""
+"""`run`: when and on what; `parts`: by part its figures; `failures`: by part why; `seconds`."""
 
 
 def file_of(quick: bool) -> Path:
@@ -130,12 +134,12 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
         "uniques": lambda: subsets.measure_uniques(10**5, 16, 4),
         "solving": lambda: solving.measure_solving(10**5, 10**4, 5),
         "attributes": lambda: attributes.measure_attributes(10**6),
-        "population": population.measure_population,
+        "population": lambda: population.measure_population(80),
         "study": lambda: study.measure_study(study.FULL),
         "attacks": lambda: attacks.measure_attacks((10**4, 10**5), 2),
         "synthesis": lambda: synthesis.measure_synthesis((10**4, 10**5, 10**6)),
-        "releases": lambda: synthesis_rivals.measure_releases(20_000),
-        "coverage": lambda: coverage.measure_coverage(500),
+        "releases": lambda: synthesis_rivals.measure_releases(10_000),
+        "coverage": lambda: coverage.measure_coverage(100),
         "environment": lambda: environment.measure_environment(
             (500, 1_000, 2_000), (6_000, 12_000, 24_000)
         ),
@@ -149,26 +153,59 @@ def parts_of(quick: bool) -> dict[str, Callable[[], Any]]:
     }
 
 
-def measure(quick: bool, only: Sequence[str]) -> Store:
-    """Measure the parts asked for that this run has not measured yet.
+def measure(quick: bool, only: Collection[str], minutes: float) -> Store:
+    """Measure the parts asked for that this run has not measured yet, each in a fresh process.
 
-    A part that fails is told of, and does not stop the others.
+    A part that fails, or is ended because its time is over, is named, and does not stop the others.
     """
-    store = stored(quick)
-    for name, run in parts_of(quick).items():
-        if name not in only:
-            continue
+    store, end = stored(quick), time.monotonic() + 60 * minutes
+    for name in (name for name in PARTS if name in only):
         if name in store["parts"] and not quick:
             say(f"{name}: measured in this run already; remove {file_of(quick)} to begin anew")
             continue
+        begun = time.monotonic()
         try:
-            store["parts"][name] = run()
+            store["parts"][name] = _apart(
+                name, quick, min(PARTS[name] * (1 + 9 * quick), end - begun)
+            )
             store["failures"].pop(name, None)
-        except Exception as error:
-            traceback.print_exc()
-            store["failures"][name] = f"{type(error).__name__}: {error}".splitlines()[0]
+        except subprocess.TimeoutExpired as error:
+            store["failures"][name] = f"ended after {error.timeout:.0f} s"
+        except RuntimeError as error:
+            store["failures"][name] = str(error)
+        store["seconds"][name] = round(time.monotonic() - begun)
+        say(f"{name}: {store['seconds'][name]} s {store['failures'].get(name, '')}")
         keep(store, quick)
     return store
+
+
+def _apart(name: str, quick: bool, seconds: float) -> Any:
+    """Return what a part measures in a process of its own, with all that it starts and writes."""
+    with tempfile.TemporaryDirectory(prefix="keyhole-benchmarks-") as folder:
+        file = Path(folder, "figures.json")
+        command = [sys.executable, "-m", "benchmarks", "--part", name, str(file)]
+        environment = {**os.environ, "TMPDIR": folder}
+        words = [*command, *["--quick"] * quick]
+        process = subprocess.Popen(words, env=environment, start_new_session=True)
+        try:
+            code = process.wait(max(seconds, 1.0))
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        if code:
+            raise RuntimeError(file.read_text() if file.exists() else f"ended with code {code}")
+        return json.loads(file.read_text())
+
+
+def _measure_part(name: str, file: Path, quick: bool) -> int:
+    """Measure one part and write its figures, or why it failed."""
+    try:
+        file.write_text(json.dumps(parts_of(quick)[name]()))
+    except Exception as error:
+        traceback.print_exc()
+        file.write_text(f"{type(error).__name__}: {error}".splitlines()[0])
+        return 1
+    return 0
 
 
 def setting() -> dict[str, Any]:
@@ -187,15 +224,17 @@ def setting() -> dict[str, Any]:
 def stored(quick: bool) -> Store:
     """Return what this run has measured so far: part by part, but of one commit and machine."""
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
-    empty: Store = {"run": {"date": date, **setting()}, "parts": {}, "failures": {}}
+    empty: Store = {"run": {"date": date, **setting()}}
+    empty |= {kind: {} for kind in ("parts", "failures", "seconds")}
     file = file_of(quick)
     held = json.loads(file.read_text()) if file.exists() else empty
-    return held if held.get("run") == {**empty["run"], "date": held["run"]["date"]} else empty
+    same = held.get("run") == {**empty["run"], "date": held["run"]["date"]}
+    return {**empty, **held} if same else empty
 
 
 def keep(store: Store, quick: bool) -> None:
     """Write down what has been measured, the parts in their usual order."""
-    for kind in ("parts", "failures"):
+    for kind in ("parts", "failures", "seconds"):
         store[kind] = {name: store[kind][name] for name in PARTS if name in store[kind]}
     file = file_of(quick)
     file.parent.mkdir(exist_ok=True)
@@ -207,18 +246,22 @@ def keep(store: Store, quick: bool) -> None:
 def options(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the options."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small sizes, about two minutes")
+    parser.add_argument("--quick", action="store_true", help="small sizes, some minutes")
     parser.add_argument(
         "--only",
         nargs="+",
-        choices=PARTS,
-        default=PARTS,
+        choices=list(PARTS),
+        default=list(PARTS),
         metavar="PART",
         help=f"only these parts: {', '.join(PARTS)}",
     )
     parser.add_argument(
         "--write", action="store_true", help="write RESULTS.md from all parts of this run"
     )
+    parser.add_argument(
+        "--minutes", type=float, default=MINUTES, help="end by then (default: %(default)g)"
+    )
+    parser.add_argument("--part", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args(argv)
     if asked.write and asked.quick:
         parser.error("--write is for the sizes that count: leave --quick out.")
@@ -228,16 +271,19 @@ def options(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print the page of the parts asked for, and write that of all if asked to."""
     asked = options(argv)
-    store = measure(asked.quick, asked.only)
+    if asked.part:
+        return _measure_part(asked.part[0], Path(asked.part[1]), asked.quick)
+    store = measure(asked.quick, asked.only, asked.minutes)
     shown = {
         kind: {name: about for name, about in store[kind].items() if name in asked.only}
         for kind in ("parts", "failures")
     }
-    print(render(store["run"], **shown, quick=asked.quick))
+    run = {**store["run"], "seconds": store["seconds"]}
+    print(render(run, **shown, quick=asked.quick))
     if asked.write:
         absent = {name: "not measured in this run" for name in PARTS if name not in store["parts"]}
         failures = absent | store["failures"]
-        PAGE.write_text(render(store["run"], store["parts"], failures, quick=False))
+        PAGE.write_text(render(run, store["parts"], failures, quick=False))
         say(f"written to {PAGE.relative_to(HERE.parent)}")
     return 1 if shown["failures"] else 0
 

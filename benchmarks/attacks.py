@@ -34,7 +34,7 @@ ASKED: dict[str, Any] = {
     "numeric": ["age", "income"],
 }
 ATTACKS = ("singled-out", "linked", "inferred", "present")
-PILOT, BUDGET, LEAST = 100, 60.0, 10.0
+PILOT, BUDGET, LEAST = 100, 20.0, 10.0
 """Queries that tell how long all would take, seconds a rival may take, and what we must gain."""
 BLOCK = 4_000_000
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.clock import interleaved, say, spread
 from benchmarks.files import keys_of, sample
+from keyhole.engines.partition import DistinctPatterns
 from keyhole.kernels import cells
 from keyhole.kernels.attributes import learn_by_cell
 from keyhole.kernels.packing import layout, pack
@@ -36,6 +37,10 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
     whole, one = np.array([0, records]), np.array([0, 1])
     spare, source = np.empty(records, np.uint64), np.ones(LARGE)
     target = np.empty_like(source)
+    room, room_weights = np.empty_like(rows), np.empty_like(weights)
+    places, everything = np.empty(records + 1, np.int64), plan.mask(range(len(keys)))
+    dealt, every = list(range(len(keys))), frozenset(range(len(keys)))
+    distinct = DistinctPatterns.of(rows.copy(), weights.copy(), plan, every)
     each: dict[str, tuple[float, Callable[[], Any]]] = {
         "copy": (2 * source.nbytes, lambda: np.copyto(target, source)),
         "packing 16 columns": (
@@ -50,11 +55,21 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
             rows.nbytes + weights.nbytes,
             lambda: cells.tally_splits(ordered, weights, starts, span, fields, sizes, 3),
         ),
+        "splitting cells": (
+            2 * (rows.nbytes + weights.nbytes),
+            lambda: cells.split(
+                ordered, weights, starts, span, fields[0], 3, room, room_weights, places
+            ),
+        ),
         "settling cells": (
             2 * (rows.nbytes + weights.nbytes),
-            lambda: cells.settle(
-                ordered.copy(), weights.copy(), key, 3, np.empty(records, np.int64)
+            lambda: cells.settle_cells(
+                ordered.copy(), weights.copy(), key, everything, 3, places
             ),
+        ),
+        "leaving out each of 4 keys": (
+            2 * (distinct.rows.nbytes + distinct.weights.nbytes),
+            lambda: distinct._without(dealt, (0, 4), 3, 1),
         ),
         "what cells tell of one column": (
             rows.nbytes + alone.nbytes,

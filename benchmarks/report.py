@@ -80,7 +80,8 @@ def _fitted(cases: Sequence[dict[str, Any]]) -> Cases:
 def _heading(run: Mapping[str, Any], parts: Mapping[str, Any], quick: bool) -> str:
     """Say when and on what the run was made."""
     lines = [
-        f"Parts: {', '.join(parts)}. {run['date']}, commit {run['commit']}, {run['cores']} cores "
+        f"Parts, and the seconds each took in all: {_named(run, parts)}. "
+        f"{run['date']}, commit {run['commit']}, {run['cores']} cores "
         f"({run['machine']}); "
         + ", ".join(f"{library} {v}" for library, v in run["versions"].items())
         + "."
@@ -90,6 +91,11 @@ def _heading(run: Mapping[str, Any], parts: Mapping[str, Any], quick: bool) -> s
         + "\n".join(lines)
         + "\n\nMade by `python -m benchmarks --write`; how it is measured is told in `README.md`."
     )
+
+
+def _named(run: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
+    seconds = run.get("seconds", {})
+    return ", ".join(f"{name} {seconds[name]}" if name in seconds else name for name in parts)
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

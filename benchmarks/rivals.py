@@ -123,11 +123,15 @@ class DuckDB:
 
     def __init__(self, columns: Mapping[str, Codes]) -> None:
         frame = pl.DataFrame({name: codes.values for name, codes in columns.items()})
-        self._connection = duckdb.connect(config={"threads": CORES})
+        self._connection = self.connect()
         self._connection.execute("SET enable_progress_bar = false")
         self._connection.register("given", frame.to_arrow())
         self._connection.execute("CREATE TABLE records AS SELECT * FROM given")
         self._connection.unregister("given")
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """Return a database in memory."""
+        return duckdb.connect(config={"threads": CORES})
 
     def start(self) -> None:
         """There is nothing to forget."""

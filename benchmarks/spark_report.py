@@ -17,6 +17,8 @@ def spark_targets(found: Mapping[str, Any]) -> Iterator[Target]:
         case = found["selection"]
         what = f"forward on Spark, {case['records']:,} x {case['keys']}, jobs a step"
         yield Target(what, case["most_jobs_a_step"], MOST_JOBS, "jobs")
+        times = case["seconds"] / case["memory_seconds"]
+        yield Target(f"{what.removesuffix(', jobs a step')}, beside memory", times, 10, "times")
 
 
 def spark_sections(

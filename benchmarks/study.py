@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol
 
 from benchmarks.clock import say, timed
@@ -36,10 +37,11 @@ class Rival(Protocol):
         """Find the suspected pairs."""
 
 
+_SPLINK: tuple[type[Rival], ...] = (Splink,) if find_spec("splink") else ()
 RIVALS: dict[str, tuple[type[Rival], ...]] = {
-    "taxicab": (OneHot, Broadcast, DuckDB, Splink),
+    "taxicab": (OneHot, Broadcast, DuckDB, *_SPLINK),
     "euclidean": (OneHot, Broadcast, DuckDB),
-    "adhoc": (OneHot, Broadcast, DuckDB, Splink),
+    "adhoc": (OneHot, Broadcast, DuckDB, *_SPLINK),
     "unicity": (SetsByUnique, SetsBySorting, SetsBySql),
 }
 
@@ -73,7 +75,7 @@ class Plan:
 
 
 FULL = Plan(
-    (2_000, 10_000, 50_000), 10_000, 3, 120.0, 12.0,
+    (2_000, 10_000, 50_000), 2_000, 5, 20.0, 6.0,
     (
         Alone("taxicab", 10**5, 8),
         Alone("taxicab", 10**6, 8),

@@ -79,19 +79,20 @@ def test_growing_a_key_variable_by_variable(rows, cutoff, random):
 @given(tables(max_columns=6), st.integers(1, 5), st.randoms(use_true_random=False))
 def test_shrinking_a_key_variable_by_variable(several, rows, cutoff, random):
     """However few variables a key has and however few records are alone (0), or as it is used."""
-    with patch.multiple(memory, SEVERAL=several, NEARLY_ALL=0.99 if several else -1):
+    with patch.multiple(memory, FEW=0, SEVERAL=several, NEARLY_ALL=0.99 if several else -1):
         shrink_a_key(rows, cutoff, random)
 
 
-def test_shrinking_a_long_key_on_which_nearly_all_are_alone():
+@pytest.mark.parametrize("few", [0, memory.FEW])
+def test_shrinking_a_long_key_on_which_nearly_all_are_alone(few):
     random = Random(1)
     sizes = [9, 40, 3, 2, 2, 5, 2, 30, 2, 3, 2, 7, 4, 2]
     rows = [tuple(random.randrange(size) for size in sizes) for _ in range(3_000)]
-    with patch.object(
-        ShrinkingKey, "_split", autospec=True, side_effect=ShrinkingKey._split
-    ) as new:
+    split = patch.object(ShrinkingKey, "_split", autospec=True, side_effect=ShrinkingKey._split)
+    with split as new, patch.object(memory, "FEW", few):
         shrink_a_key(rows, 3, random, until=12)
-    assert 1 < new.call_count < 12  # what is known of few variables serves several steps
+    # What is known of few variables serves several steps; few records are all looked at again.
+    assert new.call_count == 0 if few else 1 < new.call_count < 12
 
 
 def shrink_a_key(rows, cutoff, random, until=1):

@@ -620,3 +620,20 @@ def test_no_folder_is_taken_for_one_that_was_left_while_it_is_made(tmp_path):
         _, said = one.communicate()
         assert one.returncode == 0, said.decode()
     assert not list(tmp_path.iterdir())
+
+
+def test_identifiers_are_recognised_by_as_many_values_as_memory_holds(tmp_path, monkeypatch):
+    from keyhole.engines import disk
+    from keyhole.screening.screen import identifying
+
+    path, records = tmp_path / "people.parquet", 3_000
+    numbers = [f"{i:09}" for i in range(100_000_000, 100_000_000 + records)]
+    pl.DataFrame({"person_id": numbers, "sex": ["f", "m"] * (records // 2)}).write_parquet(path)
+    expected = identifying(keyhole.load(path), ["person_id", "sex"])
+    assert list(expected) == ["person_id"]
+    held = open_records(path, engine="disk", memory="256MB")
+    monkeypatch.setattr(disk, "LOOK_BYTES", held.folder.memory // 1_000)  # a third of them
+    with pytest.raises(OptionError, match="looking at what column 'sex' holds"):
+        held.look("sex")
+    assert len(held.look("sex", in_part=True)) == 1_000
+    assert list(identifying(held, ["person_id", "sex"])) == ["person_id"]

@@ -111,13 +111,18 @@ class DiskData(AskedColumns):
         """Read the first records of a column that has no codes, as `load` would."""
         raise OptionError(self._given_up[name])
 
-    def look(self, name: str) -> pl.Series:
+    def look(self, name: str, *, in_part: bool = False) -> pl.Series:
         """Return a column's values to be looked at from all sides.
 
-        Of one that has no codes these are the first ones, as many as memory holds.
+        Of one that has no codes these are the first ones, as many as memory holds; of others only
+        if a part of them is enough.
         """
         if name not in self._given_up:
             size = self.records * LOOK_BYTES
+            if in_part and size > self.folder.memory:
+                codes = self.codes(name)
+                some = codes.values[: self.folder.memory // LOOK_BYTES]
+                return codes.decoded(some).alias(name)
             self.folder.require(size, f"looking at what column {name!r} holds")
             return self.column(name)
         most = min(self.records, max(self.folder.memory // FINE_BYTES, FEWEST))

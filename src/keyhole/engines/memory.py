@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 # Where more of the records than this are alone on a key of more variables than this, most are
 # alone on a few of these variables.
 NEARLY_ALL, SEVERAL = 0.99, 11
+# Fewer records than this are all looked at again sooner than sorted out.
+FEW = 1 << 13
 
 
 class MemoryEngine:
@@ -140,7 +142,7 @@ class MemoryEngine:
     ) -> list[Tally]:
         key, numbers, records = frozenset(self.numbers(keys)), self.numbers(removable), self.records
         whole = self._left.get((key, cutoff)) or self._merged(key).tally(records, cutoff)
-        if whole.cells > NEARLY_ALL * records and len(key) > SEVERAL:
+        if records > FEW and whole.cells > NEARLY_ALL * records and len(key) > SEVERAL:
             if self._shrinking is None or self._shrinking.cutoff != cutoff:
                 from keyhole.engines.partition import ShrinkingKey
 

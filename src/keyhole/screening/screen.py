@@ -401,11 +401,14 @@ MOST_STRUCTURED = 100
 
 
 def identifying(data: Records, names: Sequence[str], *, sure: float = 0.5) -> dict[str, str]:
-    """Return the columns that hold direct identifiers or record numbers, each with the reason."""
+    """Return the columns that hold direct identifiers or record numbers, each with the reason.
+
+    On disk they are recognised by their first values, as many as memory holds.
+    """
 
     def look(name: str) -> str | None:
         # Ages by the year they are reckoned to are not looked at here.
-        seen = inspect(data.variable(name), _values(data, name), year=2000)
+        seen = inspect(data.variable(name), _values(data, name, in_part=True), year=2000)
         found = [one.reason for one in seen.identifiers if one.confidence >= sure]
         if seen.number is not None and seen.number.confidence >= sure:
             found.append(seen.number.reason)
@@ -420,10 +423,10 @@ def _each(look: Callable[[str], _Seen], data: Records, names: Sequence[str]) -> 
     return in_threads(look, names) if isinstance(data, Microdata) else [look(n) for n in names]
 
 
-def _values(data: Records, name: str) -> pl.Series:
+def _values(data: Records, name: str, *, in_part: bool = False) -> pl.Series:
     """Return a column's values; what is no plain value, like a list, as it is."""
     if not isinstance(data, Microdata):
-        return cast("Any", data).look(name)  # type: ignore[no-any-return]
+        return cast("Any", data).look(name, in_part=in_part)  # type: ignore[no-any-return]
     raw = data.frame[name]
     return raw if is_unreadable(raw) else data.column(name)
 
