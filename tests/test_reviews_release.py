@@ -391,7 +391,7 @@ def test_with_every_step_the_verdict_is_what_anybody_counts_in_the_files(folder,
     found = reviewed(folder, text)
     judged, outgoing = found.to_dict()["verdict"], found.results()["outgoing"]
     assert found.review.release.steps == (choice, "protection", "synthesis")
-    files = [pl.read_csv(folder / "out" / name) for name in outgoing["files"]]
+    files = [released(folder / "out" / name) for name in outgoing["files"]]
     assert len(files) == 2
     without = drops or choice == "solve"  # which releases no direct identifier
     gone = {"income", "birthday", "party", *(["serial"] if without else [])}
