@@ -195,7 +195,8 @@ def _in_another_order(puf: Microdata, source: Microdata, ids: Sequence[str]) -> 
         if not released.drop_nulls().is_in(held.drop_nulls().unique()).any():
             continue  # blank, or coded otherwise
         agree, chance = (
-            released.eq_missing(other).mean() or 0.0 for other in (held, held.gather(order))
+            int(released.eq_missing(other).sum()) / puf.records
+            for other in (held, held.gather(order))
         )
         error = math.sqrt(2 * chance * (1 - chance) / puf.records) + 1 / puf.records
         if agree > chance + FAR_BEYOND * error:
