@@ -34,9 +34,19 @@ def synthesis_sections(found: Mapping[str, Any], table: Table) -> Iterator[str]:
             "each in a process of its own. Coefficients of `coefficients.toml` in the combined "
             "interval, and how far all are off, in standard errors of the original. "
             "Contradictions: impossible answers on births, and incomes below wages, before and in "
-            "the worst implicate.\n\n"
+            "the worst implicate. Drawing: processor seconds, of all; ours draws a sixth implicate "
+            "as a placebo, and searches the structure of the file.\n\n"
             + table(
-                ["who", "replaced", "seconds", "kept", "off", "births", "income below wages"],
+                [
+                    "who",
+                    "replaced",
+                    "seconds",
+                    "drawing",
+                    "kept",
+                    "off",
+                    "births",
+                    "income below wages",
+                ],
                 [_release(case) for case in found["releases"]],
             )
         )
@@ -76,6 +86,7 @@ def _release(case: Mapping[str, Any]) -> list[str]:
         case["who"],
         f"{case['replaced']:,} of {case['records']:,}",
         f"{case['seconds']:.1f}",
+        f"{case['drawing']:.1f} of {case['processor']:.1f}",
         f"{case['kept']} of {case['coefficients']}",
         f"{case['off']:.2f}",
         *(f"{before} → {max(after)}" for before, *after in counts),
@@ -124,9 +135,9 @@ def releases_targets(cases: Cases) -> Iterator[Target]:
         yield Target(what, one["off"] / best["off"], 1.0, "times")
         more = max(max(one[kind][1:]) - one[kind][0] for kind in ("births", "below_wages"))
         yield Target("releases, contradictions more than before", float(more), 0, "records")
-        fastest = min(others, key=lambda case: case["seconds"])
-        what = f"releases, time against {fastest['who']}"
-        yield Target(what, fastest["seconds"] / one["seconds"], 1.0, "times", True)
+        fastest = min(others, key=lambda case: case["drawing"])
+        what = f"releases, drawing against {fastest['who']}"
+        yield Target(what, fastest["drawing"] / one["drawing"], 1.0, "times", True)
 
 
 def coverage_targets(cases: Cases) -> Iterator[Target]:

@@ -14,6 +14,7 @@ from keyhole.data.examples import veterans
 from keyhole.errors import InputError, OptionError
 from keyhole.reidentification.compare import compare_studies
 from keyhole.reidentification.study import study
+from keyhole.synthesis.synthesise import synthesise
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "schemas" / "study.json"
 VALIDATOR = Draft202012Validator(json.loads(SCHEMA.read_text()))
@@ -495,6 +496,25 @@ def test_ids_come_from_the_file_a_release_was_made_from(world):
     ).rates  # fmt: skip
     with pytest.raises(InputError, match="in the same rows"):
         study(puf=release.head(9), ids_from=world.sample, **asked)
+
+
+def test_a_release_in_another_order_has_its_ids_by_what_internal_holds(world, tmp_path):
+    people = world.sample.frame.sort("age")  # neighbours would tell the ages that were replaced
+    people.write_csv(tmp_path / "puf.csv")
+    made = synthesise(
+        tmp_path / "puf.csv", keys=["sex", "age", "race1"], targets=["age", "race1"], seed=3,
+        implicates=1, drop=["puf_id", "household"], self_match=0, out=tmp_path / "made",
+    )  # fmt: skip
+    link = ["sex", "race1", "homstate", "ms"]
+    asked = {"eif": world.external, "iuf": world.truth, "link": link, "permutations": 0, **IDS}
+    ordered = study(puf=made.frame(1).drop("puf_id"), ids_from=people, **asked).rates
+    file = tmp_path / "made" / "release" / "implicate-1.csv"
+    assert pl.read_csv(file)["age"].to_list() != made.frame(1)["age"].to_list()
+    for puf in (tmp_path / "made", file):
+        assert study(puf=puf, ids_from=tmp_path / "puf.csv", **asked).rates == ordered
+    alone = file.rename(tmp_path / "implicate-1.csv")  # nothing tells its order any more
+    with pytest.raises(InputError, match="Got records that agree on no column"):
+        study(puf=alone, ids_from=tmp_path / "puf.csv", **asked)
 
 
 def test_under_adhoc_a_pair_agrees_where_it_has_the_highest_score():

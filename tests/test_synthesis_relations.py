@@ -102,6 +102,14 @@ def test_what_makes_a_record_stand_out_never_returns(targeted, people):
     assert targeted.evaluation.homogeneity.smallest > 0.05
 
 
+def test_targets_that_few_records_have_replaced_are_filled_first(targeted):
+    """What is replaced for being rare predicts the rest, not the other way round."""
+    counts = targeted.choice.replace.sum(axis=0).tolist()
+    assert counts == sorted(counts)
+    assert len(set(counts)) > 1
+    assert targeted.implicates.targets == targeted.choice.targets == targeted.targets
+
+
 def test_what_nearly_follows_from_another_column_may_return():
     """Origin by birthplace: among ten of the island eight have one, elsewhere all are mixed."""
     born = np.array(["island"] * 10 + ["here"] * 40)

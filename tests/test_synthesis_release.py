@@ -82,7 +82,7 @@ def test_the_same_seed_gives_the_same_bytes(people, tmp_path, suffix):
 
 def test_a_single_implicate_does_not_tell_which_records_changed(csv, tmp_path):
     """Hunt for tells: order, formats, types, rare values, whatever sets changed lines apart."""
-    made = keyhole.synthesise(csv, out=tmp_path / "one", shuffle=True, **{**ASKED, "implicates": 1})
+    made = keyhole.synthesise(csv, out=tmp_path / "one", **{**ASKED, "implicates": 1})
     before = csv.read_text().splitlines()
     after = (tmp_path / "one" / "release" / "implicate-1.csv").read_text().splitlines()
     assert before[0] == after[0]
@@ -90,8 +90,6 @@ def test_a_single_implicate_does_not_tell_which_records_changed(csv, tmp_path):
     rows = pl.read_parquet(tmp_path / "one" / "internal" / "records.parquet")["release_row"]
     assert rows.sort().to_list() == list(range(1, len(before)))
     assert (rows.diff().abs() == 1).sum() < 12  # neighbours are apart
-    aligned = (tmp_path / "one" / "internal" / "original.csv").read_text().splitlines()
-    assert [aligned[row] for row in rows] == before[1:]
     after = [after[0], *(after[row] for row in rows)]
     changed = np.array([a != b for a, b in zip(before[1:], after[1:], strict=True)])
     assert 0.2 < changed.mean() < 1
@@ -281,7 +279,8 @@ def test_a_part_can_be_held_out_before_the_synthesis(csv, tmp_path):
     assert original.equals(numbered.filter(pl.col("row").is_in(original["row"].implode())))
     assert control["row"].to_list() != list(range(control.height))
     targets = ASKED["targets"]
-    assert made.drop(targets).equals(original.drop("row", *targets))
+    rows = pl.read_parquet(tmp_path / "made" / "internal" / "records.parquet")["release_row"] - 1
+    assert made[rows].drop(targets).equals(original.drop("row", *targets))
     assert "control" not in str(sorted((tmp_path / "made" / "release").iterdir()))
     for name in ("original", "control"):
         mode = (tmp_path / "made" / "internal" / f"{name}.csv").stat().st_mode

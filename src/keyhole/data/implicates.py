@@ -7,13 +7,19 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keyhole.core.names import quoted
 from keyhole.data.formats import EXTENSIONS
 from keyhole.errors import FileError
 
+if TYPE_CHECKING:
+    from keyhole.data.microdata import Microdata
+
 MOST_IMPLICATES = 100
 """More are a mistake, and every file is read."""
+RECORDS, RELEASE_ROW = "records.parquet", "release_row"
+"""The file beside a release, in `internal`, with the row that each record of the original has."""
 
 _NAME = re.compile(r"implicate-([0-9]+)(\.[a-z0-9]+(?:\.gz)?)", re.IGNORECASE)
 
@@ -63,3 +69,19 @@ def first_implicate(path: Path) -> Path:
     """Return the first implicate of a synthesis' folder, or of its `release`; a file is itself."""
     inner = path / "release"
     return find_implicates(inner if inner.is_dir() else path)[0] if path.is_dir() else path
+
+
+def in_original_order(data: Microdata, path: Path) -> Microdata:
+    """Return an implicate that was read from a release in the order of the original's records.
+
+    As it is where no `internal` is beside the release.
+    """
+    import polars as pl
+
+    held = path.resolve().parent.parent / "internal" / RECORDS
+    if not _NAME.fullmatch(path.name) or not held.is_file():
+        return data
+    rows = pl.read_parquet(held)
+    if RELEASE_ROW not in rows.columns or rows.height != data.records:
+        return data
+    return data.replace(frame=data.frame[rows[RELEASE_ROW] - 1])

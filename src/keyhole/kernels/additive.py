@@ -96,33 +96,35 @@ def rake(groups: Rows, starts: Rows, goal: Rows, size: int, sweeps: int, steady:
     all records are multiplied by observed over expected counts, `steady` added to both.
     """
     records, variables = groups.shape
+    turned = np.empty((variables, records), dtype=np.int32)
     observed = np.zeros((starts[variables], size))
     share = np.zeros(size)
     for i in range(records):
         share[goal[i]] += 1
         for v in range(variables):
+            turned[v, i] = groups[i, v]
             observed[starts[v] + groups[i, v], goal[i]] += 1
     shares = np.empty((records, size))
     shares[:] = share / records
     factors = np.ones((starts[variables], size))
+    expected = np.zeros((starts[1] - starts[0], size))
+    for i in range(records):
+        expected[turned[0, i]] += shares[i]
     for step in range(sweeps * variables):
-        v = step % variables
+        v, after = step % variables, (step + 1) % variables
         first, past = starts[v], starts[v + 1]
-        ratio = np.zeros((past - first, size))
-        for i in range(records):
-            g = groups[i, v]
-            for k in range(size):
-                ratio[g, k] += shares[i, k]
-        ratio = (observed[first:past] + steady) / (ratio + steady)
+        ratio = (observed[first:past] + steady) / (expected + steady)
         factors[first:past] *= ratio
-        for i in range(records):
-            g = groups[i, v]
+        expected = np.zeros((starts[after + 1] - starts[after], size))
+        for i in range(records):  # the counts of the next variable on the way
+            own, times, counts = shares[i], ratio[turned[v, i]], expected[turned[after, i]]
             total = 0.0
             for k in range(size):
-                shares[i, k] *= ratio[g, k]
-                total += shares[i, k]
+                own[k] *= times[k]
+                total += own[k]
             for k in range(size):
-                shares[i, k] /= total
+                own[k] /= total
+                counts[k] += own[k]
     return factors
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -19,11 +20,15 @@ from keyhole.core.options import Problem, Question, unknown_problems
 from keyhole.core.toml import open_toml
 from keyhole.data.columns import named
 from keyhole.data.deriving import Derivation, derivations_of, derive_codes, fit_derivations
-from keyhole.data.implicates import first_implicate
+from keyhole.data.implicates import first_implicate, in_original_order
 from keyhole.data.microdata import Microdata, require_key
 from keyhole.data.reading import load
 from keyhole.engines.opening import HOW, DataFile
 from keyhole.errors import ColumnError, InputError, OptionError
+
+# Whether two files have their records in the same order shows if there are so many, on columns that
+# agree less often than this by chance, by so many standard errors.
+LEAST_ORDERED, MOST_CHANCE, FAR_BEYOND = 200, 0.9, 5.0
 
 if TYPE_CHECKING:
     from keyhole.environment.scenarios.recoding import ScenarioKey
@@ -62,7 +67,7 @@ def read_files(question: Question, problems: Iterable[str] = ()) -> StudyFiles:
         iufs = {name: reader.read(iuf, "IUF") for name, iuf in question.iuf.items()}
     else:
         iufs = dict.fromkeys(pufs, reader.read(question.iuf, "IUF"))
-    ids = reader.read(question.ids_from, "file of ids", question.puf_id or ())
+    ids = reader.read(question.ids_from, "file of ids")
     source = question.original
     if source is None and set(question.attacks) - {"found"}:
         source = question.ids_from
@@ -100,6 +105,8 @@ class _Reader:
                 given = first_implicate(Path(given)) if name == "PUF" else given
                 wanted = {"columns": None if lines else list(dict.fromkeys(columns)) or None}
             data = load(given, **wanted, **{n: how[n] for n in HOW if n in how})
+            if name == "PUF" and isinstance(given, Path):
+                data = in_original_order(data, given)
             self._columns.update(data.names)
             declared = declared_for(data.names, how)
             data = load(data, **declared) if any(declared.values()) else data
@@ -155,7 +162,7 @@ def declaration_problems(sources: Iterable[Any], known: Iterable[str]) -> list[s
 
 
 def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microdata:
-    """Give a release that kept the order of its records the ids of the file it was made from."""
+    """Give a release the ids of the file it was made from, whose records are in the same order."""
     source.require(ids, purpose="PUF id")
     if source.records != puf.records:
         raise ColumnError(
@@ -163,12 +170,39 @@ def attach_ids(puf: Microdata, source: Microdata, ids: Sequence[str]) -> Microda
             f"{source.records:,} records and {puf.records:,} instead: give the file that the "
             f"release was made from."
         )
+    if _in_another_order(puf, source, ids):
+        raise ColumnError(
+            f"{source.name!r} must have the ids of {puf.name!r} in the same rows. Got records that "
+            f"agree on no column more often than by chance: leave a release in its folder, beside "
+            f"internal, which holds the order, or put the ids into the PUF."
+        )
     held = [source.frame[name] for name in ids]
     kept = [name for name in puf.names if name not in ids]
     whole = puf.replace(frame=puf.frame.select(named(kept)).with_columns(held))
     return whole.with_variables(
         source.variable(name) if name in ids else whole.variable(name) for name in whole.names
     )
+
+
+def _in_another_order(puf: Microdata, source: Microdata, ids: Sequence[str]) -> bool:
+    """Tell whether rows agree on no column more often than records paired at random do."""
+    if puf.records < LEAST_ORDERED:
+        return False
+    order = np.random.default_rng(0).permutation(puf.records)
+    judged = False
+    for name in (one for one in puf.names if one in source.names and one not in ids):
+        released, held = (data.column(name).cast(pl.String) for data in (puf, source))
+        if not released.drop_nulls().is_in(held.drop_nulls().unique()).any():
+            continue  # blank, or coded otherwise
+        agree, chance = (
+            int(released.eq_missing(other).sum()) / puf.records
+            for other in (held, held.gather(order))
+        )
+        error = math.sqrt(2 * chance * (1 - chance) / puf.records) + 1 / puf.records
+        if agree > chance + FAR_BEYOND * error:
+            return False
+        judged |= chance < MOST_CHANCE
+    return judged
 
 
 def blank_variables(puf: Microdata, link: Sequence[str]) -> tuple[str, ...]:

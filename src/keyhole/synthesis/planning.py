@@ -110,6 +110,8 @@ def _draw(
     tied = [choice.replace[:, leaders == leader].any(axis=1) for leader in leaders]
     named = tuple(name for name, all_ in zip(choice.targets, whole, strict=True) if all_)
     choice = replace(choice, replace=np.column_stack(tied) | whole, whole=named)
+    if question.targeted and not question.keep_order:
+        choice = _fewest_first(choice)
     if not found.at_risk.any() and not named:
         raise OptionError([NOBODY_AT_RISK])
     if question.donors == "common" and found.changed.all():
@@ -125,6 +127,17 @@ def _draw(
     if more:
         drawn = replace(drawn, donors=drawn.donors[:wanted], placebo=drawn.donors[wanted])
     return Drawn(found, choice, plan, drawn)
+
+
+def _fewest_first(choice: TargetChoice) -> TargetChoice:
+    """Put the targets that the fewest records have replaced first.
+
+    They are replaced for what they are: nearly everybody whose Hispanic origin is replaced is
+    Hispanic. So what comes later must know them, or such records would get the race of others.
+    """
+    order = np.argsort(choice.replace.sum(axis=0), kind="stable")
+    targets = tuple(choice.targets[t] for t in order)
+    return replace(choice, targets=targets, replace=choice.replace[:, order])
 
 
 def _plan(

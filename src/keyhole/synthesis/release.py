@@ -23,6 +23,7 @@ from keyhole.core.marks import COUNT, HIDDEN, PUBLIC, SPREAD, WHEN_SET, figure
 from keyhole.core.options import Problem
 from keyhole.core.tables import Table
 from keyhole.data.formats import written_suffix
+from keyhole.data.implicates import RECORDS, RELEASE_ROW
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Ints
@@ -54,7 +55,8 @@ NOTE = """\
 # How to analyse these files
 
 {folder}
-Records and columns are as in the collected data. Most values are as they were collected. {replaced}
+Records and columns are those of the collected data; the order of the records has no meaning. Most
+values are as they were collected. {replaced}
 
 ## What to do
 
@@ -114,8 +116,6 @@ These relations are weaker than in the collected data (Cramér's V, numbers in t
 STRONGER = "These are stronger: {named}."
 NO_CHANGE = "Each pair of a replaced and another column was compared; no relation differs by much."
 PARTS = frozenset({"release", "internal"})
-RECORDS, RELEASE_ROW = "records.parquet", "release_row"
-"""The internal file with a row a record of the original, and the row of the release it became."""
 RELEASED = 0x6F72646572
 """Tells the draw of the order from the seed's other uses."""
 
@@ -221,9 +221,8 @@ def write_release(made: Synthesis, out: Path, *, force: bool) -> Path:
             held = held.with_columns(pl.Series(RELEASE_ROW, np.argsort(order) + 1))
         held.write_parquet(folder / RECORDS)
         suffix = written_suffix(people.origin.suffix)
-        if shuffled or made.control is not None:
-            people.replace(frame=people.frame[order]).save(folder / f"original{suffix}")
         if made.control is not None:
+            people.save(folder / f"original{suffix}")
             made.control.save(folder / f"control{suffix}")
     return out
 
@@ -258,14 +257,6 @@ def require_free(out: Path, force: bool) -> list[str]:
     except (OSError, ValueError):
         pass
     return [f"{name} cannot be written. Choose another name."]
-
-
-def in_original_order(data: Microdata, internal: Path) -> Microdata:
-    """Return an implicate that was read from a release in the order of the original's records."""
-    held = pl.read_parquet(internal / RECORDS)
-    if RELEASE_ROW not in held.columns:
-        return data
-    return data.replace(frame=data.frame[held[RELEASE_ROW] - 1])
 
 
 def _fill_release(made: Synthesis, order: Ints, folder: Path) -> None:

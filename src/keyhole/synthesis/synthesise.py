@@ -307,9 +307,9 @@ def synthesise(
         bool,
         Option(
             "Release the records in another order: in a sorted file the neighbours of a record "
-            "can reveal its values. The original in that order is written to internal."
+            "can reveal its values. `internal/records.parquet` has the row of each record."
         ),
-    ] = False,
+    ] = True,
     engine: shared.TaskEngine = "auto",
     master: shared.Master = None,
     out: str | os.PathLike[str] | None = None,

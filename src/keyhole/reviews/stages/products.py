@@ -25,7 +25,7 @@ from keyhole.core.kinds import Place
 from keyhole.core.options import Question, parameters_of, without_columns, worded
 from keyhole.data import Microdata, load
 from keyhole.data.formats import suffix_of, written_suffix
-from keyhole.data.implicates import find_implicates
+from keyhole.data.implicates import find_implicates, in_original_order
 from keyhole.data.microdata import Origin
 from keyhole.engines.opening import column_problems
 from keyhole.errors import FileError, InputError, KeyholeError, OptionError
@@ -52,7 +52,7 @@ from keyhole.reviews.stages.selection import SELECTIONS, proposed_set
 from keyhole.selection.releasing import taken_into_memory
 from keyhole.synthesis.associations import NEVER_RELEASED
 from keyhole.synthesis.planning import data_problems
-from keyhole.synthesis.release import dropped_columns, in_original_order, new_release
+from keyhole.synthesis.release import dropped_columns, new_release
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import held_out_records, synthesise, synthesise_problems
 from keyhole.utility.formulas import formula_columns
@@ -417,7 +417,7 @@ def _synthesis_parts(folder: Path, review: Review, files: Files) -> Files:
 
 def _read_implicate(review: Review, plan: Plan | None, path: Path) -> Microdata:
     """Read an implicate, with its records in the order of those it was made from."""
-    return in_original_order(read_release(review, plan, path), path.parents[1] / "internal")
+    return in_original_order(read_release(review, plan, path), path)
 
 
 def synthesised_from(files: Files) -> Microdata:
