@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.environment.codings.categories import codes_of
+from keyhole.environment.importers.fields import capture
+from keyhole.environment.matching.catalogue import concept_scores
 from keyhole.environment.matching.categories import answers_of, match_answers
 from keyhole.environment.matching.proposals import Decision, propose, read_decisions
 from keyhole.environment.matching.questions import (
@@ -485,3 +487,38 @@ def test_decisions_that_make_no_sense_are_told_at_once():
     assert any(one.startswith("decision 1: ") and "'colour'" in one for one in told)
     assert any(one.startswith("decision 2: field ") for one in told)
     assert any(one.startswith("decision 3: must be an object") for one in told)
+
+
+@pytest.mark.parametrize(
+    ("path", "label", "home"),
+    [
+        # The school of a student is somewhere else than the student.
+        ("report/student/schoolInformation/address/city", "", "school's city"),
+        ("spouse/employer/address/state", "", "employer's state"),
+        ("spouse/employer/occupation", "", "spouse's occupation"),
+        ("form/DTHDTC", "Date/time of death", "date of death"),
+        ("q1", "Have you ever attended school?", "ever school enrolment"),
+        ("q2", "Offender sex", "offender's sex"),
+        ("q3", "Arrestee date of birth", "age"),
+        ("q4", "If female, currently pregnant?", "pregnancy"),
+        ("q5", "Do you hold German citizenship?", "citizenship"),
+    ],
+)
+def test_whose_and_when(path, label, home):
+    assert construct_name(questions_of(path, label)[0]) == home
+
+
+def test_a_third_answer_to_gender_asks_for_the_identity():
+    def surest(*answers):
+        held = answers_of(tuple(Category(one, one) for one in answers))
+        scores = concept_scores(questions_of("g", "What is your gender?"), held)
+        return max(scores, key=scores.get)
+
+    assert surest("Male", "Female") == "SX"
+    assert surest("Male", "Female", "Or please specify") == "GI"
+
+
+def test_the_last_employer_is_not_a_person():
+    field = capture(["employment", "employerName"], "Last employer")
+    assert field.identifier is None
+    assert capture(["employer", "contactLastName"], "").identifier == "name"

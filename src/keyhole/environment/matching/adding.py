@@ -27,7 +27,6 @@ from keyhole.environment.matching.catalogue import (
     Catalogue,
     SetAside,
     asked_questions,
-    asked_text,
     text_key,
     text_of,
 )
@@ -388,7 +387,7 @@ def pending(
             ranking = proposals.rank_fields(catalogue, captured, owner.fields, **more)
             for field, (one, questions, ranked) in zip(owner.fields, ranking, strict=True):
                 if ranked and (ranked[0].action != "leave" or ranked[0].score < _FOLLOWED):
-                    yield owner, field, text_key(*asked_text(one), questions), ranked
+                    yield owner, field, text_key(one, questions), ranked
 
 
 def propose_pending(environment: Environment) -> Proposals:
@@ -528,7 +527,7 @@ def _spread(placer: Placer, environment: Environment, texts: Collection[str]) ->
             fields = list(owner.fields)
             asked = asked_questions(owner.fields)
             for i, (field, questions) in enumerate(zip(owner.fields, asked, strict=True)):
-                chosen = placer.catalogue.decided(text_key(*asked_text(field), questions))
+                chosen = placer.catalogue.decided(text_key(field, questions))
                 here = codings[field.coding].construct if field.coding else SetAside("")
                 if field.decided or field.identifier or not chosen or chosen == {here}:
                     continue

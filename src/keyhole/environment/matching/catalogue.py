@@ -79,15 +79,15 @@ def options_of(fields: Iterable[CapturedField]) -> dict[str, Answers]:
     return {path: answers_of(tuple(dict.fromkeys(listed))) for path, listed in found.items()}
 
 
-def text_key(path: str, label: str, questions: Sequence[AskedQuestion]) -> Hashable:
-    """Return what tells whether two fields ask in the same text, of the same person and time."""
-    return questions[0].subject, questions[0].time, " ".join(words(label or path))
-
-
 def text_of(field: CapturedField | Field) -> str:
     """Return the words of a field's label, or of its path without one."""
     path, label = asked_text(field)
     return " ".join(words(label or path))
+
+
+def text_key(field: CapturedField | Field, questions: Sequence[AskedQuestion]) -> Hashable:
+    """Return what tells whether two fields ask in the same text, of the same person and time."""
+    return questions[0].subject, questions[0].time, text_of(field)
 
 
 def concept_scores(
@@ -222,7 +222,7 @@ class Catalogue:
                     home: str | SetAside = SetAside(field.identifier or "")
                     if field.coding in self.names:
                         home = self.names[field.coding].construct
-                    text = text_key(*asked_text(field), questions)
+                    text = text_key(field, questions)
                     self._decided.setdefault(text, set()).add(home)
 
     def add_construct(self, construct: Construct) -> None:

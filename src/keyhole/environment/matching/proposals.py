@@ -192,7 +192,7 @@ def rank(
         reason = "the source itself names this coding, and the answers are the same"
         held = coding.construct, name, coding.name
         return (Proposal(field.name, "assimilate", 1.0, reason, *held),)
-    decided = catalogue.decided(text_key(*asked_text(field), questions))
+    decided = catalogue.decided(text_key(field, questions))
     if len(decided) == 1 and isinstance(home := next(iter(decided)), SetAside):
         action: Action = "identifier" if home.identifier else "leave"
         return (Proposal(field.name, action, 1.0, _BEFORE, identifier=home.identifier),)
@@ -262,7 +262,7 @@ class _Ranking:
         """Propose what a person decided before, the vocabulary's concepts, then what is near."""
         catalogue, questions = self.catalogue, self.questions
         scores: dict[str, tuple[float, str]] = {}  # by the name of a construct
-        decided = catalogue.decided(text_key(*asked_text(self.field), questions))
+        decided = catalogue.decided(text_key(self.field, questions))
         sure = 1.0 if len(decided) == 1 else 0.75
         for home in decided:
             if isinstance(home, str):

@@ -160,8 +160,10 @@ def _read(steps: Sequence[_Words], *, natural: bool) -> AskedQuestion:
     for i, step in enumerate(steps):
         last = i == len(steps) - 1
         who, person, rest = _split_subject(step, leaf=last, natural=natural)
-        if who in WORDS["things"] and subject and subject not in WORDS["things"]:
-            rest = tuple(map(_singular, step))  # the spouse's employer is the spouse's
+        place = last or not _PLACES & {word[1:] for word in _leaf(tuple(map(_singular, steps[-1])))}
+        if who in WORDS["things"] and subject and subject not in WORDS["things"] and place:
+            # The spouse's employer is the spouse's, but not where that is.
+            rest = tuple(map(_singular, step))
         elif who or not subject or (person and not last):
             subject, role = who, person or role
         elif person:
@@ -202,13 +204,17 @@ _SUBJECTS: Mapping[_Words, tuple[str, str]] = {
     **{tuple(phrase.split()): (name, "") for phrase, name in _NAMED.items()},
     **{(role,): ("", role) for role in _ROLES},
 }
+_MEANT = {
+    tuple(map(_singular, _split(phrase))): (f"#{concept.letters}",)
+    for concept in CONCEPTS
+    for phrase in concept.phrases
+}
+# A phrase also counts without the words that add nothing, if two are left ("date death").
+_BRIEF = {tuple(w for w in said if w not in _STOP): meant for said, meant in _MEANT.items()}
 _PHRASES: Mapping[_Words, _Words] = {
+    **{said: meant for said, meant in _BRIEF.items() if len(said) > 1},
     **{_split(said): tuple(meant.split()) for said, meant in _said("rewritten").items()},
-    **{
-        tuple(map(_singular, _split(phrase))): (f"#{concept.letters}",)
-        for concept in CONCEPTS
-        for phrase in concept.phrases
-    },
+    **_MEANT,
 }
 # The phrases that may begin in one step and end in the next.
 _BRIDGES = {said: m for said, m in _PHRASES.items() if {"start", "end", "range"} & set(said)}
