@@ -78,8 +78,7 @@ def test_figures_are_recounted_and_pages_without_hashes_are_named(out, capsys):
     assert files(out) == before
     assert run_verb(["verify", str(out)]) == 0
     assert (
-        "Made by 0.1, not recomputed: The release, Dossier, Public note."
-        in capsys.readouterr().out
+        "Made by 0.1, not recomputed: The release, Dossier, Public note." in capsys.readouterr().out
     )
 
 
