@@ -55,7 +55,7 @@ NOTE = """\
 # How to analyse these files
 
 {folder}
-Records and columns are those of the collected data; the order of the records has no meaning. Most
+Records and columns are those of the collected data; do not rely on the order of the records. Most
 values are as they were collected. {replaced}
 
 ## What to do
