@@ -17,10 +17,11 @@ import math
 import os
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from keyhole.core.apart import ask_apart
 from keyhole.core.extras import require_extra
 from keyhole.core.files import write_whole
 from keyhole.core.names import printable
@@ -287,6 +288,20 @@ def browser_bundle(script: str) -> str:
     import vl_convert
 
     return str(vl_convert.javascript_bundle(script, vl_version=_version()))
+
+
+@functools.cache
+def vega_bundle() -> bytes:
+    """Return Vega, Vega-Lite and Vega-Embed as one module for pages that draw charts themselves.
+
+    It takes two seconds, in which no other thread would run: hence a process of its own.
+    """
+    return ask_apart("keyhole.charts:answer_bundle", {"script": "window.vegaEmbed = vegaEmbed;"})
+
+
+def answer_bundle(given: Mapping[str, Any]) -> bytes:
+    """Return a bundle to the process that asked for it."""
+    return browser_bundle(given["script"]).encode()
 
 
 @functools.cache

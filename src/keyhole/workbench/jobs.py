@@ -1,5 +1,7 @@
-"""Jobs: each is a process of its own, and goes on if the server is started anew.
+"""Jobs: they are done in other processes, and go on if the server is started anew.
 
+A process does one job after the other, so that what it has imported, compiled and started serves
+the next; a job that is cancelled ends its process.
 A job's row tells its state and the step it is at; the process writes it there. A process that is
 gone while its row says that it runs was killed: its review goes on from the last stage kept.
 """
@@ -24,7 +26,6 @@ from keyhole.core.files import ending_cleanly, lock_file
 from keyhole.core.marks import HIDDEN, figure
 from keyhole.core.verbs import imported
 from keyhole.errors import KeyholeError
-from keyhole.reviews.files import confined
 from keyhole.workbench.state import WorkbenchState
 
 JobState = Literal["running", "done", "failed", "cancelled", "interrupted"]
@@ -74,8 +75,23 @@ class Jobs:
     _ready: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def keep_ready(self) -> None:
-        """Have a process import what jobs need and wait for the next; it ends with this one."""
-        self._ready.append(_process(["-"], subprocess.PIPE))
+        """Have a process import what jobs need and wait for them; it ends after this one."""
+        self._ready[:] = [_process(["-"], subprocess.PIPE)]
+
+    def _told(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Have the process that waits do a job, or a new one, if it does another review's."""
+        busy = self.state.rows("SELECT id FROM jobs WHERE state = 'running'")
+        ready = next(iter(self._ready), None)
+        if ready is None or any(self._children.get(number) is ready for (number,) in busy):
+            return _process(words, subprocess.DEVNULL)
+        if ready.poll() is not None:
+            self.keep_ready()
+        (child,) = self._ready
+        assert child.stdin is not None
+        with suppress(OSError):  # it has ended since: the job is found interrupted
+            child.stdin.write(json.dumps(words).encode() + b"\n")
+            child.stdin.flush()
+        return child
 
     def start(self, project: int, path: Path, kind: str, asked: Mapping[str, Any]) -> Job:
         """Start a job; one of the same review that still runs is stopped first, its stages stay."""
@@ -86,15 +102,7 @@ class Jobs:
                    VALUES (?, ?, ?, 'running', 'starting', ?, '')"""
         number = self.state.do(query, project, kind, json.dumps(asked), time.time())
         assert number is not None
-        words = [str(self.state.path), str(number), str(path)]
-        child = self._ready.pop() if self._ready else None
-        if child is not None:
-            self.keep_ready()
-        if child is not None and child.poll() is None and child.stdin is not None:
-            with suppress(OSError), child.stdin as tell:
-                tell.write(json.dumps(words).encode())
-        else:
-            child = _process(words, subprocess.DEVNULL)
+        child = self._told([str(self.state.path), str(number), str(path)])
         self._children[number] = child
         self.state.do("UPDATE jobs SET process = ? WHERE id = ?", child.pid, number)
         found = self.find(number)
@@ -211,7 +219,15 @@ def _review(verb: str, path: Path, tell: Progress, *asked: Any) -> None:
     run(path, *asked, out=path.with_suffix(""), progress=tell)
 
 
+def _draft(path: Path, asked: Mapping[str, Any], tell: Progress) -> None:
+    """Draft the review of a file, and compute what its pages show first."""
+    tell("reading the file")
+    imported("keyhole.reviews.drafting.init")(asked["file"], out=path)
+    _review("run_stages", path, tell, asked["stages"])
+
+
 JOB_KINDS: Mapping[str, JobKind] = {
+    "open": lambda *how: _draft(*how),
     "stages": lambda path, asked, tell: _review("run_stages", path, tell, asked["stages"]),
     "review": lambda path, _, tell: _review("review", path, tell),
     "verify": lambda *how: imported("keyhole.workbench.stored_results.verify_and_keep")(*how),
@@ -222,6 +238,8 @@ JOB_KINDS: Mapping[str, JobKind] = {
 
 def work(state: WorkbenchState, number: int, path: Path) -> None:
     """Do a job, and write into its row how it goes and how it ended."""
+    from keyhole.reviews.files import confined
+
     jobs = Jobs(state)
     # The server may be killed before it has noted whom to stop: who holds the lock is known.
     state.do("UPDATE jobs SET process = ? WHERE id = ?", os.getpid(), number)
@@ -265,17 +283,15 @@ def _progress_into(state: WorkbenchState, number: int) -> Progress:
     return write
 
 
-NEEDED = ("altair", "vl_convert", "keyhole.reviews.runner", "keyhole.workbench.stored_results")
+NEEDED = ("altair", "vl_convert", "keyhole.reviews.drafting", "keyhole.workbench.stored_results")
 """What most jobs import: a second or two of work."""
 
 if __name__ == "__main__":
     os.umask(0o077)  # what is written may hold seeds
     with suppress(KeyboardInterrupt), ending_cleanly():
-        given = sys.argv[1:]
-        if given == ["-"]:
+        if sys.argv[1:] == ["-"]:
             for name in NEEDED:
                 with suppress(ImportError):  # a job that needs it says so
                     importlib.import_module(name)
-            given = json.loads(sys.stdin.read() or "[]")
-        if given:
+        for given in map(json.loads, sys.stdin) if sys.argv[1:] == ["-"] else [sys.argv[1:]]:
             work(WorkbenchState(Path(given[0])), int(given[1]), Path(given[2]))
