@@ -45,8 +45,6 @@ FIRST = tuple(
     stage for name in ("data", "exposure", "select", "solve") for stage in _BY_NAME[name].stages
 )
 """The stages that are computed when a review is opened for the first time."""
-# Seconds between two looks whether a review is drafted.
-_SOON = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +121,7 @@ def _add_start(app: FastAPI, bench: Bench) -> None:
     @app.post("/open")
     def open_file(request: Request, form: Sent) -> Response:
         try:
-            path = named_file(bench.folder, form)
-            project = _opened(bench, path)
+            project = _opened(bench, named_file(bench.folder, form))
             states = {one.state for one in project.look().standings.values()}
             if states <= {"absent", "unasked"} and not bench.jobs.current(project.number):
                 _start_stages(bench, project, FIRST)
@@ -284,7 +281,7 @@ def _opened(bench: Bench, path: Path) -> Project:
     if job is None or not job.running:
         job = bench.jobs.start(project.number, review, "open", {"file": str(path), "stages": FIRST})
     while job is not None and job.running and not review.exists():
-        time.sleep(_SOON)
+        time.sleep(0.02)
         job = bench.jobs.find(job.number)
     if review.exists():
         return project

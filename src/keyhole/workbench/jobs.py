@@ -19,10 +19,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Annotated, Any, Literal
 
+from keyhole.charts import draw_first
 from keyhole.core.codec import Figures
-from keyhole.core.files import ending_cleanly, lock_file
+from keyhole.core.files import ending_cleanly, is_locked, lock_file
 from keyhole.core.marks import HIDDEN, figure
 from keyhole.core.verbs import imported
 from keyhole.errors import KeyholeError
@@ -30,8 +32,7 @@ from keyhole.workbench.state import WorkbenchState
 
 JobState = Literal["running", "done", "failed", "cancelled", "interrupted"]
 # How long a process may take until it holds its lock, and until it has ended after it is told to.
-_STARTING = 30.0
-_ENDING = 10.0
+_STARTING, _ENDING = 30.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +74,21 @@ class Jobs:
     _children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     _cancelled: set[int] = field(default_factory=set)
     _ready: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
 
     def keep_ready(self) -> None:
         """Have a process import what jobs need and wait for them; it ends after this one."""
         self._ready[:] = [_process(["-"], subprocess.PIPE)]
 
-    def _told(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Have the process that waits do a job, or a new one, if it does another review's."""
-        busy = self.state.rows("SELECT id FROM jobs WHERE state = 'running'")
-        ready = next(iter(self._ready), None)
-        if ready is None or any(self._children.get(number) is ready for (number,) in busy):
+    def _tell(self, number: int, path: Path) -> subprocess.Popen[bytes]:
+        """Have the process that waits do a job, or a new one if it does another review's."""
+        words = [str(self.state.path), str(number), str(path)]
+        running = self.state.rows("SELECT id FROM jobs WHERE state = 'running'")
+        if not self._ready or self._ready[0] in (self._children.get(one) for (one,) in running):
             return _process(words, subprocess.DEVNULL)
-        if ready.poll() is not None:
+        if self._ready[0].poll() is not None:
             self.keep_ready()
-        (child,) = self._ready
+        child = self._ready[0]
         assert child.stdin is not None
         with suppress(OSError):  # it has ended since: the job is found interrupted
             child.stdin.write(json.dumps(words).encode() + b"\n")
@@ -102,8 +104,8 @@ class Jobs:
                    VALUES (?, ?, ?, 'running', 'starting', ?, '')"""
         number = self.state.do(query, project, kind, json.dumps(asked), time.time())
         assert number is not None
-        child = self._told([str(self.state.path), str(number), str(path)])
-        self._children[number] = child
+        with self._lock:
+            child = self._children[number] = self._tell(number, path)
         self.state.do("UPDATE jobs SET process = ? WHERE id = ?", child.pid, number)
         found = self.find(number)
         assert found is not None
@@ -125,7 +127,7 @@ class Jobs:
         self._cancelled.add(number)  # whoever finds it gone meanwhile says why
         ((process,),) = self.state.rows("SELECT process FROM jobs WHERE id = ?", number)
         # A row that came with the folder may name any process; a job of ours holds its lock.
-        ours = number in self._children or _is_held(lock_path(self.state, number))
+        ours = number in self._children or is_locked(lock_path(self.state, number))
         if process and ours:
             with suppress(OSError):
                 os.killpg(process, signal.SIGTERM)
@@ -145,7 +147,7 @@ class Jobs:
     def _let_go(self, number: int) -> bool:
         """Wait until the process of a job that another server started has ended, and tell if so."""
         until = time.monotonic() + _ENDING
-        while is_held := _is_held(lock_path(self.state, number)):
+        while is_held := is_locked(lock_path(self.state, number)):
             if time.monotonic() > until:
                 break
             time.sleep(0.02)
@@ -169,7 +171,7 @@ class Jobs:
         child = self._children.get(number)
         if child is not None:
             return child.poll() is None
-        if _is_held(lock_path(self.state, number)):
+        if is_locked(lock_path(self.state, number)):
             return True
         waiting = 0 <= time.time() - started < _STARTING
         return waiting and not lock_path(self.state, number).exists()
@@ -186,25 +188,6 @@ def _process(words: Sequence[str], stdin: int) -> subprocess.Popen[bytes]:
         [sys.executable, "-m", "keyhole.workbench.jobs", *words], stdin=stdin,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
-
-
-def _is_held(path: Path) -> bool:
-    """Tell whether a process holds a lock; the system lets go of a killed one's."""
-    try:
-        import fcntl
-
-        number = os.open(path, os.O_RDONLY)
-    except (ImportError, OSError):
-        return False
-    try:
-        fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(number)
-    return False
 
 
 # Seconds between two writes of the progress.
@@ -283,15 +266,19 @@ def _progress_into(state: WorkbenchState, number: int) -> Progress:
     return write
 
 
-NEEDED = ("altair", "vl_convert", "keyhole.reviews.drafting", "keyhole.workbench.stored_results")
-"""What most jobs import: a second or two of work."""
+NEEDED = ("keyhole.protection.ledger", "keyhole.reviews.drafting", "pyarrow", "scipy.optimize",
+          "keyhole.workbench.stored_results")  # fmt: skip
+"""What most jobs import: two seconds of work."""
+
 
 if __name__ == "__main__":
     os.umask(0o077)  # what is written may hold seeds
     with suppress(KeyboardInterrupt), ending_cleanly():
-        if sys.argv[1:] == ["-"]:
-            for name in NEEDED:
-                with suppress(ImportError):  # a job that needs it says so
-                    importlib.import_module(name)
-        for given in map(json.loads, sys.stdin) if sys.argv[1:] == ["-"] else [sys.argv[1:]]:
+        stays = sys.argv[1:] == ["-"]
+        for name in NEEDED if stays else ():
+            with suppress(ImportError):  # a job that needs it says so
+                importlib.import_module(name)
+        if stays:
+            draw_first()
+        for given in map(json.loads, sys.stdin) if stays else [sys.argv[1:]]:
             work(WorkbenchState(Path(given[0])), int(given[1]), Path(given[2]))
