@@ -23,12 +23,14 @@ from hypothesis import strategies as st
 from tests.workbench import REVIEW, Workbench, start
 from tests.workbench_pages import count_jobs
 
+from keyhole.core.files import is_locked
 from keyhole.errors import FileError, InputError
+from keyhole.reviews.drafting import init
 from keyhole.reviews.runner import review
 from keyhole.workbench import editing
 from keyhole.workbench.app import Bench
 from keyhole.workbench.editing import put_setting
-from keyhole.workbench.jobs import Jobs, _is_held, lock_path, work
+from keyhole.workbench.jobs import Jobs, lock_path, work
 from keyhole.workbench.pages.data import _bars
 from keyhole.workbench.projects import OutdatedPageError, inside
 
@@ -200,7 +202,7 @@ def test_a_job_of_a_killed_server_has_ended_before_the_next_begins(
 ) -> None:
     bench.post("do/review", {"page": "data"})
     again, process = Bench.of(bench.folder).jobs, _process_of_the_job(bench)
-    while not _is_held(lock_path(again.state, 1)):
+    while not is_locked(lock_path(again.state, 1)):
         time.sleep(0.01)
     os.kill(process, signal.SIGSTOP)  # it ends late, or not at all
     told, tell = [], os.killpg
@@ -218,9 +220,10 @@ def test_a_job_of_a_killed_server_has_ended_before_the_next_begins(
     assert bench.wait().state == "done"
 
 
-def test_a_process_waits_for_each_job_and_ends_with_its_server(bench: Workbench) -> None:
-    jobs = bench.bench.jobs
-    started, command = [], [sys.executable, "-c", "import sys; sys.stdin.read()"]
+def test_a_process_does_one_job_after_the_other(bench: Workbench) -> None:
+    jobs, path = bench.bench.jobs, bench.project.path
+    started, asked = [], ("stages", {"stages": []})
+    command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
 
     def waiting(_: object, stdin: int) -> subprocess.Popen[bytes]:
         started.append(subprocess.Popen(command, stdin=stdin))
@@ -229,16 +232,34 @@ def test_a_process_waits_for_each_job_and_ends_with_its_server(bench: Workbench)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("keyhole.workbench.jobs._process", waiting)
         jobs.keep_ready()
-        jobs.start(1, bench.project.path, "stages", {"stages": []})
-        assert len(started) == 2, "another waits for the next"
-        assert started[0].wait() == 0, "it was told what to do"
-        started[1].kill()
-        started[1].wait()
-        jobs.start(1, bench.project.path, "stages", {"stages": []})
+        for _ in range(2):
+            jobs.end(jobs.start(1, path, *asked).number, "done")
+        assert len(started) == 1, "it is told of the next"
+        jobs.state.do("INSERT INTO projects (id, path, opened) VALUES (2, 'other.toml', 0)")
+        jobs.start(1, path, *asked)
+        jobs.start(2, path, *asked)
+        assert len(started) == 2, "another does what another review asks for meanwhile"
+        jobs.cancel(jobs.start(1, path, *asked).number)
+        jobs.start(1, path, *asked)
         assert len(started) == 4, "one that was ended is not asked"
     for process in started:
         process.kill()
         process.communicate()
+
+
+def test_the_process_for_jobs_ends_with_its_server(bench: Workbench) -> None:
+    with subprocess.Popen([sys.executable, "-m", "keyhole.workbench.jobs", "-"],
+                          stdin=subprocess.PIPE) as process:  # fmt: skip
+        number = bench.bench.jobs.state.do(
+            "INSERT INTO jobs (project, kind, asked, state, step, started, problem) VALUES "
+            "(1, 'stages', '{\"stages\": [\"exposure\"]}', 'running', '', unixepoch(), '')"
+        )
+        words = [str(bench.bench.jobs.state.path), str(number), str(bench.project.path)]
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(words).encode() + b"\n")
+        process.stdin.close()  # what it was told of is done nevertheless
+        assert process.wait() == 0
+    assert bench.wait().state == "done"
 
 
 def test_a_job_that_is_cancelled_before_it_began_does_nothing(bench: Workbench) -> None:
@@ -422,15 +443,38 @@ def test_options_of_screening_are_fields_of_the_form(tmp_path: Path) -> None:
 def test_opening_a_file_computes_its_first_answers_once(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    sent = {"file": "people.csv"}
+    init(bench.folder / "people.csv", out=bench.folder / "people-review.toml")
     begun = count_jobs(monkeypatch)
     for _ in range(2):
-        sent = {"file": "people.csv"}
         answer = bench.client.post("/open", data=sent, follow_redirects=False)
         assert answer.status_code == 303
         monkeypatch.setattr(Jobs, "current", lambda *_: begun[0])
     ((kind, asked),) = begun
     assert kind == "stages"
     assert {"exposure", "screen", "solve"} <= set(asked["stages"])
+
+
+def test_the_job_that_drafts_a_review_computes_its_first_answers(bench: Workbench) -> None:
+    for _ in range(2):
+        answer = bench.client.post("/open", data={"file": "people.csv"}, follow_redirects=False)
+        assert answer.status_code == 303
+    project = bench.bench.projects.find(int(answer.headers["Location"].split("/")[2]))
+    assert project is not None
+    while (job := bench.bench.jobs.current(project.number)) and job.running:
+        time.sleep(0.1)
+    assert job is not None
+    assert (job.kind, job.state) == ("open", "done")
+    states = {name: one.state for name, one in project.look().standings.items()}
+    assert {states["exposure"], states["screen"], states["solve"]} == {"current"}
+
+
+def test_a_file_that_cannot_be_read_is_not_opened(bench: Workbench) -> None:
+    (bench.folder / "odd.parquet").write_bytes(b"PAR1")
+    answer = bench.client.post("/open", data={"file": "odd.parquet"})
+    assert answer.status_code == 422
+    assert "odd.parquet" in answer.text
+    assert not (bench.folder / "odd-review.toml").exists()
 
 
 def test_bars_of_a_column_mask_what_few_have() -> None:

@@ -17,11 +17,12 @@ import math
 import os
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from keyhole.core.extras import require_extra
+from keyhole.core.apart import ask_apart
+from keyhole.core.extras import extra_problems, require_extra
 from keyhole.core.files import write_whole
 from keyhole.core.names import printable
 from keyhole.core.notes import percentage as percentage
@@ -220,19 +221,22 @@ def chart_format(path: str | os.PathLike[str]) -> str:
 
 
 def save_chart(
-    chart: altair.TopLevelMixin, path: str | os.PathLike[str], *, force: bool = False
+    chart: altair.TopLevelMixin | dict[str, Any],
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
 ) -> Path:
-    """Save a chart as a picture, a page or its Vega-Lite spec, by the file's extension."""
+    """Save a chart or its spec as a picture, a page or Vega-Lite, by the file's extension."""
     extension = chart_format(path)
     with write_whole(path, force=force) as temporary:
         temporary.write_bytes(_content(chart, extension))
     return Path(path)
 
 
-def _content(chart: altair.TopLevelMixin, extension: str) -> bytes:
+def _content(chart: altair.TopLevelMixin | dict[str, Any], extension: str) -> bytes:
     if extension == ".html":
         return chart_html(chart).encode()
-    spec = chart.to_dict()
+    spec = _spec(chart)
     if extension == ".json":
         return (json.dumps(spec, indent=2, ensure_ascii=False) + "\n").encode()
     import vl_convert
@@ -262,12 +266,22 @@ def _roomy(svg: str, spec: dict[str, Any]) -> str:
     )
 
 
-def chart_html(chart: altair.TopLevelMixin) -> str:
+def draw_first() -> None:
+    """Draw a first picture, if there is what draws: it takes longer than those that follow."""
+    if not extra_problems("charts"):
+        _content({"mark": "point", "data": {"values": [{}]}}, ".svg")
+
+
+def _spec(chart: altair.TopLevelMixin | dict[str, Any]) -> dict[str, Any]:
+    return chart if isinstance(chart, dict) else chart.to_dict()
+
+
+def chart_html(chart: altair.TopLevelMixin | dict[str, Any]) -> str:
     """Write a chart as a page that needs nothing else and may load nothing else.
 
     Its policy lets only our script run: a name cannot become markup or a script.
     """
-    spec, script = chart.to_dict(), _script()
+    spec, script = _spec(chart), _script()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
@@ -287,6 +301,20 @@ def browser_bundle(script: str) -> str:
     import vl_convert
 
     return str(vl_convert.javascript_bundle(script, vl_version=_version()))
+
+
+@functools.cache
+def vega_bundle() -> bytes:
+    """Return Vega, Vega-Lite and Vega-Embed as one module for pages that draw charts themselves.
+
+    It takes two seconds, in which no other thread would run: hence a process of its own.
+    """
+    return ask_apart("keyhole.charts:answer_bundle", {"script": "window.vegaEmbed = vegaEmbed;"})
+
+
+def answer_bundle(given: Mapping[str, Any]) -> bytes:
+    """Return a bundle to the process that asked for it."""
+    return browser_bundle(given["script"]).encode()
 
 
 @functools.cache

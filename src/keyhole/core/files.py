@@ -206,6 +206,25 @@ def lock_file(file: int, *, wait: bool = False) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
+def is_locked(path: Path) -> bool:
+    """Tell whether a process holds a lock; the system lets go of a killed one's."""
+    try:
+        import fcntl
+
+        number = os.open(path, os.O_RDONLY)
+    except (ImportError, OSError):
+        return False
+    try:
+        fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(number)
+    return False
+
+
 @contextmanager
 def ending_cleanly() -> Iterator[None]:
     """Let a signal that would end the process interrupt it, so that nothing is left behind."""

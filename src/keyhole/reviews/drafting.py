@@ -170,12 +170,6 @@ def init(
     return Draft(path, Path(file), data.records, len(data.names), guessed)
 
 
-def answer_init(given: Mapping[str, str]) -> bytes:
-    """Draft a review file in a process of its own."""
-    init(given["file"], out=given["out"])
-    return b""
-
-
 def init_problems(question: Question) -> Iterator[Problem]:
     """Say before the work what could not be written after it."""
     path = Path(question.out)

@@ -327,5 +327,6 @@ def _pictures(stage: Stage, result: Result) -> dict[str, store.Draw]:
 
 def _save(chart: Any, path: Path) -> None:
     """Save a picture, and beside it its spec, from which a page draws it anew."""
+    spec = chart.to_dict()
     for place in (path.with_suffix(".json"), path):
-        save_chart(chart, place, force=True)
+        save_chart(spec, place, force=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
-from keyhole.errors import ConflictError, InputError, KeyholeError
+from keyhole.errors import ConflictError, FileError, InputError, KeyholeError
 from keyhole.reviews.dossier_chapters import METHODS
 from keyhole.workbench import responses
 from keyhole.workbench.jobs import Jobs
@@ -27,8 +28,8 @@ from keyhole.workbench.projects import (
     Project,
     Projects,
     files_below,
+    named_file,
     open_example,
-    open_named,
     path_below,
     plain_problem,
 )
@@ -56,10 +57,10 @@ class Bench:
     live: LiveExposure
 
     @classmethod
-    def of(cls, folder: Path) -> Bench:
+    def of(cls, folder: Path, jobs: Jobs | None = None) -> Bench:
         """Open the workbench of a folder."""
-        state = WorkbenchState.of(folder)
-        return cls(folder, Projects(state, folder), Jobs(state), LiveExposure(folder))
+        jobs = jobs or Jobs(WorkbenchState.of(folder))
+        return cls(folder, Projects(jobs.state, folder), jobs, LiveExposure(folder))
 
     def view(self, project: Project, request: Request) -> View:
         """Look at a review for a page."""
@@ -94,12 +95,10 @@ Found = Annotated[Project, Depends(_found)]
 
 
 def create_app(
-    folder: Path, *, port: int, upload_limit: int = UPLOAD_LIMIT, ready: bool = False
+    folder: Path, *, port: int, upload_limit: int = UPLOAD_LIMIT, jobs: Jobs | None = None
 ) -> Guard:
-    """Make the workbench of a folder, behind its guard; `ready`: a process waits for each job."""
-    bench = Bench.of(folder)
-    if ready:
-        bench.jobs.keep_ready()
+    """Make the workbench of a folder, behind its guard."""
+    bench = Bench.of(folder, jobs)
     app = FastAPI(title="keyhole", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.bench = bench
     app.get("/static/vega.js")(responses.vega)
@@ -122,7 +121,7 @@ def _add_start(app: FastAPI, bench: Bench) -> None:
     @app.post("/open")
     def open_file(request: Request, form: Sent) -> Response:
         try:
-            project = open_named(bench.projects, form)
+            project = _opened(bench, named_file(bench.folder, form))
             states = {one.state for one in project.look().standings.values()}
             if states <= {"absent", "unasked"} and not bench.jobs.current(project.number):
                 _start_stages(bench, project, FIRST)
@@ -270,6 +269,27 @@ def _acted(
         _start_stages(bench, project, page.stages if asked.stages is None else asked.stages)
         return asked.to or page.name
     return page.name
+
+
+def _opened(bench: Bench, path: Path) -> Project:
+    """Open a review, or that of a data file; a job drafts one, whatever the file does to it."""
+    review = path if path.suffix == ".toml" else path.with_name(f"{path.stem}-review.toml")
+    project = bench.projects.open(review)
+    if review.exists():
+        return project
+    job = bench.jobs.current(project.number)
+    if job is None or not job.running:
+        job = bench.jobs.start(project.number, review, "open", {"file": str(path), "stages": FIRST})
+    while job is not None and job.running and not review.exists():
+        time.sleep(0.02)
+        job = bench.jobs.find(job.number)
+    if review.exists():
+        return project
+    raise FileError(
+        (job.problem if job else "")
+        or f"{path.name!r} is damaged, or there is not enough memory "
+        f"for it. Write it anew, or open a smaller file."
+    )
 
 
 def _start_stages(bench: Bench, project: Project, stages: tuple[str, ...]) -> None:

@@ -1,5 +1,7 @@
-"""Jobs: each is a process of its own, and goes on if the server is started anew.
+"""Jobs: they are done in other processes, and go on if the server is started anew.
 
+A process does one job after the other, so that what it has imported, compiled and started serves
+the next; a job that is cancelled ends its process.
 A job's row tells its state and the step it is at; the process writes it there. A process that is
 gone while its row says that it runs was killed: its review goes on from the last stage kept.
 """
@@ -17,20 +19,20 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Annotated, Any, Literal
 
+from keyhole.charts import draw_first
 from keyhole.core.codec import Figures
-from keyhole.core.files import ending_cleanly, lock_file
+from keyhole.core.files import ending_cleanly, is_locked, lock_file
 from keyhole.core.marks import HIDDEN, figure
 from keyhole.core.verbs import imported
 from keyhole.errors import KeyholeError
-from keyhole.reviews.files import confined
 from keyhole.workbench.state import WorkbenchState
 
 JobState = Literal["running", "done", "failed", "cancelled", "interrupted"]
 # How long a process may take until it holds its lock, and until it has ended after it is told to.
-_STARTING = 30.0
-_ENDING = 10.0
+_STARTING, _ENDING = 30.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,26 @@ class Jobs:
     _children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     _cancelled: set[int] = field(default_factory=set)
     _ready: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
 
     def keep_ready(self) -> None:
-        """Have a process import what jobs need and wait for the next; it ends with this one."""
-        self._ready.append(_process(["-"], subprocess.PIPE))
+        """Have a process import what jobs need and wait for them; it ends after this one."""
+        self._ready[:] = [_process(["-"], subprocess.PIPE)]
+
+    def _tell(self, number: int, path: Path) -> subprocess.Popen[bytes]:
+        """Have the process that waits do a job, or a new one if it does another review's."""
+        words = [str(self.state.path), str(number), str(path)]
+        running = self.state.rows("SELECT id FROM jobs WHERE state = 'running'")
+        if not self._ready or self._ready[0] in (self._children.get(one) for (one,) in running):
+            return _process(words, subprocess.DEVNULL)
+        if self._ready[0].poll() is not None:
+            self.keep_ready()
+        child = self._ready[0]
+        assert child.stdin is not None
+        with suppress(OSError):  # it has ended since: the job is found interrupted
+            child.stdin.write(json.dumps(words).encode() + b"\n")
+            child.stdin.flush()
+        return child
 
     def start(self, project: int, path: Path, kind: str, asked: Mapping[str, Any]) -> Job:
         """Start a job; one of the same review that still runs is stopped first, its stages stay."""
@@ -86,16 +104,8 @@ class Jobs:
                    VALUES (?, ?, ?, 'running', 'starting', ?, '')"""
         number = self.state.do(query, project, kind, json.dumps(asked), time.time())
         assert number is not None
-        words = [str(self.state.path), str(number), str(path)]
-        child = self._ready.pop() if self._ready else None
-        if child is not None:
-            self.keep_ready()
-        if child is not None and child.poll() is None and child.stdin is not None:
-            with suppress(OSError), child.stdin as tell:
-                tell.write(json.dumps(words).encode())
-        else:
-            child = _process(words, subprocess.DEVNULL)
-        self._children[number] = child
+        with self._lock:
+            child = self._children[number] = self._tell(number, path)
         self.state.do("UPDATE jobs SET process = ? WHERE id = ?", child.pid, number)
         found = self.find(number)
         assert found is not None
@@ -117,7 +127,7 @@ class Jobs:
         self._cancelled.add(number)  # whoever finds it gone meanwhile says why
         ((process,),) = self.state.rows("SELECT process FROM jobs WHERE id = ?", number)
         # A row that came with the folder may name any process; a job of ours holds its lock.
-        ours = number in self._children or _is_held(lock_path(self.state, number))
+        ours = number in self._children or is_locked(lock_path(self.state, number))
         if process and ours:
             with suppress(OSError):
                 os.killpg(process, signal.SIGTERM)
@@ -137,7 +147,7 @@ class Jobs:
     def _let_go(self, number: int) -> bool:
         """Wait until the process of a job that another server started has ended, and tell if so."""
         until = time.monotonic() + _ENDING
-        while is_held := _is_held(lock_path(self.state, number)):
+        while is_held := is_locked(lock_path(self.state, number)):
             if time.monotonic() > until:
                 break
             time.sleep(0.02)
@@ -161,7 +171,7 @@ class Jobs:
         child = self._children.get(number)
         if child is not None:
             return child.poll() is None
-        if _is_held(lock_path(self.state, number)):
+        if is_locked(lock_path(self.state, number)):
             return True
         waiting = 0 <= time.time() - started < _STARTING
         return waiting and not lock_path(self.state, number).exists()
@@ -180,25 +190,6 @@ def _process(words: Sequence[str], stdin: int) -> subprocess.Popen[bytes]:
     )  # fmt: skip
 
 
-def _is_held(path: Path) -> bool:
-    """Tell whether a process holds a lock; the system lets go of a killed one's."""
-    try:
-        import fcntl
-
-        number = os.open(path, os.O_RDONLY)
-    except (ImportError, OSError):
-        return False
-    try:
-        fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(number)
-    return False
-
-
 # Seconds between two writes of the progress.
 _EVERY = 0.2
 
@@ -211,7 +202,15 @@ def _review(verb: str, path: Path, tell: Progress, *asked: Any) -> None:
     run(path, *asked, out=path.with_suffix(""), progress=tell)
 
 
+def _draft(path: Path, asked: Mapping[str, Any], tell: Progress) -> None:
+    """Draft the review of a file, and compute what its pages show first."""
+    tell("reading the file")
+    imported("keyhole.reviews.drafting.init")(asked["file"], out=path)
+    _review("run_stages", path, tell, asked["stages"])
+
+
 JOB_KINDS: Mapping[str, JobKind] = {
+    "open": lambda *how: _draft(*how),
     "stages": lambda path, asked, tell: _review("run_stages", path, tell, asked["stages"]),
     "review": lambda path, _, tell: _review("review", path, tell),
     "verify": lambda *how: imported("keyhole.workbench.stored_results.verify_and_keep")(*how),
@@ -222,6 +221,8 @@ JOB_KINDS: Mapping[str, JobKind] = {
 
 def work(state: WorkbenchState, number: int, path: Path) -> None:
     """Do a job, and write into its row how it goes and how it ended."""
+    from keyhole.reviews.files import confined
+
     jobs = Jobs(state)
     # The server may be killed before it has noted whom to stop: who holds the lock is known.
     state.do("UPDATE jobs SET process = ? WHERE id = ?", os.getpid(), number)
@@ -265,17 +266,19 @@ def _progress_into(state: WorkbenchState, number: int) -> Progress:
     return write
 
 
-NEEDED = ("altair", "vl_convert", "keyhole.reviews.runner", "keyhole.workbench.stored_results")
-"""What most jobs import: a second or two of work."""
+NEEDED = ("keyhole.protection.ledger", "keyhole.reviews.drafting", "pyarrow", "scipy.optimize",
+          "keyhole.workbench.stored_results")  # fmt: skip
+"""What most jobs import: two seconds of work."""
+
 
 if __name__ == "__main__":
     os.umask(0o077)  # what is written may hold seeds
     with suppress(KeyboardInterrupt), ending_cleanly():
-        given = sys.argv[1:]
-        if given == ["-"]:
-            for name in NEEDED:
-                with suppress(ImportError):  # a job that needs it says so
-                    importlib.import_module(name)
-            given = json.loads(sys.stdin.read() or "[]")
-        if given:
+        stays = sys.argv[1:] == ["-"]
+        for name in NEEDED if stays else ():
+            with suppress(ImportError):  # a job that needs it says so
+                importlib.import_module(name)
+        if stays:
+            draw_first()
+        for given in map(json.loads, sys.stdin) if stays else [sys.argv[1:]]:
             work(WorkbenchState(Path(given[0])), int(given[1]), Path(given[2]))

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from tomlkit.toml_document import TOMLDocument
 
-from keyhole.core.apart import BrokenOffError, ask_apart
 from keyhole.core.files import write_whole
 from keyhole.data.formats import EXTENSIONS
 from keyhole.errors import ConflictError, FileError, InputError, KeyholeError
@@ -350,32 +349,14 @@ def _is_review(path: Path) -> bool:
     return re.search(r"^\s*\[data\]", text, re.MULTILINE) is not None
 
 
-def open_named(projects: Projects, form: SentForm) -> Project:
-    """Open a review or a data file of the start folder, or one sent; data get a draft review."""
+def named_file(folder: Path, form: SentForm) -> Path:
+    """Return a file of the start folder, or one that was sent and is kept there."""
     if "upload" in form.files:
-        path = keep_file(projects.folder, *form.files["upload"])
-    else:
-        path = inside(projects.folder, form.text("file") or "")
+        return keep_file(folder, *form.files["upload"])
+    path = inside(folder, form.text("file") or "")
     if not path.is_file():
         raise FileError("there is no such file. Choose one of the list.")
-    if path.suffix == ".toml":
-        return projects.open(path)
-    review = path.with_name(f"{path.stem}-review.toml")
-    if not review.exists():
-        _draft(path, review)
-    return projects.open(review)
-
-
-def _draft(path: Path, review: Path) -> None:
-    """Draft a review in a process of its own: whatever the file does to it, the server goes on."""
-    given = {"file": str(path), "out": str(review)}
-    try:
-        ask_apart("keyhole.reviews.drafting:answer_init", given)
-    except BrokenOffError:
-        raise FileError(
-            f"{path.name!r} is damaged, or there is not enough memory for it. Write it anew, or "
-            f"open a smaller file."
-        ) from None
+    return path
 
 
 def keep_file(folder: Path, name: str, content: bytes) -> Path:

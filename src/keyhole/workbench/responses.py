@@ -16,7 +16,7 @@ from fastapi import Request
 from fastapi.responses import FileResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from keyhole.charts import browser_bundle
+from keyhole.charts import vega_bundle
 from keyhole.reviews.dossier_chapters import METHODS as METHODS_CITED
 from keyhole.reviews.rendering import (
     explain_terms,
@@ -93,12 +93,6 @@ def render(template: str, **context: Any) -> str:
     page = head + explain_terms(main + rest, explained)
     page = page.replace('class="primary"', 'id="act" class="primary"', 1)
     return page if 'id="act"' in page else page.replace('href="#act"', 'href="#main"')
-
-
-@functools.cache
-def vega_bundle() -> bytes:
-    """Return Vega, Vega-Lite and Vega-Embed as one module for the browser; it takes two seconds."""
-    return browser_bundle("window.vegaEmbed = vegaEmbed;").encode()
 
 
 def vega() -> Response:

@@ -10,12 +10,14 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from keyhole.charts import vega_bundle
 from keyhole.core.extras import require_extra
 from keyhole.core.files import write_whole
 from keyhole.core.kinds import File
 from keyhole.core.options import Option, bind, documented
 from keyhole.errors import FileError, RunError
-from keyhole.workbench.state import FOLDER
+from keyhole.workbench.jobs import Jobs
+from keyhole.workbench.state import FOLDER, WorkbenchState
 
 if TYPE_CHECKING:
     from keyhole.workbench.safety import Guard
@@ -55,20 +57,21 @@ def serve(
     """
     bind(serve, locals()).require()
     require_extra("workbench")
-    import uvicorn
-
-    from keyhole.workbench.app import create_app
-    from keyhole.workbench.responses import vega_bundle
-
     start = Path(folder)
     if not start.is_dir():
         raise FileError(f"{str(start)!r} is not a folder. Give the folder to work in.")
     listening = _listen(port)
     port = listening.getsockname()[1]
     before = os.umask(0o077)  # what is written may hold seeds
-    most = upload_limit * 1024**2
-    app = create_app(start.resolve(), port=port, upload_limit=most, ready=True)
+    jobs = Jobs(WorkbenchState.of(start.resolve()))
+    jobs.keep_ready()
     threading.Thread(target=vega_bundle, daemon=True).start()
+    import uvicorn  # which takes a while, as what was just started does
+
+    from keyhole.workbench.app import create_app
+
+    most = upload_limit * 1024**2
+    app = create_app(start.resolve(), port=port, upload_limit=most, jobs=jobs)
     link = _new_link(app, port)
     print(f"The workbench is open at {link}\nThe link works once; press Enter for another. It "
           "stops with Ctrl+C.", flush=True)  # fmt: skip
