@@ -226,7 +226,7 @@ def test_undecided_goes_with_a_scenario(ask, verb):
     )
     code, _, err = ask(verb, *files, "--undecided")
     assert code == 2
-    assert "--undecided goes with --scenario" in err
+    assert "--undecided needs --scenario" in err
 
 
 @pytest.mark.parametrize(

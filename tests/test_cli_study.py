@@ -141,7 +141,8 @@ def test_kinds_are_declared_for_all_the_files(files, keyhole):
 def test_the_summary_is_readable(files, keyhole):
     code, out, err = keyhole(*words_for(files, "--metric", "taxicab"))
     assert (code, err) == (0, "")
-    for words in ("suspected", "conditional", "95% interval", "What it says", "No proof of safety"):
+    named = "The findings in words"
+    for words in ("suspected", "conditional", "95% interval", named, "No proof of safety"):
         assert words in out
 
 

@@ -222,7 +222,7 @@ def test_the_same_name_twice_is_refused():
 def test_results_print_and_become_frames():
     made = add_forms(Environment(), [FIRST, form("<b>bold</b>", CapturedField("q1"))])
     assert "first" in repr(made)
-    assert "Waiting for a person" in repr(made)
+    assert "Pending decisions" in repr(made)
     assert "<b>bold" not in made._repr_html_()
     assert made.to_frame().height == 5
     assert made.to_dict()["counts"]["waiting"] == 1

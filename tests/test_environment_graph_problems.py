@@ -77,7 +77,7 @@ def test_circles_are_named_whole():
         maps=[CategoryMap("ES2.001", "ES2.002", same), CategoryMap("ES2.002", "ES2.001", back)],
     )
     assert found == (
-        "the maps go in a circle through 'ES2.001', 'ES2.002'; none can be coarser than itself.",
+        "the maps form a cycle through 'ES2.001', 'ES2.002'; no coding can be coarser than itself.",
     )
     assert "itself" in problems(B, maps=[CategoryMap("ES2.001", "ES2.001", None)])[0]
     silent = [CategoryMap("ES2.001", "ES2.002", None), CategoryMap("ES2.002", "ES2.001", None)]

@@ -87,11 +87,11 @@ def test_words_of_a_schema_that_make_no_sense_are_noted_with_their_field(tmp_pat
     assert [one.name for one in form.fields] == ["all.age", "all.sex", "all.job", "all.pay",
                                                  "all.fit"]  # fmt: skip
     assert form.notes[-5:] == (
-        "'all.age' has 'minimum', which must be a number. Got text instead: it is passed over.",
-        "'all.who' has 'properties', which must be an object. Got null instead: it is passed over.",
-        "'all.sex' has 'enum', which must be a list. Got text instead: it is passed over.",
+        "'all.age' has 'minimum', which must be a number. Got text instead: it is skipped.",
+        "'all.who' has 'properties', which must be an object. Got null instead: it is skipped.",
+        "'all.sex' has 'enum', which must be a list. Got text instead: it is skipped.",
         "'all.job' must be a schema. Got null instead: it is taken as text.",
-        "'all.pay' has 'multipleOf', which must be a number. Got null instead: it is passed over.",
+        "'all.pay' has 'multipleOf', which must be a number. Got null instead: it is skipped.",
     )
     path.write_text('{"properties": null}')
     with pytest.raises(FileError, match="must have fields under 'properties'"):

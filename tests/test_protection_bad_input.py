@@ -244,7 +244,7 @@ def test_numbers_of_many_digits():
         ({"method": "generalise", "column": "ms", "groups": {"M": {"a": 1}}}, "groups must be a"),
         (
             {"method": "drop", "columns": ["age"], "fitted": {"columns": ["sex"]}},
-            "fitted has no place in such a step",
+            "fitted cannot be used in such a step",
         ),
         (
             {"method": "noise", "columns": ["age"], "size": 0.1, "fitted": {"seed": 5}},

@@ -122,7 +122,7 @@ def test_bounds_of_noise_may_be_the_ends_of_a_column_but_not_within_it():
     assert free.notes == ("column 'x' has no negative values, and got none: mirrored at 0",)
     for kind in ("additive", "correlated"):
         add_noise(data, columns=["x"], size=1, kind=kind, rescale=True, seed=1)
-    with pytest.raises(OptionError, match="rescale goes with additive and correlated"):
+    with pytest.raises(OptionError, match="rescale can only be used with additive and correlated"):
         add_noise(data, columns=["x"], size=1, kind="multiplicative", rescale=True, seed=1)
 
 

@@ -209,7 +209,7 @@ def test_a_goal_that_a_later_step_undoes_is_told(people, later):
     assert rp > 0
     goal = next(text for text in done.warnings if "its goal k = 3 no longer holds" in text)
     assert f"{rp:.4f}" in goal
-    assert done.steps[0].notes[-1] == f"in the file that goes out RP(3) is {rp:.4f}"
+    assert done.steps[0].notes[-1] == f"RP(3) of the released file is {100 * rp:.4g}%"
     assert done.to_dict()["warnings"] == list(done.warnings)
     first = apply_plan(people, [later, suppress], seed=SEED)
     assert not [text for text in first.warnings if "goal" in text]
@@ -323,7 +323,7 @@ def test_labels_of_values_that_no_record_has_stay_at_home(tmp_path, suffix):
     assert set(about.variable_value_labels["job"].values()) == {"clerk", "farmer"}
     assert not about.file_label
     assert not about.notes
-    assert "the label and the notes that the file had of itself are left out" in done.notes
+    assert "the file's own label and notes are left out" in done.notes
 
 
 def test_pandas_categories_are_those_that_occur():

@@ -152,7 +152,7 @@ def test_many_keys_and_more_than_a_word_of_bits():
         ({"k": 2, "never": KEYS}, "It names all"),
         ({"k": 2, "missing": "drop"}, "missing must be one of"),
         ({"limit": 2}, "limit must be a number from 0 to 1"),
-        ({"k": 2, "cutoff": 3}, "cutoff goes with limit only"),
+        ({"k": 2, "cutoff": 3}, "cutoff can only be used with limit"),
     ],
 )
 def test_what_is_refused(options, message):
@@ -162,7 +162,7 @@ def test_what_is_refused(options, message):
 
 def test_the_report_says_what_was_reached_and_how_it_was_counted():
     made = suppress(veterans_sample(800, seed=1), keys=["sex", "ag8r", "ms"], limit=0.005)
-    assert "goal RP at most 0.005; RP(3) is 0.0" in made.notes[1]
+    assert "goal RP at most 0.5%; RP(3) is 0%" in made.notes[1]
     assert "a missing value is a category of its own" in made.notes[1]
     gone = sum(made.data.frame.select("sex", "ag8r", "ms").null_count().row(0))
     assert made.changed == gone > 0
@@ -195,4 +195,4 @@ def test_what_is_suppressed_is_written_as_what_was_missing(tmp_path):
     plain = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
     assert plain["x"].to_list() == [*"NNNaaaNNN"]
     assert plain.group_by("x", "y").len()["len"].min() == 3, "told and written are the same"
-    assert "what is missing in 'x' is written in one way now" in made.notes
+    assert "missing values of 'x' are now all written the same way" in made.notes

@@ -120,8 +120,8 @@ def test_fewer_records_than_the_cutoff(told):
         ["--cutoff", "400"], "cutoff = 400\n[solve]\n", cutoff=400
     )
     said = "cannot be met: even with every key left out, since the file has fewer records than "
-    assert by_python.startswith(f"limit {said}cutoff, RP is 1, above 0.05. Raise the limit, or lo")
-    assert by_command.startswith(f"keyhole: --limit {said}--cutoff, RP is 1, above 0.05.")
+    assert by_python.startswith(f"limit {said}cutoff, RP is 100%, above 5%. Raise the limit, or lo")
+    assert by_command.startswith(f"keyhole: --limit {said}--cutoff, RP is 100%, above 5%.")
     assert by_review.startswith(f"keyhole: review.toml, line 8: [solve] limit {said}cutoff, RP is")
 
 

@@ -73,7 +73,7 @@ def test_no_parameter_seed_key_hash_or_scenario_is_in_it(found, product):
 
 def test_of_changes_that_cannot_be_seen_the_columns_are_not_told(found):
     text = told_of(found, "protection")
-    assert "The highest values were put together in age." in text
+    assert "The highest values were replaced by one value in age." in text
     assert "Some categories were changed at random." in text
     assert "race1" not in text
     assert "not missing at random" in text

@@ -115,7 +115,7 @@ def test_figures_changed_in_a_stage_and_everywhere_else_are_named(folder):
     found = keyhole.verify(out)
     assert "stages/exposure.json: .result.cells" in found.differences
     assert "results.json: stages.exposure.cells" in found.differences
-    assert "report.html is not what the figures give" in found.differences
+    assert "report.html does not match the figures" in found.differences
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_the_verbs(folder, capsys):
     page = folder / "out/report.html"
     page.write_text(page.read_text().replace("Exposure", "exposure"))
     assert run_verb(["verify", out]) == 1
-    assert "report.html is not what the figures give" in capsys.readouterr().out
+    assert "report.html does not match the figures" in capsys.readouterr().out
     assert run_verb(["verify", str(folder / "nowhere")]) == 2
 
 

@@ -350,7 +350,7 @@ def test_the_plan_can_be_carried_out(veterans, tmp_path):
         ),
         (
             {"limit": 0, "must": KEYS},
-            ["limit cannot be met: even with only 'sex', 'age'", ", above 0. Raise the limit"],
+            ["limit cannot be met: even with only 'sex', 'age'", ", above 0%. Raise the limit"],
         ),
     ],
 )
@@ -397,8 +397,8 @@ def test_the_limit_that_is_missed_by_most_is_named():
     with pytest.raises(OptionError) as error:
         solve(people, limit=0.9, **asked)
     assert "limits cannot be met: even with only 'a', 'b' released" in str(error.value)
-    assert "RP on 'a', 'b' is 1, above 0.2. Raise the limit, require fewer" in str(error.value)
-    with pytest.raises(OptionError, match=r"limit cannot be met: .* RP is 1, above 0.1\."):
+    assert "RP on 'a', 'b' is 100%, above 20%. Raise the limit, require fewer" in str(error.value)
+    with pytest.raises(OptionError, match=r"limit cannot be met: .* RP is 100%, above 10%"):
         solve(people, limit=0.1, **asked)
 
 

@@ -228,7 +228,7 @@ def test_nobody_suspected_is_not_estimable_and_says_why():
     assert told["intervals"]["conditional_rate"] is None
     assert "conditional_rate and pair_precision are null: nobody is suspected" in told["notes"]
     assert "not estimable" in found.summary()
-    assert found.plot().to_dict()["title"]["text"] == ["Nobody is suspected among 2 PUF records"]
+    assert found.plot().to_dict()["title"]["text"] == ["No record is suspected among 2 PUF records"]
 
 
 def test_no_permutations_no_baseline(world):

@@ -569,7 +569,7 @@ def test_goals_are_met_at_their_very_limits():
     (first, again) = exposure_goals(exposed(0.06, 0.0, 1), GoalLimits(), ["a", "b"], asked)
     assert (first.met, first.advice) == (False, "Try coarser keys.")
     assert (again.met, again.measured) == (None, None)
-    assert again.advice == "With one implicate there is nothing to put together."
+    assert again.advice == "With one implicate there is nothing to combine."
     nobody = exposure_goals(exposed(None, None), GoalLimits(), ["a"])
     assert {one.advice for one in nobody} == {"No record was unique on the key."}
     for name in ("p", "overlap"):

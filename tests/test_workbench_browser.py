@@ -128,7 +128,7 @@ def test_the_whole_journey_by_clicks(context: BrowserContext, server: Server) ->
     """From a file without a review to the dossier; figures follow as keys are ticked."""
     page = opened(context, server, "unreviewed/veterans.csv")
     page.get_by_label("Role of puf_id").select_option("identifier")
-    page.get_by_role("button", name="Keep these").click()
+    page.get_by_role("button", name="Save").click()
     settled(page)
     to(page, "Exposure")
     expect(page.locator("#live")).to_contain_text("Uniques")

@@ -80,12 +80,12 @@ def test_a_change_makes_the_dossier_one_of_before(bench: Workbench) -> None:
     run(bench)
     bench.post("dossier/release", RELEASE)
     page = bench.get("dossier").text
-    assert "is of before the last change" in page
+    assert "is from before the last change" in page
     assert "There is no dossier" not in page
     text = (bench.folder / "review.toml").read_text().replace("cutoff = 3", "cutoff = 4")
     (bench.folder / "review.toml").write_text(text)
     page = bench.get("dossier").text
-    assert "of before a change" in page
+    assert "from before a change" in page
     assert "results would be computed" in page
 
 
@@ -199,7 +199,7 @@ def test_the_history_is_listed_and_gone_through(bench: Workbench) -> None:
     for version in ("1", "2", "3"):
         bench.post("dossier/release", {**RELEASE, "release-version": version})
         texts.append((bench.folder / "review.toml").read_text())
-    assert bench.get("dossier").text.count("what goes out, and to whom") >= 3
+    assert bench.get("dossier").text.count("the release and its recipients") >= 3
     steps = bench.project.history()
     assert [step.now for step in steps] == [True, False, False, False]
     assert bench.post("dossier/back", {"number": str(steps[-1].number)}).status_code == 303

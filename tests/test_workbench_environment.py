@@ -305,9 +305,9 @@ def test_what_is_no_form_is_refused_and_forgotten(
 
 def test_a_form_waits_until_it_is_discarded(stored: Workbench) -> None:
     where = propose(stored)
-    assert "Waiting to be decided" in stored.get("environment").text
+    assert "Not decided yet" in stored.get("environment").text
     assert stored.post(f"environment/discard?{where}").status_code == 303
-    assert "Waiting to be decided" not in stored.get("environment").text
+    assert "Not decided yet" not in stored.get("environment").text
     assert "Library card" not in {one.name for one in kept(stored).forms}
     for name in ("../../x", "0" * 16, "", "\0"):
         answer = stored.client.get(stored.address("environment"), params={"form": name})
@@ -439,7 +439,7 @@ def test_a_table_without_a_column_of_forms_is_one_form_with_the_name_given(
     assert "Give the form a name" in refused.text
     address = propose(stored, {"pasted": PLAIN, "name": "Gym card"})
     page = stored.get(f"environment?{address}").text
-    assert "Gym card: what becomes of its fields" in page
+    assert "Gym card: where its fields belong" in page
     stored.post(f"environment/confirm?{address}", shown_choices(page))
     assert "Gym card" in [form.name for form in kept(stored).forms]
     sent = {"files": {"upload": ("Bus pass.csv", PLAIN.encode())}}

@@ -261,7 +261,7 @@ def test_the_ledger_stands_beside_each_step(bench: Workbench) -> None:
     assert "Lost: share of information lost (entropy), mean over the variables " in page
     assert "/chart/protection.svg" in page
     (bench.folder / "review.toml").write_text(text_of(bench).replace("value = 35", "value = 30"))
-    assert "of before the last change" in bench.get("protect").text
+    assert "from before the last change" in bench.get("protect").text
 
 
 @pytest.mark.parametrize("words", ["suppress single values", "pool"])

@@ -90,7 +90,7 @@ def test_a_search_is_written_and_run(tmp_path: Path) -> None:
     assert job.state == "done", job.problem
     page = bench.get("select").text
     for words in ("Take the end of backward", "Path of forward", "Comparison", "most variables",
-                  "If the set proposed goes out"):  # fmt: skip
+                  "If the proposed set is released"):  # fmt: skip
         assert words in page, words
 
 

@@ -155,7 +155,7 @@ def test_results_are_shown_as_the_dossier_does(bench: Workbench) -> None:
     assert "271828182" not in page
     assert "not computed yet" not in page.partition('id="side"')[0]
     bench.post("synthesise/synthesise", {**FIELDS, "implicates": "3"})
-    assert "of before the last change" in bench.get("synthesise").text
+    assert "from before the last change" in bench.get("synthesise").text
 
 
 def test_results_are_shown_while_the_study_is_of_before(

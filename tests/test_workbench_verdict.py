@@ -46,7 +46,7 @@ def gauges(bench: Workbench) -> dict[str, str]:
     """The words of each gauge, by its title."""
     page = re.sub(r'(<h3>[^<]*): <a class="term".*?</a>', r"\1", bench.get("data").text)
     found = _words(r'<section class="gauge.*?</section>', page)
-    titles = ("Original", "What goes out", "Worst scenario", "Attack")
+    titles = ("Original", "The release", "Worst scenario", "Attack")
     return {t: text.removeprefix(t).strip() for t in titles for text in found if text.startswith(t)}
 
 
@@ -99,17 +99,17 @@ def test_a_set_taken_from_a_file_with_other_columns_is_not_called_met(tmp_path: 
     assert steps.startswith(f"File RP {rate(original)} Selection ")
     assert steps.endswith(f"Out RP {rate(figures[worst])}")
     shown = gauges(bench)
-    assert list(shown) == ["Original", "What goes out"]
-    assert f"and {worst} (it and 1 more are in no key)" in shown["What goes out"]
-    assert f"{100 * figures[worst]:.3g}" in shown["What goes out"]
-    assert shown["What goes out"].endswith("limit 10%, could not be judged")
-    assert "met" not in shown["What goes out"].split()
+    assert list(shown) == ["Original", "The release"]
+    assert f"and {worst} (it and 1 more are in no key)" in shown["The release"]
+    assert f"{100 * figures[worst]:.3g}" in shown["The release"]
+    assert shown["The release"].endswith("limit 10%, could not be judged")
+    assert "met" not in shown["The release"].split()
 
 
 def test_the_verdict_is_of_what_goes_out_or_says_that_it_is_of_before(tmp_path: Path) -> None:
     bench = start(tmp_path, REVIEW + SEARCH)
     assert bar(bench).startswith("Not judged yet: run the whole review")
-    assert gauges(bench)["What goes out"].endswith("not computed yet")
+    assert gauges(bench)["The release"].endswith("not computed yet")
     release = '[release]\ndrop = ["income"]\ntake = ["sex", "state"]\nto = "all"\n'
     (tmp_path / "review.toml").write_text(REVIEW + SEARCH + release)
     bench.post("do/review")
@@ -122,12 +122,12 @@ def test_the_verdict_is_of_what_goes_out_or_says_that_it_is_of_before(tmp_path: 
     assert "Conditions of the release" in bench.get("dossier").text
     written = pl.read_csv(tmp_path / "review/protection/release/protected.csv")
     assert set(written.columns) == {"sex", "state"}
-    assert gauges(bench)["What goes out"].startswith("0% RP(3) on 2 variables")
-    assert gauges(bench)["What goes out"].endswith("limit 10%, met")
+    assert gauges(bench)["The release"].startswith("0% RP(3) on 2 variables")
+    assert gauges(bench)["The release"].endswith("limit 10%, met")
     text = (tmp_path / "review.toml").read_text()
     (tmp_path / "review.toml").write_text(text.replace('drop = ["income"]\n', ""))
     assert "Before the last change." in bar(bench)
-    assert gauges(bench)["What goes out"].endswith("before the last change")
+    assert gauges(bench)["The release"].endswith("before the last change")
 
 
 def test_a_synthesis_that_has_nothing_to_do_leaves_the_verdict_of_now(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_synthesis_that_has_nothing_to_do_leaves_the_verdict_of_now(tmp_path: 
     assert not (tmp_path / "review/stages/synthesis.json").exists()
     assert bar(bench).startswith("Met This release may go out")
     assert "Before the last change" not in bar(bench)
-    assert "before the last change" not in gauges(bench)["What goes out"]
+    assert "before the last change" not in gauges(bench)["The release"]
     assert "results are up to date" in bench.get("dossier").text
     again = review(tmp_path / "review.toml", out=tmp_path / "review")
     assert set(again.reused) == set(again.records)
@@ -164,5 +164,5 @@ def test_an_attack_that_was_not_made_yet_is_not_judged(tmp_path: Path) -> None:
     bench.post("do/review")
     assert bench.wait().state == "done"
     shown = gauges(bench)["Attack"]
-    assert "on what goes out" in shown
+    assert "in the release" in shown
     assert "not made" not in shown

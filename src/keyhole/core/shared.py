@@ -291,11 +291,9 @@ def scenario_problems(
             f"{{{instead_of}}} and {{scenario}} exclude each other. Leave one of them out."
         )
     if not named and (question.store is not None or question.target is not None):
-        yield Problem(
-            "{store} and {target} go with {scenario}. Name a scenario, or leave them out."
-        )
+        yield Problem("{store} and {target} need {scenario}. Name a scenario, or leave them out.")
     if question.values.get("undecided") and not given:
-        yield Problem("{undecided} goes with {scenario}. Name a scenario, or leave it out.")
+        yield Problem("{undecided} needs {scenario}. Name a scenario, or leave it out.")
     if named and question.store is None:
         yield Problem(
             "{scenario} needs {store}, the data environment that holds it. Got none instead: make "

@@ -44,8 +44,8 @@ def open_utf8(
         if largest is not None and found.st_size > largest:
             most = f"{largest >> 20} megabyte{'s' * (largest >> 20 != 1)}"
             raise FileError(
-                f"{where} must be of {most} at most. Got {found.st_size >> 20:,} instead: give the "
-                f"settings, not data."
+                f"{where} must not be larger than {most}. Got {found.st_size >> 20:,} instead: "
+                f"give the settings, not data."
             )
         return file.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:

@@ -126,7 +126,7 @@ _ENVIRONMENT = (
     _part("listing.history", "List who changed what, and when.", "history --store ENV.db"),
     _part(
         "mapping.undecided.waiting",
-        "List the fields of all forms that wait for a decision, one line for the same text.",
+        "List the fields of all forms that need a decision, one line per distinct text.",
         "waiting --store ENV.db --target FILE",
     ),
     _part(
@@ -195,7 +195,7 @@ _REGISTERED = (
     ),
     Verb(
         "keyhole.exposure.attributes.attributes",
-        "Measure attribute disclosure: what the key reveals of sensitive columns.",
+        "Measure attribute disclosure: what the key reveals about sensitive columns.",
         "keyhole attributes people.csv --keys sex,age,state --sensitive income,illness",
         stage="attributes",
         engines=EVERYWHERE,

@@ -223,8 +223,8 @@ class _Statistical(Pieces):
         tags = self._form != "SPSS" and about.missing_user_values.get(name)
         if tags or series.dtype == pl.Object:
             template = (
-                "column {0!r} has missing values of a user's own, like .a, which only {engine} "
-                "memory reads from {1}. Write the file as Parquet where there is memory for it, "
+                "column {0!r} has user-defined missing values, such as .a, which only {engine} "
+                "memory reads from {1}. Write the file as Parquet on a machine with enough memory, "
                 "or leave the column out."
             )
             raise OptionError(Problem(template, name, self._form))

@@ -137,7 +137,7 @@ def _bounded(path: Path, blocks: Iterable[bytes]) -> Iterator[bytes]:
         if read > most:
             raise FileError(
                 f"{path.name!r} unpacks to more than {_PACKED} times its size, which files of "
-                f"records do not. If it is right, unpack it first and give the text."
+                f"records do not. If this is intended, unpack it first and give the unpacked file."
             )
         yield block
 

@@ -211,8 +211,8 @@ class _FileData(DiskData):
     def _require_same(self) -> None:
         if _version(self.path) != self.version:
             raise FileError(
-                f"{self.path.name!r} was changed while it was worked on. Begin again with a file "
-                f"that stays as it is."
+                f"{self.path.name!r} was changed while it was being counted. Run this again when "
+                f"nothing writes to the file."
             )
 
     def encode_what_fits(self, names: Iterable[str]) -> tuple[str, ...]:

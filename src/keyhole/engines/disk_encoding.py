@@ -151,8 +151,8 @@ class Dictionary(Numbered):
             held = f"different values of more than {format_size(self._memory // TIMES)}"
         if held:
             template = (
-                "column {0!r} has {1}, more than the memory that it may use holds. Leave the "
-                "column out, which sets nearly every record apart, or give more ({memory})."
+                "column {0!r} has {1}, too many for the memory allowed. Nearly every record has "
+                "its own value there: leave the column out, or allow more memory ({memory})."
             )
             raise _TooManyError(Problem(template, self.name, held))
 

@@ -149,5 +149,5 @@ def refused(place: Path, error: OSError) -> FileError | RunError:
     if isinstance(error, PermissionError):
         template = "{work_folder} {0!r} cannot be written: {1}. Give another."
         return FileError(Problem(template, str(place), reason.lower()))
-    template = "{work_folder} {0!r} takes no more: {1}. Make room there, or give another."
+    template = "{work_folder} {0!r} is full: {1}. Free some space there, or give another folder."
     return RunError(Problem(template, str(place), reason))

@@ -68,11 +68,11 @@ def parse_json(text: str, name: str) -> Any:
         found = dict(pairs)
         if len(found) < len(pairs):
             key = shown(repeated(name for name, _ in pairs)[0])
-            raise FileError(f"{name!r}: the key {key} stands twice in an object. Keep one.")
+            raise FileError(f"{name!r}: the key {key} occurs twice in an object. Keep one.")
         return found
 
     def refuse(_: str) -> Any:
-        raise FileError(f"{name!r} has NaN or Infinity, which are not JSON. Take it out.")
+        raise FileError(f"{name!r} has NaN or Infinity, which are not JSON. Remove it.")
 
     try:
         return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
@@ -83,7 +83,7 @@ def parse_json(text: str, name: str) -> Any:
         ) from None
     except (RecursionError, OverflowError, ValueError):
         raise FileError(
-            f"{name!r} is nested too deeply, or holds a number that is too long. Write it anew."
+            f"{name!r} is nested too deeply, or holds a number that is too long. Export it again."
         ) from None
 
 
@@ -128,7 +128,7 @@ def write_environment(
 
 def read_environment(path: str | os.PathLike[str]) -> Environment:
     """Read an environment that `write_environment` wrote, or say all that is wrong with it."""
-    return from_json(open_utf8(path, "Export the environment anew."), name=Path(path).name)
+    return from_json(open_utf8(path, "Export the environment again."), name=Path(path).name)
 
 
 @cache
@@ -180,7 +180,7 @@ def open_writing(place: str | os.PathLike[str], *, create: bool = False) -> Stor
         raise OptionError(Problem(template))
     if is_exported(place):
         template = (
-            "{0!r} is an exported environment, which is only read. Make a store of it first: "
+            "{0!r} is an exported environment, which is read-only. Make a store from it first: "
             "`keyhole environment init` with {from_}."
         )
         raise OptionError(Problem(template, os.fspath(place)))
@@ -372,7 +372,7 @@ def _must_be(wanted: str, value: Any, problems: list[str]) -> Any:
     if value is None:
         kind = "nothing"
     elif type(value) in (int, float):
-        kind = "a number" if value == value else "a number that is none (NaN)"
+        kind = "a number" if value == value else "not a number (NaN)"
     problems.append(f" must be {wanted}. Got {kind} instead.")
 
 
@@ -380,11 +380,11 @@ def _text(value: Any, problems: list[str]) -> Any:
     if type(value) is not str:
         _must_be("text", value, problems)
     elif "\0" in value:
-        problems.append(" must have no NUL character. Take it out.")
+        problems.append(" must have no NUL character. Remove it.")
     elif not value.isascii() and value.encode("utf-8", "replace").decode() != value:
         problems.append(
             " must be text that UTF-8 can write. Got half a character (a lone surrogate) "
-            "instead: decode the text anew."
+            "instead: decode the text again."
         )
     return value
 

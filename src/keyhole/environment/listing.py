@@ -269,7 +269,7 @@ def show(
 def history(
     store: StoreFile,
     *,
-    name: Annotated[str | None, Option("Only of what has this name.", metavar="NAME")] = None,
+    name: Annotated[str | None, Option("Only changes to this thing.", metavar="NAME")] = None,
 ) -> Listing:
     """List who changed what, and when."""
     from keyhole.environment.store import open_store

@@ -195,7 +195,7 @@ MethodOption = Annotated[
     Option("By which of the seven methods of data environment analysis it was found."),
 ]
 StatementOption = Annotated[
-    str | None, Option("The data-use statement: what it says of how the data are used.")
+    str | None, Option("The data-use statement: what it says about how the data are used.")
 ]
 SearchOption = Annotated[str | None, Option("What was searched for, and how.")]
 TimeFrameOption = Annotated[str | None, Option("The time frame of the search or study.")]

@@ -24,7 +24,7 @@ import sqlalchemy as sa  # noqa: E402
 
 # "KEYH", at byte 68 of every SQLite file of ours.
 APPLICATION = 0x4B455948
-DAMAGED = "{place} is damaged: not all of a store is there. Restore a copy of it."
+DAMAGED = "{place} is damaged: parts of the store are missing. Restore a backup."
 _HALF_URL = re.compile(r"\s*(postgres(ql)?(\+\w+)?|sqlite)\s*:", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"[^/\\@:]:[^/\\@]+@")  # ann:secret@
 _WANTED = (
@@ -161,7 +161,7 @@ def place_of_store(place: str | os.PathLike[str]) -> Place:
     scheme, mark, rest = text.partition("://")
     if not mark and not (_HALF_URL.match(text) or _CREDENTIALS.search(text)):
         return FilePlace(Path(text))
-    problem, url = "Got a URL that is not whole instead: begin it with postgresql://.", None
+    problem, url = "Got an incomplete URL instead: begin it with postgresql://.", None
     if mark:
         problem = (
             "Got a URL that cannot be read: write @, /, : and % in a password as %40, %2F, %3A "
@@ -192,11 +192,11 @@ _MEANINGS: dict[str, tuple[type[KeyholeError], str]] = {
     "IntegrityError": (
         ConflictError,
         "{place}: somebody else used a name or removed a thing that this change needs. "
-        f"{_LOST} Read the store again and make the changes anew.",
+        f"{_LOST} Read the store again and repeat the changes.",
     ),
     "database is locked|database table is locked|55P03": (
         RunError,
-        "{place} is in use by another process, and still was after {timeout:g} seconds. "
+        "{place} was still in use by another process after {timeout:g} seconds. "
         f"{_LOST} Try again when the other is done.",
     ),
     "readonly database|25006|42501": (
@@ -207,20 +207,20 @@ _MEANINGS: dict[str, tuple[type[KeyholeError], str]] = {
     "malformed|not a database|no such table|no such column|42P01|42703": (FileError, DAMAGED),
     "disk is full|disk I/O error|53100": (
         RunError,
-        f"{{place}} could not be written: no room is left. {_LOST}",
+        f"{{place}} could not be written: no space is left. {_LOST}",
     ),
     "unable to open database file": (
         FileError,
         "{place} cannot be opened. Check that it is there, and that its folder may be written.",
     ),
 }
-_SILENT = "nothing answers there. Check the host and the port, and that it runs"
+_SILENT = "no database answers there. Check the host and the port, and that it runs"
 _UNREACHED = {
     "authentication failed": "the user or the password is not accepted. Correct them",
-    "no password supplied": "it wants a password. Give it in the URL, or in PGPASSWORD",
+    "no password supplied": "it asks for a password. Give it in the URL, or in PGPASSWORD",
     "does not exist": "it has no such database, or no such user. Make it first",
     "refused": _SILENT,
-    "resolve": "the host is not known. Check its name",
+    "resolve": "the host is unknown. Check its name",
     "No such file": _SILENT,
     "timeout": "it does not answer in time. Check the host, and try again",
     "": "the server refuses or went away. Check the URL, and try again",

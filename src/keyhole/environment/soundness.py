@@ -163,7 +163,7 @@ def unfit_names(environment: model.Environment) -> Iterator[str]:
                 fits.append(kind.key(one))
         for name, number in Counter(fits).items():
             if number > 1:
-                yield f"{kind.name} {shown(name)} is there {number} times. Keep one of them."
+                yield f"{kind.name} {shown(name)} exists {number} times. Keep one of them."
 
 
 def _name_problem(kind: EntityKind, entity: Any) -> str:
@@ -203,7 +203,7 @@ def use_problems(environment: model.Environment) -> Iterator[str]:
                 if name not in known[what]:
                     yield (
                         f"{kind.name} {shown(kind.key(one))} has as {words} {shown(name)}, which "
-                        f"is not there. Add it, or correct the name."
+                        f"does not exist. Add it, or correct the name."
                     )
 
 
@@ -221,7 +221,7 @@ def graph_problems(environment: model.Environment) -> Iterator[str]:
             yield f"coding {shown(coding.name)}: {text}"
     for target in environment.targets:
         if again := sorted(repeated(field.name for field in target.fields)):
-            yield f"target {shown(target.name)}: the columns {quoted(again, 5)} come twice."
+            yield f"target {shown(target.name)}: the columns {quoted(again, 5)} are listed twice."
     for source in environment.sources:
         for text in rank_problems(source):
             yield f"source {shown(source.name)}: {text}"
@@ -234,7 +234,7 @@ def coding_problems(coding: model.Coding) -> list[str]:
         return problems
     codes = codes_of(coding)
     if len(set(codes)) < len(codes):
-        problems.append(f"the codes {quoted(sorted(repeated(codes)), 5)} are there twice.")
+        problems.append(f"the codes {quoted(sorted(repeated(codes)), 5)} are listed twice.")
     kinds = {category.kind for category in coding.categories} - set(get_args(model.CategoryKind))
     problems += [f"{shown(kind)} is not a kind of category." for kind in sorted(kinds)]
     if not is_coding_name(coding.name):

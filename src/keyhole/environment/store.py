@@ -49,7 +49,7 @@ _OLD_TABLES = frozenset(
         *("scenario_stages", "scenarios", "sources", "targets"),
     )
 )
-_REMEDY = "Nothing was written. Read the store again and make the changes anew."
+_REMEDY = "Nothing was written. Read the store again and repeat the changes."
 
 metadata = sa.MetaData()
 version_table = sa.Table(

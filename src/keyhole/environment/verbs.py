@@ -159,12 +159,13 @@ def tie(
     propose: Annotated[
         str | os.PathLike[str] | None,
         Option(
-            "Write what codes and labels suggest to a file to be edited; nothing is kept.",
+            "Write the pairs that codes and labels suggest to a file to be edited; nothing is "
+            "stored.",
             kind=File(),
             metavar="FILE.toml",
         ),
     ] = None,
-    replace: Annotated[bool, Option("Remove what ties the two codings already.")] = False,
+    replace: Annotated[bool, Option("Replace an existing tie of the two codings.")] = False,
     who: options.Who = None,
     force: ForceOption = False,
 ) -> options.VerbOutcome:
@@ -195,9 +196,7 @@ def tie(
 def tie_problems(asked: Question) -> Iterator[Problem]:
     """Refuse neither and both of pairs and a proposal."""
     if (asked.pairs is None) == (asked.propose is None):
-        yield Problem(
-            "give PAIRS.toml, or {propose} FILE.toml to have one written that can be edited."
-        )
+        yield Problem("give PAIRS.toml, or {propose} FILE.toml to have one written for editing.")
 
 
 @documented

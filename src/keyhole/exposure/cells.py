@@ -279,8 +279,7 @@ def risk_problems(question: Question) -> Iterator[Problem]:
         yield Problem("{weight} and {fraction} both give the population. Give one of them.")
     for name in ("limit", "sensitive"):
         if question.values[name] is not None and question.missing != "own":
-            what = "fixes are" if name == "limit" else "its cells are"
-            needs = f"{{{name}}} needs {{missing}} to be 'own', because {what} counted so. "
+            needs = f"{{{name}}} needs {{missing}} to be 'own', the only reading it supports. "
             got = "Got {0!r} instead: leave one of the two out."
             yield Problem(needs + got, question.missing)
     if len(question.scenario or ()) > 1:
@@ -288,9 +287,9 @@ def risk_problems(question: Question) -> Iterator[Problem]:
         wrong = [name for name in single if name in question.given()]
         if wrong:
             names = ", ".join(f"{{{name}}}" for name in wrong)
-            got = " must go with a single {scenario}. Got several instead: leave {0} out, or ask "
+            got = " can only be used with one {scenario}. Got several instead: leave {0} out, or "
             them = "it" if len(wrong) == 1 else "them"
-            yield Problem(f"{names}{got}for one scenario after the other.", them)
+            yield Problem(f"{names}{got}give one scenario at a time.", them)
 
 
 def _whole(data: Records, question: Question) -> Exposure:

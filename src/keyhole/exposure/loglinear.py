@@ -254,5 +254,5 @@ def _notes(names: Sequence[str], chosen: _Trial, uniques: int) -> list[str]:
             f"(bias {chosen.test.z:.1f} standard deviations)"
         )
     if chosen.deviation > loglinear_models.TOLERANCE:
-        notes.append(f"the fit meets the margins to {chosen.deviation:.2f} records only")
+        notes.append(f"the fit reproduces the margins only to {chosen.deviation:.2f} records")
     return notes

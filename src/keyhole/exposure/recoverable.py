@@ -183,7 +183,7 @@ class RecoveredValues:
         if self.sorted_by:
             return (
                 f"the order of the records by {by}, which is retained, reveals {values}: drop it, "
-                f"or number the records anew"
+                f"or renumber the records"
             )
         several = len(self.by) > 1
         told = "are retained, together reveal" if several else "is retained, reveals"
@@ -199,7 +199,7 @@ def _said(findings: Sequence[RecoveredValues]) -> str:
     *some, last = (f"{one.by[0]!r} ({one.share})" for one in most)
     return (
         f"{', '.join(some)} and {last}, which are retained, each reveal values of {most[0].what}: "
-        f"drop them, or do the same to them"
+        f"drop them, or protect them in the same way"
     )
 
 

@@ -182,7 +182,7 @@ def compare_scenarios(
         problems.append("scenarios must be keys of scenarios, as scenario.key(...) gives them.")
     else:
         problems += [
-            f"scenario {name!r} is there more than once. Give each a name of its own."
+            f"scenario {name!r} is given more than once. Give each a name of its own."
             for name in repeated([key.name for key in keys])
         ]
     if problems:

@@ -251,7 +251,7 @@ def protect(
     compare: Annotated[
         Any,
         Option(
-            "Another plan, set beside the first; may be given several times. Its file is not "
+            "Another plan to compare with the first; may be given several times. Its file is not "
             "written.",
             kind=_PlansKind(),
             surfaces="c",

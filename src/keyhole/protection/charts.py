@@ -74,7 +74,7 @@ def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     drawn = [line for path in paths for line in path.lines]
     lost = max(map(_lost, drawn), default=0) or 0.01
     rp = min(1.0, max([*(line.rp or 0 for line in drawn), *limits], default=0) or 0.01)
-    axis, ends = "Information lost: share of what the variables told", (lost * 1.12, rp * 1.08)
+    axis, ends = "Information lost: share of the variables' entropy", (lost * 1.12, rp * 1.08)
     plane = RiskPlane("lost", axis, *ends, first.cutoff, width=WIDTH, height=HEIGHT)
     tips = [
         alt.Tooltip("words:N", title="step"),
@@ -93,7 +93,7 @@ def ledger_chart(ledgers: Mapping[str, Ledger]) -> alt.TopLevelMixin:
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     below = [
         f"Key: {listed(first.keys)}. Lost, of {listed(first.targets)}: the share of their entropy "
-        f"that the protected values no longer tell, on average."
+        f"that the protected values no longer carry, on average."
     ]
     if first.missing == "wildcard":
         below.append("A missing value matches every other: the less cautious reading.")

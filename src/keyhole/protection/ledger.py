@@ -166,7 +166,7 @@ def _risen(lines: Sequence[LedgerLine]) -> list[str]:
     """Say of steps after which RP is higher that what they made is rarer, and not the truth."""
     return [
         f"after step {line.step} ({line.method}) RP is higher than before: its new values make "
-        f"keys that nobody has. RP sees only whether keys are equal, so that a study tells more"
+        f"keys that nobody had. RP only sees whether keys are equal; a study shows more"
         for before, line in itertools.pairwise(lines)
         if METHODS[line.method or ""].effect in ("perturbs", "exchanges")
         and line.keys == before.keys

@@ -303,7 +303,7 @@ class Method(Generic[P]):
             pairs = self.goes_with.items()
             alone = [(name, other) for name, other in pairs if name in given and other not in given]
             clashes = [] if found else self.clashes(given)
-            found += [f"{name} goes with {other} only." for name, other in alone] + clashes
+            found += [f"{name} can only be used with {other}." for name, other in alone] + clashes
         return found if data is None else [*found, *self.unfit_for(data, given)]
 
     def unfit_for(self, data: Microdata, options: Options) -> list[str]:

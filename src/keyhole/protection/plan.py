@@ -109,7 +109,7 @@ def parse_step(raw: Any) -> tuple[PlanStep | None, list[str]]:
         return step, found  # as it was told: it can be read, and is refused where it is to run
     strange = [key for key in fitted if key not in may and key != "seed"]
     if strange:
-        holds = f"may hold {quoted(may)} only" if may else "has no place in such a step"
+        holds = f"may hold {quoted(may)} only" if may else "cannot be used in such a step"
         found.append(
             f"fitted {holds}: what {name} finds in the data. Got {quoted(strange)} too: leave it "
             f"out."

@@ -132,7 +132,7 @@ def measure_overlap(original: Microdata, protected: Microdata, formula: str) -> 
     try:
         for name in formula_columns(formula, original.names):
             if name not in protected.names:
-                raise ColumnError(f"column {name!r} of the formula is gone.")
+                raise ColumnError(f"column {name!r} of the formula is not in the protected file.")
             if original.column(name).dtype.is_numeric() > protected.column(name).dtype.is_numeric():
                 raise ColumnError(f"column {name!r} of the formula no longer holds numbers.")
         # As two equal implicates: nothing varies between them, and the file is taken as it is.

@@ -88,7 +88,7 @@ def trimmed(data: Microdata) -> tuple[Microdata, list[str]]:
     """Return the file without what it knows of values that no record has any more; and say so."""
     origin, notes = data.origin, []
     if origin.file_label or origin.notes:
-        notes.append("the label and the notes that the file had of itself are left out")
+        notes.append("the file's own label and notes are left out")
     frame, variables = data.frame.with_columns(_cut(series) for series in data.frame), []
     for one in data.variables:
         labels = one.value_labels

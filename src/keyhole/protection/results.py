@@ -93,7 +93,7 @@ class Protection(Result):
     after: KeyExposure | None
     read_off: Annotated[
         KeyExposure | None,
-        "With the values of keys that columns that stay tell; null where they tell none.",
+        "With the values of keys that retained columns reveal; null where they reveal none.",
     ]
     records: Annotated[int, COUNT]
     records_after: Annotated[int, COUNT]

@@ -80,8 +80,8 @@ def attack_problems(question: Question) -> Iterator[Problem]:
             given = question.values[name]
             if given is not None and not (isinstance(given, tuple) and not given):
                 yield Problem(
-                    f"{{{name}}} goes with {{attacks}} such as inferred. Name the attacks, or "
-                    f"leave it out."
+                    f"{{{name}}} needs {{attacks}} such as inferred. Name the attacks, or leave "
+                    f"it out."
                 )
         return
     if question.original is None and question.ids_from is None:
@@ -114,7 +114,7 @@ def attack_problems(question: Question) -> Iterator[Problem]:
             value, default = question.values[name], question.parameters[name].settled_default
             # Of data it is not asked whether they are the same.
             if value is not default and (default is None or value != default):
-                yield Problem(f"{{{name}}} goes with {{attacks}} found. Add that, or leave it out.")
+                yield Problem(f"{{{name}}} needs {{attacks}} found. Add that, or leave it out.")
         if question.original is not None and question.ids_from is not None:
             yield Problem("{ids_from} and {original} both give the people. Leave one of them out.")
         for text in strangers(question.numeric, attack_columns(question), ""):

@@ -56,7 +56,7 @@ def study_chart(study: Study) -> alt.TopLevelMixin:
         drawn, width = both.resolve_scale(color="independent"), 96
     rates = study.rates
     rate = rates.named()["conditional_rate"]
-    finding = f"Nobody is suspected among {study.puf_records:,} PUF records"
+    finding = f"No record is suspected among {study.puf_records:,} PUF records"
     if rate.value is not None:
         low, high = (percentage(bound) for bound in rate.interval or (0.0, 1.0))
         finding = (
@@ -189,7 +189,7 @@ def _unperturbed(study: Study, y: alt.Y) -> list[alt.Chart]:
 def _scores(study: Study, scores: Floats) -> alt.LayerChart | alt.FacetChart:
     rows = _histogram(study, scores)
     title = {
-        "unicity": "Variables in the smallest set on which the pair is alone",
+        "unicity": "Variables in the smallest set on which the pair is unique",
         "adhoc": "Score (higher is more alike)",
     }.get(study.metric, "Score (lower is more alike)")
     x = alt.X("from:Q", title=title).axis(grid=False, format="~g", tickCount=6)
@@ -268,12 +268,12 @@ def comparison_chart(comparison: StudyComparison) -> alt.TopLevelMixin:
         for row in comparison.rows
         if row.rates.conditional_rate is not None
     }
-    finding = "Nobody is suspected in any of the studies"
+    finding = "No record is suspected in any of the studies"
     if known:
         least, most = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
         finding = (
-            f"Of the suspected {percentage(known[least])} {least} to {percentage(known[most])} "
-            f"{most} are truly found"
+            f"Of the suspected records, {percentage(known[least])} {least} to "
+            f"{percentage(known[most])} {most} are correct matches"
         )
     words = (
         "Red: of the suspected records, the share confirmed (conditional rate). Dark: of all PUF "

@@ -139,8 +139,8 @@ def taken_as_categories(question: Question, puf: Microdata) -> list[str]:
     if question.metric == "adhoc":  # the scores tell
         return []
     return [
-        f"{name!r} holds many different numbers and is linked as a category, so that only the "
-        f"very same number agrees: name it in numeric if near ones should count"
+        f"{name!r} holds many different numbers and is linked as a category, so that only equal "
+        f"numbers agree: name it in numeric if close ones should count"
         for name in question.link
         if name not in question.numeric
         and puf.variable(name).kind == "measure"

@@ -347,7 +347,7 @@ class Study(Result):
         by_place, title = "rank", "By rank within a PUF record"
         if self.is_by_unicity:
             by_place = "size"
-            title = "By size of the smallest subset of variables on which a pair is alone"
+            title = "By size of the smallest set of variables on which a pair is unique"
         out = [self._rate_table(), *([attack_table(self.attacks)] if self.attacks else [])]
         if self.perturbation is not None:
             out.append(self.perturbation.table(self.rates))
@@ -365,7 +365,7 @@ class Study(Result):
             for about, text in self.verdict.items()
             for i, line in enumerate(textwrap.wrap(text, LINE))
         ]
-        said = Table("What it says", ["about", "in words"], words)
+        said = Table("The findings in words", ["about", "in words"], words)
         return [*out, said, *tables_of(self.identification)]
 
     def _rate_table(self) -> Table:
@@ -436,7 +436,7 @@ def _chance(baseline: Baseline | None) -> str:
     if baseline is None:
         return "What chance alone would confirm was not computed (permutations = 0)."
     if baseline.conditional_rate is None or baseline.conditional_interval is None:
-        return "Nobody is suspected, so chance has nothing to confirm."
+        return "No record is suspected, so chance has nothing to confirm."
     low, high = (percentage(bound) for bound in baseline.conditional_interval)
     more = (baseline.p_value or 0.0) < DOUBTFUL
     return (

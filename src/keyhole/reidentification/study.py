@@ -76,13 +76,17 @@ def study(
     puf_id: Annotated[
         shared.Names | None,
         Option(
-            "The columns that name a PUF record.", kind=Columns("PUF id"), needed=is_linkage_asked
+            "The columns that identify a PUF record.",
+            kind=Columns("PUF id"),
+            needed=is_linkage_asked,
         ),
     ] = None,
     eif_id: Annotated[
         shared.Names | None,
         Option(
-            "The columns that name an EIF record.", kind=Columns("EIF id"), needed=is_linkage_asked
+            "The columns that identify an EIF record.",
+            kind=Columns("EIF id"),
+            needed=is_linkage_asked,
         ),
     ] = None,
     link: Annotated[

@@ -126,7 +126,7 @@ def driver_tables(review: Review, found: Drivers) -> list[Table]:
     levels, *moves = found.tables()
     smallest = smallest_shown(review.exposure.cutoff)
     left_out = (
-        f"Levels are left out where a count below {smallest} could be worked out: of their "
+        f"Levels are left out where a count below {smallest} could be derived: of all their "
         f"records, of those at risk, or of those not at risk."
     )
     named = ", ".join(review.tabulated)

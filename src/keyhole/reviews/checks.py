@@ -306,7 +306,7 @@ def _together(source: ReviewSource, sections: Mapping[str, Values]) -> None:
          f"{'belongs' if len(one_by_one) == 1 else 'belong'} to a release made step by step. "
          f"Leave one of them out."),
         ("take" in release and "selection" not in source.values, ("release", "take"),
-         "[release] take needs a [selection], of whose variables it names some."),
+         "[release] take needs a [selection]: it names some of its variables."),
         *((name not in source.values, ("release", "steps", place),
            f"[release] steps has {name!r}, but there is no [{name}]. Add it, or leave it out.")
           for place, name in enumerate(release.get("steps", ()))),
@@ -368,7 +368,7 @@ def _resolved(source: ReviewSource, review: Review, data: Microdata) -> None:
         asked = bind(VERBS["select"].function(), {**chosen.values, "method": chosen.methods[0]})
         _say_together(source, ("selection",), asked, chosen)
     elif chosen is not None and keys and "candidates" not in source.values["selection"]:
-        text = "[selection] has no candidates left. Name those that are not kept."
+        text = "[selection] has no candidates: all are in keep. Name some that are not."
         source.say(("selection",), text)
 
 

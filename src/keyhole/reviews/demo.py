@@ -66,7 +66,7 @@ def demo(
     advice = (
         f"Open the report in a browser: {found.report.resolve().as_uri()}",
         f"Go on in the workbench: keyhole serve {folder}",
-        f"Then change {plan}, say the limit, and run: keyhole review {plan} --out {results}",
+        f"Then change {plan}, for example a limit, and run: keyhole review {plan} --out {results}",
         "With your own file, begin with: keyhole init FILE",
     )
     return dataclasses.replace(found, advice=advice)

@@ -273,7 +273,7 @@ def _bytes(file: Path) -> bytes:
     except FileNotFoundError:
         reason = "there is no such file. Check the path, or see docs/review-file for an example"
     except ValueError:  # a name with a zero byte
-        reason = "its path is none"
+        reason = "this is not a valid path"
     except OSError as error:
         reason = f"{(error.strerror or 'unknown reason').lower()}"
     raise FileError(f"review file {str(file)!r} cannot be read: {reason}.")

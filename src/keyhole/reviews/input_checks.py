@@ -231,7 +231,7 @@ def _keyed(
     if key is not None and key.keys and len(files) == len(PARTS):
         with source.telling(("study", "link"), "[study] "):
             if given.numeric:
-                text = "numeric and a scenario exclude each other: its key holds groups."
+                text = "numeric cannot be used with a scenario, whose key holds categories only."
                 raise InputError([f"{text} Leave numeric out."])
             link = linking_keys(key, data["eif"], bind(study, {"strata": given.strata}))
             recoded = {part: key.recode(data[part], partial=True) for part in PARTS}

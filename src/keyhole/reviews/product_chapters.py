@@ -265,8 +265,8 @@ def synthesis_chapter(
     columns = ["file", "unique before", "still, own key", "true exposure", "unique after",
                "with another key", "newly unique"]  # fmt: skip
     meaning = (
-        "Of those unique after: with another key than their own, so that a match on it is false; "
-        "and newly unique with their own key, which others shared before."
+        "Of those unique after: with another key than their own, so that a match on it is false, "
+        "and newly unique on their own key, which others shared before."
     )
     title = "True exposure: unique on the key, before and after"
     true_exposure = Table(title, columns, [one.cells for one in exposed], [meaning])

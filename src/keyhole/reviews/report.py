@@ -62,7 +62,7 @@ def public_note(found: ReviewResult) -> dict[str, Any]:
     }
     checked = ["The columns were screened for direct identifiers."] if review.screen else []
     checked.append(
-        "The office measured how many records are rare on what others could know about people."
+        "The office measured how many records are rare on the variables that others could know."
     )
     used = ["exposure"]
     if review.scenarios is not None:

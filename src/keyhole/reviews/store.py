@@ -144,7 +144,7 @@ def own_folder(
                     place.rmdir()
             if not isinstance(error, OSError | ValueError):
                 raise
-            reason = "its path is none."  # a name with a zero byte
+            reason = "this is not a valid path."  # a name with a zero byte
             if isinstance(error, OSError):
                 reason = f"{(error.strerror or 'unknown reason').lower()}. Give another one."
             raise FileError(

@@ -147,7 +147,7 @@ def pair_tables(study: Study, sheet: CountSheet) -> list[Table]:
     agreement = dataclasses.replace(agreement, notes=[study.linkage.agreeing_in_words])
     title = "By rank within a PUF record"
     if study.is_by_unicity:
-        title = "By size of the smallest set of variables on which a pair is alone"
+        title = "By size of the smallest set of variables on which a pair is unique"
     head = "variables" if study.is_by_unicity else "rank"
     places, placed = _pairs(title, head, study.by_place, sheet)
     pairs, true = sheet.total(study.rates.pairs), sheet.total(study.rates.true_pairs)

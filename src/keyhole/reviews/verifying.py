@@ -317,7 +317,7 @@ def _notes(stored: Content) -> Iterator[str]:
     if is_older(stored):
         yield (
             "An older version made the dossier: its words, tables and pictures are checked by "
-            "their stored hashes, its figures and released data by computing them anew."
+            "their stored hashes, its figures and released data by recomputing them."
         )
     if others:
         yield f"The dossier says that it was made with {', '.join(others)}."
@@ -382,7 +382,7 @@ def compare_dossier(
         digest, there = stored.get("pages", {}).get(page), hash_or_none(place / page)
         if pages is not None:
             as_now = store.ResultStore(place).holds(page, pages[page])
-            yield Part(page, title, _untouched(as_now, f"{page} is not what the figures give"))
+            yield Part(page, title, _untouched(as_now, f"{page} does not match the figures"))
         elif there is not None and digest is None:  # the pages of 0.1 have none
             yield Part(page, title, Compared(0), remark)
         else:

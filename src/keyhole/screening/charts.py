@@ -114,7 +114,7 @@ def _dependent(screening: Screening | DependenceScreening) -> list[dict[str, Any
     for d in screening.dependencies:
         pairs = [(d.by[0], d.determined), (d.determined, d.by[0])][: 1 + d.equivalent]
         rows += [
-            _row(by, GIVES_AWAY, "", f"tells {told!r} exactly")
+            _row(by, GIVES_AWAY, "", f"determines {told!r} exactly")
             for by, told in pairs
             if len(d.by) == 1 and told in screening.keys and by not in screening.keys
         ]

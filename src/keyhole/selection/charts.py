@@ -292,7 +292,7 @@ def caption(
         one = selections[0][1]
         where = f"the risk limit of {percentage(one.limit)}"
         count, of = len(one.within_limit or ()), len(one.keep) + len(one.candidates)
-        title = f"{count} of {of} variables {'stays' if count == 1 else 'stay'} within {where}"
+        title = f"{count} of {of} variables can be released within {where}"
         if one.within_limit is None:
             title = f"No set of variables is within {where}"
             if one.keep:

@@ -174,7 +174,7 @@ def select_problems(question: Question) -> Iterator[Problem]:
     wrong = [name for name in single if name in question.given()]
     if wrong and question.limit is not None and len(_runs(question)) > 1:
         names = ", ".join(f"{{{name}}}" for name in wrong)
-        got = " must go with a single selection. Got several instead: give one {method}, one "
+        got = " can only be used with one selection. Got several instead: give one {method}, one "
         them = "it" if len(wrong) == 1 else "them"
         yield Problem(names + got + "{limit} and one {cutoff}, or leave {0} out.", them)
 

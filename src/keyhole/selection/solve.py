@@ -412,7 +412,7 @@ class SolveAsked:
         """Say which limit of the question the least risky release is beyond, and what to do."""
         alone = "even with only {0} released, at the coarsest levels,"
         if self.tells(self.least):
-            more = f"{alone} more than that is learnt of a sensitive column. "
+            more = f"{alone} more than that is learnt about a sensitive column. "
             remedy = "Give another limit, or require fewer columns ({must})."
             return Problem(f"{NAMED} cannot be met: {more}{remedy}", quoted(question.must))
         found = self.patterns.node(self.least, self.keys).outcome(question.cutoff)
@@ -425,10 +425,10 @@ class SolveAsked:
         if not question.must:  # all records are alike then, and still too few
             alone = "even with every key left out, since the file has fewer records than {cutoff},"
             remedy = "or lower {cutoff}."
-        rp = f"{alone} RP{{1}} is {{2:.4g}}, above {{3:.4g}}. Raise the limit, {remedy}"
+        rp = f"{alone} RP{{1}} is {{2:.4g}}%, above {{3:.4g}}%. Raise the limit, {remedy}"
         option, limit = "limits" if worst else "limit", self.keys[worst].limit
-        names = quoted(question.must)
-        return Problem(f"{{{option}}} cannot be met: {rp}", names, named, found.rps[worst], limit)
+        names, risk = quoted(question.must), 100 * found.rps[worst]
+        return Problem(f"{{{option}}} cannot be met: {rp}", names, named, risk, 100 * limit)
 
     def release(self, rungs: Sequence[int], found: Treatment) -> Release:
         """Return a release with its figures."""

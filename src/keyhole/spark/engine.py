@@ -194,7 +194,7 @@ class SparkEngine:
         if counted != self.records:
             raise RunError(
                 f"the data changed while it was counted: it had {self.records:,} records at first, "
-                f"and then {counted:,}. Begin again with data that stays as it is."
+                f"and then {counted:,}. Run this again when nothing writes to the data."
             )
 
     def patterns(self, keys: Sequence[str]) -> PatternTable:

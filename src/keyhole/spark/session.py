@@ -279,7 +279,9 @@ def failures() -> Iterator[None]:
         if _was_stopped(error):
             raise KeyboardInterrupt from None
         if DATA_CHANGED in str(error):
-            raise RunError(f"{DATA_CHANGED}. Begin again with data that stays as it is.") from None
+            raise RunError(
+                f"{DATA_CHANGED}. Run this again when nothing writes to the data."
+            ) from None
         raise RunError(
             f"Spark could not count the records ({_named(error)}). If executors were lost, give "
             f"them more memory. Spark's log has the reason and may quote records; on this machine "

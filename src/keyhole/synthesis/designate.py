@@ -155,7 +155,7 @@ def designate(
     problems = column_problems(data, names, "key")
     problems += kind_problems("cutoff", Whole(low=2, high=math.inf), cutoff)
     if weight is not None and fraction is not None:
-        problems.append("weight and fraction both tell the population: give one of them.")
+        problems.append("weight and fraction both give the population: leave one of them out.")
     if least_probability is not None:
         problems += kind_problems("least probability", Number(low=0, high=1), least_probability)
         if weight is None and fraction is None:

@@ -129,7 +129,7 @@ def constancy_goals(found: Constancy | None, asked: Asked = NOTHING) -> list[Goa
     advice = kept if asked.get("targeted") else "Allow more donors: coarser strata, fewer rules."
     rate, bound, excess = found.rate, found.bound, found.excess
     wanted = wanted if bound is None else f"at most {bound:.4f}, the placebo's"
-    none = "No record is alone by its constant values."
+    none = "No record is unique by its constant values."
     linked = _judged(names[0], rate, (bound or 0.0) + ROUNDING, none, advice)
     more = f"{listed(excess)}. {advice}"
     return [replace(linked, wanted=wanted), _judged(names[1], float(len(excess)), 0, "", more)]
@@ -166,7 +166,7 @@ def relations_goal(found: Relations, limits: GoalLimits) -> Goal:
     if weaker:
         said.append(
             f"Weaker than before: {listed(weaker)}. Let the one predict the other (predictors), "
-            f"or make the column a key or a stratum; else tell your analysts."
+            f"or make the column a key or a stratum; otherwise tell the users."
         )
     if stronger:
         said.append(
@@ -260,7 +260,7 @@ def exposure_goals(
         )
     more = " ".join([advice, *sentences([_or(differ)])]) if differ else advice
     none = "No record was unique on the key."
-    why = "With one implicate there is nothing to put together."
+    why = "With one implicate there is nothing to combine."
     again = None if alone else found.reconstructed
     return [
         _judged(Note("goal.exposure"), found.worst, limit, none, advice),

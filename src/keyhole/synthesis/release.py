@@ -55,8 +55,8 @@ NOTE = """\
 # How to analyse these files
 
 {folder}
-Records and columns are those of the collected data; do not rely on the order of the records. Most
-values are as they were collected. {replaced}
+Records and columns come from the original file; do not rely on the order of the records. Values
+not mentioned here are those of the original file. {replaced}
 
 ## What to do
 
@@ -74,18 +74,18 @@ Funk (2007).{trees}
 SOME = """\
 In some
 records values of {targets} were replaced, to protect the people they are about: each replaced
-value was taken from another record that is predicted to be alike. Which values were replaced is
-not told."""
+value was taken from another record that is predicted to be similar. Which values were replaced is
+not disclosed."""
 EVERY = """\
 Of
 {targets} every value was replaced, in all records, by the value of another record that is
-predicted to be alike: none of them is the person's own, unless by chance."""
+predicted to be similar: none of them is the person's own, unless by chance."""
 TREES = """ Those of {targets} were drawn from the leaves of trees instead (Reiter 2005, *Journal of
 Official Statistics* 21)."""
 FOLDER = "This folder holds {m} versions of the same data: `implicate-1` … `implicate-{m}`."
 ALONE = "This folder holds one version of the data, `implicate-1`."
 SEVERAL = """\
-Run your analysis on each implicate by itself, as if it were the collected data; then combine the
+Run your analysis on each implicate by itself, as if it were the original file; then combine the
 results by the rules below. Do not stack the implicates, and do not average the values of records
 over them.
 
@@ -104,15 +104,15 @@ These are not Rubin's rules for missing data, which have (1 + 1/m) b.
 In Python, `keyhole.utility.combine(estimates, variances)` does it, `keyhole.utility.combine_fits`
 for fitted models of statsmodels, and `keyhole tabulate FOLDER --rows A --cols B` makes tables."""
 SINGLE = """\
-Run your analysis as if these were the collected data. Standard errors and intervals are then
-somewhat too short: what drawing the values adds to them cannot be estimated from one version.
+Run your analysis as if this were the original file. Standard errors and intervals are then
+somewhat too small: what drawing the values adds to them cannot be estimated from one version.
 `keyhole tabulate FOLDER --rows A --cols B` makes tables, with a remark that says so."""
 KEPT = """\
 Distributions of the columns named above, and their relations with each other and with the other
 columns, are kept as far as models of main effects keep them. A relation that only shows in the
 interaction of several columns may be weaker than it was."""
 WEAKER = """\
-These relations are weaker than in the collected data (Cramér's V, numbers in ten bins): {named}."""
+These relations are weaker than in the original file (Cramér's V, numbers in ten bins): {named}."""
 STRONGER = "These are stronger: {named}."
 NO_CHANGE = "Each pair of a replaced and another column was compared; no relation differs by much."
 PARTS = frozenset({"release", "internal"})
@@ -143,13 +143,13 @@ def unsafe_columns(
         elif counted and len(data.codes(name).levels) >= NEARLY_ALL * data.records:
             naming[name] = "is different in nearly every record"
     named = (
-        "column {0!r} {1}, so that a record would be known by it: leave it out with {drop}, "
-        "or, if it may go out, name it in {allow}."
+        "column {0!r} {1}, so it would identify records: leave it out with {drop}, or, if it may "
+        "be released, name it in {allow}."
     )
     told = (
-        "column {0!r} tells target {1!r} almost exactly, so that replacing it protects nobody: "
-        "leave {0!r} out with {drop}, make it one of the {targets} too, or, if it may go out, "
-        "name it in {allow}."
+        "column {0!r} determines target {1!r} almost exactly, so that replacing {1!r} protects "
+        "nobody: leave {0!r} out with {drop}, make it one of the {targets} too, or, if it may be "
+        "released, name it in {allow}."
     )
     problems = [Problem(named, name, why) for name, why in naming.items() if name not in keys]
     pairs = revealing_columns(data, targets, [name for name in loose if name not in naming])

@@ -134,10 +134,10 @@ class TrueExposure(Result):
             after = [f"{one.unique_after:,}", share(one.nobody), share(one.laid_bare)]
             rows.append([one.name, f"{one.unique_before:,}", f"{one.still:,}", *shares, *after])
         columns = ["file", "unique before", "still, own key", "true exposure", "of those at risk",
-                   "unique after", "with another key", "newly alone"]  # fmt: skip
+                   "unique after", "with another key", "newly unique"]  # fmt: skip
         notes = [
-            "Of those unique after: with another key than their own, so that who finds one has "
-            "found nobody; and newly alone with their own key, which others shared before."
+            "Of those unique after: with another key than their own, so that a match on it is "
+            "false, and newly unique on their own key, which others shared before."
         ]
         return [Table("True exposure", columns, rows, notes)]
 
@@ -225,7 +225,8 @@ class VisibleChanges(Result):
             ["records that contradict another column", f"{against:,}"],
         ]
         notes = sentences(self.notes)
-        return [Table("What the implicates give away", ["figure", "value"], rows, notes)]
+        title = "What differences between implicates reveal"
+        return [Table(title, ["figure", "value"], rows, notes)]
 
 
 def visibly_changed(

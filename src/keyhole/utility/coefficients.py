@@ -141,7 +141,7 @@ def compare_coefficients(
     if design is not None:
         problems += survey_design.design_problems(design)
         if family != "ols":
-            problems.append("design must go with family 'ols'. Got another one: leave it out.")
+            problems.append("design can only be used with family 'ols'. Leave it out.")
     try:
         names = formula_columns(formula, before.names)
     except InputError as error:
@@ -300,7 +300,7 @@ def _fit(response: Any, design: Any, family: str, where: str) -> Any:
 
     if len(design) <= design.shape[1] or np.linalg.matrix_rank(design) < design.shape[1]:
         raise ColumnError(
-            f"the model must have coefficients that {where} can tell apart. Its {len(design):,} "
+            f"the model must have coefficients that {where} can distinguish. Its {len(design):,} "
             f"records cannot: a category has no record, or one term determines another. Leave a "
             f"variable out, or make its categories coarser."
         )
@@ -315,6 +315,6 @@ def _fit(response: Any, design: Any, family: str, where: str) -> Any:
     except (np.linalg.LinAlgError, sm.tools.sm_exceptions.PerfectSeparationError):
         pass
     raise ColumnError(
-        f"the logit cannot be fitted to {where}: a term tells the response without error, or "
+        f"the logit cannot be fitted to {where}: a term predicts the response without error, or "
         f"nearly so. Leave it out, or make its categories coarser."
     )

@@ -294,7 +294,7 @@ def _read(fit: Any) -> dict[str, tuple[float, float]] | str:
     elif callable(getattr(fit, "cov_params", None)):
         squares = np.diag(np.asarray(fit.cov_params(), dtype=np.float64))
     if squares is None or squares.shape != values.shape:
-        return "must tell how sure its coefficients are. It has neither bse nor cov_params()."
+        return "must have standard errors of its coefficients. It has neither bse nor cov_params()."
     if not (np.isfinite(values).all() and np.isfinite(squares).all()):
         return (
             "has coefficients or standard errors that are not finite: its model cannot be fitted "

@@ -56,7 +56,7 @@ def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
                 found.append(word)
             if called and word not in calls:
                 listed = ", ".join(calls)
-                problems.append(f"formula must call {listed} alone. Got {word!r} instead.")
+                problems.append(f"formula may call {listed} only. Got {word!r} instead.")
         elif token.type != tokenize.NUMBER and word not in _SIGNS:
             problems.append(
                 f"formula must not have the sign {word!r}. It has names, numbers, ~ + - * / :."

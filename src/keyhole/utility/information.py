@@ -73,7 +73,7 @@ class InformationLoss(Result):
     @figure()
     def notes(self) -> tuple[str, ...]:
         """Why a figure may be null."""
-        return ("null: a constant tells nothing, and IL1s is of numbers alone",)
+        return ("null: a constant has no information to lose, and IL1s is for numbers only",)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a variable."""
@@ -91,7 +91,9 @@ class InformationLoss(Result):
         notes = []
         if self.kept < self.records:
             gone = self.records - self.kept
-            notes.append(f"{gone:,} of {self.records:,} records are gone: all they told is lost.")
+            notes.append(
+                f"{gone:,} of {self.records:,} records were removed, and all that they held."
+            )
         return [Table("Information lost", columns, rows, notes)]
 
 

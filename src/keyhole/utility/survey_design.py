@@ -103,9 +103,9 @@ def design_problems(question: Design) -> Iterator[Problem]:
     if question.replicates and question.weight is None:
         yield Problem("{replicates} need {weight}, the weight of the full sample. Name it.")
     if not question.replicates and (question.replicate_type or question.centre != "full"):
-        yield Problem("{replicate_type} and {centre} go with {replicates}. Name the columns.")
+        yield Problem("{replicate_type} and {centre} need {replicates}. Name the columns.")
     if (question.replicate_type == "fay") != (question.fay is not None):
-        yield Problem("{fay} goes with {replicate_type} fay, and only with it: give both.")
+        yield Problem("{fay} can only be used with {replicate_type} fay, and is needed there.")
     if question.replicates and (question.design_strata or question.clusters):
         yield Problem(
             "{replicates} hold the design already. Leave out {design_strata} and {clusters}, or "

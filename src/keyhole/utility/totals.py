@@ -48,7 +48,7 @@ Calibrate = Annotated[
 def totals_problems(question: Question) -> Iterator[Problem]:
     """Say what is wrong with the options of published totals."""
     if question.totals is None and (question.original is not None or question.calibrate):
-        yield Problem("{original} and {calibrate} go with {totals}. Give the published totals.")
+        yield Problem("{original} and {calibrate} need {totals}. Give the published totals.")
     if question.totals is not None and question.weight is None:
         yield Problem("{totals} need {weight}, by which people are counted. Name it.")
 

@@ -288,7 +288,7 @@ def _opened(bench: Bench, path: Path) -> Project:
     raise FileError(
         (job.problem if job else "")
         or f"{path.name!r} is damaged, or there is not enough memory "
-        f"for it. Write it anew, or open a smaller file."
+        f"for it. Save it again, or open a smaller file."
     )
 
 
@@ -396,7 +396,7 @@ def _failed(request: Request, error: Exception) -> HTMLResponse:  # noqa: ARG001
     """Say that a page failed, by the kind of the fault only: its words may quote a value."""
     text = (
         f"keyhole did not foresee this ({type(error).__name__}). The review file is unchanged. If "
-        f"somebody edited files in the folder of the results, move that away and run the review "
+        f"somebody edited files in the folder of the results, move it away and run the review "
         f"again."
     )
     return _notice("This page failed", text, 500)

@@ -166,7 +166,7 @@ def chosen_file(project: Project, name: str) -> tuple[str, EnvironmentPlace]:
     """Return an environment of the list as the review is to name it."""
     path = inside(project.state.folder, name)
     if not name or not path.is_file() or not _is_environment(path):
-        raise FileError("there is no such environment. Choose one of the list.")
+        raise FileError("there is no such environment. Choose one from the list.")
     seen = Path(os.path.relpath(path, project.path.parent.resolve())).as_posix()
     return seen, environment_place(project, seen)
 

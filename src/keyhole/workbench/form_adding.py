@@ -185,7 +185,7 @@ def form_at(forms: Sequence[CapturedForm], place: int) -> CapturedForm:
     if not forms:
         raise FileError("there is no form in this file. Send another one.")
     if not 0 <= place < len(forms):
-        raise InputError("there is no such form in this file. Choose one of the list.")
+        raise InputError("there is no such form in this file. Choose one from the list.")
     return forms[place]
 
 
@@ -300,7 +300,7 @@ def decide_pending(view: View, form: SentForm) -> Run | Go:
             lines.append((at, name, proposals, asked, isinstance(owner, Target)))
     decided = _decisions(form, lines, environment)
     if not decided:
-        raise InputError("nothing was decided. Choose what becomes of a field.")
+        raise InputError("nothing was decided. Choose where a field belongs.")
     after = decide(environment, decided).environment
     place.write(snapshot, after, f"{plural(len(decided), 'decision')} in the workbench")
     return _recomputed(view)
@@ -309,7 +309,7 @@ def decide_pending(view: View, form: SentForm) -> Run | Go:
 def _draft(view: View) -> FormDraft:
     draft = draft_named(view.project, view.query.get("form"))
     if draft is None:
-        raise InputError("this form does not wait any more: it was decided or discarded.")
+        raise InputError("this form is no longer pending: it was decided or discarded.")
     return draft
 
 
@@ -355,8 +355,8 @@ def _unchanged(place: EnvironmentPlace, form: SentForm) -> Snapshot:
     snapshot = place.snapshot()
     if str(snapshot.number) != form.text("number"):
         raise ConflictError(
-            "the environment was changed since these proposals were made. They are made anew "
-            "below: look at them again."
+            "the environment was changed since these proposals were made. They are made again "
+            "below: check them again."
         )
     return snapshot
 
@@ -441,7 +441,7 @@ def place_manually(
         hint = f" Did you mean {quoted(near)}?" if near else ""
         raise InputError(
             f"field {shown(field.name)}: {shown(text)} is neither a construct nor a coding of the "
-            f"environment. Take one of the list.{hint}"
+            f"environment. Take one from the list.{hint}"
         )
     # A coding with the same answers is taken, else one is made, tied to those it falls against.
     answers = answers_of(field.categories, field.intervals)

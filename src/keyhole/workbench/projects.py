@@ -355,7 +355,7 @@ def named_file(folder: Path, form: SentForm) -> Path:
         return keep_file(folder, *form.files["upload"])
     path = inside(folder, form.text("file") or "")
     if not path.is_file():
-        raise FileError("there is no such file. Choose one of the list.")
+        raise FileError("there is no such file. Choose one from the list.")
     return path
 
 

@@ -131,7 +131,7 @@ def last_verification(folder: Path) -> dict[str, Any] | None:
 
 Results = Mapping[str, Any]
 MOST_REASONS = 3
-NOT_YET = "run the whole review to see whether what goes out is safe."
+NOT_YET = "run the whole review to see whether the release is safe."
 UNDER_WAY = "the work is under way."
 
 
@@ -258,7 +258,7 @@ def gauges(view: View, results: Results) -> list[Gauge]:
 
 def _outgoing(view: View, found: ReleasedFiles | None, limit: float | None) -> Gauge:
     """Show RP on what is counted, or on a column besides that would break the limit if known."""
-    title, state = "What goes out", _state(view, OUTGOING)
+    title, state = "The release", _state(view, OUTGOING)
     if found is None:
         return Gauge(title, "RP on all that is released", None, limit, state)
     stories = _scenarios(view)
@@ -278,7 +278,7 @@ def _outgoing(view: View, found: ReleasedFiles | None, limit: float | None) -> G
 def _worst_scenario(view: View, found: ReleasedFiles | None, limit: float | None) -> Gauge:
     stories = _scenarios(view)
     worst = _worst([one for one in (found.keys if found else ()) if one.knows in stories])
-    detail = "RP on its key" if worst is None else f"{stories[worst.knows]}, on what goes out"
+    detail = "RP on its key" if worst is None else f"{stories[worst.knows]}, in the release"
     value = None if worst is None else worst.judged or 0.0
     return Gauge("Worst scenario", detail, value, limit, _state(view, OUTGOING))
 
@@ -289,7 +289,7 @@ def _attack(view: View, results: Results, metric: str) -> Gauge:
     rates = verdict.released_rates(view.review, results, metric)
     if isinstance(rates, str):
         return Gauge("Attack", rates, None, study.limit, state, "conditional rate")
-    detail = f"matches that are correct, {metric}, on what goes out"
+    detail = f"matches that are correct, {metric}, in the release"
     value = rates.conditional_rate or 0.0
     return Gauge("Attack", detail, value, study.limit, state, "conditional rate")
 

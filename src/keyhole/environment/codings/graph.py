@@ -271,10 +271,10 @@ class Family:
         edges = np.argwhere(self.unresolved & around).tolist() if linked else []
         if edges:
             names = [f"{self.nodes[a].name} -> {self.nodes[b].name}" for a, b in edges]
-            text = f"the map {quoted(names, 3)} does not say how categories fall; give its pairs"
+            text = f"the map {quoted(names, 3)} does not pair the categories; give its pairs"
         elif left.open or right.open:
             node = left if left.open else right
-            text = f"{node.name} is {node.sort}: nothing is known of its categories"
+            text = f"{node.name} is {node.sort}: its categories are unknown"
         elif left.scale is not None and right.scale is not None:
             text = str(comparable(left, right, self.as_of))
         else:

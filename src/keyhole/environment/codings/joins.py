@@ -103,7 +103,7 @@ def join_codings(
     if other.tells(one) or one.tells(other):
         node, number = (one, other) if other.tells(one) else (other, one)
         every = np.arange(node.size)
-        told = f"{number.name} is a number as exact as it is written: it tells {node.name}"
+        told = f"{number.name} is an exact number: it determines {node.name}"
         return Join(
             *(one.name, other.name, True, "", node.name, True, True),
             *((every, NOTHING) if node is one else (NOTHING, every)),
@@ -135,7 +135,7 @@ def join_codings(
         words += [f"{text} (of {node.name})" for text in partitions.merges(node, own, labels)]
     words += without
     if not matched:
-        words.append("answers left over on both sides may be each other's: they are one group")
+        words.append("unmatched answers on both sides may mean the same: they form one group")
     if not stored and antichain:
         words.append(f"the graph holds {', '.join(antichain)} above both, but not their join")
     return Join(
@@ -319,13 +319,13 @@ def mint(graph: CodingGraph, join: Join, *, label: str = "") -> Minted:
     Nothing is added to the environment: that is for whoever confirms it.
     """
     if not join.resolved:
-        raise InputError(f"a join that is not resolved cannot be minted: {join.reason}.")
+        raise InputError(f"an unresolved join cannot be minted: {join.reason}.")
     if join.stored:
-        raise InputError(f"the join is there already: {join.coding}.")
+        raise InputError(f"the join already exists: {join.coding}.")
     if not join.informative:
         raise InputError(
-            f"{join.left} and {join.right} join to one category: they have no answers in common "
-            f"that could be told apart, so that there is nothing to mint."
+            f"{join.left} and {join.right} join to one category: no answers are distinguished in "
+            f"both, so there is nothing to mint."
         )
     both = (graph.node(join.left), join.groups_left), (graph.node(join.right), join.groups_right)
     sides, labels = [side for side in both if side[0].size], join.labels

@@ -231,7 +231,7 @@ def merges(node: Node, groups: Ints, labels: Sequence[str]) -> list[str]:
     for i in special.tolist():
         mixed = node.substantive[groups == groups[i]].any()
         fate = (
-            "is merged with answers, as the maps say" if mixed else "stays apart from all answers"
+            "is merged with answers, as the maps say" if mixed else "is kept apart from all answers"
         )
         out.append(f"{shown(node.labels[i])} ({KINDS[node.kinds[i]]}) {fate}")
     return out
@@ -245,7 +245,7 @@ def relation_words(left: Node, right: Node, relation: CodingRelation, sides: int
         "map": f"{names} are tied by maps",
         "intervals": f"{names} are compared by the edges of their intervals",
         "stored": f"the overlap of {names} is stored",
-        "wording": f"{names} are matched by the words of their answers; nobody has confirmed it",
+        "wording": f"{names} are matched by the words of their answers, which is not confirmed",
         "composed": f"{names} are compared through {', '.join(relation.via)}",
     }
     out = [basis.get(relation.basis, relation.reason)]

@@ -244,7 +244,7 @@ class Maps:
         elif self.nodes[ends[0]].construct != self.nodes[ends[1]].construct:
             self.problems.append(f"{place}: the codings belong to different constructs.")
         elif ends in given:
-            self.problems.append(f"{place}: it is there twice; keep one.")
+            self.problems.append(f"{place}: it is listed twice; keep one.")
         else:
             return ends
         return None
@@ -351,7 +351,7 @@ def circles(edges: Iterable[Edge]) -> list[str]:
             for name in names:  # so that the next circle is found
                 above[name] -= names
             found.append(
-                f"the maps go in a circle through {quoted(sorted(names))}; none can be coarser "
+                f"the maps form a cycle through {quoted(sorted(names))}; no coding can be coarser "
                 f"than itself."
             )
         else:
@@ -392,6 +392,6 @@ def reach_of(nodes: Mapping[str, Node], maps: Maps) -> tuple[Reach, list[str]]:
         if told is not None and not all(map(np.array_equal, pairs_of(told), pairs)):
             problems.append(
                 f"overlap {left} ~ {right}: it contradicts the maps from {left} to {right};"
-                " take one of them out."
+                " remove one of them."
             )
     return reach, problems

@@ -88,7 +88,7 @@ def _fields(shape: _Shape, path: tuple[str, ...], context: str, form: FormReadin
     """Give the fields below a shape; `context` is the title of what they are parts of."""
     for name, child in shape.properties.items():
         if name.startswith("view:"):
-            form.note("Properties named 'view:...' belong to the page; they are left out.")
+            form.note("Properties named 'view:...' belong to the layout; they are left out.")
             continue
         yield from _place(child, (*path, name), context, form)
 
@@ -98,7 +98,7 @@ def _place(shape: _Shape, path: tuple[str, ...], context: str, form: FormReading
     if shape.properties:
         yield from _fields(shape, path, shape.title or context, form)
     elif items is not None and items.properties:
-        form.note("What a list asks of each of its members is read once.")
+        form.note("The fields of a list's members are read once.")
         yield from _fields(items, path, items.title or shape.title or context, form)
     elif items is not None and items.options is None and items.items is not None:
         yield from _place(items, path, context, form)
@@ -185,7 +185,7 @@ class _Shapes:
         for key, (what, fits) in _WHAT.items():
             if key in node and not fits(node[key]):
                 told = f"has {key!r}, which must be {what}. Got {_kind(node[key])} instead"
-                self._note(f"{told}: it is passed over.")
+                self._note(f"{told}: it is skipped.")
 
         def below(child: Any) -> _Shape:
             return self.shape(child, refs, depth + 1)

@@ -217,7 +217,7 @@ def _levels(column: pl.Series, variable: Variable, notes: dict[str, None]) -> li
         return listed
     notes[
         f"{shown(variable.name)} has {rare:,} values without a label, each of fewer than {FEWEST} "
-        f"records: they are not listed, and count as one. Give their labels to tell them apart."
+        f"records: they are not listed, and count as one. Give labels to distinguish them."
     ] = None
     return [*listed, Category(RARE, "Rare values", "other")]
 
@@ -254,7 +254,7 @@ def _numbers(values: pl.Series, variable: Variable, notes: dict[str, None]) -> I
     found = number_intervals(tidy(start, _FINEST), tidy(stop - step, _FINEST), step, MOST)
     if found is not None and found.step > step:
         name = shown(variable.name)
-        notes[f"{name} has too fine a detail; it is taken by {found.step:g}."] = None
+        notes[f"{name} is too detailed; it is rounded to multiples of {found.step:g}."] = None
     return found
 
 

@@ -46,7 +46,7 @@ _DEEPEST = 60
 
 _CHOSEN = ("radio", "dropdown", "select", "checkbox")
 _WRITTEN = ("text", "notes", "textarea", "calc", "file", "slider", "sql", "")
-_FLAGGED = "Flagged dates and numbers stay fields to match on; flagged text is apart."
+_FLAGGED = "Flagged dates and numbers remain fields to match on; flagged text is kept apart."
 
 
 def is_redcap(columns: frozenset[str]) -> bool:
@@ -145,7 +145,7 @@ def read_xlsform(path: Path, _: str | None, form: FormReading) -> Asked:
         if group and group[1] == "begin":
             groups.append(name)
             if group[2] == "repeat":
-                form.note("What a repeated group asks of each is read once.")
+                form.note("The questions of a repeated group are read once.")
         elif group and groups:
             groups.pop()
         elif group:
@@ -169,7 +169,7 @@ def read_xlsform(path: Path, _: str | None, form: FormReading) -> Asked:
                 more["universe"] = row["relevant"]
                 yield from ask([*filter(None, groups), name], label, **more)
     if groups:
-        form.note(f"Group {shown(groups[-1])} is not ended.")
+        form.note(f"Group {shown(groups[-1])} is not closed.")
 
 
 def _xlsform_label(row: SheetRow, language: str) -> str:
@@ -326,7 +326,7 @@ def read_eq(path: Path, encoding: str | None, form: FormReading) -> Asked:
 def _eq_fields(node: Any, seen: set[str], form: FormReading, depth: int) -> Asked:
     """Look for questions wherever they stand: in blocks, variants, groups or sections."""
     if depth > _DEEPEST:
-        form.broken.append(f"a question stands more than {_DEEPEST} deep")
+        form.broken.append(f"a question is nested more than {_DEEPEST} deep")
     elif isinstance(node, list):
         for one in node:
             yield from _eq_fields(one, seen, form, depth + 1)
@@ -384,7 +384,7 @@ def read_surveyjs(path: Path, encoding: str | None, form: FormReading) -> Asked:
 
 def _js_fields(node: Mapping[str, Any], path: list[str], form: FormReading) -> Asked:
     if len(path) > _DEEPEST:
-        form.broken.append(f"a panel stands more than {_DEEPEST} deep")
+        form.broken.append(f"a panel is nested more than {_DEEPEST} deep")
         return
     for page in _mappings(node.get("pages")):
         yield from _js_fields(page, path, form)

@@ -124,7 +124,7 @@ def read_forms(
         problems = (one if file.name in one else f"{file.name!r}: {one}" for one in error.problems)
         raise (FileError if type(error) is InputError else type(error))(problems) from None
     if len(forms) > 1 and "name" in known:
-        raise OptionError(f"name must be left out, for {file.name!r} has {len(forms)} forms.")
+        raise OptionError(f"name must be left out, since {file.name!r} has {len(forms)} forms.")
     return tuple(
         dataclasses.replace(one, form=dataclasses.replace(one.form, **known)) for one in forms
     )
@@ -227,8 +227,8 @@ def open_bytes(path: Path) -> bytes:
             raise FileError(f"{str(path)!r} must be a file. Got {what} instead. Check the path.")
         if path.stat().st_size > MOST_BYTES:
             raise FileError(
-                f"{path.name!r} must be of {MOST_BYTES >> 20} megabytes at most. Give a form, a "
-                f"codebook or a list of labels, not data."
+                f"{path.name!r} must not be larger than {MOST_BYTES >> 20} megabytes. Give a form, "
+                f"a codebook or a list of labels, not data."
             )
         content = path.read_bytes()
     except (OSError, ValueError):
@@ -254,7 +254,7 @@ def decoded_text(path: Path, encoding: str | None = None) -> str:
             f"('cp1252' for most files of Western Windows programs)."
         ) from None
     if "\0" in text:
-        raise FileError(f"{path.name!r} holds NUL characters: it is not text. Export it anew.")
+        raise FileError(f"{path.name!r} holds NUL characters: it is not text. Export it again.")
     return text
 
 
@@ -315,8 +315,8 @@ def answer_sheets(given: Mapping[str, Any]) -> bytes:
         }
     except fastexcel.FastExcelError:
         raise FileError(
-            f"{path.name!r} cannot be read as an Excel workbook: it is broken, locked by a "
-            f"password or not whole. Save it anew as .xlsx."
+            f"{path.name!r} cannot be read as an Excel workbook: it is damaged, incomplete or "
+            f"locked by a password. Save it again as .xlsx."
         ) from None
     found = {
         name: [[cell or "" for cell in row] for row in frame.iter_rows()]

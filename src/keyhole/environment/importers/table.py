@@ -166,7 +166,7 @@ def _field(
         if not code or row.number in spanned or own in _KINDS[-3:]:
             continue
         if code in categories:
-            problems.append(f"{where}: the code in row {row.number} is there twice.")
+            problems.append(f"{where}: the code in row {row.number} occurs twice.")
         said = row["category"] or code
         kind_: Any = own or category_kind(said)
         categories.setdefault(code, model.Category(code, said, kind_))

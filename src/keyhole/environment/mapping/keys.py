@@ -273,7 +273,7 @@ def columns_of(
             reason = f"a direct identifier ({field_.identifier}): not to be released at all"
             absent.append(Absent(field_.name, "", reason))
         elif node is None:
-            absent.append(Absent(field_.name, "", "nobody has said yet which coding it has"))
+            absent.append(Absent(field_.name, "", "its coding is not decided yet"))
         elif node.open:
             text = f"{node.name} is {node.sort}: it has no categories to match"
             absent.append(Absent(field_.name, node.construct, text))
@@ -309,7 +309,7 @@ def _held_together(
         return Held(None, False, words)
     groups = reduce(partitions.meet, [*known.values(), *told])
     if len(codings) > 1:
-        words += (f"{' and '.join(codings)} are held together: what either tells is known",)
+        words += (f"{' and '.join(codings)} are held together: what either reveals is known",)
     sure = len(known) == len(helds)
     if known and not partitions.is_discrete(groups):
         # Free text stands for what it can be coded into; any other coding for itself.
@@ -319,7 +319,7 @@ def _held_together(
         sure = product is not None and product[1] and listed == list(codings)
         finer = groups if product is None else partitions.meet(groups, product[0])
         if partitions.group_count(finer) > partitions.group_count(groups):
-            words += ("they cut each other: held together they tell more than each alone",)
+            words += ("they overlap: held together they reveal more than each by itself",)
         groups = finer
     return Held(groups, sure or partitions.is_discrete(groups), words)
 
@@ -327,7 +327,7 @@ def _held_together(
 def _held(graph: CodingGraph, node: Node, coding: str, as_of: Day) -> Held:
     other, whole = graph.node(coding), np.arange(node.size)
     if other.tells(node):
-        return Held(whole, True, (f"{other.name} is a number as exact as it is written",))
+        return Held(whole, True, (f"{other.name} is an exact number",))
     relation = graph.overlap(node.name, coding, as_of=as_of)
     text = other.open and other.name != node.name
     if text:  # free text is taken for what it can be coded into
@@ -408,7 +408,7 @@ class VariableMaker:
             else:  # known by their overlap, not by a map
                 join, firsts = graph.join(node.name, name, as_of=day), np.unique(groups, True)[1]
                 labels = tuple(join.labels[k] for k in join.groups_left[firsts].tolist())
-            told.append(f"the target goes up {climb(graph, node.name, name, day)}")
+            told.append(f"the target is made coarser: {climb(graph, node.name, name, day)}")
         kept = partitions.partition_entropy(groups, column.weights)
         whole = partitions.partition_entropy(np.arange(node.size), column.weights)
         return KeyVariable(

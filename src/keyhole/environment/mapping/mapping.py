@@ -48,7 +48,7 @@ def class_of(
     given, more = {"sector": sector, "purpose": purpose}, dict(classifications or {})
     twice = [name for name in given if given[name] and more.get(name, given[name]) != given[name]]
     if twice:
-        raise OptionError(f"{' and '.join(twice)} must be said once. Got two values instead.")
+        raise OptionError(f"{' and '.join(twice)} must be given once. Got two values instead.")
     return {**given, **more}
 
 
@@ -69,7 +69,7 @@ def forms_in(
     there = []
     for name in wanted:
         values = sorted({values[name] for values in held.values()} - {""})
-        there.append(f"{name}: {quoted(values) or 'none is said of any form'}")
+        there.append(f"{name}: {quoted(values) or 'no form states it'}")
     raise InputError(
         f"no form is in the class {class_words(wanted)}. There are {'; '.join(there)}."
     )
@@ -252,7 +252,7 @@ def _class_variable(
         because.append(f"and {len(holders) - SHOWN:,} more codings")
     because += inexact(exact)
     if not complete:
-        because.append("there are very many joins; the search ended before it had seen all")
+        because.append("there are too many joins: the search ended before it had seen all")
     antichain = [maker.name(column, groups, near)[0] for groups in (best, *rest)]
     if rest:
         because.append(f"held by enough forms and not coarser: {', '.join(antichain[1:])}")
@@ -272,8 +272,8 @@ def _missing(column: keys.TargetColumn, holdings: Sequence[Holding], needed: int
     some = sum(len(holding.forms) for holding in telling)
     verb = "asks" if asking == 1 else "ask"
     return (
-        f"{plural(asking, 'form')} {verb} it, {some:,} so that answers can be told apart;"
-        f" no coding with two categories or more is held by {needed:,}"
+        f"{plural(asking, 'form')} {verb} it, {some:,} so that answers can be distinguished;"
+        f" no coding with two or more categories is held by {needed:,}"
     )
 
 

@@ -99,7 +99,7 @@ def map_public(
         Reached(s.name, resource_index(s), resource_band(resource_index(s)), s in sources)
         for s in ordered
     )
-    note = "Sources are taken together: whoever can link them knows what any of them tells."
+    note = "Sources are combined: whoever can link them knows what any of them holds."
     names = {source.name for source in sources}
 
     def against(graph: CodingGraph) -> keys.Holders:
@@ -219,7 +219,7 @@ def _together(
     because = [f"{against}: {v.coding}" for against, v in each if v is not None]
     holding = sum(isinstance(part, keys.KeyVariable) or bool(part.codings) for part in parts)
     if len(having) < holding:
-        because.append("codings that join to one category with the target's tell it together")
+        because.append("codings that each join to one category determine it together")
     because += inexact(exact) if len(having) > 1 else ()
     counts: Any = {"holders": holding, "of": len(stages)}
     return maker.make(column, held.groups, exact=exact, because=because, codings=codings, **counts)

@@ -125,7 +125,7 @@ def trend(
 def trend_problems(asked: Question) -> Iterator[Problem]:
     """Refuse a class of sources."""
     if asked.of == "sources" and (asked.sector or asked.purpose or asked.class_):
-        yield Problem("{sector}, {purpose} and {class_} are of forms. Leave them out, or {of}.")
+        yield Problem("{sector}, {purpose} and {class_} apply to forms. Leave them out, or {of}.")
 
 
 def _require_construct(graph: CodingGraph, construct: str | None) -> None:
@@ -198,7 +198,7 @@ def matrix(
             for letters, codings in graph.asked(form).items():
                 asked.setdefault(letters, set()).update(codings)
     if not classes:
-        raise InputError(f"no form says its {shown(by)}: there are no classes to compare.")
+        raise InputError(f"no form states its {shown(by)}: there are no classes to compare.")
     day = next((target.as_of for target in graph.environment.targets), None)
 
     def linked(one: str, other: str) -> bool:

@@ -256,13 +256,13 @@ def waiting(
     store: StorePlace,
     *,
     target: Annotated[
-        str | None, Option("Put first what would change the key of this target.", metavar="TARGET")
+        str | None, Option("List first what would change the key of this target.", metavar="TARGET")
     ] = None,
     file: Annotated[
-        Any, Option("The target's file: put first what would change its RP most.", kind=File())
+        Any, Option("The target's file: list first what would change its RP most.", kind=File())
     ] = None,
 ) -> Waiting:
-    """List the fields of all forms that wait for a decision, one line for the same text."""
+    """List the fields of all forms that need a decision, one line per distinct text."""
     bind(waiting, locals()).require()
     return pending_of(CodingGraph.of(store), target, None if file is None else load(file))
 

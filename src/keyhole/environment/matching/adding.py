@@ -74,7 +74,7 @@ def find_owner(environment: Environment, name: str, kind: str | None = None) -> 
         near = nearest(name, [part.name for part in parts])
         hint = f" Did you mean {quoted(near)}?" if near else ""
         words = kind or "form, source or target"
-        raise InputError(f"{shown(name)} is not there as a {words}.{hint}")
+        raise InputError(f"there is no {words} {shown(name)}.{hint}")
     return found[0]
 
 
@@ -131,8 +131,8 @@ _DECIDE = Problem(
     "{decisions} FILE.toml."
 )
 _THERE = (
-    "{0} {1} is there already. Give it another name ({name}), put it in place of the other "
-    "({replace}), or decide on its fields ({decisions})."
+    "{0} {1} exists already. Give another name ({name}), replace it ({replace}), or decide on its "
+    "fields ({decisions})."
 )
 _DEEDS = {
     "assimilate": "assimilated",
@@ -171,7 +171,7 @@ class Addition(Result):
         waits = {one.field for one in self.waiting}
         rows = []
         for p in self.placements[:_SHOWN]:
-            became = "waiting for a person" if p.field in waits else _DEEDS[p.action]
+            became = "pending" if p.field in waits else _DEEDS[p.action]
             home = p.construct or p.identifier
             rows.append([short(p.field), became, home, p.coding, ", ".join(p.minted)])
         more = len(self.placements) - _SHOWN
@@ -219,14 +219,14 @@ class Batch(Result):
         title, notes = "Decided", list[str]()
         if self.threshold is not None:
             title = "Forms added"
-            notes = [f"proposals with a score of {self.threshold:g} or more were followed"]
+            notes = [f"proposals with a score of {self.threshold:g} or more were accepted"]
         first = Table(title, ["form", "fields", *actions], rows, notes)
         waiting = [[short(form), *row] for form, one in self.waiting[:_SHOWN] for row in one.rows()]
         return [first, *_waiting_table(("form", *proposals.COLUMNS), waiting)]
 
 
 def _waiting_table(columns: Sequence[str], rows: list[list[str]]) -> list[Table]:
-    return [Table("Waiting for a person", columns, rows, [_DECIDE])] if rows else []
+    return [Table("Pending decisions", columns, rows, [_DECIDE])] if rows else []
 
 
 def _frame(additions: Iterable[Addition]) -> pl.DataFrame:

@@ -131,7 +131,7 @@ def match_answers(new: Answers, old: Answers) -> Match:
     if any(alone):
         notes.append(f"{alone[0]:,} of the new and {alone[1]:,} of the old have no counterpart")
     if sure < 1:
-        notes.append("some are paired by meaning or nearness, not by spelling: look at them")
+        notes.append("some are paired by meaning or nearness, not by spelling: check them")
     relation, full = _relation(pairs, new, old)
     codes = tuple((new.categories[i].code, old.categories[j].code) for i, j in sorted(full))
     return Match(relation, codes, sure, "; ".join(notes))

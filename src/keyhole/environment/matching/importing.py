@@ -75,7 +75,7 @@ def import_files(
     ] = None,
     pending: Annotated[
         bool,
-        Option("Instead of files: the pending fields of the whole store, one for the same text."),
+        Option("Instead of files: the pending fields of the whole store, one per distinct text."),
     ] = False,
     kind: Annotated[
         str | None,
@@ -119,7 +119,7 @@ def import_files(
     accept: Annotated[
         float,
         Option(
-            "Proposals of this score or more are followed; the other fields are pending.",
+            "Proposals of this score or more are accepted; the other fields are pending.",
             low=0,
             high=1,
             metavar="S",
@@ -129,7 +129,7 @@ def import_files(
         str | os.PathLike[str] | None,
         Option(
             "Write the proposals for one form, or for all pending fields, to a file to be edited "
-            "and given as decisions; nothing is kept.",
+            "and given as decisions; nothing is stored.",
             kind=File(),
             metavar="FILE.toml",
         ),
@@ -137,14 +137,14 @@ def import_files(
     decisions: Annotated[
         str | os.PathLike[str] | None,
         Option(
-            "What a person decided on the fields of one form, instead; or of several forms of the "
-            "store, each decision with its form.",
+            "A file of decisions on the fields of one form, used instead of the proposals; or of "
+            "several forms of the store, each decision with its form.",
             kind=File(),
             metavar="FILE.toml",
         ),
     ] = None,
     replace: Annotated[bool, Option("Replace what has the same name.")] = False,
-    dry_run: Annotated[bool, Option("Only say what would be done; nothing is kept.")] = False,
+    dry_run: Annotated[bool, Option("Only report what would be done; nothing is stored.")] = False,
     who: options.Who = None,
     encoding: EncodingOption = None,
     force: ForceOption = False,
@@ -187,11 +187,11 @@ def import_files_problems(asked: Question) -> Iterator[Problem]:
     told = (asked.form, asked.name, asked.propose, asked.decisions)
     if asked.as_ == "scenario" and any(one is not None for one in told):
         yield Problem(
-            "{form}, {name}, {propose} and {decisions} are of forms, sources and targets. A "
+            "{form}, {name}, {propose} and {decisions} apply to forms, sources and targets. A "
             "scenario has its name in its file."
         )
     if asked.as_ != "source" and (asked.ranks or asked.type_ or asked.coverage):
-        yield Problem("{ranks}, {type_} and {coverage} are of a source. Add {as_} source.")
+        yield Problem("{ranks}, {type_} and {coverage} apply to sources. Add {as_} source.")
 
 
 def _decided(environment: Environment, asked: Question) -> Followed:
@@ -230,9 +230,7 @@ def _add_scenarios(environment: Environment, asked: Question) -> Followed:
     gone = set(names) if asked.values["replace"] else set()
     kept = [one for one in environment.scenarios if one.name not in gone]
     known = {one.name for one in kept}
-    there = (
-        "scenario {0} is there already. Replace it ({replace}), or give another name in the file."
-    )
+    there = "scenario {0} exists already. Replace it ({replace}), or give another name in the file."
     problems: list[str] = [Problem(there, shown(name)) for name in names if name in known]
     problems += [f"scenario {shown(name)} is in the files twice." for name in repeated(names)]
     require_none(problems)
@@ -302,14 +300,15 @@ def _followed(
     alone = asked.propose or asked.decisions or asked.as_ != "form"
     if len(captured) != 1 and alone:
         template = (
-            "one form, source or target is decided on at a time. Got {0}: choose one with {form}."
+            "decisions are made on one form, source or target at a time. Got {0}: choose one with "
+            "{form}."
         )
         raise OptionError(Problem(template, len(captured)))
     decided = None if asked.decisions is None else read_decision_file(asked.decisions)
     proposing = asked.propose is not None or (decided is None and not asked.files)
     if proposing and not captured[0].fields:
         name = shown(captured[0].form.name)
-        raise OptionError(f"{name} has no field that waits for a decision.")
+        raise OptionError(f"{name} has no pending field.")
     exact = asked.as_ == "target"
     if asked.propose is not None:
         proposals = propose_fields(environment, captured[0], exact_codes=exact)

@@ -283,7 +283,7 @@ def require_decided(placer: Placer, captured: CapturedForm, decisions: Sequence[
         place = f"field {shown(decision.field)}"
         if decision.field not in known:
             near = nearest(decision.field, list(known))
-            hint = f" Near it: {quoted(near)}." if near else ""
+            hint = f" Did you mean {quoted(near)}?" if near else ""
             problems.append(f"{place} is not in the form.{hint}")
         else:
             found = _problems(placer, known[decision.field], decision, made)

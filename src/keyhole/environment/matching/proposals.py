@@ -61,7 +61,7 @@ _FEWEST = 0.35  # a lower score is not worth a person's time
 _SAME_LIST = 0.55  # the same telling answers under other words
 _MOST_TIES = 200
 _SHOWN = 60
-_WEIGHT = "a weight of the sample, which nobody matches on"
+_WEIGHT = "a sampling weight, which nobody matches on"
 _NUMBERED = (("number",), ("no",), ("id",), ("identifier",))
 _BEFORE = "decided before for the same text"
 
@@ -275,11 +275,11 @@ class _Ranking:
         for letters, likeness in catalogue.near(questions).items():
             name = catalogue.constructs[letters].name
             if name not in scores and name != own:
-                told = f"words alike {likeness:.2f} with {shown(name)}"
+                told = f"similarity {likeness:.2f} to the words of {shown(name)}"
                 scores[name] = min(likeness, 0.7) * 0.7, told
         holder = catalogue.holder(self.answers)
         if holder and catalogue.questions[holder].subject in {q.subject for q in questions}:
-            told = "the answers are those of it, asked in other words"
+            told = "the same answers, asked in other words"
             scores.setdefault(catalogue.constructs[holder].name, (_SAME_LIST, told))
         best = sorted(scores, key=lambda name: (-scores[name][0], name))[:_MOST]
         return [self.placed(name, *scores[name]) for name in best if scores[name][0] >= _FEWEST]
@@ -472,7 +472,7 @@ def propose(
 
 
 _HEAD = (
-    'What is proposed for each field, the best first; the others are told behind "or".',
+    'The proposals for each field: the best one, then the others after "or".',
     "Change what is wrong, then import the same form, or all, with this file as decisions.",
     "Actions: assimilate (into a stored coding), accommodate (a new coding of a construct, tied",
     "to stored ones), create (a construct), identifier, leave (no coding).",

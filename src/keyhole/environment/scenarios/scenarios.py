@@ -50,8 +50,8 @@ _SURE = {"p_attempt": (1.0, 1.0), "coverage": (1.0, 1.0), "divergence": (0.0, 0.
 """What is taken where nobody argues otherwise: the worst case."""
 ORIGINS = ("collected", "self-disclosed", "observed", "secondary")
 _EXAMPLE = (
-    "This is an example that comes with keyhole: nothing in it was found out about your file. "
-    "Edit it before a release depends on it."
+    "This is an example that comes with keyhole, not a finding about your file. Edit it before a "
+    "release depends on it."
 )
 _ARGUED = (
     "This began as an example that comes with keyhole: only p(attempt) was argued for your file. "
@@ -254,7 +254,7 @@ class Scenario:
 
     def tables(self) -> list[Table]:
         """Return the eleven points as a table."""
-        rows = [[words, text or "(not said)"] for words, text in self.points]
+        rows = [[words, text or "(not stated)"] for words, text in self.points]
         rows.append(["Holds", "; ".join(self.holdings())])
         notes = [self.attempt_words()]
         if self.example:
@@ -262,7 +262,7 @@ class Scenario:
         for name in ("coverage", "divergence"):
             if getattr(self, name) != _SURE[name]:
                 notes.append(f"{name.capitalize()}: {interval_text(getattr(self, name))}.")
-        return [Table(f"Scenario: {self.title}", ["point", "what is said"], rows, notes)]
+        return [Table(f"Scenario: {self.title}", ["point", "statement"], rows, notes)]
 
     def key(
         self,

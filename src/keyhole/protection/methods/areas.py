@@ -267,12 +267,12 @@ def _goal(outcome: Outcome) -> GoalCheck:
     small = int((by_area[by_area > 0] < least).sum())
     if small:
         found.append(
-            f"{plural(small, 'area')} of the file that goes out {'is' if small == 1 else 'are'} "
-            f"below the threshold of {least:,}: merge anew, on the records that go out"
+            f"{plural(small, 'area')} of the released file {'is' if small == 1 else 'are'} "
+            f"below the threshold of {least:,}: merge again, on the records that are released"
         )
     others = () if isinstance(given, Mapping) else final.names
     found += [
-        f"{other!r}, which stays, splits {count:,} of the areas into parts below the threshold: "
+        f"{other!r}, which is released, splits {count:,} areas into parts below the threshold: "
         f"merge within it (within), or drop it"
         for other in others
         if other != name and (count := _split(outcome, other, area, people, by_area < least))
@@ -312,7 +312,7 @@ def _released_codes(data: Microdata, name: str) -> Ints:
 @method(
     "geographic-threshold",
     "codes",
-    note=PublicNote("Small areas were put together in {columns}.", AS_CODED),
+    note=PublicNote("Small areas were merged in {columns}.", AS_CODED),
     clashes=_clashes,
     unfit=_unfit,
     sizes=lambda given: (  # where records are counted
@@ -374,8 +374,8 @@ def merge_areas(
     separator: Annotated[
         str | None,
         Option(
-            "What stands between the codes of merged areas; by default `+`. More than three are "
-            "called by the first and the number of the others: `A+12 more`.",
+            "The separator between the codes of merged areas; by default `+`. More than three are "
+            "named by the first and the number of the others: `A+12 more`.",
             kind=Text(),
         ),
     ] = None,

@@ -134,9 +134,9 @@ FEWEST = 3
 def _clashes(options: Options) -> list[str]:
     found, replace = [], options.get("replace", "limit")
     if "label" in options and replace != "label":
-        found.append("label goes with replace='label' only.")
+        found.append("label can only be used with replace='label'.")
     if "replacement" in options and replace not in ("mean", "median"):
-        found.append("replacement goes with replace='mean' or 'median' only.")
+        found.append("replacement can only be used with replace='mean' or 'median'.")
     return found
 
 
@@ -177,7 +177,7 @@ def _unfit(data: Microdata, options: Options, *, top: bool) -> list[str]:
         if out.any() and known.sum() < FEWEST:
             found.append(
                 f"replace={replace!r} needs {FEWEST} or more records beyond the limit of column "
-                f"{name!r}, else it tells their values: choose another limit, or replace='limit'."
+                f"{name!r}, or it reveals their values: choose another limit, or replace='limit'."
             )
     return found
 
@@ -210,9 +210,9 @@ def _coding(
 
 @_coding(
     "top-code",
-    "The highest values were put together in {columns}.",
-    "Means and spreads of numbers whose extremes were put together are too small; medians are not "
-    "affected.",
+    "The highest values were replaced by one value in {columns}.",
+    "Means and spreads of numbers whose highest values were replaced are too small; medians are "
+    "not affected.",
     top=True,
 )
 def top_code(
@@ -245,9 +245,8 @@ def top_code(
 
 @_coding(
     "bottom-code",
-    "The lowest values were put together in {columns}.",
-    "Means of numbers whose lowest values were put together are too high; medians are not "
-    "affected.",
+    "The lowest values were replaced by one value in {columns}.",
+    "Means of numbers whose lowest values were replaced are too high; medians are not affected.",
     top=False,
 )
 def bottom_code(

@@ -60,7 +60,7 @@ def _clashes(options: Options) -> list[str]:
     if by_key:
         return []
     if "coding" in options:
-        return ["coding goes with a key variable only."]
+        return ["coding can only be used with a key variable."]
     steps = groups if is_list(groups) else [groups]
     if level is not None and level > len(steps):
         return [f"level must be at most {len(steps)}, the number of tables. Got {level} instead."]

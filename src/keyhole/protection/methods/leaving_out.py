@@ -70,7 +70,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     public=("fraction", "size", "by", "weight"),
     note=PublicNote(
         "Only a random part of the records is in the file.",
-        "Whether somebody was surveyed does not tell whether they are in the file.",
+        "Knowing that somebody was surveyed does not show whether they are in the file.",
     ),
     writes=("weight",),
     one_of=("fraction", "size"),

@@ -34,7 +34,7 @@ def _sets(options: Options) -> list[tuple[str, ...]]:
 
 def _clashes(options: Options) -> list[str]:
     return [
-        f"{name!r} is a stratum and to be changed. Leave it out of one."
+        f"{name!r} is named in by and in columns. Leave it out of one."
         for name in options.get("by", ())
         if name in options["columns"]
     ]
@@ -45,7 +45,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     for columns in _sets(options):
         counts = np.bincount(_strata(data, columns, options.get("by"))[1] + 1)[1:]
         small = int(((counts > 0) & (counts < k)).sum())
-        few = f"The file has fewer than {k:,} that miss no value: give a smaller k."
+        few = f"The file has fewer than {k:,} without missing values: give a smaller k."
         if options.get("by"):
             have = f"{small:,} strata have" if small > 1 else "1 stratum has"
             few = f"{have} fewer than {k:,}: give a smaller k, or larger strata."
@@ -105,7 +105,7 @@ def microaggregate(
     whole: Annotated[
         bool | None,
         Option(
-            "Round the new values to the column's precision, as ages are; means then stay nearly."
+            "Round the new values to the column's precision, as for ages; means are nearly kept."
         ),
     ] = None,
 ) -> Protected:

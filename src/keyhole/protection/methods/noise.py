@@ -28,7 +28,7 @@ def _clashes(options: Options) -> list[str]:
     if low is not None and high is not None and low >= high:
         found.append("low must be below high.")
     if options.get("rescale") and options.get("kind", "additive") == "multiplicative":
-        found.append("rescale goes with additive and correlated noise only.")
+        found.append("rescale can only be used with additive and correlated noise.")
     return found
 
 
@@ -82,7 +82,7 @@ def add_noise(
     ] = None,
     rescale: Annotated[
         bool | None,
-        Option("Shrink towards the mean afterwards, so that variances stay what they were."),
+        Option("Shrink towards the mean afterwards, so that variances do not grow."),
     ] = None,
     low: Annotated[
         float | None,

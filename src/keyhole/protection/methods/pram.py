@@ -64,7 +64,7 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
         f"matrix must have a row for every category of column {name!r}. It misses {missed:,} of "
         f"{len(levels):,}: add them.": missed,
         f"matrix may lead only to categories that column {name!r} has. {strange:,} of those it "
-        f"leads to are not there.": strange,
+        f"names do not exist.": strange,
     }
     return [text for text, count in problems.items() if count]
 
@@ -84,7 +84,7 @@ def pram(
     *,
     column: Annotated[str, Option("A column of categories.", column="column")],
     p: Annotated[
-        float | None, Option("The probability that a category stays.", above=0, below=1)
+        float | None, Option("The probability that a category is kept.", above=0, below=1)
     ] = None,
     matrix: Annotated[
         Mapping[Any, Mapping[Any, float]] | None,
@@ -96,7 +96,7 @@ def pram(
         ),
     ] = None,
     invariant: Annotated[
-        bool | None, Option("Whether the expected frequencies must stay what they are.")
+        bool | None, Option("Whether the expected frequencies must stay the same.")
     ] = None,
     spread: Annotated[
         Spread | None,

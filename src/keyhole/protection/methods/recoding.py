@@ -134,7 +134,7 @@ def _clashes(options: Options) -> list[str]:
     by_map = "map" in options
     wrong = ("output",) if by_map else ("rest", "keep_rest")
     where = "bands, cuts or width" if by_map else "a map"
-    found = [f"{name} goes with {where} only." for name in wrong if name in options]
+    found = [f"{name} can only be used with {where}." for name in wrong if name in options]
     if "rest" in options and options.get("keep_rest"):
         found.append("rest and keep_rest exclude each other. Leave one of them out.")
     seen: dict[str, Any] = {}
@@ -146,7 +146,7 @@ def _clashes(options: Options) -> list[str]:
     new = {"map": list(options.get("map", {}).values()), "rest": [options.get("rest")]}
     found += [
         f"{option} must not make values empty, which are read as missing. Give a text, like "
-        f"'other'; suppress takes values away."
+        f"'other', or use suppress to remove values."
         for option, values in new.items()
         if any(isinstance(one, str) and not one.strip() for one in values)
     ]
@@ -189,8 +189,8 @@ def _unfit_bands(data: Microdata, options: Options) -> list[str]:
     ends: list[Any] = [codes.levels.min(), codes.levels.max()] if len(codes.levels) else []
     if codes.levels.dtype.is_integer() and any(abs(end) > EXACT for end in ends):
         return [
-            f"column {name!r} holds whole numbers of more than 15 digits, which bands do not tell "
-            f"apart exactly: round or top-code it first, or recode it by a map."
+            f"column {name!r} holds whole numbers of more than 15 digits, which bands cannot "
+            f"distinguish exactly: round or top-code it first, or recode it by a map."
         ]
     bands = _bands(codes, options)
     if options.get("output") == "middle" and not np.isfinite([bands.low, bands.high]).all():
@@ -218,8 +218,8 @@ def _bands(codes: Codes, options: Options) -> Bands:
         first, last = np.floor((levels[[0, -1]] - start) / width)
     if not last - first < MOST_BANDS or max(abs(first), abs(last)) >= EXACT:
         raise OptionError(
-            f"width makes more than {MOST_BANDS:,} bands, or such as numbers as large as those of "
-            f"column {options['column']!r} cannot tell apart. Give a larger one, or cuts."
+            f"width makes more than {MOST_BANDS:,} bands, or bands too narrow for numbers as large "
+            f"as those of column {options['column']!r}. Give a larger one, or cuts."
         )
     edges = start + width * np.arange(first, last + 2)
     return Bands(edges[:-1], edges[1:], closed=False)
@@ -241,7 +241,7 @@ def _suggest(data: Microdata, fix: Fix) -> Options | None:
 @method(
     "recode",
     "codes",
-    note=PublicNote("Categories were put together in {columns}.", AS_CODED),
+    note=PublicNote("Categories were merged in {columns}.", AS_CODED),
     one_of=("map", "bands", "cuts", "width"),
     goes_with={"start": "width"},
     clashes=_clashes,
@@ -298,8 +298,8 @@ def recode(
     output: Annotated[
         Output | None,
         Option(
-            "What stands for a band: its `label` (default), its number from 1 with the label "
-            "beside (`code`), or its `middle`."
+            "What a band becomes: its `label` (default), its number from 1 with the label beside "
+            "it (`code`), or its `middle`."
         ),
     ] = None,
 ) -> Protected:

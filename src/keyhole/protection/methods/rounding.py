@@ -62,8 +62,8 @@ def _unfit(data: Microdata, options: Options) -> list[str]:
     if largest / MOST_MULTIPLES < base:
         return []
     return [
-        f"base must be larger: multiples as fine cannot be told apart among numbers as large as "
-        f"those of column {name!r}."
+        f"base must be larger: multiples this fine cannot be distinguished among numbers as large "
+        f"as those of column {name!r}."
     ]
 
 

@@ -64,17 +64,17 @@ def _goal(outcome: Outcome) -> GoalCheck:
         return [], []
     cutoff = options.get("k", options.get("cutoff", CUTOFF))
     found = risk(released, keys=keys, cutoff=cutoff, missing=options.get("missing", "own"))
-    notes = [f"in the file that goes out RP({cutoff}) is {found.rp:.4f}"]
+    notes = [f"RP({cutoff}) of the released file is {100 * found.rp:.4g}%"]
     if found.rp <= options.get("limit", 0.0) + 1e-12:
         return notes, []
     return notes, [
-        f"its goal {_aim(options)} no longer holds: RP({cutoff}) is {found.rp:.4f} in the file "
-        f"that goes out, because of later steps. Put it after them"
+        f"its goal {_aim(options)} no longer holds: RP({cutoff}) of the released file is "
+        f"{100 * found.rp:.4g}%, because of later steps. Put it after them"
     ]
 
 
 def _aim(options: Options) -> str:
-    return f"k = {options['k']}" if "k" in options else f"RP at most {options['limit']:g}"
+    return f"k = {options['k']}" if "k" in options else f"RP at most {100 * options['limit']:g}%"
 
 
 @method(
@@ -183,8 +183,8 @@ def suppress(
     values, records = int(np.bitwise_count(gone).sum()), int((gone != 0).sum())
     notes = (
         Note("suppress.values", values=values, records=records),
-        f"goal {_aim(options)}; RP({k}) is {found.rp:.4f}, where a missing value {counted}",
-        *(f"what is missing in {name!r} is written in one way now" for name in several),
+        f"goal {_aim(options)}; RP({k}) is {100 * found.rp:.4g}%, where a missing value {counted}",
+        *(f"missing values of {name!r} are now all written the same way" for name in several),
     )
     return Protected(data, "suppress", by_column, notes)
 

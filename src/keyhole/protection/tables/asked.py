@@ -213,7 +213,7 @@ def _unused_problems(question: Question) -> Iterator[Problem]:
     if not adds_up and question.weight is None:
         unused["range_percent"] = "needs {magnitude} or {weight}. Leave it out."
     if adds_up:
-        alone = dict.fromkeys(OF_COUNTS, "is about counts, and {magnitude} adds up. Leave one out.")
+        alone = dict.fromkeys(OF_COUNTS, "is for counts, and {magnitude} for sums. Leave one out.")
     else:
         alone = dict.fromkeys(OF_AMOUNTS, "needs {magnitude}, not counts. Leave it out.")
     given = question.given()

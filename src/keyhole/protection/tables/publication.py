@@ -565,7 +565,7 @@ def _published(tables: _Tables, question: Question, notes: tuple[str, ...]) -> l
         notes, more = (*notes, *more_published), (inside,)
         if large:
             audited[:] = False
-            more += ("What can be derived from sums was not worked out: the table is too large",)
+            more += ("What can be derived from sums was not computed: the table is too large",)
     if large and question.protect == "suppress" and linked.network is None:
         wanted = []
         for side, name in (1, "upper"), (-1, "lower"), (1, "sliding"), (-1, "sliding"):
@@ -580,7 +580,7 @@ def _published(tables: _Tables, question: Question, notes: tuple[str, ...]) -> l
         scopes = [blocks, wider, [np.arange(linked.size)]]
         below, above = prove(Programs(linked.matrix, question.whole), all_wanted, up, down, scopes)
         low, high = linked.values - below, linked.values + above
-        more += ("Intervals of this large table reach at least as far as told, perhaps further",)
+        more += ("Intervals of this large table are at least as wide as shown, perhaps wider",)
     else:
         # In plain one-way and two-way tables of counts the bounds are whole by themselves.
         plain = len(linked.tables) == 1 and len(tables.made.shape) < 3 and tables.made.is_plain
@@ -611,7 +611,7 @@ def _require_safe(audit: TableAudit, question: Question) -> None:
     if question.protect == "suppress":
         raise RunError(
             "the audit found a suppressed cell that is not as uncertain as asked: the solver was "
-            "not exact enough. Nothing is given out. Group categories, or round."
+            "not exact enough. No table was written. Group categories, or round."
         )
     if question.protect == "round":
         raise ImpossibleError(

@@ -35,7 +35,7 @@ _PRODUCTS = {
     "protection": "the protected file",
     "synthesis": "the implicates of the synthesis",
 }
-_STATES = {"current": "up to date", "stale": "of before a change", "absent": "not computed yet"}
+_STATES = {"current": "up to date", "stale": "from before a change", "absent": "not computed yet"}
 
 
 def _context(view: View) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _context(view: View) -> dict[str, Any]:
         "hashes": _hashes(written),
         "verified": verified,
         "release": view.review.release,
-        "products": [("", "what the last of the work makes"), *products],
+        "products": [("", "the result of the last step"), *products],
         "product": said.get("product", ""),
         # One product by itself may be named where no setting of a release by steps is.
         "made_by": _made_by(view) if {"steps", "take", "drop"} & set(said) else None,
@@ -121,7 +121,7 @@ def _release(view: View, form: SentForm) -> ReviewChange:
         if (product or "") != said:
             editing.put_setting(document, SECTION, "product", product)
 
-    return ReviewChange("what goes out, and to whom", edit, stages=())
+    return ReviewChange("the release and its recipients", edit, stages=())
 
 
 def _verify(view: View, form: SentForm) -> Run:  # noqa: ARG001
@@ -135,7 +135,7 @@ def _back(view: View, form: SentForm) -> Go:
     require_version(view.look.text, form.text("version"))
     number = form.number("number")
     if not isinstance(number, int):
-        raise OptionError("that version is not kept. Choose one of the list.")
+        raise OptionError("that version is not kept. Choose one from the list.")
     view.project.go_to(number)
     return Go("dossier")
 

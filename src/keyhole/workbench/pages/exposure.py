@@ -91,7 +91,7 @@ def _plan(view: View, form: SentForm) -> ReviewChange:
     of, words = form.text("of") or "", form.text("words")
     step = dict(advice(view).get(of, [])).get(words or "")
     if step is None:
-        raise OptionError("that advice is not given any more. Take one of those shown now.")
+        raise OptionError("that advice is no longer given. Take one of those shown now.")
     return add_to_plan(view, step, f"protect: {words}")
 
 

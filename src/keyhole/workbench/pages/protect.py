@@ -223,7 +223,7 @@ def price_table(price: StepPrice) -> Table:
     more = any(one is not None and one != rp for one, rp in zip(told, by_rp, strict=True))
     rows = [
         [f"RP({price.cutoff})", *_rates(by_rp, price.limit)],
-        *[["with what can be read off", *_rates(told, price.limit)]] * more,
+        *[["including recoverable values", *_rates(told, price.limit)]] * more,
         ["CR", *_rates([line.cr for line in price.lines])],
         ["uniques", *("" if x.uniques is None else f"{x.uniques:,}" for x in price.lines)],
     ]
@@ -406,7 +406,7 @@ def _see_again(view: View, form: SentForm) -> Run:  # noqa: ARG001
     """Compute the price of the same step for the review as it is now."""
     price = price_of(view.project)
     if price is None:
-        raise OptionError("there is no step whose price was seen. Choose one first.")
+        raise OptionError("there is no step with a price yet. Choose one first.")
     require_fit(view, price.step)
     return _run(view, {"step": price.toml})
 
@@ -421,7 +421,7 @@ def _accept(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     """Add the step whose price is shown to the plan."""
     price = price_of(view.project)
     if price is None or price.version != view.look.version:
-        raise OptionError("the price is not of the review as it is now. See the price again.")
+        raise OptionError("the review was changed since. See the price again.")
     steps = planned_steps(view.review)
 
     def edit(document: TOMLDocument) -> None:
@@ -440,7 +440,8 @@ def _measure(view: View, form: SentForm) -> ReviewChange:
         raise OptionError("the review has no plan yet. Add a first step.")
     known, now = {name: given.parameters[name] for name in MEASURED}, given.values
     return ReviewChange(
-        "how the ledger is kept", lambda one: take_fields(one, PROTECTION, known, form, now=now)
+        "how risk and loss are measured",
+        lambda one: take_fields(one, PROTECTION, known, form, now=now),
     )
 
 

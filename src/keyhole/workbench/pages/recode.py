@@ -137,7 +137,7 @@ def _keep(view: View, form: SentForm) -> RecodedColumn:
     """Keep what was typed, so that nothing is lost if it is refused, and return the column."""
     name = form.text("column") or ""
     if name not in view.data.names:
-        raise OptionError("that column is not in the file any more. Choose one of the list.")
+        raise OptionError("that column is no longer in the file. Choose one from the list.")
     view.project.memory[DRAFT] = name, form
     return _column(view, name)
 

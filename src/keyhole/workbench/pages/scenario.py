@@ -93,7 +93,7 @@ def _look(view: View, form: SentForm) -> ReviewChange:
     """Take which of the environment's scenarios are looked at."""
     _require_environment(view)
     return ReviewChange(
-        "scenarios looked at", lambda d: environments.set_scenarios(d, form.texts("scenarios"))
+        "scenarios compared", lambda d: environments.set_scenarios(d, form.texts("scenarios"))
     )
 
 
@@ -104,7 +104,7 @@ def _copy(view: View, form: SentForm) -> ReviewChange:
     stored = {one.name: one for one in environments.review_environment(view).scenarios}
     found = (PRESETS if sort == "preset" else stored).get(name)
     if found is None:
-        raise InputError("there is no such scenario to begin with. Choose one of the list.")
+        raise InputError("there is no such scenario to begin with. Choose one from the list.")
     title = form.text("name") or name
     if title in _own(view):
         raise InputError(

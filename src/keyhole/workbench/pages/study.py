@@ -30,10 +30,10 @@ from keyhole.workbench.stored_results import stored_attacks, stored_limits, stor
 
 SECTION = "study"
 _METRICS = {
-    "unicity": "alone in both files on some set of variables",
-    "taxicab": "different on few of the variables",
-    "euclidean": "likewise, numbers by how far apart they are",
-    "adhoc": "scores of your own",
+    "unicity": "unique in both files on some set of variables",
+    "taxicab": "few variables differ",
+    "euclidean": "the same, with distances between numbers",
+    "adhoc": "your own scores",
 }
 MAIN = ("limit", "permutations")
 """The options that are always in sight; the others are those of some metrics."""
@@ -169,7 +169,7 @@ def _attack(view: View, form: SentForm) -> ReviewChange:
     """Take the study that the form describes."""
     files = {
         "eif": allowed_file(view, form.text("eif"), "the intruder's file"),
-        "iuf": allowed_file(view, form.text("iuf"), "the file with the truth"),
+        "iuf": allowed_file(view, form.text("iuf"), "the file of true matches"),
     }
     scores, given = _read_scores(view, form), view.review.study
 
@@ -297,7 +297,9 @@ def _of(columns: Iterable[Variable], others: Iterable[Variable]) -> Columns:
 def _bring(view: View, form: SentForm) -> Go:
     """Keep files that are sent beside the review, for nobody else to read, and look at them."""
     if not form.files:
-        raise OptionError("there is no file. Choose the intruder's file, the truth, or both.")
+        raise OptionError(
+            "no file was sent. Choose the intruder's file, the true matches, or both."
+        )
     chosen = {part: view.query.get(part, "") for part in ("eif", "iuf")}
     for part, sent in form.files.items():
         chosen |= {part: keep_file(view.project.path.parent, *sent).name} if part in chosen else {}

@@ -97,7 +97,7 @@ def _read_rules(text: str | None) -> dict[str, str]:
 
 def _reseed(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
     if view.review.synthesis is None:
-        raise OptionError("there is no synthesis yet. Say first what is to be synthesised.")
+        raise OptionError("there is no synthesis yet. Choose first what is to be synthesised.")
     return ReviewChange("a new secret seed", _put_seed)
 
 

@@ -52,7 +52,7 @@ export function dressPlane(plane) {
       mark("text", { x: x(part * widest), y: box.top + box.height + 16 }, rate(part * widest, null));
     }
     mark("text", { x: box.left, y: 9 }, "RP");
-    mark("text", { x: box.left + box.width / 2, y: box.top + box.height + 36 }, `${plane.dataset.across}: detail that is left`);
+    mark("text", { x: box.left + box.width / 2, y: box.top + box.height + 36 }, `${plane.dataset.across}: detail kept`);
     for (const name of new Set(sets.map((one) => one.of))) {
       const path = sets.filter((one) => one.of === name);
       if (name !== "frontier") mark("polyline", { class: "path", points: path.map((one) => `${x(one.cr)},${y(one.rp)}`).join(" ") });
