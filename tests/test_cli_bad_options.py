@@ -123,7 +123,7 @@ select --candidates sex,age --limit 0.1 --values age
 select --candidates sex,age --limit 1 --table F99
     --table must be a step.*F1.*Got 'F99'
 select --candidates sex,age --limit 0.1,0.2 --tables
-    --tables must go with a single selection
+    --tables can only be used with one selection
 select --keep sex --limit 0.1
     --candidates must name.*--candidates can name.* of 'people': 'age', 'state', 'weight'
 frontier --limit 0.1

@@ -89,7 +89,7 @@ def test_what_waits_is_decided_on_later_without_the_file(ask, form, tmp_path):
     assert '["Working", "W"]' in edited.read_text()
     ask("import", "--form", "work", "--decisions", edited)
     assert coded(ask, "work")["circumstance"].startswith("ES")
-    assert "no field that waits" in ask("import", "--form", "work", code=2)
+    assert "no pending field" in ask("import", "--form", "work", code=2)
     history = ask("history", "--name", "work")
     assert "fields, circumstance, coding: nothing → ES3.001" in history
     assert "question" not in history
@@ -205,7 +205,7 @@ def test_one_form_of_a_file_is_chosen(ask, tmp_path):
 
 def test_neither_files_nor_a_form_is_an_error(ask):
     assert "--form" in ask("import", code=2)
-    assert "not there as a form" in ask("import", "--form", "nothing", code=2)
+    assert "there is no form" in ask("import", "--form", "nothing", code=2)
 
 
 def test_a_sector_is_a_sector_also_as_a_class(ask, form):

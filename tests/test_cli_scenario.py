@@ -126,7 +126,7 @@ def test_options_of_one_key_are_refused_with_several_scenarios(ask):
     more = ["--by", "sex", "--limit", "0.1", "--missing", "drop", "--records", "out.csv"]
     code, out, err = ask("risk", "puf.csv", *given, *more)
     assert (code, out) == (2, "")
-    assert "--missing, --by, --limit must go with a single --scenario" in err
+    assert "--missing, --by, --limit can only be used with one --scenario" in err
 
 
 def test_all_unknown_scenarios_are_told_at_once(ask):
@@ -237,7 +237,7 @@ def test_undecided_goes_with_a_scenario(ask, verb):
         (["--scenario", NAME], "--scenario needs --store"),
         (["--scenario", "", "--store", "env.db"], "--scenario must "),
         (["--scenario", f"{NAME},{NAME}", "--store", "env.db"], "twice. Name it once"),
-        (["--keys", "sex", "--store", "env.db"], "go with --scenario"),
+        (["--keys", "sex", "--store", "env.db"], "need --scenario"),
         (["--scenario", "registry", "--store", "env.db"], "Did you mean 'register'?"),
         (["--scenario", NAME, "--store", "none.db"], "none.db"),
         (["--scenario", NAME, "--store", "env.db", "--target", "x"], "target 'x' is not in"),

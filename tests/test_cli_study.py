@@ -256,7 +256,7 @@ BAD = {
     ),
     "scores for another metric": (
         {"scores": "sex = { exact = 5 }\n"}, "--metric taxicab --scores scores.toml",
-        "--scores go with --metric adhoc",
+        "--scores can only be used with --metric adhoc",
     ),
     "scores that are not there": ({}, "--metric adhoc --scores nowhere.toml", "nowhere.toml"),
     "engine not there": ({}, "--engine disk", "engine must be"),

@@ -200,7 +200,9 @@ def test_missing_values_of_a_users_own_are_refused(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 2.0, "a"], "b": [1.0, 2.0, 3.0]})
     pyreadstat.write_dta(frame, str(path), missing_user_values={"a": ["a"]})
     held = open_records(path, engine="disk")
-    with pytest.raises(OptionError, match=r"column 'a' has missing values.*engine memory"):
+    with pytest.raises(
+        OptionError, match=r"column 'a' has user-defined missing values.*engine memory"
+    ):
         held.codes("a")
     check = open_records(path, engine="disk", columns=["b"])
     assert check.codes("b").values.tolist() == [0, 1, 2]
@@ -423,7 +425,7 @@ def test_a_disk_that_takes_no_more_is_told_before_anything_is_written(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True
     )
-    assert "takes no more: File too large. Make room there" in done.stdout, done.stderr
+    assert "is full: File too large. Free some space there" in done.stdout, done.stderr
     assert RunError.exit_code == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -576,7 +578,7 @@ def test_a_file_that_is_changed_between_two_questions(tmp_path, form):
     assert keyhole.risk(held, keys=["a"]).uniques == 0
     path.unlink()
     keyhole.load(table.sample(fraction=1, shuffle=True, seed=1)).save(path)
-    with pytest.raises(FileError, match="was changed while it was worked on"):
+    with pytest.raises(FileError, match="was changed while it was being counted"):
         keyhole.risk(held, keys=["a", "b"])
 
 
@@ -600,7 +602,7 @@ def test_a_full_disk_while_a_file_is_read(tmp_path, monkeypatch):
         return opened(place, "wb" if place != self else mode, *rest, **more)
 
     monkeypatch.setattr(Path, "open", full)
-    with pytest.raises(RunError, match=r"work_folder .* takes no more: No space left"):
+    with pytest.raises(RunError, match=r"work_folder .* is full: No space left"):
         keyhole.risk(path, keys=["age", "income"], engine="disk", work_folder=tmp_path)
 
 

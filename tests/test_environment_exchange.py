@@ -136,7 +136,7 @@ def test_a_file_that_is_there_stays(tmp_path):
 
 
 def test_what_does_not_hang_together_is_not_written(tmp_path):
-    with pytest.raises(InputError, match="construct 'XX', which is not there"):
+    with pytest.raises(InputError, match="construct 'XX', which does not exist"):
         write_environment(Environment(codings=(Coding("A", "XX"),)), tmp_path / "a.json")
     assert list(tmp_path.iterdir()) == []
 
@@ -163,7 +163,7 @@ MARK = '"keyhole_environment": 1'
         (f'{{{MARK}, "forms": {{}}}}', "forms must be a list"),
         (f'{{{MARK}, "forms": [3]}}', r"forms\[0\] must be an object. Got a number"),
         (f'{{{MARK}, "forms": [{{}}]}}', r"forms\[0\]\.name is missing"),
-        (f'{{{MARK}, "forms": [{{"name": "a", "name": "b"}}]}}', "the key 'name' stands twice"),
+        (f'{{{MARK}, "forms": [{{"name": "a", "name": "b"}}]}}', "the key 'name' occurs twice"),
         (f'{{{MARK}, "forms": [{{"name": "a\\u0000"}}]}}', "no NUL"),
         (f'{{{MARK}, "forms": [{{"name": "\\ud800"}}]}}', "surrogate"),
         (f'{{{MARK}, "forms": [{{"name": "a", "fields": "x"}}]}}', "fields must be a list"),
@@ -171,8 +171,8 @@ MARK = '"keyhole_environment": 1'
         (f'{{{MARK}, "forms": [{{"name": "a", "classifications": []}}]}}', "must be a mapping"),
         (f'{{{MARK}, "targets": [{{"name": "a", "fields": [{{"name": 1}}]}}]}}', "must be text"),
         (f'{{{MARK}, "overlaps": [{{"left": "a", "right": "b", "pairs": [["x"]]}}]}}', "2 values"),
-        (f'{{{MARK}, "forms": [{{"name": "a"}}, {{"name": "a"}}]}}', "is there 2 times"),
-        (f'{{{MARK}, "codings": [{{"name": "a", "construct": "b"}}]}}', "which is not there"),
+        (f'{{{MARK}, "forms": [{{"name": "a"}}, {{"name": "a"}}]}}', "exists 2 times"),
+        (f'{{{MARK}, "codings": [{{"name": "a", "construct": "b"}}]}}', "which does not exist"),
     ],
 )
 def test_what_is_not_an_environment_is_refused_with_the_reason(tmp_path, text, message):

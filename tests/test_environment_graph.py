@@ -367,7 +367,7 @@ def test_edges_without_pairs_are_unresolved():
     )
     join = graph.join("ES2.001", "ES2.002")
     assert not join.resolved
-    assert "'ES2.001 -> ES2.101' does not say how categories fall" in join.reason
+    assert "'ES2.001 -> ES2.101' does not pair the categories" in join.reason
     assert graph.mapping("ES2.001", "ES2.101") is None
     apart = graph.join("ES2.002", "ES2.003")
     assert "no map, overlap or intervals connect" in apart.reason

@@ -81,7 +81,7 @@ def test_circles_are_named_whole():
     )
     assert "itself" in problems(B, maps=[CategoryMap("ES2.001", "ES2.001", None)])[0]
     silent = [CategoryMap("ES2.001", "ES2.002", None), CategoryMap("ES2.002", "ES2.001", None)]
-    assert "circle" in problems(B, C, maps=silent)[0]
+    assert "cycle" in problems(B, C, maps=silent)[0]
 
 
 def test_a_long_circle_is_found_at_once():
@@ -126,24 +126,24 @@ def test_names_must_be_the_papers_and_say_the_size():
     strange = Coding("XX2.001", "ES", B.categories)
     assert "its letters must be 'ES'" in problems(strange)[0]
     lost = Coding("YY2.001", "YY", B.categories)
-    assert "its construct 'YY', which is not there" in problems(lost)[0]
+    assert "its construct 'YY', which does not exist" in problems(lost)[0]
 
 
 def test_nothing_is_there_twice():
     twin = coding("ES2.002", "p", "q", aliases=("ES2.001",))
     assert "coding 'ES2.001': 2 have this name or alias" in problems(B, twin)[0]
     assert "construct 'ES': 2 have this name" in problems(constructs=(ES, ES))[0]
-    assert "the codes 'a' are there twice" in problems(coding("ES2.001", "a", "a"))[0]
+    assert "the codes 'a' are listed twice" in problems(coding("ES2.001", "a", "a"))[0]
     assert "form 'f': 2 have this name" in problems(B, forms=(Form("f"), Form("f")))[0]
     column = Field("c", coding="ES2.001")
-    assert "come twice" in problems(B, targets=(Target("t", None, (column, column)),))[0]
+    assert "are listed twice" in problems(B, targets=(Target("t", None, (column, column)),))[0]
 
 
 def test_fields_must_name_codings_that_are_there_and_ranks_must_be_ranks():
     form = Form("bank", fields=(Field("job", coding="ES9.001"),))
     source = Source("register", mode=5, cost=0)
     text = "\n".join(problems(B, forms=(form,), sources=(source,)))
-    assert "form 'bank' has as the coding of its field 'job' 'ES9.001', which is not" in text
+    assert "form 'bank' has as the coding of its field 'job' 'ES9.001', which does not" in text
     assert "mode must be a rank from 1 to 4. Got 5 instead." in text
     assert "cost must be a rank from 1 to 3. Got 0 instead." in text
 

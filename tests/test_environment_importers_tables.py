@@ -185,7 +185,7 @@ def test_all_problems_of_an_xlsform_are_told(tmp_path: Path) -> None:
     (form,) = read_forms(workbook(tmp_path / "f.xlsx", {"survey": rows}))
     assert [one.name for one in form.fields] == ["g.fine"]
     assert sum("it is left out" in note for note in form.notes) == 4
-    assert "Group 'g' is not ended." in form.notes
+    assert "Group 'g' is not closed." in form.notes
 
 
 # --- our own layout ----------------------------------------------------------------------------

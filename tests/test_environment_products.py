@@ -153,7 +153,7 @@ def test_a_form_that_asks_twice_tells_more_than_the_meet_of_its_joins():
     assert variable.groups == (0, 1)
     assert variable.exact
     assert variable.codings == ("ES2.002", "ES2.003")
-    assert any("tell more than each alone" in text for text in variable.explanation)
+    assert any("reveal more than each by itself" in text for text in variable.explanation)
 
 
 def test_a_class_of_such_forms_holds_it_too():

@@ -347,7 +347,7 @@ def test_a_change_that_no_longer_fits_is_refused(place):
     store, first = filled(place, Environment((Construct("SX", "sex"),), (Coding("SX2.001", "SX"),)))
     other = store.write(first, replace(first.environment, codings=()), who="ann")
     using = replace(first.environment, forms=(Form("F", fields=(Field("s", coding="SX2.001"),)),))
-    with pytest.raises(ConflictError, match=r"field 's' 'SX2\.001', which is not there"):
+    with pytest.raises(ConflictError, match=r"field 's' 'SX2\.001', which does not exist"):
         store.write(first, using, who="bob")
     one, two = (Coding(name, "SX", aliases=("CS2.01",)) for name in ("SX2.002", "SX2.003"))
     store.write(other, replace(other.environment, codings=(one,)), who="ann")
@@ -390,7 +390,7 @@ def test_nothing_changed_is_nothing_written(place):
 
 
 FAULTS = {
-    "forms 'twice'": ({"forms": (Form("A"), Form("A"))}, "form 'A' is there 2 times"),
+    "forms 'twice'": ({"forms": (Form("A"), Form("A"))}, "form 'A' exists 2 times"),
     "no name": ({"forms": (Form(" "),)}, r"forms\[0\] must have a name"),
     "long name": ({"forms": (Form("x" * 501),)}, "at most 500 characters. Got 501"),
     "nul": ({"forms": (Form("A", purpose="a\0b"),)}, "form 'A': purpose must have no NUL"),
@@ -416,7 +416,7 @@ FAULTS = {
     "no construct": ({"codings": (Coding("A", "XX"),)}, "its construct 'XX', which is not"),
     "no coding": (
         {"targets": (Target("A", fields=(Field("f", coding="B"),)),)},
-        "target 'A' has as the coding of its field 'f' 'B', which is not there",
+        "target 'A' has as the coding of its field 'f' 'B', which does not exist",
     ),
     "no finer": ({"maps": (CategoryMap("A", "B"),)}, "its finer coding 'A', which is not"),
     "no left": ({"overlaps": (Overlap("A", "B", frozenset()),)}, "its left coding 'A'"),

@@ -147,7 +147,7 @@ def test_what_the_order_tells_may_be_told_by_two_columns_too():
     both = find_told([one], group_records(columns | {"c": truth * 2, "d": truth + 1}))
     assert say_told(both) == [
         "'c' (all) and 'd' (all), which are retained, each reveal values of 'x' as they were: drop "
-        "them, or do the same to them"
+        "them, or protect them in the same way"
     ]
     numbers = {"n": np.arange(400)}
     assert not find_told([one], group_records(numbers))

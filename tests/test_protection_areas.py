@@ -172,10 +172,10 @@ def test_areas_split_by_a_column_that_stays_are_named(places, splits, weighted):
     step |= {"ordered": True, "population": "weight"} if weighted else {"ordered": True}
     for more in ([], [{"method": "drop", "columns": ["weight"]}]):
         said = apply_plan(data, [step, *more]).warnings
-        found = [text for text in said if "'place', which stays, splits" in text]
+        found = [text for text in said if "'place', which is released, splits" in text]
         assert len(found) == splits
         assert all("splits 1 of the areas" in text for text in found)
-        assert not any("of the file that goes out" in text for text in said)
+        assert not any("of the released file" in text for text in said)
 
 
 def test_all_areas_that_are_split_are_counted_once():
@@ -186,9 +186,9 @@ def test_all_areas_that_are_split_are_counted_once():
     step = {"method": "geographic-threshold", "column": "county", "areas": areas}
     for threshold, split, small in [(10, 0, 0), (11, 1, 0), (21, 1, 0), (31, 0, 2)]:
         said = apply_plan(load(frame), [step | {"threshold": threshold}]).warnings
-        found = [text for text in said if "'place', which stays, splits" in text]
+        found = [text for text in said if "'place', which is released, splits" in text]
         assert len(found) == bool(split)
-        assert all(f"splits {split} of the areas into parts" in text for text in found)
+        assert all(f"splits {split} areas into parts" in text for text in found)
         assert any(f"{small} areas of the file" in text for text in said) == bool(small)
 
 

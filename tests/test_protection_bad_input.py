@@ -181,7 +181,7 @@ def test_what_is_no_plan_is_not_opened(tmp_path):
         Plan.read(tmp_path / "pipe.toml")
     large = tmp_path / "large.toml"
     large.write_bytes(b"#" * (LARGEST + 1))
-    with pytest.raises(FileError, match="16 megabytes at most"):
+    with pytest.raises(FileError, match="not be larger than 16 megabytes"):
         Plan.read(large)
     with pytest.raises(FileError, match="cannot be read"):
         Plan.read(tmp_path / "a\0b.toml")

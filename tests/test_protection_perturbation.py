@@ -314,7 +314,7 @@ def test_microaggregation_rounds_if_asked_to():
         ({"k": 9}, "k must be at most the 4 records of the file. Got 9 instead"),
         ({"k": 3, "by": ["sex"]}, "2 strata have fewer than 3"),
         ({"k": 2, "columns": ["sex"]}, "must hold numbers"),
-        ({"k": 2, "by": ["x"]}, "a stratum and to be changed"),
+        ({"k": 2, "by": ["x"]}, "'x' is named in by and in columns"),
     ],
 )
 def test_microaggregation_that_is_refused(options, message):

@@ -232,7 +232,7 @@ def test_keys_that_are_dropped_are_left_out_after(data):
     plan = [{"method": "drop", "columns": ["sex"]}]
     done = apply_plan(data, plan, keys=["sex", "ag8r"])
     assert done.after.keys == ("ag8r",)
-    assert "after is measured without 'sex', which the plan drops" in done.notes
+    assert "exposure after the plan is measured without 'sex', which it drops" in done.notes
     none = apply_plan(data, plan, keys=["sex"])
     assert none.after is None
     assert "the plan drops all keys: there is no exposure to measure after it" in none.notes

@@ -162,7 +162,7 @@ def test_what_is_refused(options, message):
 
 def test_the_report_says_what_was_reached_and_how_it_was_counted():
     made = suppress(veterans_sample(800, seed=1), keys=["sex", "ag8r", "ms"], limit=0.005)
-    assert "goal RP at most 0.5%; RP(3) is 0%" in made.notes[1]
+    assert "goal RP at most 0.5%; RP(3) is 0." in made.notes[1]
     assert "a missing value is a category of its own" in made.notes[1]
     gone = sum(made.data.frame.select("sex", "ag8r", "ms").null_count().row(0))
     assert made.changed == gone > 0

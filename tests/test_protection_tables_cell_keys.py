@@ -260,7 +260,7 @@ def test_a_category_left_with_zeros_has_no_row(options):
         ({"protect": "cell-key", "seed": 1, "noise_percent": (3, 9)}, "noise_percent needs magnit"),
         (
             {"protect": "cell-key", "seed": 1, "magnitude": "income", "noise": 4},
-            "noise is about counts, and magnitude adds up",
+            "noise is for counts, and magnitude for sums",
         ),
         ({"protect": "round", "cost": "cells"}, "cost needs protect to be 'suppress'"),
         ({"range_percent": 20}, "range_percent needs magnitude or weight"),

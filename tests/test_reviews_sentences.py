@@ -181,7 +181,7 @@ Columns released and in no key|Conditional rate of the study by|Attack by|on the
 |Which records count as at risk|How a missing key is matched|What the file is a sample of
 |The steps of the plan and|By rank within|Share of pairs that|By number of variables
 |By size of the smallest set|Success: on|The same attack on|items of Safe Harbor were found
-|The ledger:|with other targets it is|Of those unique after|True exposure: unique|Ratio: 1 or less
+|The ledger:|other targets give other|Of those unique after|True exposure: unique|Ratio: 1 or less
 |The protection holds for this key|Self-match: protected|In the implicates|After an attack
 |, on implicate 1|What differences|Overlap: the|Stuart-Maxwell|Information lost by
 |What else the analyst|A record’s level shows|expected re-identifications|global risk

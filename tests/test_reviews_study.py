@@ -213,7 +213,11 @@ def test_the_limit_is_on_the_conditional_rate(folder):
             "scored, for metrics adhoc. Got none",
         ),
         ("limit = 0.9", 'scores = "none.toml"', "scores"),
-        ("limit = 0.9", "scores = { age = { exact = 5 } }", "[study] scores go with metrics adhoc"),
+        (
+            "limit = 0.9",
+            "scores = { age = { exact = 5 } }",
+            "[study] scores can only be used with metrics adhoc",
+        ),
         ('["unicity", "taxicab"]', '["unicity", "taxi"]', "metrics must be one of"),
         ("permutations = 20", "permutations = -1", "permutations must be a whole number"),
         ("permutations = 20", "alpha = 0", "alpha must be a number above 0"),

@@ -233,7 +233,7 @@ def test_columns_of_the_role_are_the_default_and_bad_options_are_told():
         keyhole.select(frame, **ask, sensitive=["a"], homogeneous_limit=0.4)
     with pytest.raises(OptionError, match=r"diversity_limit cannot be met: l of 's' is 2"):
         keyhole.select(frame, **ask, sensitive=["s"], diversity_limit=3)
-    with pytest.raises(OptionError, match="must not go with"):
+    with pytest.raises(OptionError, match="cannot be used with"):
         keyhole.solve(
             frame, keys=["a", "b"], limit=1, sensitive=["s"], homogeneous_limit=0.4, suppress=0.1
         )

@@ -548,7 +548,7 @@ def test_figures_are_in_frame_table_and_picture(copied):
             },
             [
                 "strata needs attacks found",
-                "metric goes",
+                "metric needs",
                 "blank goes",
                 "permutations goes",
                 "eif needs attacks found",

@@ -199,7 +199,7 @@ def test_all_bad_options_at_once():
         assert words in text
     text = problem(OptionError, link=["a", "bb", "a"], scores={})
     assert "link must be a list that names each column once ('a' is repeated)." in text
-    assert "scores go with metric adhoc. Got 'taxicab' instead" in text
+    assert "scores can only be used with metric adhoc. Got 'taxicab' instead" in text
 
 
 @pytest.mark.parametrize("alpha", [0, -1, 1.5, "0.5", None, True, float("nan")])

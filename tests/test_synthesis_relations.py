@@ -251,7 +251,7 @@ def test_targets_tied_to_each_other_stay_together(people):
 
 def test_a_column_that_tells_a_target_is_refused(people):
     frame = people.frame.drop(NAMED).with_columns(born=2024 - pl.col("age"))
-    with pytest.raises(InputError, match="'born' tells target 'age'"):
+    with pytest.raises(InputError, match="'born' determines target 'age'"):
         keyhole.synthesise(frame, keys=KEYS, targets=["age"], implicates=1, seed=1)
     assert revealing_columns(people, ["age", "race1"], ["sex", "ag8r", "homstate", "race1"]) == []
 
@@ -467,7 +467,7 @@ def test_the_note_of_one_implicate_has_no_rules_of_combining(people, tmp_path):
         people, keys=KEYS, targets=["age"], implicates=1, seed=1, self_match=0, out=tmp_path / "one"
     )
     note = (tmp_path / "one" / "release" / "analysts-note.md").read_text()
-    assert "too short" in note
+    assert "too small" in note
     assert "Reiter" not in note
     assert "decoys 1" not in made.summary()
     assert "mean or mode of" not in made.summary()

@@ -165,7 +165,7 @@ def test_one_stratum_of_single_records_is_an_ordinary_file(asked: dict) -> None:
     [
         ({"replicates": "w*"}, "replicate_type"),
         ({"replicates": "w*", "replicate_type": "sdr", "weight": None}, "need weight"),
-        ({"replicate_type": "sdr"}, "go with replicates"),
+        ({"replicate_type": "sdr"}, "need replicates"),
         ({"replicates": "w*", "replicate_type": "fay"}, "fay can only be used with"),
         ({"replicates": "w*", "replicate_type": "brr", "fay": 0.3}, "fay can only be used with"),
         ({"replicates": "w*", "replicate_type": "brr", "clusters": "other"}, "hold the design"),
@@ -232,7 +232,7 @@ def test_totals_without_partners_are_said() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"calibrate": True}, "go with totals"),
+        ({"calibrate": True}, "need totals"),
         ({"totals": PUBLISHED, "weight": None}, "need weight"),
         ({"totals": PUBLISHED.rename({"total": "n"})}, "must have a column 'total'"),
         ({"totals": PUBLISHED.rename({"sex": "gender"})}, "'gender'"),

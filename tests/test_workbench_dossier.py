@@ -69,7 +69,7 @@ def test_limits_and_the_report_are_shown(bench: Workbench) -> None:
     assert "Cheapest fix" in page
     assert '/file/report.html" title="The dossier"' in page
     assert "public-note.html" in page
-    assert "and the dossier tells them" in page
+    assert "up to date and in the dossier" in page
     content = json.loads((bench.folder / "review" / "results.json").read_text())
     assert content["sha256"] in page
     assert content["versions"]["polars"] in page
@@ -165,7 +165,7 @@ def test_a_dossier_is_verified_by_a_job(tmp_path: Path, monkeypatch: pytest.Monk
     assert found is not None
     assert found["same"] is True
     page = bench.get("dossier").text
-    assert "figures are what the inputs give" in page
+    assert "figures are reproduced from the inputs" in page
     path = tmp_path / "review" / "stages" / "exposure.json"
     path.write_text(path.read_text().replace('"cells": ', '"cells": 1'))
     JOB_KINDS[kind](tmp_path / "review.toml", asked, lambda _: None)

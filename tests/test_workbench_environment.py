@@ -218,7 +218,7 @@ def test_a_change_by_others_is_a_conflict_and_proposals_are_made_anew(stored: Wo
     store.write(snapshot, other, who="bob")
     answer = stored.post(f"environment/confirm?{where}", choices)
     assert answer.status_code == 409
-    assert "made anew" in answer.text
+    assert "made again" in answer.text
     assert "Library card" not in {one.name for one in kept(stored).forms}
     again = shown_choices(answer.text)
     assert again["number"] != choices["number"]
@@ -280,7 +280,7 @@ def test_several_forms_of_a_file_are_decided_one_by_one(stored: Workbench) -> No
     where = propose(stored, files=sent)
     for name in ("Gym", "Bank"):
         page = stored.get(f"environment?{where}").text
-        assert f"{name}: what becomes" in page
+        assert f"{name}: where its fields" in page
         assert "<b>.csv" not in page
         answer = stored.post(f"environment/confirm?{where}", shown_choices(page))
         assert answer.status_code == 303

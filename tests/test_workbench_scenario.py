@@ -80,7 +80,7 @@ def test_scenarios_stand_side_by_side_with_the_worst_marked(bench: Workbench) ->
 def test_no_scenario_at_all_can_be_looked_at(bench: Workbench) -> None:
     assert bench.post("scenario/look", {}).status_code == 303
     assert values(bench)["environment"]["scenarios"] == []
-    assert "No scenario is looked at" in bench.get("scenario").text
+    assert "No scenario is compared yet" in bench.get("scenario").text
 
 
 def test_an_unknown_scenario_is_refused(bench: Workbench) -> None:
@@ -310,4 +310,4 @@ def test_a_key_tells_how_many_categories_it_has_and_the_file(bench: Workbench) -
     assert rows["age"] == "<td>2</td><td>20</td>"
     assert rows["state"] == "<td>3</td><td>3</td>"
     assert "categories in the key" in page
-    assert "values of the file are put together" in page
+    assert "values of the file are merged" in page

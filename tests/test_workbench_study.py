@@ -205,7 +205,7 @@ def test_results_are_shown_without_ids(tmp_path: Path, monkeypatch: pytest.Monke
     page = bench.get("study").text
     for words in ("By unicity", "By taxicab", "95% interval", "by chance", "Not met",
                   "The same attack", "synthesis, implicate 1", "/chart/study-taxicab.json",
-                  "What a study cannot tell"):  # fmt: skip
+                  "What a study cannot show"):  # fmt: skip
         assert words in page
     outside = pl.read_csv(tmp_path / "outside.csv")["eif_id"]
     assert not any(str(name) in page for name in outside)

@@ -44,7 +44,7 @@ def bar(bench: Workbench, page: str = "data") -> str:
 
 def gauges(bench: Workbench) -> dict[str, str]:
     """The words of each gauge, by its title."""
-    page = re.sub(r'(<h3>[^<]*): <a class="term".*?</a>', r"\1", bench.get("data").text)
+    page = re.sub(r"(<h3>[^<:]*):[^<]*", r"\1", bench.get("data").text)
     found = _words(r'<section class="gauge.*?</section>', page)
     titles = ("Original", "The release", "Worst scenario", "Attack")
     return {t: text.removeprefix(t).strip() for t in titles for text in found if text.startswith(t)}
@@ -117,7 +117,7 @@ def test_the_verdict_is_of_what_goes_out_or_says_that_it_is_of_before(tmp_path: 
     said = bar(bench)
     assert said.startswith("Met This release may go out: all")
     assert "What was given up: 'age', 'income' left out." in said
-    assert "Before the last change" not in said
+    assert "From before the last change" not in said
     assert 'href="/project/1/dossier#conditions"' in bench.get("data").text
     assert "Conditions of the release" in bench.get("dossier").text
     written = pl.read_csv(tmp_path / "review/protection/release/protected.csv")
@@ -126,7 +126,7 @@ def test_the_verdict_is_of_what_goes_out_or_says_that_it_is_of_before(tmp_path: 
     assert gauges(bench)["The release"].endswith("limit 10%, met")
     text = (tmp_path / "review.toml").read_text()
     (tmp_path / "review.toml").write_text(text.replace('drop = ["income"]\n', ""))
-    assert "Before the last change." in bar(bench)
+    assert "From before the last change." in bar(bench)
     assert gauges(bench)["The release"].endswith("before the last change")
 
 
@@ -139,7 +139,7 @@ def test_a_synthesis_that_has_nothing_to_do_leaves_the_verdict_of_now(tmp_path: 
     assert bench.wait().state == "done"
     assert not (tmp_path / "review/stages/synthesis.json").exists()
     assert bar(bench).startswith("Met This release may go out")
-    assert "Before the last change" not in bar(bench)
+    assert "From before the last change" not in bar(bench)
     assert "before the last change" not in gauges(bench)["The release"]
     assert "results are up to date" in bench.get("dossier").text
     again = review(tmp_path / "review.toml", out=tmp_path / "review")
@@ -148,7 +148,7 @@ def test_a_synthesis_that_has_nothing_to_do_leaves_the_verdict_of_now(tmp_path: 
     text = (tmp_path / "review.toml").read_text()
     text = text.replace('["sex", "state"]\n[synth', '["age", "state"]\n[synth')
     (tmp_path / "review.toml").write_text(text)
-    assert "Before the last change" in bar(bench)
+    assert "From before the last change" in bar(bench)
 
 
 def test_an_attack_that_was_not_made_yet_is_not_judged(tmp_path: Path) -> None:

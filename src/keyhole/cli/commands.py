@@ -381,7 +381,7 @@ class VerbCommand(TyperCommand):
             row = option.get_help_record(ctx)
             if row is not None:
                 panel = getattr(option, "rich_help_panel", None)
-                row = (re.sub(r" <(path|str)>$", "", row[0]), row[1])
+                row = (re.sub(r" <(path|str|list\[str\])>$", "", row[0]), row[1])
                 grouped[panel if panel in grouped else group_of(option.name)].append(row)
         for name, rows in grouped.items():
             if rows:

@@ -122,7 +122,7 @@ def _only_here(engine: Any, what: str, master: Any = None) -> list[str]:
     if what and engine == "spark":
         return [Problem(f"{needed} Got 'spark' instead.")]
     if what and master is not None:
-        start = "{master} applies to counting on Spark, but "
+        start = "{master} is for counting on Spark, but "
         return [Problem(f"{start}{needed} Leave {{master}} out.")]
     return []
 
@@ -146,13 +146,13 @@ def engine_problems(
         except OptionError as error:
             problems += error.problems
     if engine in ("memory", "spark") and (memory is not None or work_folder is not None):
-        beside = "{memory} and {work_folder} apply to counting on disk. Leave them out, or use "
+        beside = "{memory} and {work_folder} are for counting on disk. Leave them out, or use "
         problems.append(Problem(beside + "{engine} disk."))
     if master is None or here_for:  # with the latter all is said
         return problems
     if engine == "spark":
         return [*problems, *import_module("keyhole.spark.session").master_problems(master)]
-    template = "{master} applies to counting on Spark. Leave it out, or use {engine} spark."
+    template = "{master} is for counting on Spark. Leave it out, or use {engine} spark."
     return [*problems, Problem(template)]
 
 

@@ -47,7 +47,7 @@ class _Thing(Kind):
 class Files(Kind):
     """The paths of files, one after the other."""
 
-    metavar = "[FILE]..."
+    metavar = "FILE"
     repeatable = True
     what = "the path of a file, or several"
 

@@ -219,7 +219,7 @@ def risk(
     """Measure how exposed the records are on a key.
 
     RP is the share of records in cells smaller than the cutoff, CR the number of cells over the
-    number of records. Several scenarios give a `ScenarioComparison`.
+    number of records. Several scenarios are compared (in Python: `ScenarioComparison`).
 
     Notes
     -----

@@ -101,7 +101,7 @@ class PopulationModel(Result):
     def _figures(self) -> Iterator[tuple[str, Estimated | None]]:
         yield "uniques that are population uniques", self.sample_population_uniques
         yield "population uniques in all", self.population_uniques
-        yield "expected reidentifications", self.reidentifications
+        yield "expected re-identifications", self.reidentifications
 
 
 def _people(value: float) -> str:

@@ -284,6 +284,6 @@ def _pools(counts: Ints, codes: Codes) -> list[_Change]:
         if rare.sum() >= 2 and int(rare.sum()) not in seen and not rare.all():
             seen.add(int(rare.sum()))
             new = np.where(rare, len(counts), np.arange(len(counts)))
-            detail = f"pool the {int(rare.sum())} categories below {tail:.1%}"
+            detail = f"pool the {int(rare.sum())} categories below {100 * tail:g}%"
             out.append(_Change("pool", detail, _with_missing(new, codes), tail))
     return out

@@ -373,7 +373,7 @@ def _notes(plan: Plan, named: Sequence[str], kept: Sequence[str], seed: int | No
         notes.append("the plan drops all keys: there is no exposure to measure after it")
     elif len(kept) < len(named):
         gone = [name for name in named if name not in kept]
-        notes.append(f"after is measured without {quoted(gone)}, which the plan drops")
+        notes.append(f"exposure after the plan is measured without {quoted(gone)}, which it drops")
     if seed is None and plan.draws:
         notes.append("no seed was given: the draws cannot be repeated")
     return notes

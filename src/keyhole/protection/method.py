@@ -271,7 +271,8 @@ class Method(Generic[P]):
 
     def done(self, options: Options) -> str:
         """Say in the public note what was done with these options, as far as they are public."""
-        told = {name: value_text(one) for name, one in options.items() if name not in self.secret}
+        public = {name: one for name, one in options.items() if name not in self.secret}
+        told = {n: one if isinstance(one, str) else value_text(one) for n, one in public.items()}
         columns = ", ".join(self.columns(options, reads=False))
         return self.note.done.format_map({**told, "columns": columns})
 

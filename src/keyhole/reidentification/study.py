@@ -258,7 +258,7 @@ def study(
 
     A PUF record is suspected if the metric pairs it with an EIF record, and confirmed if the two
     are the same person. The conditional rate is confirmed over suspected: the release is judged by
-    it. Several releases or metrics give a `StudyComparison`.
+    it. Several releases or metrics are compared (in Python: `StudyComparison`).
 
     With `attacks` the study also measures singling out, linkage of two sources, inference of a
     sensitive value and membership of the file, each compared with a control of people outside the
@@ -365,7 +365,7 @@ def study_problems(question: Question) -> Iterator[Problem]:
         yield Problem(template, quoted(sources))
     if "adhoc" not in question.metric and question.scores is not None:
         yield Problem(
-            "{scores} go with {metric} adhoc. Got {0} instead: leave the scores out.",
+            "{scores} can only be used with {metric} adhoc. Got {0} instead: leave them out.",
             quoted(question.metric),
         )
     if "adhoc" in question.metric and question.scores is None:

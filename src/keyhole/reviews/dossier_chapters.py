@@ -156,7 +156,7 @@ def remaining_chapter(review: Review, results: Results) -> Chapter | None:
         worst = max(told, key=lambda row: row.rp or 0.0)
         old = before[worst.knows]
         said = [
-            f"What is released: {words}. Of the keys tried on it, the risk is highest on "
+            f"What is released: {words}. Its risk {'is highest ' * (len(told) > 1)}on "
             f"{worst.knows}: {share(worst.rp)} of the records are in cells smaller than "
             f"{found.cutoff}, against {share(old.rp)} in the original."
         ]
@@ -258,7 +258,7 @@ def asked_table(review: Review) -> Table:
             if name not in _APART.get(section, ()) and value not in (shared.get(name), {}):
                 # The first clause of what the setting means.
                 words = re.split(r"[.;](?: |$)", question.parameters[name].help, maxsplit=1)[0]
-                about = f"{words.replace('`', '')}."
+                about = f"{words.replace('`', '').removesuffix(', from 0 to 1')}."
                 rows.append([f"{section}: {name}", _shown(name, value, question), about])
     for words, some in (("table", review.table), ("table of the release", review.tabulate)):
         rows += [[words, _tabulated(one), "A table to be published."] for one in some]
@@ -282,7 +282,9 @@ def _shown(name: str, value: Any, question: Question) -> str:
     if isinstance(value, tuple):
         texts = (" or ".join(one) if isinstance(one, tuple) else f"{one}" for one in value)
         return ", ".join(texts) or "none"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else f"{value}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else f"{value}"
 
 
 def _tabulated(given: Question) -> str:

@@ -122,11 +122,11 @@ def init(
     codebook: reading.CodebookOption = None,
     force: ForceOption = False,
 ) -> Draft:
-    r"""Draft a review file by looking at a data file.
+    r"""Draft a review file from a data file.
 
-    Keys, roles and missing codes are guessed from names, labels and contents, each with its reason
-    beside it: read them. The draft runs as it is; sections that need a decision are there as
-    comments with settings that fit the file. No value of a record is written, except codes of
+    Keys, roles and missing codes are guessed from names, labels and contents, each with its
+    reason: check them. The draft can be run as it is; sections that need a decision are included
+    as comments, with settings for this file. No value of a record is written, except codes of
     missing values that many records have. How the file is read is written into the review.
 
     Returns

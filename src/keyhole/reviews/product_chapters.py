@@ -181,10 +181,8 @@ def _ledger(kept: Ledger, smallest: int) -> list[Table]:
     ]  # fmt: skip
     columns = ["after", "changed", *heads, HEADS["lost"]]
     title = "The ledger: risk and price after each step"
-    over = (
-        f"{HEADS['lost']}: {meaning('lost', kept.targets)}; with other targets it is a different "
-    )
-    risk = Table(title, columns, rows, [*notes, f"{over}figure."])
+    over = f"{HEADS['lost']}: {meaning('lost', kept.targets)}; other targets give other figures."
+    risk = Table(title, columns, rows, [*notes, over])
     return [risk, *_utility(kept.lines, smallest)]
 
 

@@ -85,12 +85,12 @@ def _printable(value: Any) -> Any:
 
 # Everyday words, which are terms in some sentences only.
 _EVERYDAY = {"category", "measure", "date", "text", "f", "F", "release", "weight", "control"}
-# Where no term is marked: headings, links, controls, pictures, and names of columns.
+# Where no term is marked: headings, links, controls, pictures, names of columns, citations.
 _UNMARKED = {
     *("head", "style", "script", "svg", "code", "pre", "abbr", "a", "nav", "h1", "h2", "h3"),
     *("button", "select", "summary", "textarea", "label", "del"),
 }
-_NAMES = re.compile(r'class="(?:names|variables)\b')
+_NAMES = re.compile(r'class="(?:names|variables|source)\b')
 # Where a plain word is a term, and not perhaps the name or the value of a column.
 _SENTENCES = {"p", "li", "caption", "th", "summary"}
 _INLINE = {"b", "em", "i", "small", "span", "strong"}

@@ -243,7 +243,8 @@ def _not_counted(found: outgoing.ReleasedFiles, limit: float) -> Iterator[Reason
     explained = sum(one.rp_if_known > limit for one in found.not_counted) - len(open_)
     if not open_:
         said = (
-            f"for {many - explained} of {many} RP is within the limit even if an intruder knows it"
+            f"{many - explained} of {many} would not raise RP above the limit, even if an intruder "
+            f"knew it as well as the key"
         )
         said += (
             f"; the review declares the other {explained} unknowable to an intruder"
@@ -261,7 +262,7 @@ def _not_counted(found: outgoing.ReleasedFiles, limit: float) -> Iterator[Reason
     more = f", {len(open_) - MOST_NAMED} more" if len(open_) > MOST_NAMED else ""
     yield Reason(
         what, "not_judged",
-        f"RP would exceed {limit_percentage(limit)} with {len(open_)} of {many}, if an intruder "
+        f"{len(open_)} of {many} would raise RP above {limit_percentage(limit)}, if an intruder "
         f"knew it as well as the key ({', '.join(shown[:MOST_NAMED])}{more})",
         open_[0].rp_if_known, limit,
         f"Add {quoted([one.name for one in open_], most=MOST_NAMED)} to the keys, drop them, or "

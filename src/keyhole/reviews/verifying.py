@@ -139,7 +139,7 @@ class Verification(Result):
                 [p.title, f"{p.compared.figures:,}", (p.same and p.remark) or _YES[p.same]]
                 for p in self.parts
             ]
-            tables.append(Table("Computed anew", ["stage", "figures compared", "same"], rows))
+            tables.append(Table("Recomputed", ["stage", "figures compared", "same"], rows))
         left = [part for part in self.parts if part.remark]
         verdict = "Inputs have changed since the dossier was made, so nothing was computed:"
         if self.parts and self.same:
@@ -172,13 +172,13 @@ def verify(
     r"""Compute every figure of a dossier again, and compare.
 
     First the hashes of the review file and of the files it names are compared with those in the
-    dossier. If these are the same, every stage is computed anew in a folder that is removed
+    dossier. If these are the same, every stage is computed again in a folder that is removed
     afterwards, and its figures, pictures and released files are compared one by one with what is
-    stored; the pages are written anew from the new figures and compared byte for byte. The
+    stored; the pages are written again from the new figures and compared byte for byte. The
     dossier is only read.
 
     In a dossier made by an older version of keyhole, every file must match its stored hash, and
-    the figures are computed anew with the stored options. What this version cannot compare is
+    the figures are recomputed with the stored options. What this version cannot compare is
     named in a part's `remark`: pages without a hash, and stages whose method has changed since.
 
     The exit code of the command is 0 if all is the same, and 1 if an input was changed or a figure

@@ -389,7 +389,7 @@ def frontier(
 ) -> Frontier:
     """Find all the largest sets of variables within the limit.
 
-    The search is exact: every set to which nothing can be added, the best of them, and how near
+    The search is exact: every set to which nothing can be added, the best of them, and how close
     the searches of `select` come to it.
 
     Notes

@@ -105,8 +105,8 @@ def select(
     """Choose the variables that can be released, step by step.
 
     Each step takes the variable with the smallest ratio of RP to CR, until RP meets the limit.
-    "Within the limit" is the set that can be released. Several methods, limits or cutoffs give a
-    `SelectionComparison`.
+    "Within the limit" is the set that can be released. Several methods, limits or cutoffs are
+    compared (in Python: `SelectionComparison`).
 
     Notes
     -----

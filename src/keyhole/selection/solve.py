@@ -207,7 +207,7 @@ def solve(
 
     Every column has a ladder of nested levels, from the column as it is to leaving it out. All
     combinations are searched, exactly, for the one with the most utility whose RP is within the
-    limit, counted on all outgoing keys together, missing values being a category of their own.
+    limit, counted on all released keys together, with missing values as a category of their own.
 
     Notes
     -----
@@ -264,7 +264,7 @@ def solve_problems(question: Question) -> Iterator[Problem]:
     if limits_of(question) and (question.suppress or question.remove):
         why = "a blanked or removed record may make another cell homogeneous. Leave one of them "
         why += "out, and protect the release later."
-        yield Problem(f"{NAMED} must not go with {{suppress}} or {{remove}}: {why}")
+        yield Problem(f"{NAMED} cannot be used with {{suppress}} or {{remove}}: {why}")
     if question.weight in keys:
         yield Problem("{weight} must not be one of {keys}. Leave it out of one of the two.")
     if (count := len(question.limits)) >= MOST_KEYS:

@@ -319,8 +319,8 @@ def synthesise(
     """Replace values that make records stand out with those of similar records.
 
     The command writes two folders: ``release`` holds the implicates and a note for their
-    analysts; ``internal`` holds the seed, who was at risk and what was measured, and stays with
-    you. In Python `out` names the folder that holds both, and `Synthesis.save` writes it later.
+    analysts; ``internal`` holds the seed, who was at risk and what was measured: never release
+    it. In Python `out` names the folder that holds both, and `Synthesis.save` writes it later.
 
     Examples
     --------

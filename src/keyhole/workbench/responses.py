@@ -57,15 +57,15 @@ def _environment() -> jinja2.Environment:
     environment.filters["percent"] = _percent
     environment.filters["rate"] = rate
     environment.filters["limit"] = limit_percentage
-    environment.filters["term"] = explained
+
     environment.filters["zip_same"] = lambda names: [(name, name) for name in names]
     return environment
 
 
-def explained(words: str, term: str | None = None) -> Any:
+def explained(words: str, term: str) -> Any:
     """Explain a term where it stands, on hover and on focus, by a link to where it is defined."""
     link = '<a class="term" href="/help#term-{}">{}<span class="tip" role="tooltip">{}</span></a>'
-    return markup(link).format(_anchor(term or words), words, glossary()[term or words])
+    return markup(link).format(_anchor(term), words, glossary()[term])
 
 
 def _anchor(term: str) -> str:

@@ -63,7 +63,7 @@ def import_files(
         Literal["form", "source", "target", "scenario"], Option("What the files are.")
     ] = "form",
     name: Annotated[
-        str | None, Option("What to call the form, source or target.", metavar="NAME")
+        str | None, Option("The name of the form, source or target.", metavar="NAME")
     ] = None,
     form: Annotated[
         str | None,
@@ -85,11 +85,13 @@ def import_files(
             metavar="KIND",
         ),
     ] = None,
-    organisation: Annotated[str | None, Option("Who collects.", metavar="O")] = None,
+    organisation: Annotated[str | None, Option("Who collects the data.", metavar="O")] = None,
     sector: options.SectorOption = None,
     purpose: options.PurposeOption = None,
     class_: options.ClassOption = None,
-    collected: Annotated[Any, Option("When, as 2024-05-31.", kind=options.Day())] = None,
+    collected: Annotated[
+        Any, Option("The day of collection, as 2024-05-31.", kind=options.Day())
+    ] = None,
     method: options.MethodOption | None = None,
     statement: options.StatementOption = None,
     search_parameters: options.SearchOption = None,
@@ -348,9 +350,8 @@ def undo(
 ) -> options.VerbOutcome:
     """Undo a change of the store: an import, decisions, a tie or a removal.
 
-    What the change added is removed, what it changed or removed is as before. It is refused
-    where the same things were changed again since. The undoing is a change too, which can be
-    undone.
+    What the change added is removed; what it changed or removed is restored. It is refused if the
+    same things were changed since. Undoing is itself a change, which can be undone.
     """
     bind(undo, locals()).require()
     opened = open_writing(store)

@@ -135,7 +135,9 @@ def _conditional(given: Any, figure: str | None) -> Found:
         words = ", ".join(map(repr, names))
         raise OptionError(f"figure must be one of {words} here. Got {figure!r} instead.")
     if figure is not None:
-        raise OptionError("figure must go with a result. Got numbers instead: leave it out.")
+        raise OptionError(
+            "figure can only be used with a result. Got numbers instead: leave it out."
+        )
     try:
         low, high = map(float, (given, given) if isinstance(given, Real) else given)
     except (TypeError, ValueError):
