@@ -192,13 +192,14 @@ Columns released and in no key|Conditional rate of the study by|Attack by|on the
 |a weight, made by|Each key on each file|Released and in no key|RP if it is known
 """
 MODULES = ("verdict", "report", "dossier_chapters", "study_chapters", "product_chapters",
-           "chapters", "stages.selection", "stages.outgoing")  # fmt: skip
+           "chapters", "group_tables", "stages.selection", "stages.outgoing",
+           ".protection.next_steps")  # fmt: skip
 WORD = re.compile(r"[^\W\d_][\w’'-]+")
 
 
 def sentences(module):
     """Yield the texts of five words or more in a module, as patterns of what they can say."""
-    tree = ast.parse(inspect.getsource(importlib.import_module(f"keyhole.reviews.{module}")))
+    tree = ast.parse(inspect.getsource(importlib.import_module(f".{module}", "keyhole.reviews")))
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):

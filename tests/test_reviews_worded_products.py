@@ -25,6 +25,7 @@ from tests.test_reviews_worded import (
 )
 
 from keyhole.core.tables import Table
+from keyhole.protection.next_steps import next_steps_table
 from keyhole.reviews.chapters import before_after, driver_tables, learnt_said, uniques_tables
 from keyhole.reviews.dossier_chapters import (
     _learnt,
@@ -34,6 +35,7 @@ from keyhole.reviews.dossier_chapters import (
     remaining_chapter,
     score_in_words,
 )
+from keyhole.reviews.group_tables import _Pooled
 from keyhole.reviews.product_chapters import (
     _said,
     protection_chapter,
@@ -313,6 +315,16 @@ def plan(steps=1, *, after=True, targets=("age",), told=None, lost=0.1):
     return _said(found, kept)
 
 
+def advised(meets):
+    step = Result(words="drop age", changed=1, rp=0.1, lost=0.1, price=0.1, meets=meets)
+    return " ".join(next_steps_table([step], 0.1, 3).notes)
+
+
+def pooled(state="shown", suppressed=()):
+    sizes = [Result(state=state, sheet=Result(settle=lambda: None)) for _ in range(2)]
+    return str(_Pooled(Result(smallest=3, sizes=sizes, named=[0], suppressed=suppressed)))
+
+
 def next_steps(*steps, missing="own"):
     price = Result(lost=None, p=None)
     line = Result(step=0, words="as it is", changed=0, price=price, population_uniques=None, rp=0.2,
@@ -535,6 +547,13 @@ PAIRS = [
     ("Including values recoverable from retained columns it is 0.1500", lambda: plan(told=0.15),
      plan),
     ("What could be added, the cheapest first", lambda: next_steps(ADDED), next_steps),
+    ("To come within the limit of 10%, the cheapest first.", lambda: advised(True),
+     lambda: advised(False)),
+    ("No single step meets the limit: the first comes nearest.", lambda: advised(False),
+     lambda: advised(True)),
+    ("no group can be shown without revealing the size", lambda: pooled("unknown"), pooled),
+    ("groups with fewer than 3 records (1 group)", pooled, lambda: pooled("unknown")),
+    ("records, or suppressed in a table", lambda: pooled(suppressed=[1]), pooled),
     ("A missing key matches every value, both ways: the less cautious reading.",
      lambda: next_steps(missing="wildcard"), next_steps),
     ("Records with a missing key are not counted.", lambda: next_steps(missing="drop"), next_steps),

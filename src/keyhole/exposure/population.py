@@ -73,6 +73,7 @@ Estimate = tuple[float | None, str]
 # coefficient is 1 / C(f + k, k); below it the recurrence is short.
 RECURRENCE_LIMIT = 20
 _WORDS = {
+    "expected_reidentifications": "expected re-identifications",
     "dis_probability": "probability that a unique match is correct",
     "sampling_bound": "chance that a given person was sampled at all",
 }
