@@ -167,7 +167,7 @@ def test_a_column_with_more_values_than_spark_can_tell_is_left_out(tmp_path, spa
     assert found.records == 60
     only = tmp_path / "only.csv"
     only.write_text("\n".join(["id", *map(str, range(60))]))
-    with pytest.raises(keyhole.errors.ColumnError, match="too many to find out their type"):
+    with pytest.raises(keyhole.errors.ColumnError, match="too many to determine their type"):
         alone(only, engine=spark)
 
 

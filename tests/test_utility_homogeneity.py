@@ -113,7 +113,7 @@ def test_no_change_at_all_is_p_one_with_a_note():
 def test_a_category_that_nobody_entered_or_left_costs_a_degree_of_freedom():
     found = homogeneity_test(*records([[20, 9, 0], [3, 30, 0], [0, 0, 8]]), 3)
     assert (found.statistic, found.df) == (pytest.approx(3), 1)
-    assert any("1 category kept all records" in note for note in found.notes)
+    assert any("1 category neither lost nor gained" in note for note in found.notes)
 
 
 def test_moves_within_groups_alone_add_up():

@@ -174,7 +174,7 @@ def _unexpected(error: BaseException) -> str:
         places = " or ".join(repr(str(folder)) for folder in usual_folders() if folder.exists())
         return (
             f"the run failed: the cache of compiled code is damaged. Delete the files *.nbi and "
-            f"*.nbc in {places} and run again: they are compiled anew."
+            f"*.nbc in {places} and run again: they are compiled again."
         )
     known = isinstance(error, OSError) and error.errno
     reason = os.strerror(known) if known else f"{type(error).__name__} {_place(error)}"

@@ -104,7 +104,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "month": Function("The month of a date, with its year.", "month(born)"),
     "prefix": Function(
         "The first characters of a text. With the populations of the areas, those with no more "
-        "people than `above` become 000, as HIPAA's Safe Harbor wants it.",
+        "people than `above` become 000, as HIPAA's Safe Harbor requires.",
         "prefix(zip, 3)",
         (("length", Whole(low=1, high=1000)),),
         {"populations": File(), "above": _PEOPLE, "other": Text()},

@@ -203,9 +203,9 @@ def _kept(survey: _Survey, place: int, request: Request) -> SparkColumn:
     kept, variable = survey.source.pieces.described(sample, request)
     if isinstance(survey.source, TextSource) or variable.parsed is not None:
         raise OptionError(
-            f"column {name!r} has more than {MOST_LEVELS:,} different values, too many to find "
-            f"out their type on Spark. Leave the column out, which sets nearly every record "
-            f"apart, or write the file as Parquet, which tells the types."
+            f"column {name!r} has more than {MOST_LEVELS:,} different values, too many to "
+            f"determine their type on Spark. Leave the column out, or write the file as Parquet, "
+            f"which states the types."
         )
     blanks = partial(_blanks, variable, kept.dtype)
     coding = ValueCoding(None, np.zeros(0, np.int32), blanks)

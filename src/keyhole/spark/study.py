@@ -492,8 +492,8 @@ def put_together(answers: StudyCounts, puf: Microdata) -> Study:
         else {"by_rank": answers.parts("place", RatesByRank)}
     )
     left_out = [
-        f"the values of {quoted(answers.unused)} in the IUF are not used: what the perturbation "
-        f"bought is measured by the memory engine alone"
+        f"the values of {quoted(answers.unused)} in the IUF are not used: only the memory "
+        f"engine measures the effect of the perturbation"
     ] * bool(answers.unused)
     return Study(
         linkage=Linkage.asked(question, answers.attack.threshold),

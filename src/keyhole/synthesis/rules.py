@@ -228,6 +228,6 @@ def _named(given: Any) -> tuple[list[tuple[str, str]], list[str]]:
     ]
     if not problems:
         problems += [
-            f"rule {n!r} is there twice. Rename one." for n in repeated(n for n, _ in good)
+            f"rule {n!r} is listed twice. Rename one." for n in repeated(n for n, _ in good)
         ]
     return ([] if problems else good), problems

@@ -107,7 +107,7 @@ def homogeneity_test(original: Any, synthetic: Any, levels: int | Sequence[Any])
         return Homogeneity(0.0, 0, 1.0, len(rows), 0, len(present), tuple(notes))
     statistic, df, parts, alone, few = _laplacian(rows[moved], cols[moved], len(present))
     said = {
-        f"{plural(alone, 'category', 'categories')} kept all records and took none in, which "
+        f"{plural(alone, 'category', 'categories')} neither lost nor gained records and "
         f"counts for no degree of freedom": alone,
         f"records moved only within {parts:,} groups of categories: each group counts for one "
         f"degree of freedom less than it has categories": parts > 1,

@@ -50,7 +50,7 @@ def formula_columns(formula: str, names: Sequence[str]) -> list[str]:
             found.append(word)
             word = token.string
             if words[place - 1] != "(" or word[0] not in "\"'":
-                problems.append('formula must have quoted names in Q("…") alone.')
+                problems.append('formula must have quoted names in Q("…") only.')
         elif token.type == tokenize.NAME:
             if not called or word not in calls or word in names:
                 found.append(word)

@@ -120,7 +120,7 @@ class Moments(Result):
     def notes(self) -> tuple[str, ...]:
         """Why a figure may be null."""
         lost = any(value is None for one in self.measures for value in one.to_dict().values())
-        return ("null: no value is there, or what it would be divided by is 0",) * lost
+        return ("null: there are no values, or the divisor is 0",) * lost
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a number: its moments before and after."""

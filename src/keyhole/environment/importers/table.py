@@ -243,7 +243,7 @@ def write_forms(
     names = sorted(known) if forms is None else list(dict.fromkeys(forms))
     absent = (name for name in names if name not in known)
     require_none(
-        (f"form {shown(name)} is not there. Check its name." for name in absent), OptionError
+        (f"form {shown(name)} does not exist. Check its name." for name in absent), OptionError
     )
     held = [(f"coding {shown(one.name)}", one.intervals) for one in environment.codings]
     held += [

@@ -305,7 +305,7 @@ def _notes(data: Microdata, mapping: KeyMapping, nodes: Mapping[str, Node]) -> I
             f"fields as asked; surely held are {quoted(mapping.lower.columns) or 'none'}."
         )
     if rough := [variable.column for variable in mapping.key if not variable.exact]:
-        yield f"Perhaps known in more detail than the environment can tell: {quoted(rough)}."
+        yield f"Perhaps known in more detail than the environment shows: {quoted(rough)}."
 
 
 def scenario_keys(question: Question, data: Microdata) -> list[Any]:

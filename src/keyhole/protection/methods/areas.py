@@ -55,7 +55,7 @@ def merge_small(sizes: Floats, threshold: float, neighbours: list[list[list[int]
         if pair is None:
             one = len(small) == 1
             raise OptionError(
-                f"{plural(len(small), 'area')} {'stays' if one else 'stay'} below the threshold, "
+                f"{plural(len(small), 'area')} remain{'s' * one} below the threshold, "
                 f"with no neighbours left: name neighbours that connect {'it' if one else 'them'}, "
                 f"or lower the threshold."
             )

@@ -237,8 +237,8 @@ def suppress_records(
     weight: Annotated[
         str | None,
         Option(
-            "A column of weights: those of the records that stay are multiplied so that their sum "
-            "is as before.",
+            "A column of weights: those of the remaining records are multiplied so that their "
+            "sum is unchanged.",
             column="weight",
         ),
     ] = None,

@@ -180,8 +180,8 @@ class TableAudit(Result):
             )
         if pattern is not None and pattern.unprotected:
             said.append(
-                f"{pattern.unprotected:,} demands cannot be met against a contributor who is "
-                f"alone in another cell, by no pattern."
+                f"No pattern meets {pattern.unprotected:,} demands against a contributor who is "
+                f"alone in another cell."
             )
         if self.table.magnitude and not (self.rules.dominance or self.rules.p_percent):
             said.append(
