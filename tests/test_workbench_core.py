@@ -31,7 +31,7 @@ from keyhole.workbench import editing
 from keyhole.workbench.app import Bench
 from keyhole.workbench.editing import put_setting
 from keyhole.workbench.jobs import Jobs, lock_path, work
-from keyhole.workbench.pages.data import _bars
+from keyhole.workbench.pages.data import _bars, _reasons
 from keyhole.workbench.projects import OutdatedPageError, inside
 
 
@@ -204,7 +204,8 @@ def test_a_job_of_a_killed_server_has_ended_before_the_next_begins(
     again, process = Bench.of(bench.folder).jobs, _process_of_the_job(bench)
     while not is_locked(lock_path(again.state, 1)):
         time.sleep(0.01)
-    os.kill(process, signal.SIGSTOP)  # it ends late, or not at all
+    with again.state.changing():  # so that it is not writing while it is stopped
+        os.kill(process, signal.SIGSTOP)  # it ends late, or not at all
     told, tell = [], os.killpg
 
     def stop(group: int, number: int) -> None:
@@ -420,7 +421,7 @@ def test_the_line_of_exposure_reads_the_file_as_the_review_does(tmp_path: Path) 
 def test_the_role_of_a_key_adds_it_to_the_keys_and_takes_it_out(bench: Workbench) -> None:
     names = bench.project.look().files["data"].data.names
     shown = bench.get("data").text
-    assert shown.count('<option value="key" selected>') == 3
+    assert shown.count('value="key" data-at-once checked') == 3
     fields = {f"role-{names.index('state')}": "", f"role-{names.index('income')}": "key"}
     for place in (names.index("state"), names.index("income")):
         variable = bench.project.look().files["data"].data.variables[place]
@@ -428,6 +429,18 @@ def test_the_role_of_a_key_adds_it_to_the_keys_and_takes_it_out(bench: Workbench
     assert bench.post("data/describe", fields).status_code == 303
     assert values(bench)["keys"] == ["sex", "age", "income"]
     assert "roles" not in values(bench)["data"]  # type: ignore[operator]
+
+
+def test_columns_say_why_they_are_what_they_are(bench: Workbench) -> None:
+    """The remark beside a column in the review, whether it is in use or commented out."""
+    text = (
+        '"a \\"b",  # its name\n# c = "sensitive"    # income\nc = "weight"  # later\nd = 1  # no\n'
+    )
+    assert _reasons(text, ['a "b', "c", "d"]) == {'a "b': "its name", "c": "income", "d": ""}
+    path = bench.folder / "review.toml"
+    path.write_text(path.read_text().replace('"sex"', '\n"sex"', 1).replace('"age"', '\n"age"', 1))
+    path.write_text(path.read_text().replace('"sex",', '"sex",  # a <b>remark</b>\n', 1))
+    assert "; a &lt;b&gt;remark&lt;/b&gt;</p>" in bench.get("data").text
 
 
 def test_options_of_screening_are_fields_of_the_form(tmp_path: Path) -> None:

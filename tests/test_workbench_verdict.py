@@ -97,7 +97,8 @@ def test_a_set_taken_from_a_file_with_other_columns_is_not_called_met(tmp_path: 
     (steps,) = _words(r'<ol class="pipeline".*?</ol>', bench.get("data").text)
     original = small(pl.read_csv(tmp_path / "people.csv"), KEYS)
     assert steps.startswith(f"File RP {rate(original)} Selection ")
-    assert steps.endswith(f"Out RP {rate(figures[worst])}")
+    assert re.search(r"Selection RP [\d.]+%, CR [\d.]+%, 2 variables Out", steps)
+    assert steps.endswith(f"Out RP {rate(figures[worst])}, 5 of 7 columns")
     shown = gauges(bench)
     assert list(shown) == ["Original", "The release"]
     assert f"and {worst} (it and 1 more are in no key)" in shown["The release"]

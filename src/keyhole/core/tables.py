@@ -74,7 +74,7 @@ class Table:
             return f"<tr>{''.join(cell(text, i, head) for i, text in enumerate(cells))}</tr>"
 
         def cell(text: str, place: int, head: bool) -> str:
-            tag = "th" if head or not place else "td"
+            tag = "th" if (text if head else not place) else "td"
             scope = f' scope="{"col" if head else "row"}"' if tag == "th" else ""
             if inline:
                 style = f' style="text-align:{"right" if place in right else "left"}"'

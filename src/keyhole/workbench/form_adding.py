@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from keyhole.environment.store import Snapshot
 
 What = Literal["form", "source", "target"]
+Known = tuple[Environment, int]  # an environment, and the number of its last change
 SOURCE_ATTRIBUTES = ("mode", "scope", "cost", "origin", "formality", "compulsion", "coverage")
 FOLDER, NOTE, PASTED = "forms", "draft.json", "pasted.csv"
 _DAYS = 7 * 86_400.0
@@ -88,11 +89,6 @@ class FormDraft(Figures):
     def name(self) -> str:
         """The draft's name in addresses."""
         return self.folder.name
-
-    @property
-    def title(self) -> str:
-        """What it is, for a list of drafts."""
-        return self.file or "the columns of the file under review"
 
     def captured(self, view: View) -> list[CapturedForm]:
         """Read the forms of the draft again."""
@@ -156,9 +152,7 @@ def draft_named(project: Project, name: str | None) -> FormDraft | None:
     return None if found is None else replace(found, folder=folder)
 
 
-def looked_at(
-    draft: FormDraft, view: View, place: int, known: tuple[Environment, int]
-) -> FormDraft:
+def looked_at(draft: FormDraft, view: View, place: int, known: Known) -> FormDraft:
     """Return a draft with what is proposed for one of its forms, of the environment as it is.
 
     What the page shows has no categories and no codes.
@@ -189,9 +183,7 @@ def form_at(forms: Sequence[CapturedForm], place: int) -> CapturedForm:
     return forms[place]
 
 
-def draft_context(
-    view: View, draft: FormDraft | None, known: tuple[Environment, int]
-) -> dict[str, Any]:
+def draft_context(view: View, draft: FormDraft | None, known: Known) -> dict[str, Any]:
     """Return what the page shows of the form that is being decided on."""
     if draft is None:
         return {"draft": None}

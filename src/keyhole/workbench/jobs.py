@@ -147,9 +147,7 @@ class Jobs:
     def _let_go(self, number: int) -> bool:
         """Wait until the process of a job that another server started has ended, and tell if so."""
         until = time.monotonic() + _ENDING
-        while is_held := is_locked(lock_path(self.state, number)):
-            if time.monotonic() > until:
-                break
+        while (is_held := is_locked(lock_path(self.state, number))) and time.monotonic() < until:
             time.sleep(0.02)
         return not is_held
 

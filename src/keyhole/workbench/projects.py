@@ -187,13 +187,11 @@ class Project:
 
     def go_to(self, number: int) -> None:
         """Undo or redo until a version is the one of now; one that is not there changes nothing."""
-        versions = self.history()
-        while number in {version.number for version in versions}:
-            here = next((version.number for version in versions if version.now), 0)
+        while number in (versions := {version.number: version.now for version in self.history()}):
+            here = next((one for one, is_now in versions.items() if is_now), 0)
             # What was edited outside becomes a version first, so that a step may go there and back.
             if here == number or self.go(-1 if number < here else 1) is None:
                 return
-            versions = self.history()
 
     def go(self, by: int, version: str | None = None) -> str | None:
         """Go to the version before (-1) or after (1); return what is undone or done again."""

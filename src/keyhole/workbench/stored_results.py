@@ -36,7 +36,9 @@ from keyhole.reviews.stages.outgoing import (
 from keyhole.reviews.stages.products import PROTECTION, SYNTHESIS
 from keyhole.reviews.stages.selection import selection_stage
 from keyhole.reviews.study_chapters import AttackChapter, attacks
+from keyhole.selection.search import METHODS
 from keyhole.workbench.page import View
+from keyhole.workbench.pages.select import every_set
 
 Record = Mapping[str, Any]
 VERIFICATION = "verification.json"
@@ -189,7 +191,7 @@ def pipeline(view: View, results: Results) -> list[tuple[str, str, list[str]]]:
     """Return the steps that make the release: title, page, and the risk and utility they leave."""
     review, limit = view.review, view.review.exposure.limit
     exposure, steps = view.result("exposure"), review.release.steps
-    made = steps if steps is not None else (review.release.product,)
+    order = steps if steps is not None else (review.release.product,)
 
     def risk(rp: float | None) -> list[str]:
         return [] if rp is None else [f"RP {rate(rp, limit)}"]
@@ -199,18 +201,31 @@ def pipeline(view: View, results: Results) -> list[tuple[str, str, list[str]]]:
     if review.data.derive:
         many = plural(len(review.data.derive), "column")
         found.append(("Derive", "data", [f"{many} more", *first]))
-    for name in (one for one in made if one in _PAGES):
+    for name in (one for one in order if one in _PAGES):
         result, told = view.result(name), list[str]()
         if name == "solve" and result is not None:
             told = [*risk(result.rp), f"utility {rate(result.utility)}"]
         elif name == "selection" and review.release.take is not None:
-            told = [f"{plural(len(review.release.take), 'variable')} released"]
+            told = [*_taken_set(view, limit), f"{plural(len(review.release.take), 'variable')}"]
+        elif name == SYNTHESIS and result is not None and (made := result.evaluation):
+            told = [f"true exposure {rate(made.exposure.worst or 0.0)}"]
+            told += [] if made.marginals is None else [f"score {made.marginals.score:.0f} of 1,000"]
         elif isinstance(result, Ledger):
             lost = result.last.price.lost
             told = [*risk(result.rp), *([] if lost is None else [f"{rate(lost)} lost"])]
         found.append((name.capitalize(), _PAGES[name], told))
-    out = _outgoing(view, results.get(OUTGOING), limit)
-    return [*found, ("Out", "dossier", risk(out.value))]
+    out: ReleasedFiles | None = results.get(OUTGOING)
+    told = [] if out is None else [f"{len(out.columns)} of {len(view.data.names)} columns"]
+    found.append(("Out", "dossier", [*risk(_outgoing(view, out, limit).value), *told]))
+    return found
+
+
+def _taken_set(view: View, limit: float | None) -> list[str]:
+    """Return RP and CR of the set that was taken, where a search found it."""
+    same = [
+        one for _, one in every_set(view, METHODS) if "taken" in one.tags and one.rp is not None
+    ]
+    return [f"RP {rate(one.rp, limit)}, CR {rate(one.cr)}" for one in same[:1]]
 
 
 _PAGES = {"solve": "solve", "selection": "select", PROTECTION: "protect", SYNTHESIS: "synthesise"}

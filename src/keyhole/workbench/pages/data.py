@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import starmap
 from typing import Any
 
@@ -36,7 +37,8 @@ def _context(view: View) -> dict[str, Any]:
     screen = review.screen or question_of("screen", {})
     return {
         "columns": [_column(view, one) for one in view.data.variables],
-        "roles": [("", "–"), *((role, role) for role in ROLES)],
+        "roles": [("", "none"), *((role, role) for role in ROLES)],
+        "reasons": _reasons(view.look.text, view.data.names),
         "kinds": [(kind, kind) for kind in KINDS],
         "missing_codes": ", ".join(map(str, codes)) if isinstance(codes, list | tuple) else None,
         "screened": _findings(view),
@@ -72,6 +74,16 @@ def _bars(counts: Ints, least: int) -> tuple[tuple[int, bool], ...]:
     parts = [int(part.sum()) for part in np.array_split(counts, min(len(counts), MOST_BARS) or 1)]
     highest = max([*parts, least])
     return tuple((100 * max(n, least) // highest if n else 0, 0 < n < least) for n in parts)
+
+
+_REMARK = re.compile(r'[\s#]*("(?:[^"\\]|\\.)*"|[\w-]+)(?:\s*=\s*"[^"]*"|,)\s*#\s*(.+)')
+
+
+def _reasons(text: str, names: Sequence[str]) -> dict[str, str]:
+    """Return the remark that the review has beside each column: a draft says what it is and why."""
+    remarks = [match.groups() for line in text.splitlines() if (match := _REMARK.match(line))]
+    found = dict(reversed(remarks))  # the first counts
+    return {name: found.get(name) or found.get(json.dumps(name), "") for name in names}
 
 
 def _role(view: View, variable: Variable) -> str | None:
@@ -182,12 +194,10 @@ def _describe(view: View, form: SentForm) -> ReviewChange:
 
 
 def _say(said: dict[str, str], name: str, given: str | None, now: str | None) -> None:
-    if given == now:
-        return
-    if given is None:
-        said.pop(name, None)
-    else:
+    if given is not None and given != now:
         said[name] = given
+    elif given != now:
+        said.pop(name, None)
 
 
 def _codes(text: str | None) -> list[Any]:

@@ -52,10 +52,7 @@ class StepPrice(Figures):
 
     version: str  # of the review that it was computed for
     toml: str  # the step as a plan has it
-    words: str
     lines: tuple[LedgerLine, ...]  # the file as it is, after the plan, and with the step
-    changed: int
-    left_out: int
     limit: float | None
     cutoff: int
     # RP after the plan and with the step, with what columns that stay tell of others.
@@ -167,10 +164,7 @@ def price_step(path: Path, asked: Mapping[str, Any], tell: Callable[[str], None]
     price = StepPrice(
         version=asked["version"],
         toml=toml_of([step]),
-        words=lines[-1].words,
         lines=(lines[0], lines[-2], lines[-1]),
-        changed=lines[-1].changed,
-        left_out=lines[-1].left_out,
         limit=found.limit,
         cutoff=found.cutoff,
         read_off=(None if before is None else before.rp, found.rp),
@@ -243,7 +237,7 @@ def price_table(price: StepPrice) -> Table:
     if price.lines[1].step == 0:  # there is no plan yet
         columns.pop(2)
         rows = [[*row[:2], row[3]] for row in rows]
-    return Table(f"The price of {price.words}", columns, rows, notes)
+    return Table(f"The price of {price.lines[-1].words}", columns, rows, notes)
 
 
 def _rates(values: Sequence[float | None], limit: float | None = None) -> list[str]:
@@ -333,9 +327,7 @@ def _written(method: str, name: str, value: Any) -> str:
 
 
 def _has_table(value: Any) -> bool:
-    return isinstance(value, Mapping) or (
-        isinstance(value, list) and any(_has_table(one) for one in value)
-    )
+    return isinstance(value, Mapping) or (isinstance(value, list) and any(map(_has_table, value)))
 
 
 def step_fields(
@@ -430,7 +422,7 @@ def _accept(view: View, form: SentForm) -> ReviewChange:  # noqa: ARG001
             editing.put_setting(document, "protection", "seed", price.seed)
         discard_step(view.project)
 
-    return ReviewChange(f"protect: {price.words}", edit)
+    return ReviewChange(f"protect: {price.lines[-1].words}", edit)
 
 
 def _measure(view: View, form: SentForm) -> ReviewChange:

@@ -192,7 +192,8 @@ def frontier_sets(view: View) -> list[FoundSet]:
     return sorted(found, key=lambda one: (not one.tags, -(one.cr or 0.0)))[:MOST_SETS]
 
 
-def _every_set(view: View, methods: Sequence[str]) -> list[tuple[str, FoundSet]]:
+def every_set(view: View, methods: Sequence[str]) -> list[tuple[str, FoundSet]]:
+    """Return the sets of the paths and of the frontier, each with where it was found."""
     found = [(method, one) for method in methods for one in path_of(view, method)]
     return found + [("frontier", one) for one in frontier_sets(view)]
 
@@ -202,7 +203,7 @@ def _plane(view: View, chosen: Question) -> list[dict[str, Any]]:
     return [
         {"of": name, "place": one.place, "token": one.token, "rp": one.rp, "cr": one.cr,
          "variables": ", ".join(one.variables), "taken": "taken" in one.tags}
-        for name, one in _every_set(view, chosen.methods)
+        for name, one in every_set(view, chosen.methods)
         if one.rp is not None and one.cr is not None
     ]  # fmt: skip
 
@@ -236,7 +237,7 @@ def take(view: View, form: SentForm) -> ReviewChange:
 def _found(view: View, token: str | None, place: str | None) -> FoundSet:
     chosen = view.review.selection
     methods = () if chosen is None else chosen.methods
-    fit = [one for _, one in _every_set(view, methods) if one.token == token]
+    fit = [one for _, one in every_set(view, methods) if one.token == token]
     if not fit:
         raise OptionError(
             "that step is not among the results any more. Take one of those shown now."

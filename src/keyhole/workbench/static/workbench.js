@@ -90,6 +90,14 @@ document.addEventListener("change", (event) => {
   if (event.target.hasAttribute("data-submit")) event.target.form.requestSubmit();
 });
 
+// What is clicked is kept at once; arrow keys move through the choices, and Enter keeps one.
+let pressed = false;
+document.addEventListener("pointerdown", () => { pressed = true; });
+document.addEventListener("keydown", () => { pressed = false; });
+document.addEventListener("change", (event) => {
+  if (pressed && event.target.hasAttribute("data-at-once")) event.target.form.requestSubmit();
+});
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
