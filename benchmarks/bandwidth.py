@@ -25,7 +25,7 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
     codes = [data.codes(name) for name in keys]
     plan = layout([c.size for c in codes])
     rows = pack([c.values for c in codes], plan)
-    bits, key = int(plan.bits.sum()), plan.mask([0])
+    key = plan.mask([0])
     ordered = rows[np.argsort(rows[:, 0] & key[0], kind="stable")]
     starts, weights = cells.bounds(ordered, key), np.ones(records, np.int32)
     fields = np.column_stack([plan.word, plan.shift, plan.bits])[1:]
@@ -34,12 +34,11 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
     total = np.bincount(codes[1].values).astype(np.int64)
     alone = np.empty(len(starts) - 1, np.int32)
     limits = np.array([2, np.log(2), 3, 0.2, 1])
-    whole, one = np.array([0, records]), np.array([0, 1])
-    spare, source = np.empty(records, np.uint64), np.ones(LARGE)
+    source = np.ones(LARGE)
     target = np.empty_like(source)
     room, room_weights = np.empty_like(rows), np.empty_like(weights)
     places, everything = np.empty(records + 1, np.int64), plan.mask(range(len(keys)))
-    dealt, every = list(range(len(keys))), frozenset(range(len(keys)))
+    every = frozenset(range(len(keys)))
     distinct = DistinctPatterns.of(rows.copy(), weights.copy(), plan, every)
     each: dict[str, tuple[float, Callable[[], Any]]] = {
         "copy": (2 * source.nbytes, lambda: np.copyto(target, source)),
@@ -48,8 +47,8 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
             lambda: pack([c.values for c in codes], plan),
         ),
         "sorting words": (
-            2 * -(-bits // 8) * rows.nbytes,
-            lambda: cells.sort_words(rows[:, 0].copy(), spare, whole, one, 0, bits, False),
+            2 * rows.nbytes,
+            lambda: rows[:, 0].copy().sort(),
         ),
         "tallying 15 candidates": (
             rows.nbytes + weights.nbytes,
@@ -67,9 +66,9 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
                 ordered.copy(), weights.copy(), key, everything, 3, places
             ),
         ),
-        "leaving out each of 4 keys": (
+        "leaving out a key": (
             2 * (distinct.rows.nbytes + distinct.weights.nbytes),
-            lambda: distinct._without(dealt, (0, 4), 3, 1),
+            lambda: distinct.tally_without([0], records, 3),
         ),
         "what cells tell of one column": (
             rows.nbytes + alone.nbytes,

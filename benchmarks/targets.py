@@ -79,7 +79,7 @@ def targets(found: Mapping[str, Any]) -> list[Target]:
 
 KERNELS = {
     "forward": ("tallying 15 candidates", "splitting cells"),
-    "backward": ("leaving out each of 4 keys",),
+    "backward": ("leaving out a key",),
     "frontier": ("tallying 15 candidates", "settling cells"),
 }
 """What each search spends its time in."""

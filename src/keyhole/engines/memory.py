@@ -176,7 +176,7 @@ class MemoryEngine:
         own = len(keys)
         plan, tag_bits = layout([c.size for c in columns]), self.records.bit_length()
         if not beside or plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
-            cells = RecordCells(columns[:own], storage=self.storage, compiled=True)
+            cells = RecordCells(columns[:own], storage=self.storage)
             return cells.starts, lambda: cells.tags, {}
         at = np.cumsum([tag_bits, *plan.bits[own:], *plan.bits[:own]])
         shift = np.concatenate([at[-own - 1 : -1], at[: len(beside)]])
@@ -189,8 +189,7 @@ class MemoryEngine:
 
         in_threads(join, list(parts(self.records, 1 << 16)))
         low = int(at[len(beside)])
-        sort_in_threads(words, low, int(at[-1]) - low, self.storage)
-
+        sort_in_threads(words, self.storage)
         starts = self.storage.empty(self.records + 1, np.int64)
         count = word_starts(words, low, starts)
 
@@ -261,7 +260,6 @@ class RecordCells:
         columns: Sequence[Codes],
         missing: Missing = "own",
         storage: Storage = MEMORY,
-        compiled: bool = False,
     ) -> None:
         self._columns, self._plan = columns, layout([c.size for c in columns])
         self._storage, self._records = storage, len(columns[0].values)
@@ -272,7 +270,7 @@ class RecordCells:
             tags[some] = np.arange(some.start, some.stop)
         if missing == "drop":
             rows, tags = _complete(rows, tags, columns, storage)
-        self._rows, self.tags = _sorted(rows, tags, self._plan, storage, compiled)
+        self._rows, self.tags = _sorted(rows, tags, self._plan, storage)
         self.starts = _starts(self._rows, storage)
         self._sizes = self.match(self.counts) if missing == "wildcard" else self.counts
 
@@ -364,25 +362,26 @@ def _complete(
     return copied(rows[:left], storage), copied(tags[:left], storage)
 
 
-def _sorted(
-    rows: Words, tags: Tags, plan: Layout, storage: Storage, compiled: bool
-) -> tuple[Words, Tags]:
-    """Sort rows and tags; by default in NumPy alone where rows fit one word."""
+def sort_as_words(
+    rows: Words, tags: Tags, plan: Layout, sort: Callable[[Words], None] = np.ndarray.sort
+) -> bool:
+    """Sort rows and tags, in place, as words with the tag lowest; tell whether these fit."""
     tag_bits = int(tags.max(initial=0)).bit_length()
-    if plan.words == 1 and int(plan.bits.sum()) + tag_bits <= 64:
-        # In place, as words that have the tags, in order, in their lowest bits.
-        words, low = rows[:, 0], np.uint64((1 << tag_bits) - 1)
-        for some in parts(len(rows)):
-            words[some] = words[some] << np.uint64(tag_bits) | tags[some].astype(np.uint64)
-        if compiled and (bits := int(plan.bits.sum())):
-            from keyhole.engines.partition import sort_in_threads
+    if plan.words > 1 or int(plan.bits.sum()) + tag_bits > 64:
+        return False
+    words, low = rows[:, 0], np.uint64((1 << tag_bits) - 1)
+    for some in parts(len(rows)):
+        words[some] = words[some] << np.uint64(tag_bits) | tags[some].astype(np.uint64)
+    sort(words)
+    for some in parts(len(rows)):
+        tags[some] = words[some] & low
+        words[some] >>= np.uint64(tag_bits)
+    return True
 
-            sort_in_threads(words, tag_bits, bits, storage)
-        else:
-            words.sort()
-        for some in parts(len(rows)):
-            tags[some] = words[some] & low
-            words[some] >>= np.uint64(tag_bits)
+
+def _sorted(rows: Words, tags: Tags, plan: Layout, storage: Storage) -> tuple[Words, Tags]:
+    """Sort rows and tags; in NumPy alone where rows fit one word."""
+    if sort_as_words(rows, tags, plan):
         return rows, tags
     if plan.words == 1 and storage is MEMORY:
         order = np.argsort(rows[:, 0])
@@ -428,7 +427,7 @@ def minimal_uniques(
     Returns the record and the mask of variables (bit j is column j) of each. The storage refuses a
     search that needs too much memory; `progress` hears of the sets visited and of all there may be.
     """
-    cells = RecordCells(columns, "own", storage, compiled=True)
+    cells = RecordCells(columns, "own", storage)
     # About what a search takes: patterns, their order by size of set, and bits by set.
     patterns, widest = len(cells.counts), max(c.values.dtype.itemsize for c in columns)
     sets = sum(math.comb(len(columns), k) for k in range(max_size))

@@ -6,41 +6,39 @@ import copy
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from keyhole.engines.memory import Tags, sort_as_words
 from keyhole.engines.protocol import Tally
 from keyhole.engines.resources import ROWS_TO_SHARE, WORKERS, in_threads
 from keyhole.engines.storage import MEMORY, Storage, copied, parts
 from keyhole.kernels import cells, crosstab, leave_one_out
 from keyhole.kernels.arrays import Ints, Words
-from keyhole.kernels.fields import in_order, join, part
-from keyhole.kernels.packing import Layout
-
-Tags = npt.NDArray[np.int32]
+from keyhole.kernels.fields import in_order
+from keyhole.kernels.packing import Layout, layout
 
 # Fewer words than this are sorted sooner by one thread than shared out.
 WORDS_TO_SHARE = 1 << 17
 
 
-def spans(starts: Ints, workers: int = WORKERS) -> list[Ints]:
+def spans(starts: Ints) -> list[Ints]:
     """Cut the cells into one span a worker, of about as many rows each."""
-    if workers == 1 or starts[-1] < ROWS_TO_SHARE:
+    if WORKERS == 1 or starts[-1] < ROWS_TO_SHARE:
         return [np.array([0, len(starts) - 1], dtype=np.int64)] if len(starts) > 1 else []
-    goals = np.linspace(0, starts[-1], workers + 1)[1:-1]
+    goals = np.linspace(0, starts[-1], WORKERS + 1)[1:-1]
     cuts = [0, *np.searchsorted(starts, goals).tolist(), len(starts) - 1]
     return [
         np.array(pair, dtype=np.int64) for pair in itertools.pairwise(cuts) if pair[0] < pair[1]
     ]
 
 
-def shares_of(rows: Words, mask: Words, workers: int) -> list[slice]:
+def shares_of(rows: Words, mask: Words) -> list[slice]:
     """Cut sorted rows into one share a worker, none of which ends inside a cell."""
-    if workers == 1:
-        return [slice(0, len(rows))]
-    goals = np.linspace(0, len(rows), workers + 1)[1:-1].astype(np.int64).tolist()
+    goals = np.linspace(0, len(rows), WORKERS + 1)[1:-1].astype(np.int64).tolist()
     cuts = [0, *(_end_of_cell(rows, mask, goal) for goal in goals), len(rows)]
     return [slice(a, b) for a, b in itertools.pairwise(cuts) if a < b] or [slice(0, 0)]
 
@@ -68,79 +66,51 @@ def sort(
     variables: Sequence[int],
     *,
     spare: tuple[npt.NDArray[Any], ...] = (),
-    workers: int = WORKERS,
     storage: Storage = MEMORY,
 ) -> None:
     """Sort the rows inside each cell by more variables, in place.
 
-    A single cell whose rows and tags fit one word is sorted as such words. Otherwise threads share
-    the cells; a single large one is first cut by one digit.
+    Threads share the cells; a single large one is first cut by one digit.
     """
-    if not len(variables) or (
-        len(starts) == 2 and sort_as_words(rows, tags, plan, variables, storage=storage)
-    ):
-        return
     digits = plan.digits(variables)
     spare = spare or tuple(storage.empty(one.shape, one.dtype) for one in (rows, tags))
-    if len(starts) == 2 and workers > 1 and len(digits) and len(rows) >= ROWS_TO_SHARE:
+    if len(starts) == 2 and WORKERS > 1 and len(digits) and len(rows) >= ROWS_TO_SHARE:
         mask, one = plan.digit_mask(digits[0]), np.array([0, 1], dtype=np.int64)
         cells.sort_cells(rows, tags, starts, one, mask, digits[:1], *spare)
         starts, digits = cells.bounds(rows, mask), digits[1:]
     mask = plan.mask(variables)
     in_threads(
         lambda span: cells.sort_cells(rows, tags, starts, span, mask, digits, *spare),
-        spans(starts, workers),
+        spans(starts),
     )
 
 
-def sort_as_words(
-    rows: Words, tags: Tags, plan: Layout, variables: Iterable[int], *, storage: Storage = MEMORY
-) -> bool:
-    """Sort all rows by some variables as single words, if rows and tags fit; tell whether."""
-    tag_bits, bits = int(tags.max(initial=0)).bit_length(), int(plan.bits.sum())
-    if plan.words > 1 or bits + tag_bits > 64:
-        return False
-    by = sorted({*variables})
-    masks, shifts = plan.moves(by)
-    used = int(plan.bits[by].sum())
-    joined = storage.empty(len(rows), np.uint64)
-
-    def fill(some: slice) -> None:
-        joined[some] = join(rows[some], tags[some], masks, shifts, tag_bits)
-
-    in_threads(fill, list(parts(len(rows))))
-    sort_in_threads(joined, tag_bits + bits - used, used, storage)
-    pairs = zip(masks.tolist(), shifts.tolist(), strict=True)
-    back = np.array([m << s if s >= 0 else m >> -s for m, s in pairs], dtype=np.uint64)
-    in_threads(
-        lambda some: part(joined[some], back, -shifts, tag_bits, rows[some], tags[some]),
-        list(parts(len(rows))),
-    )
-    return True
-
-
-def sort_in_threads(words: Words, low: int, bits: int, storage: Storage = MEMORY) -> None:
-    """Sort words in place by `bits` bits from `low` on, the highest; equal ones keep their order.
+def sort_in_threads(words: Words, storage: Storage = MEMORY) -> None:
+    """Sort words in place.
 
     Many are first dealt out by their highest digit: what agrees on it stays in the cache. Threads
-    share both.
+    share both. NumPy's vectorised sort takes a third of the time of radix passes.
     """
-    spare, starts = storage.empty(len(words), np.uint64), np.array([0, len(words)])
-    many = len(words) >= WORDS_TO_SHARE
-    if many:
-        first = low + max(bits - 8, 0)
-        cuts = list(parts(len(words), -(-len(words) // WORKERS)))
-        at = np.empty((len(cuts), 256), dtype=np.uint64)
-        turns = range(len(cuts))
-        in_threads(lambda i: cells.count_digits(words[cuts[i]], first, at[i]), turns)
-        ends = at.T.cumsum().reshape(256, -1)  # by digit, then by thread
-        starts = np.concatenate(([0], ends[:, -1].astype(np.int64)))
-        at = np.ascontiguousarray(ends.T - at)
-        in_threads(lambda i: cells.move_digits(words[cuts[i]], first, at[i], spare), turns)
-        bits = first - low
-    in_threads(
-        lambda span: cells.sort_words(words, spare, starts, span, low, bits, many), spans(starts)
-    )
+    if len(words) < WORDS_TO_SHARE:
+        words.sort()
+        return
+    spare = storage.empty(len(words), np.uint64)
+    first = max(int(words.max()).bit_length() - 8, 0)
+    cuts = list(parts(len(words), -(-len(words) // WORKERS)))
+    at = np.empty((len(cuts), 256), dtype=np.uint64)
+    turns = range(len(cuts))
+    in_threads(lambda i: cells.count_digits(words[cuts[i]], first, at[i]), turns)
+    ends = at.T.cumsum().reshape(256, -1)  # by digit, then by thread
+    starts = np.concatenate(([0], ends[:, -1].astype(np.int64)))
+    at = np.ascontiguousarray(ends.T - at)
+    in_threads(lambda i: cells.move_digits(words[cuts[i]], first, at[i], spare), turns)
+
+    def settle(digit: int) -> None:
+        held = slice(starts[digit], starts[digit + 1])
+        words[held] = spare[held]
+        words[held].sort()
+
+    in_threads(settle, range(256))
 
 
 Weights = npt.NDArray[np.int32]
@@ -267,19 +237,36 @@ class DistinctPatterns:
         storage: Storage = MEMORY,
     ) -> DistinctPatterns:
         """Return the distinct patterns of rows, which are taken over and sorted about."""
-        mask, whole = plan.mask(variables), np.array([0, len(rows)], dtype=np.int64)
-        sort(rows, weights, whole, plan, sorted(variables), storage=storage)
+        mask = plan.mask(variables)
+        for some in parts(len(rows)):
+            rows[some] &= mask
+        if not sort_as_words(rows, weights, plan, partial(sort_in_threads, storage=storage)):
+            whole = np.array([0, len(rows)], dtype=np.int64)
+            sort(rows, weights, whole, plan, sorted(variables), storage=storage)
         left = cells.merge(rows, weights, mask)
         # Copies, so that the larger arrays can be freed.
-        distinct = storage.empty((left, plan.words), np.uint64)
-        for some in parts(left):
-            np.bitwise_and(rows[some], mask, out=distinct[some])
-        return cls(distinct, copied(weights[:left], storage), plan, variables, storage)
+        rows, weights = copied(rows[:left], storage), copied(weights[:left], storage)
+        return cls(rows, weights, plan, variables, storage)
 
     def merged(self, variables: frozenset[int]) -> DistinctPatterns:
-        """Return the distinct patterns of fewer variables."""
-        rows, weights = copied(self.rows, self.storage), copied(self.weights, self.storage)
-        return DistinctPatterns.of(rows, weights, self.plan, variables, self.storage)
+        """Return the distinct patterns of fewer variables, in one word if they fit."""
+        rows, plan = self._narrowed(variables)
+        weights = copied(self.weights, self.storage)
+        return DistinctPatterns.of(rows, weights, plan, variables, self.storage)
+
+    def _narrowed(self, variables: frozenset[int]) -> tuple[Words, Layout]:
+        """Return a copy of the rows, laid out anew if that makes several words one."""
+        plan = layout([1 << b * (v in variables) for v, b in enumerate(self.plan.bits.tolist())])
+        if plan.words > 1 or self.plan.words == 1:
+            return copied(self.rows, self.storage), self.plan
+        rows = self.storage.empty((len(self.rows), 1), np.uint64)
+        for some in parts(len(rows), 1 << 16):
+            rows[some] = 0
+            for v in variables:
+                codes = self.rows[some, self.plan.word[v]] >> np.uint64(self.plan.shift[v])
+                codes &= np.uint64((1 << int(plan.bits[v])) - 1)
+                rows[some, 0] |= codes << np.uint64(plan.shift[v])
+        return rows, plan
 
     def tally(self, records: int, cutoff: int) -> Tally:
         """Tally the cells that the patterns are."""
@@ -291,6 +278,9 @@ class DistinctPatterns:
 
     def tally_without(self, removable: Sequence[int], records: int, cutoff: int) -> list[Tally]:
         """Tally the patterns with each removable variable left out in turn."""
+        tag_bits = min(cutoff, int(self.weights.max(initial=0))).bit_length()
+        if self.plan.words == 1 and int(self.plan.bits.sum()) + tag_bits <= 64:
+            return self._sorted_without(removable, records, cutoff, tag_bits)
         whole = self.tally(records, cutoff)
         dealt = sorted(removable, key=lambda v: -int(self.plan.bits[v]))
         count = max(2, -(-len(dealt) // PART_SIZE)) if len(dealt) > 1 else 1
@@ -299,13 +289,8 @@ class DistinctPatterns:
         parts = list(itertools.pairwise(cuts))
         # Dealt like cards, so that what each part leaves splits about as well.
         dealt = [v for i in range(len(parts)) for v in dealt[i :: len(parts)]]
-        if self.plan.words == 1:
-            # Each part sorts single words, which one thread does best.
-            work = len(self.rows) * len(dealt)
-            found = in_threads(lambda part: self._without(dealt, part, cutoff, 1), parts, work)
-        else:
-            # Wide rows: one copy at a time, its cells shared by the threads.
-            found = [self._without(dealt, part, cutoff, WORKERS) for part in parts]
+        # One copy at a time, its cells shared by the threads.
+        found = [self._without(dealt, part, cutoff) for part in parts]
         lost, safe = np.sum(found, axis=0)
         by_variable = {
             v: Tally(records, whole.cells - int(lost[i]), whole.at_risk - int(safe[i]))
@@ -313,9 +298,26 @@ class DistinctPatterns:
         }
         return [by_variable[v] for v in removable]
 
-    def _without(
-        self, dealt: Sequence[int], part: tuple[int, int], cutoff: int, workers: int
-    ) -> Ints:
+    def _sorted_without(
+        self, removable: Sequence[int], records: int, cutoff: int, tag_bits: int
+    ) -> list[Tally]:
+        """Tally by sorting words without the variable; below stands the weight, to the cutoff."""
+        tagged = self.storage.empty(len(self.rows), np.uint64)
+        for some in parts(len(tagged)):
+            capped = np.minimum(self.weights[some], cutoff).astype(np.uint64)
+            tagged[some] = self.rows[some, 0] << np.uint64(tag_bits) | capped
+
+        def without(v: int) -> Tally:
+            words, left = self.storage.empty(len(tagged), np.uint64), self.plan.mask([v])[0]
+            left = ~(left << np.uint64(tag_bits))
+            for some in parts(len(words)):
+                np.bitwise_and(tagged[some], left, out=words[some])
+            words.sort()
+            return Tally(records, *cells.tally_words(words, tag_bits, cutoff))
+
+        return in_threads(without, removable, len(tagged) * len(removable))
+
+    def _without(self, dealt: Sequence[int], part: tuple[int, int], cutoff: int) -> Ints:
         plan = self.plan
         kept = self.variables - frozenset(dealt[part[0] : part[1]])
         keep, digits = plan.mask(kept), [plan.digits([v]) for v in dealt]
@@ -325,9 +327,7 @@ class DistinctPatterns:
         rows, weights = copied(self.rows, storage), copied(self.weights, storage)
         spare = storage.empty(rows.shape, rows.dtype), storage.empty(weights.shape, weights.dtype)
         arrays, whole = (rows, weights, *spare), np.array([0, len(rows)], dtype=np.int64)
-        sort(
-            rows, weights, whole, plan, sorted(kept), spare=spare, workers=workers, storage=storage
-        )
+        sort(rows, weights, whole, plan, sorted(kept), spare=spare, storage=storage)
 
         def work(of: slice) -> tuple[Ints, Ints]:
             lost, safe = leave_one_out.tally_without(
@@ -341,7 +341,7 @@ class DistinctPatterns:
             )
             return lost, safe
 
-        total: Ints = np.sum(in_threads(work, shares_of(rows, keep, workers)), axis=0)
+        total: Ints = np.sum(in_threads(work, shares_of(rows, keep)), axis=0)
         return total
 
 
@@ -455,9 +455,7 @@ class OpenCells:
         if plan.words > 1:
             rows = rows[np.lexsort(rows.T)]
         else:
-            low, bits = int(plan.bits[0]), int(plan.bits[1:].sum())
-            spare, every = storage.empty(len(rows), np.uint64), np.array([0, len(rows)])
-            cells.sort_words(rows[:, 0], spare, every, np.array([0, 1]), low, bits, False)
+            rows[:, 0].sort()
         weights, starts = (
             storage.empty(len(rows) + n, k) for n, k in ((0, np.int32), (1, np.int64))
         )

@@ -19,10 +19,10 @@ from keyhole.kernels.arrays import Array, Ints, Numbers, Words
 
 # Up to this many rows an insertion sort on whole masked words beats another radix pass.
 SMALL = 24
-# The same for single words, which are sorted digit by digit.
-FEW_WORDS = 16
 # So many cells are tallied for all candidates before the next ones.
 CELLS_AT_ONCE = 512
+# As far as cells have about so many rows at most they are tallied in one loop.
+FEW_ROWS = 16
 
 
 class SortRoom(NamedTuple):
@@ -162,48 +162,22 @@ def move_digits(words: Words, shift: int, at: Words, out: Words) -> None:
 
 
 @njit(nogil=True, cache=True)
-def sort_words(
-    words: Words, spare: Words, starts: Ints, cells: Ints, low: int, bits: int, are_in_spare: bool
-) -> None:
-    """Sort the words of each cell from cells[0] up to cells[1] by `bits` bits from `low` on.
+def tally_words(words: Words, tag_bits: int, cutoff: int) -> tuple[int, int]:
+    """Count the cells of sorted words, and the records in those smaller than the cutoff.
 
-    Words of a cell agree above these bits; equal ones keep their order. They are taken from
-    `words`, or from `spare`, and end in `words`.
+    The lowest bits of a word are its weight, up to the cutoff; cells agree on those above.
     """
-    at = np.empty(256, dtype=np.uint64)
-    for c in range(cells[0], cells[1]):
-        source, target = words[starts[c] : starts[c + 1]], spare[starts[c] : starts[c + 1]]
-        out = source
-        if are_in_spare:
-            source, target = target, source
-        if len(source) <= FEW_WORDS:
-            _insert(source, out, low)
-            continue
-        moved = are_in_spare
-        for shift in range(low, low + bits, 8):
-            count_digits(source, shift, at)
-            if at[(source[0] >> np.uint64(shift)) & np.uint64(255)] == len(source):
-                continue  # all the same
-            total = np.uint64(0)
-            for d in range(256):
-                total, at[d] = total + at[d], total
-            move_digits(source, shift, at, target)
-            source, target, moved = target, source, not moved
-        if moved:
-            out[:] = source
-
-
-@njit(nogil=True, cache=True)
-def _insert(source: Words, out: Words, low: int) -> None:
-    """Write few words sorted by the bits from `low` on; they may be in `out` already."""
-    shift = np.uint64(low)
-    for i in range(len(source)):
-        word = source[i]
-        key, j = word >> shift, i
-        while j > 0 and out[j - 1] >> shift > key:
-            out[j] = out[j - 1]
-            j -= 1
-        out[j] = word
+    shift, low = np.uint64(tag_bits), np.uint64((1 << tag_bits) - 1)
+    found = at_risk = size = 0
+    before = np.uint64(0)
+    for i in range(len(words)):
+        key, weight = words[i] >> shift, np.int64(words[i] & low)
+        is_first = i == 0 or key != before
+        found += is_first
+        at_risk += size if is_first and size < cutoff else 0
+        size = weight if is_first else size + weight
+        before = key
+    return found, at_risk + (size if size < cutoff else 0)
 
 
 @njit(nogil=True, cache=True)
@@ -339,17 +313,17 @@ def _tally_large(
 
 @njit(nogil=True, cache=True)
 def _tally_small(
-    rows: Words, weights: Numbers, a: int, b: int, field: Ints, base: int, cutoff: int, count: Ints
+    rows: Words, weights: Numbers, a: int, field: Ints, bases: Ints, cutoff: int, count: Ints
 ) -> tuple[int, int]:
-    """Tally one field of a small cell as its rows come; a count below `base` stands for zero."""
+    """Tally one field of small cells as their rows come; a count below its base stands for zero."""
     word, shift = field[0], np.uint64(field[1])
     top = np.uint64((1 << field[2]) - 1)
     found = at_risk = 0
-    for i in range(a, b):
-        code = (rows[i, word] >> shift) & top
-        before = max(count[code] - base, 0)
-        after = before + weights[i]
-        count[code] = base + after
+    for i in range(len(bases)):
+        code = (rows[a + i, word] >> shift) & top
+        before = max(count[code] - bases[i], 0)
+        after = before + weights[a + i]
+        count[code] = bases[i] + after
         found += before == 0
         at_risk += (after if after < cutoff else 0) - (before if before < cutoff else 0)
     return found, at_risk
@@ -377,24 +351,32 @@ def tally_splits(
     out = np.zeros((len(fields), 2), dtype=np.int64)
     ends = np.cumsum(sizes)
     counts = np.zeros(ends[-1] if len(ends) else 0, dtype=np.int64)
+    room = np.empty(max(CELLS_AT_ONCE * FEW_ROWS, sizes.max() if len(sizes) else 0), dtype=np.int64)
     for first in range(cells[0], cells[1], CELLS_AT_ONCE):
         last = min(first + CELLS_AT_ONCE, cells[1])
+        held = starts[last] - starts[first]
+        bases = room[: held if held <= FEW_ROWS * (last - first) else 0]
+        if len(bases):  # in one loop: where each of the small cells ends is hard to predict
+            for c in range(first, last):
+                bases[starts[c] - starts[first] : starts[c + 1] - starts[first]] = (c + 1) << 32
         for v in range(len(fields)):
             if 0 <= most < out[v, 1]:
                 continue
             count = counts[ends[v] - sizes[v] : ends[v]]
-            found = at_risk = 0
+            if len(bases):
+                more = _tally_small(rows, weights, starts[first], fields[v], bases, cutoff, count)
+                out[v, 0] += more[0]
+                out[v, 1] += more[1]
+                continue
             for c in range(first, last):
                 a, b = starts[c], starts[c + 1]
                 if b - a > sizes[v]:
                     more = _tally_large(rows, weights, a, b, fields[v], sizes[v], cutoff, count)
                 else:
-                    base = np.int64(c + 1) << 32
-                    more = _tally_small(rows, weights, a, b, fields[v], base, cutoff, count)
-                found += more[0]
-                at_risk += more[1]
-            out[v, 0] += found
-            out[v, 1] += at_risk
+                    room[: b - a] = (c + 1) << 32
+                    more = _tally_small(rows, weights, a, fields[v], room[: b - a], cutoff, count)
+                out[v, 0] += more[0]
+                out[v, 1] += more[1]
     return out
 
 

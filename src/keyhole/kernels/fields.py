@@ -1,4 +1,4 @@
-"""Fields of packed records: compared all at once, and moved so that words sort as records do.
+"""Fields of packed records, compared all at once.
 
 A field is a variable's bits in a packed word (see `packing`). The highest bit of each field
 stands for the variable: after an exclusive-or, one addition tells in those bits which fields
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from keyhole.kernels.arrays import Ints, Numbers, Words
+from keyhole.kernels.arrays import Words
 from keyhole.kernels.packing import Layout
 
 
@@ -71,35 +71,3 @@ def popcount(x: np.uint64) -> int:
         x = x & (x - np.uint64(1))
         count += 1
     return count
-
-
-@njit(nogil=True, cache=True)
-def _moved(word: np.uint64, masks: Words, shifts: Ints) -> np.uint64:
-    out = np.uint64(0)
-    for k in range(len(masks)):
-        if shifts[k] >= 0:
-            out |= (word & masks[k]) << np.uint64(shifts[k])
-        else:
-            out |= (word & masks[k]) >> np.uint64(-shifts[k])
-    return out
-
-
-@njit(nogil=True, cache=True)
-def join(rows: Words, tags: Numbers, masks: Words, shifts: Ints, tag_bits: int) -> Words:
-    """Return one word a row: its fields moved, and its tag below them."""
-    out = np.empty(len(rows), dtype=np.uint64)
-    for i in range(len(rows)):
-        fields = _moved(rows[i, 0], masks, shifts)
-        out[i] = (fields << np.uint64(tag_bits)) | np.uint64(tags[i])
-    return out
-
-
-@njit(nogil=True, cache=True)
-def part(
-    joined: Words, masks: Words, shifts: Ints, tag_bits: int, rows: Words, tags: Numbers
-) -> None:
-    """Undo `join` into rows and tags."""
-    low = (np.uint64(1) << np.uint64(tag_bits)) - np.uint64(1)
-    for i in range(len(rows)):
-        tags[i] = joined[i] & low
-        rows[i, 0] = _moved(joined[i] >> np.uint64(tag_bits), masks, shifts)

@@ -44,22 +44,6 @@ class Layout:
         out[np.arange(len(some)), self.word[some]] = tops << self.shift[some].astype(np.uint64)
         return out
 
-    def moves(self, first: Iterable[int]) -> tuple[Words, Ints]:
-        """Return how to move the fields of a one-word row so that some variables lead it.
-
-        Returns masks and shifts (to the left; negative to the right): the moved row is the sum
-        of the masked and shifted ones.
-        """
-        ahead = set(first)
-        order = [v for v in range(len(self.bits)) if v not in ahead] + sorted(ahead)
-        by_shift: dict[int, list[int]] = {}
-        at = 0
-        for v in order:
-            by_shift.setdefault(at - int(self.shift[v]), []).append(v)
-            at += int(self.bits[v])
-        masks = [self.mask(fields)[0] for fields in by_shift.values()]
-        return np.array(masks, dtype=np.uint64), np.array(list(by_shift), dtype=np.int64)
-
     def digit_mask(self, digit: Ints) -> Words:
         """Return the words whose set bits are one digit."""
         out = np.zeros(self.words, dtype=np.uint64)

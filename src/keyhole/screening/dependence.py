@@ -9,7 +9,8 @@ and where chance can hardly have made it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Annotated, Any
@@ -27,6 +28,8 @@ from keyhole.kernels.arrays import Ints
 
 # Bias-corrected Cramér's V from which two variables count as near duplicates.
 NEARLY = 0.9
+# Columns are joined while they have at most so many codes together.
+JOINED = 128
 # A cross-tabulation larger than this is made of its occupied cells alone.
 DENSE_CELLS = 1 << 18
 # Columns longer than this are gone through in parts: only the occupied cells are held.
@@ -94,14 +97,82 @@ def dependences(
     A missing value is a category of its own. Constant columns, and columns with more levels
     than half the records, say nothing and are passed over.
     """
-    fit = [name for name, codes in columns.items() if says_something(codes)]
-    pairs = list(itertools.combinations(fit, 2))
+    fit = {name: codes for name, codes in columns.items() if says_something(codes)}
+    place = {name: i for i, name in enumerate(fit)}
     rows = max((len(codes.values) for codes in columns.values()), default=0)
-    found = in_threads(
-        lambda pair: _dependence(columns, *pair, nearly, with_uncertainty), pairs, rows
-    )
+    groups = _joined(fit, rows)
+    several = [*itertools.combinations_with_replacement(groups, 2)]
+
+    def judge(groups: tuple[_Joined, _Joined]) -> list[Dependence]:
+        return [
+            _dependence(columns, *pair, cells, nearly, with_uncertainty)
+            for pair, cells in _pairs_of(*groups, fit, place)
+        ]
+
+    found = itertools.chain.from_iterable(in_threads(judge, several, rows))
     strong = ((d, d.strength if with_uncertainty else d.cramers_v) for d in found)
-    return [d for d, strength in strong if d.determined is not None or strength >= nearly]
+    kept = [d for d, strength in strong if d.determined is not None or strength >= nearly]
+    return sorted(kept, key=lambda d: (place[d.first], place[d.second]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """Columns of few codes joined to one: a table of two such serves all their pairs."""
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    codes: npt.NDArray[Any]
+
+
+def _joined(columns: Mapping[str, Codes], records: int) -> list[_Joined]:
+    """Join columns of at most so many codes together that their tables cost less than they save."""
+    most = min(JOINED, math.isqrt(records) // 8) if records <= LONG else 0
+    groups: list[list[str]] = []
+    sizes: list[int] = []
+    for name in sorted(columns, key=lambda name: -columns[name].size):
+        size = columns[name].size
+        at = next((i for i, held in enumerate(sizes) if held * size <= most), len(sizes))
+        if at == len(sizes):
+            groups.append([])
+            sizes.append(1)
+        groups[at].append(name)
+        sizes[at] *= size
+    out = []
+    for names in groups:
+        codes = columns[names[0]].values
+        for name in names[1:]:
+            codes = codes * codes.dtype.type(columns[name].size) + columns[name].values
+        out.append(_Joined(tuple(names), tuple(columns[name].size for name in names), codes))
+    return out
+
+
+def _pairs_of(
+    one: _Joined, other: _Joined, columns: Mapping[str, Codes], place: Mapping[str, int]
+) -> Iterator[tuple[tuple[str, str], Cells]]:
+    """Yield the pairs of a column of one and a column of the other, in their order, with cells."""
+    within = one is other
+    names, sizes = one.names, one.sizes
+    pairs = [*itertools.combinations(names, 2)]
+    if not within:
+        pairs = [*itertools.product(names, other.names)]
+        names, sizes = (*names, *other.names), (*sizes, *other.sizes)
+    pairs = [(a, b) if place[a] < place[b] else (b, a) for a, b in pairs]
+    if len(pairs) < 2 or math.prod(sizes) > DENSE_CELLS:
+        yield from ((pair, _cells(*(columns[name] for name in pair))) for pair in pairs)
+        return
+    if within:
+        counts = np.bincount(one.codes, minlength=math.prod(sizes))
+    else:
+        counts = kernel().crosstab(
+            one.codes, other.codes, math.prod(one.sizes), math.prod(other.sizes)
+        )
+    table = counts.reshape(sizes)
+    for first, second in pairs:
+        a, b = names.index(first), names.index(second)
+        held = table.sum(axis=tuple(i for i in range(len(names)) if i not in (a, b)))
+        held = held if a < b else held.T
+        rows, cols = np.nonzero(held)
+        yield (first, second), (held[rows, cols], rows, cols)
 
 
 def dependences_of(
@@ -148,11 +219,15 @@ def _judged(pair: tuple[str, str], sizes: tuple[int, int], cells: Cells) -> Depe
 
 
 def _dependence(
-    columns: Mapping[str, Codes], first: str, second: str, nearly: float, with_uncertainty: bool
+    columns: Mapping[str, Codes],
+    first: str,
+    second: str,
+    cells: Cells,
+    nearly: float,
+    with_uncertainty: bool,
 ) -> Dependence:
     """Judge two columns; shares of entropy are told only if they count, or the pair is strong."""
     a, b = columns[first], columns[second]
-    cells = _cells(a, b)
     found = _judged((first, second), (a.size, b.size), cells)
     if not with_uncertainty and found.determined is None and found.cramers_v < nearly:
         return found
