@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests import fuzzing, fuzzing_files, fuzzing_texts
+from tests import fuzzing, fuzzing_files, fuzzing_pages, fuzzing_texts
 
 from keyhole.data import guarding
 
@@ -52,6 +52,7 @@ KINDS: dict[str, tuple[Callable[[str, Path], str], int]] = {
     "forms": (fuzzing_texts.call_form, 1_900),
     "sheets": (fuzzing_texts.call_sheet, 100),
     "environment": (fuzzing_texts.call_environment, 1_000),
+    "pages": (fuzzing_pages.call_page, 300),
 }
 Call = tuple[str, int]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import tomlkit
 from tests import fuzzing
+from tests import test_environment_importers_questionnaires as questionnaires
 from tests.fuzzing import JUNK, NAMES, SECRET, Seed, commanded, drawn, judged, some_options
 from tests.fuzzing_files import damaged, people
 from tests.test_environment_importers_codebooks import DDI, SDMX
@@ -340,6 +341,13 @@ FORMS: dict[str, tuple[str, Callable[[], str]]] = {
     "environment": ("env.json", lambda: (_home() / "store.json").read_text()),
     "scenario": ("scenario.toml", lambda: SCENARIO),
     "labels": ("labels.csv", lambda: LABELS),
+    "eq": ("form.json", lambda: json.dumps(questionnaires.EQ)),
+    "surveyjs": ("form.json", lambda: json.dumps(questionnaires.SURVEYJS)),
+    "limesurvey": ("form.txt", lambda: questionnaires.LIMESURVEY),
+    "lss": ("form.lss", lambda: questionnaires.LSS),
+    "lifecycle": ("form.xml", lambda: questionnaires.DDI % questionnaires.VARIABLES),
+    "plain": ("form.md", lambda: questionnaires.PLAIN),
+    "questions": ("form.csv", lambda: questionnaires.LISTED),
 }
 
 

@@ -354,3 +354,10 @@ def test_many_combinations_are_counted_without_a_table(monkeypatch):
 def test_a_wrong_shape_is_an_option_error():
     with pytest.raises(OptionError):
         load({"a": [1]}, derive={"b": 3})
+
+
+def test_infinite_numbers_are_categories_of_a_coding() -> None:
+    values = [1.5, math.inf, -math.inf, None]
+    pairs = 'map(x, {"inf": "far", "-inf": "far", "1.5": "near"})'
+    assert made(values, pairs) == ["near", "far", "far", None]
+    assert made(values, "pool(x, 2)")[3] is None

@@ -38,28 +38,30 @@ def question(name: str, title: Any, *answers: dict[str, Any]) -> dict[str, Any]:
     return {"type": "Question", "question": {"id": name, "title": title, "answers": list(answers)}}
 
 
+_SEX = {"id": "sex-answer", "type": "Radio", "options": options("Female", "Male")}
+_BIRTH = {"id": "birth-answer", "type": "Date"}
+_BLOCKS = [
+    question("sex", {"text": "What is <em>your</em> sex?", "placeholders": []}, _SEX),
+    question("birth", "What is your date of birth?", _BIRTH),
+    question("hours", "How many hours?", {"id": "hours-answer", "type": "Number",
+             "minimum": {"value": 0}, "maximum": {"value": 168}}),
+    question("langs", "Languages?", {"id": "langs-answer", "type": "Checkbox",
+                                      "options": options("Welsh", "English")}),
+    question("name", "Name?",
+             {"id": "first-answer", "type": "TextField", "label": "First name"},
+             {"id": "last-answer", "type": "TextField", "label": "Last name"}),
+    question("bad", "Choose?", {"id": "bad-answer", "type": "Radio"}),
+    {"type": "Question", "question_variants": [
+        {"question": question("job", "What is your job?", {"id": "job", "type": "TextField"})
+         ["question"], "when": []},
+        {"question": question("job", "What is their job?", {"id": "job", "type": "TextField"})
+         ["question"], "when": []}]},
+]  # fmt: skip
+EQ = {"survey_id": "1", "title": "Lives", "sections": [{"groups": [{"blocks": _BLOCKS}]}]}
+
+
 def test_an_ons_questionnaire(tmp_path: Path) -> None:
-    sex = {"id": "sex-answer", "type": "Radio", "options": options("Female", "Male")}
-    birth = {"id": "birth-answer", "type": "Date"}
-    blocks = [
-        question("sex", {"text": "What is <em>your</em> sex?", "placeholders": []}, sex),
-        question("birth", "What is your date of birth?", birth),
-        question("hours", "How many hours?", {"id": "hours-answer", "type": "Number",
-                 "minimum": {"value": 0}, "maximum": {"value": 168}}),
-        question("langs", "Languages?", {"id": "langs-answer", "type": "Checkbox",
-                                          "options": options("Welsh", "English")}),
-        question("name", "Name?",
-                 {"id": "first-answer", "type": "TextField", "label": "First name"},
-                 {"id": "last-answer", "type": "TextField", "label": "Last name"}),
-        question("bad", "Choose?", {"id": "bad-answer", "type": "Radio"}),
-        {"type": "Question", "question_variants": [
-            {"question": question("job", "What is your job?", {"id": "job", "type": "TextField"})
-             ["question"], "when": []},
-            {"question": question("job", "What is their job?", {"id": "job", "type": "TextField"})
-             ["question"], "when": []}]},
-    ]  # fmt: skip
-    schema = {"survey_id": "1", "title": "Lives", "sections": [{"groups": [{"blocks": blocks}]}]}
-    form = read(tmp_path, "lms.json", schema)
+    form = read(tmp_path, "lms.json", EQ)
     found = by_name(form)
     assert found["sex-answer"].label == "What is your sex?"
     assert labels(found["sex-answer"]) == ["Female", "Male"]
@@ -72,22 +74,25 @@ def test_an_ons_questionnaire(tmp_path: Path) -> None:
     assert any("'bad-answer': it has no options: it is left out" in one for one in form.notes)
 
 
+_ELEMENTS: list[Any] = [
+    {"type": "radiogroup", "name": "sex", "title": {"default": "Sex", "de": "x"},
+     "choices": ["Female", {"value": 2, "text": "Male"}]},
+    {"type": "checkbox", "name": "race", "choices": ["White", "Black"], "hasOther": True},
+    {"type": "text", "name": "born", "inputType": "date", "title": "Date of birth"},
+    {"type": "text", "name": "age", "inputType": "number", "max": 110},
+    {"type": "text", "name": "mail", "inputType": "email"},
+    {"type": "boolean", "name": "veteran", "title": "Are you a veteran?"},
+    {"type": "panel", "name": "home", "elements": [{"type": "text", "name": "city"}]},
+    {"type": "matrix", "name": "pain", "columns": ["low", "high"], "rows": ["arm", "leg"]},
+    {"type": "html", "name": "thanks"},
+    {"type": "dropdown", "name": "empty"},
+    {"type": "text"},
+]  # fmt: skip
+SURVEYJS = {"pages": [{"name": "p", "elements": _ELEMENTS}]}
+
+
 def test_a_surveyjs_survey(tmp_path: Path) -> None:
-    elements: list[Any] = [
-        {"type": "radiogroup", "name": "sex", "title": {"default": "Sex", "de": "x"},
-         "choices": ["Female", {"value": 2, "text": "Male"}]},
-        {"type": "checkbox", "name": "race", "choices": ["White", "Black"], "hasOther": True},
-        {"type": "text", "name": "born", "inputType": "date", "title": "Date of birth"},
-        {"type": "text", "name": "age", "inputType": "number", "max": 110},
-        {"type": "text", "name": "mail", "inputType": "email"},
-        {"type": "boolean", "name": "veteran", "title": "Are you a veteran?"},
-        {"type": "panel", "name": "home", "elements": [{"type": "text", "name": "city"}]},
-        {"type": "matrix", "name": "pain", "columns": ["low", "high"], "rows": ["arm", "leg"]},
-        {"type": "html", "name": "thanks"},
-        {"type": "dropdown", "name": "empty"},
-        {"type": "text"},
-    ]  # fmt: skip
-    form = read(tmp_path, "s.json", {"pages": [{"name": "p", "elements": elements}]})
+    form = read(tmp_path, "s.json", SURVEYJS)
     found = by_name(form)
     assert labels(found["sex"]) == ["Female", "Male"]
     assert {"race.White", "race.Black", "race.other"} <= found.keys()
@@ -102,43 +107,48 @@ def test_a_surveyjs_survey(tmp_path: Path) -> None:
     assert len(form.notes) == 2
 
 
+_HEAD = "class\ttype/scale\tname\trelevance\ttext\tlanguage\tother\n"
+_ROWS = [
+    "S\t\tlanguage\t\ten\t\t", "G\tG0\tPerson\t1\t\ten\t",
+    "Q\tL\tsex\t1\t<p>Sex</p>\ten\tN", "A\t0\t1\t\tFemale\ten\t", "A\t0\t2\t\tMale\ten\t",
+    "Q\tL\tsex\t1\tGeschlecht\tde\tN",
+    "Q\tM\trace\t1\tRace\ten\tY", "SQ\t\twhite\t\tWhite\ten\t", "SQ\t\tblack\t\tBlack\ten\t",
+    "Q\tN\tage\t1\tAge\ten\tN", "Q\tD\tborn\t1\tDate of birth\ten\tN",
+    "Q\tX\thello\t1\tWelcome\ten\tN", "Q\tY\tvet\t1\tVeteran?\ten\tN",
+    "Q\t!\tnone\t1\tNothing\ten\tN",
+]  # fmt: skip
+LIMESURVEY = _HEAD + "\n".join(_ROWS)
+
+
+def table(name: str, *rows: dict[str, str]) -> str:
+    cells = ("".join(f"<{k}>{v}</{k}>" for k, v in row.items()) for row in rows)
+    return f"<{name}><rows>{''.join(f'<row>{one}</row>' for one in cells)}</rows></{name}>"
+
+
+LSS = "<document>" + "".join(
+    (
+        table("groups", {"gid": "1", "group_name": "Person"}),
+        table("questions", {"qid": "5", "gid": "1", "title": "sex", "type": "L"},
+              {"qid": "6", "gid": "1", "title": "race", "type": "M", "question": "Race"}),
+        table("question_l10ns", {"qid": "5", "question": "Sex"}),
+        table("answers", {"aid": "1", "qid": "5", "code": "b", "sortorder": "2"},
+              {"aid": "2", "qid": "5", "code": "a", "sortorder": "1"}),
+        table("answer_l10ns", {"aid": "1", "answer": "Male"}, {"aid": "2", "answer": "Female"}),
+        table("subquestions", {"qid": "7", "parent_qid": "6", "title": "w",
+                               "question": "White"}),
+    )
+) + "</document>"  # fmt: skip
+
+
 def test_a_limesurvey_structure_as_table_and_as_xml(tmp_path: Path) -> None:
-    head = "class\ttype/scale\tname\trelevance\ttext\tlanguage\tother\n"
-    rows = [
-        "S\t\tlanguage\t\ten\t\t", "G\tG0\tPerson\t1\t\ten\t",
-        "Q\tL\tsex\t1\t<p>Sex</p>\ten\tN", "A\t0\t1\t\tFemale\ten\t", "A\t0\t2\t\tMale\ten\t",
-        "Q\tL\tsex\t1\tGeschlecht\tde\tN",
-        "Q\tM\trace\t1\tRace\ten\tY", "SQ\t\twhite\t\tWhite\ten\t", "SQ\t\tblack\t\tBlack\ten\t",
-        "Q\tN\tage\t1\tAge\ten\tN", "Q\tD\tborn\t1\tDate of birth\ten\tN",
-        "Q\tX\thello\t1\tWelcome\ten\tN", "Q\tY\tvet\t1\tVeteran?\ten\tN",
-        "Q\t!\tnone\t1\tNothing\ten\tN",
-    ]  # fmt: skip
-    form = read(tmp_path, "survey.txt", head + "\n".join(rows))
+    form = read(tmp_path, "survey.txt", LIMESURVEY)
     found = by_name(form)
     assert list(found) == ["sex", "race.white", "race.black", "race.other", "age", "born", "vet"]
     assert (found["sex"].path, found["sex"].label) == ("Person/sex", "Sex")
     assert labels(found["sex"]) == ["Female", "Male"]
     assert found["age"].intervals.stop == 121  # type: ignore[union-attr]
     assert any("'none' has no answers" in one for one in form.notes)
-
-    def table(name: str, *rows: dict[str, str]) -> str:
-        cells = ("".join(f"<{k}>{v}</{k}>" for k, v in row.items()) for row in rows)
-        return f"<{name}><rows>{''.join(f'<row>{one}</row>' for one in cells)}</rows></{name}>"
-
-    text = "<document>" + "".join(
-        (
-            table("groups", {"gid": "1", "group_name": "Person"}),
-            table("questions", {"qid": "5", "gid": "1", "title": "sex", "type": "L"},
-                  {"qid": "6", "gid": "1", "title": "race", "type": "M", "question": "Race"}),
-            table("question_l10ns", {"qid": "5", "question": "Sex"}),
-            table("answers", {"aid": "1", "qid": "5", "code": "b", "sortorder": "2"},
-                  {"aid": "2", "qid": "5", "code": "a", "sortorder": "1"}),
-            table("answer_l10ns", {"aid": "1", "answer": "Male"}, {"aid": "2", "answer": "Female"}),
-            table("subquestions", {"qid": "7", "parent_qid": "6", "title": "w",
-                                   "question": "White"}),
-        )
-    ) + "</document>"  # fmt: skip
-    found = by_name(read(tmp_path, "survey.lss", text))
+    found = by_name(read(tmp_path, "survey.lss", LSS))
     assert (found["sex"].label, labels(found["sex"])) == ("Sex", ["Female", "Male"])
     assert found["race.w"].label == "Race: White"
 
@@ -227,18 +237,21 @@ def test_text_without_questions_is_refused(tmp_path: Path) -> None:
         read_forms(path)
 
 
+_LIST = [
+    "Variable;Question;Options;Type",
+    "sex;Sex;1 = Female|2 = Male;single",
+    "race;Race;White|Black;multiple",
+    "dob;Date of birth;;date",
+    "kids;Number of children;;integer",
+    ";;;",
+    "vet;Veteran?;Yes|No;single",
+    "job;Occupation;;text",
+]
+LISTED = "\n".join(_LIST)
+
+
 def test_a_list_of_questions(tmp_path: Path) -> None:
-    rows = [
-        "Variable;Question;Options;Type",
-        "sex;Sex;1 = Female|2 = Male;single",
-        "race;Race;White|Black;multiple",
-        "dob;Date of birth;;date",
-        "kids;Number of children;;integer",
-        ";;;",
-        "vet;Veteran?;Yes|No;single",
-        "job;Occupation;;text",
-    ]
-    found = by_name(read(tmp_path, "list.csv", "\n".join(rows)))
+    found = by_name(read(tmp_path, "list.csv", LISTED))
     assert list(found) == ["sex", "race.White", "race.Black", "dob", "kids", "vet", "job"]
     assert [one.code for one in found["sex"].categories] == ["1", "2"]
     assert found["dob"].intervals.scale == "date"  # type: ignore[union-attr]

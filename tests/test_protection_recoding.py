@@ -1,15 +1,18 @@
 """Protections that make columns coarser: hand-worked tables, files that stay of their kind."""
 
 import math
-from datetime import date, datetime
+import tomllib
+from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 import numpy as np
 import polars as pl
 import pytest
+import tomlkit
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import keyhole
 from keyhole.data import Variable, load
 from keyhole.data.microdata import Microdata
 from keyhole.environment.mapping.keys import KeyVariable
@@ -24,6 +27,7 @@ from keyhole.protection.methods.leaving_out import drop
 from keyhole.protection.methods.recoding import recode
 from keyhole.protection.methods.rounding import round_to_base
 from keyhole.protection.writeback import past_codes
+from keyhole.workbench import editing
 
 
 def people(**columns):
@@ -279,7 +283,7 @@ def test_a_fix_is_carried_out_by_the_method_of_its_name(action, amount):
     data = people(x=[4, 4, 4, 5, 6, None])
     fix = Fix("x", action, "", 2, 0.0, 0.0, 0.0, True, amount)
     found = {name: step for name, one in METHODS.items() if (step := one.suggest(data, fix))}
-    rare = {4: 4, 5: 4, 6: 4} if amount == 2 else {5: 5, 6: 5}
+    rare = {"4": 4, "5": 4, "6": 4} if amount == 2 else {"5": 5, "6": 5}
     wanted = {
         "regroup": {"recode": {"column": "x", "width": amount}},
         "pool": {"recode": {"column": "x", "map": rare, "keep_rest": True}},
@@ -460,3 +464,27 @@ def test_days_and_points_in_time_are_compared_as_the_column_holds_them():
 def test_infinite_numbers_are_left_alone():
     made = round_to_base(people(x=[math.inf, 1.2, None]), column="x", base=1)
     assert values(made, "x") == [math.inf, 1.0, None]
+
+
+def test_a_cut_may_be_any_number() -> None:
+    made = recode(people(x=[1, 5]), column="x", cuts=[3, 10**300])
+    assert values(made, "x")[0] == "2 and below"
+
+
+@pytest.mark.parametrize(
+    "rare",
+    [[5, 6], [1.5, 2.5], ["b", "c"], [date(2020, 1, 1), date(2020, 1, 2)],
+     [Decimal("1.25"), Decimal("2.5")], [timedelta(1), timedelta(2)]],
+    ids=lambda rare: type(rare[0]).__name__,
+)  # fmt: skip
+def test_pooling_is_suggested_where_a_plan_can_write_it(rare) -> None:
+    frame = pl.DataFrame({"x": [rare[0]] * 4 + rare[1:], "other": [1] * 5})
+    fix = Fix("x", "pool", "", 2, 0.0, 0.0, 0.0, True, 2.0)
+    step = METHODS["recode"].suggest(load(frame), fix)
+    if not isinstance(rare[0], int | float | str):
+        assert step is None
+        return
+    document = tomlkit.document()
+    editing.bring_in(document, [], [{"method": "recode", **step}])
+    (back,) = tomllib.loads(tomlkit.dumps(document))["protection"]["step"]
+    assert keyhole.protect(frame, plan=[back], keys=["x"]).data.frame["x"].n_unique() == 1

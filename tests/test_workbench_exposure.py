@@ -178,6 +178,11 @@ def test_advice_is_added_to_the_plan_where_it_stands(tmp_path: Path) -> None:
     (step,) = values(tmp_path)["protection"]["step"]
     assert step == {"method": "drop", "columns": ["state"]}
     assert bench.wait().state == "done"
+    pool = next(one for one in words if one.startswith("pool age"))
+    assert bench.post("exposure/plan", {"of": "fix", "words": pool}).status_code == 303
+    pooled = values(tmp_path)["protection"]["step"][-1]["map"]
+    assert len(set(pooled.values())) == 1
+    assert bench.wait().state == "done"
     shown = html.unescape(bench.get("exposure?values=shown").text)
     pattern = r'name="of" value="drivers"><input type="hidden" name="words" value="(.*?)"'
     merge = next(one for one in re.findall(pattern, shown) if not one.endswith(" of state"))
@@ -221,3 +226,17 @@ def test_levels_at_risk_follow_where_values_are_shown(tmp_path: Path) -> None:
         assert (one["records"], one["share"]) == (group.height, (group["f"] < 4).mean())
         assert one["records"] >= 4
     bench.bench.live.close()
+
+
+def test_advice_on_a_column_that_is_gone_since_is_not_given(tmp_path: Path) -> None:
+    bench = start(tmp_path, REVIEW.replace("limit = 0.10", "limit = 0.01"))
+    bench.post("exposure/measure", FIELDS)
+    assert bench.wait().state == "done"
+    assert "pool age" in html.unescape(bench.get("exposure").text)
+    people = pl.read_csv(tmp_path / "people.csv")
+    people.drop("age").write_csv(tmp_path / "people.csv")
+    review = tmp_path / "review.toml"
+    review.write_text(review.read_text().replace('"age", ', ""))
+    answer = bench.get("exposure")
+    assert answer.status_code == 200
+    assert "pool age" not in html.unescape(answer.text)

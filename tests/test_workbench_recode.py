@@ -18,6 +18,7 @@ from tests.workbench_jobs import do_jobs_at_once
 
 import keyhole
 from keyhole.data import load
+from keyhole.errors import OptionError
 from keyhole.reviews.checks import read_review
 from keyhole.workbench.live import CellCounter
 from keyhole.workbench.page import SentForm
@@ -186,3 +187,24 @@ def test_figures_come_without_scripts_and_from_the_resident_process(bench: Workb
     assert bench.post("live", {"column": "nobody"}).json()["problems"]
     assert bench.post("live", {"column": "age", "way": "merge?"}).json()["problems"]
     bench.bench.live.close()
+
+
+def test_an_infinite_number_a_name_without_a_form_and_an_absurd_tick_are_borne() -> None:
+    frame = pl.DataFrame({"x": [1.0, 2.0, float("inf"), float("-inf")], "a\0": ["ab", "cd"] * 2})
+    spread = RecodedColumn(load(frame), "x", 1, Path()).histogram()
+    assert (spread["low"], spread["high"]) == (1, 3)
+    code = RecodedColumn(load(frame), "a\0", 1, Path())
+    with pytest.raises(OptionError, match=r"cannot be derived from: U\+0000 .* Rename it"):
+        code.read(form_of(way="prefix", length="1"))
+    with pytest.raises(OptionError, match="no category is merged"):
+        code.read(form_of(way="merge", tick="9" * 5000, into="z"))
+
+
+def test_a_column_of_lists_is_listed_and_not_recoded(tmp_path: Path) -> None:
+    people().with_columns(many=pl.lit([1, 2])).write_parquet(tmp_path / "people.parquet")
+    text = REVIEW.replace("people.csv", "people.parquet").replace('"age", "state"', '"age"')
+    bench = start(tmp_path, text)
+    assert "many" in bench.get("data?values=shown").text
+    answer = bench.get("recode?column=many")
+    assert answer.status_code == 200
+    assert 'value="many"' not in answer.text

@@ -74,7 +74,8 @@ class Derived:
     def texts(self) -> list[str | None]:
         """Return the values as text, missing ones None; whole numbers have no point."""
         if self.values.dtype.is_float():
-            return [None if x is None else _plain(Fraction(repr(x))) for x in self.values.to_list()]
+            held = (x if x is None or math.isinf(x) else Fraction(repr(x)) for x in self.values)
+            return [_plain(x) if isinstance(x, Fraction) else x and repr(x) for x in held]
         values = self.values.bin.encode("hex") if self.values.dtype == pl.Binary else self.values
         return [None if x is None else str(x) for x in values.to_list()]
 

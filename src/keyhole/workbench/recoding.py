@@ -19,6 +19,7 @@ import polars as pl
 
 from keyhole.core.expressions import Call, ColumnName, map_files, parse_expression, source_columns
 from keyhole.core.names import plural, shown
+from keyhole.core.tokens import SyntaxProblem
 from keyhole.data import Microdata, load
 from keyhole.data.columns import Codes
 from keyhole.engines.choose import local_engine
@@ -129,7 +130,8 @@ class RecodedColumn:
 
     def histogram(self) -> dict[str, Any]:
         """Return bars over the values; both ends hold as many records as may be told of."""
-        counts, at = self.counts[: len(self.levels)], self.positions
+        finite = np.isfinite(self.positions)
+        counts, at = self.counts[: len(self.levels)][finite], self.positions[finite]
         if not len(at):
             return {"low": 0, "high": 1, "bars": [], "whole": True, "date": self.is_dated,
                     "ends": ("", "")}  # fmt: skip
@@ -166,12 +168,11 @@ class RecodedColumn:
     def _merge(self, form: SentForm) -> Recoding:
         """Categories of the same new name become one; ticked ones become what is typed for them."""
         new = list(self.names)
-        ticked = {int(one) for one in form.texts("tick") if one.isdecimal()}
-        listed = set(self.listed)
+        ticked, listed = set(form.texts("tick")), set(self.listed)
         for at in range(len(new)):
             typed = form.text(f"group-{at}" if at in listed else "group-rare")
             new[at] = typed or new[at]
-            if at in ticked & listed and (into := form.text("into")):
+            if at in listed and str(at) in ticked and (into := form.text("into")):
                 new[at] = into
         # A new name that is one of the old ones means that category, by its own code.
         known = dict(zip(self.names, self.levels, strict=True))
@@ -230,7 +231,13 @@ class RecodedColumn:
         values = pl.DataFrame({self.name: self.data.codes(self.name).levels})
         known = self.data.variable(self.name)
         known = replace(known, parsed=None, missing_codes=(), missing_ranges=())
-        tree = map_files(parse_expression(expression), lambda file: str(self.folder / file))
+        try:
+            parsed = parse_expression(expression)
+        except SyntaxProblem as error:
+            raise OptionError(
+                f"column {shown(self.name)} cannot be derived from: {error.text} Rename it."
+            ) from None
+        tree = map_files(parsed, lambda file: str(self.folder / file))
         made = load(Microdata(values, (known,)), derive={"made": str(tree)}).codes("made")
         return Recoding(self, expression, f"{self.name}_{suffix}", made.values.tolist())
 

@@ -73,7 +73,7 @@ def _text(number: float) -> str:
 
 def from_cuts(cuts: Sequence[float]) -> Bands:
     """Return the bands between cuts; the outer ones are open. A cut begins the band above it."""
-    edges = np.array([-math.inf, *cuts, math.inf])
+    edges = np.array([-math.inf, *cuts, math.inf], np.float64)
     return Bands(edges[:-1], edges[1:], closed=False)
 
 
@@ -232,10 +232,12 @@ def _suggest(data: Microdata, fix: Fix) -> Options | None:
         return {"column": fix.variable, "width": plain_number(fix.amount)}
     codes = data.codes(fix.variable)
     counts = np.bincount(codes.values, minlength=codes.size)[: len(codes.levels)]
-    rare = np.flatnonzero(counts < fix.amount * counts.sum())
-    names = [codes.levels[int(place)] for place in rare]
+    names = codes.levels.filter(counts < fix.amount * counts.sum()).to_list()
+    if not names or not isinstance(names[0], str | int | float):  # which a plan can write
+        return None
     # One of the rare values stands for all, so that the column keeps its type.
-    return {"column": fix.variable, "map": dict.fromkeys(names, names[0]), "keep_rest": True}
+    pooled = dict.fromkeys(map(str, names), names[0])
+    return {"column": fix.variable, "map": pooled, "keep_rest": True}
 
 
 @method(

@@ -51,9 +51,13 @@ def _context(view: View) -> dict[str, Any]:
 
 def _column(view: View, variable: Variable) -> dict[str, Any]:
     """Return a column as the page lists it, with its commonest values; rare ones never show."""
-    codes, least = view.data.codes(variable.name), max(view.review.exposure.cutoff, 3)
-    counts = np.bincount(codes.values, minlength=codes.size)
-    known = counts[: len(codes.levels)]
+    series, least = view.data.frame[variable.name], max(view.review.exposure.cutoff, 3)
+    if series.dtype.is_nested():  # several values in a cell are not counted
+        counts, known = np.array([series.null_count()]), np.zeros(0, np.int64)
+    else:
+        codes = view.data.codes(variable.name)
+        counts = np.bincount(codes.values, minlength=codes.size)
+        known = counts[: len(codes.levels)]
     common = np.argsort(-known, kind="stable")[:MOST_VALUES].tolist() if view.shows_values else []
     return {
         "variable": variable,

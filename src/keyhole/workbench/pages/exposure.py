@@ -60,7 +60,8 @@ def advice(view: View) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """Return the steps that the cheapest fix and the drivers advise, each in words."""
     fixes: Fixes | None = view.result("fix")
     found: dict[str, list[tuple[str, dict[str, Any]]]] = {"fix": [], "drivers": []}
-    for fix in () if fixes is None or not fixes.needed else fixes.fixes:
+    listed = () if fixes is None or not fixes.needed else fixes.fixes
+    for fix in (one for one in listed if one.variable in view.data.names):
         words = f"{fix.action} {fix.variable} ({fix.detail})"
         given = [(name, m.suggest(view.data, fix)) for name, m in METHODS.items()]
         found["fix"] += [(words, {"method": n, **how}) for n, how in given if how is not None]

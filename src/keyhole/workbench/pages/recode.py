@@ -37,7 +37,9 @@ DRAFT = ("recoding", "")
 
 def _context(view: View) -> dict[str, Any]:
     gone = set(dropped_by(steps_before(view)))
-    offered = [v for v in view.data.variables if v.name not in gone and v.role not in NOT_RECODED]
+    nested = {name for name, held in view.data.frame.schema.items() if held.is_nested()}
+    offered = [one for one in view.data.variables
+               if one.name not in gone | nested and one.role not in NOT_RECODED]  # fmt: skip
     drafted, form = view.project.memory.get(DRAFT, ("", None))
     asked = view.query.get("column") or drafted
     names = [one.name for one in offered]
