@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.core.files import write_whole
 from keyhole.core.kinds import Columns, File
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
@@ -24,16 +23,13 @@ if TYPE_CHECKING:
     from keyhole.environment.store import Store
 
 
-def store_written(given: str | os.PathLike[str], opened: Store) -> str:
+def store_written(given: options.AnyPath, opened: Store) -> str:
     """Say which store was written; a URL without its password."""
     return options.written("store", opened.place if "://" in os.fspath(given) else given)
 
 
 def _changed(
-    store: str | os.PathLike[str],
-    who: str | None,
-    note: str,
-    change: Callable[[Environment], Environment],
+    store: options.AnyPath, who: str | None, note: str, change: Callable[[Environment], Environment]
 ) -> tuple[Environment, str]:
     """Write what a change makes of a store's environment; say what it holds now, and where."""
     opened = exchange.open_writing(store)
@@ -49,8 +45,8 @@ def init_store(
     *,
     example: Annotated[bool, Option("Begin with the example environment.")] = False,
     from_: Annotated[
-        str | os.PathLike[str] | None,
-        Option("Begin with an exported environment.", kind=File(), metavar="ENV.json"),
+        options.AnyPath | None,
+        options.file_option("Begin with an exported environment.", "ENV.json"),
     ] = None,
     who: options.Who = None,
 ) -> options.VerbOutcome:
@@ -82,12 +78,8 @@ def init_store_problems(asked: Question) -> Iterator[Problem]:
 def export_environment(
     store: options.StorePlace,
     out: Annotated[
-        str | os.PathLike[str],
-        Option(
-            "ENV.json for the whole environment, FORMS.csv for its forms.",
-            kind=File(),
-            metavar="OUT",
-        ),
+        options.AnyPath,
+        options.file_option("ENV.json for the whole environment, FORMS.csv for its forms.", "OUT"),
     ],
     *,
     force: ForceOption = False,
@@ -147,21 +139,17 @@ def tie(
     left: options.CodingName,
     right: options.CodingName,
     pairs: Annotated[
-        str | os.PathLike[str] | None,
-        Option(
-            "The relation (finer, coarser or overlap) and its pairs.",
-            kind=File(),
-            metavar="[PAIRS.toml]",
-            argument=True,
+        options.AnyPath | None,
+        options.file_option(
+            "The relation (finer, coarser or overlap) and its pairs.", "[PAIRS.toml]", argument=True
         ),
     ] = None,
     *,
     propose: Annotated[
-        str | os.PathLike[str] | None,
-        Option(
+        options.AnyPath | None,
+        options.file_option(
             "Write what codes and labels suggest to a file to be edited; nothing is kept.",
-            kind=File(),
-            metavar="FILE.toml",
+            "FILE.toml",
         ),
     ] = None,
     replace: Annotated[bool, Option("Remove what ties the two codings already.")] = False,
@@ -180,9 +168,8 @@ def tie(
     bind(tie, locals()).require()
     if propose is not None:
         text = tie_to_toml(left, propose_tie(exchange.read_place(store), left, right))
-        with write_whole(propose, force=force) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        return options.VerbOutcome(None, (options.written("proposal", propose),))
+        told = options.written("proposal", propose, text, force=force)
+        return options.VerbOutcome(None, (told,))
     given = read_tie_file(pairs or "")
 
     def tied(held: Environment) -> Environment:
@@ -313,15 +300,12 @@ def find_key(
         Any, Option("The target's file, to be recoded to the key.", kind=File())
     ] = None,
     out: Annotated[
-        str | os.PathLike[str] | None,
-        Option("Where the recoded file goes: the columns of the key.", kind=File()),
+        options.AnyPath | None,
+        options.file_option("Where the recoded file goes: the columns of the key."),
     ] = None,
     keep: Annotated[
         Names | None,
-        Option(
-            "Columns of the file that are written beside the key, such as an id.",
-            kind=Columns("keep"),
-        ),
+        Option("Columns of the file written beside the key, such as an id.", kind=Columns("keep")),
     ] = None,
     why: options.Why = False,
     force: ForceOption = False,
@@ -382,8 +366,8 @@ def coding_ladder(
     coding: options.CodingName,
     *,
     out: Annotated[
-        str | os.PathLike[str] | None,
-        Option("A CSV file, for `map(column, FILE, to=CODING)` of a derived column.", kind=File()),
+        options.AnyPath | None,
+        options.file_option("A CSV file, for `map(column, FILE, to=CODING)` of a derived column."),
     ] = None,
     force: ForceOption = False,
 ) -> options.VerbOutcome:
@@ -392,9 +376,8 @@ def coding_ladder(
     found = ladder_of(store, coding)
     if out is None:
         return options.VerbOutcome(found)
-    with write_whole(out, force=force) as temporary:
-        found.to_frame().write_csv(temporary)
-    return options.VerbOutcome(found, (options.written("ladder", out),))
+    told = options.written("ladder", out, found.to_frame().write_csv(), force=force)
+    return options.VerbOutcome(found, (told,))
 
 
 def ladder_of(environment: Any, coding: str) -> CodingLadder:

@@ -6,14 +6,11 @@ or what a person decided.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from keyhole.core.files import write_whole
-from keyhole.core.kinds import File
 from keyhole.core.names import quoted, repeated, shown
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption
@@ -36,7 +33,7 @@ from keyhole.environment.model import CapturedForm, Environment
 from keyhole.environment.scenarios.scenarios import read_scenarios
 from keyhole.environment.soundness import KIND_OF, assembled, entities, without
 from keyhole.environment.verbs import store_written
-from keyhole.environment.wording import require_none
+from keyhole.environment.wording import require_none, write_text
 from keyhole.errors import InputError, OptionError
 from keyhole.results import Result
 
@@ -109,11 +106,9 @@ def import_files(
     ] = None,
     coverage: Annotated[str | None, Option("Of a source: which people it covers.")] = None,
     labels: Annotated[
-        str | os.PathLike[str] | None,
-        Option(
-            "Labels of a target's columns: name, label, code, category.",
-            kind=File(),
-            metavar="LABELS.csv",
+        options.AnyPath | None,
+        options.file_option(
+            "Labels of a target's columns: name, label, code, category.", "LABELS.csv"
         ),
     ] = None,
     accept: Annotated[
@@ -126,21 +121,19 @@ def import_files(
         ),
     ] = 0.8,
     propose: Annotated[
-        str | os.PathLike[str] | None,
-        Option(
+        options.AnyPath | None,
+        options.file_option(
             "Write the proposals for one form, or for all pending fields, to a file to be edited "
             "and given as decisions; nothing is kept.",
-            kind=File(),
-            metavar="FILE.toml",
+            "FILE.toml",
         ),
     ] = None,
     decisions: Annotated[
-        str | os.PathLike[str] | None,
-        Option(
+        options.AnyPath | None,
+        options.file_option(
             "What a person decided on the fields of one form, instead; or of several forms of the "
             "store, each decision with its form.",
-            kind=File(),
-            metavar="FILE.toml",
+            "FILE.toml",
         ),
     ] = None,
     replace: Annotated[bool, Option("Replace what has the same name.")] = False,
@@ -207,8 +200,7 @@ def _decided(environment: Environment, asked: Question) -> Followed:
 
 
 def _written_proposals(proposals: Proposals, environment: Environment, asked: Question) -> Followed:
-    with write_whole(asked.propose, force=asked.force) as temporary:
-        temporary.write_text(proposals_to_toml(proposals), encoding="utf-8")
+    write_text(asked.propose, proposals_to_toml(proposals), force=asked.force)
     return proposals, environment, ""
 
 
