@@ -83,10 +83,6 @@ class EntityKind:
         return self.key(entity), *getattr(entity, "aliases", ())
 
 
-def _coding_uses(coding: model.Coding) -> list[Use]:
-    return [("construct", coding.construct, "its construct")]
-
-
 def _ends(*names: str, mark: str) -> Any:
     """Give the name of what ties two codings, and its use of them."""
     return (
@@ -97,7 +93,9 @@ def _ends(*names: str, mark: str) -> Any:
 
 KINDS = (
     EntityKind("construct", model.Construct, lambda one: one.letters),
-    EntityKind("coding", model.Coding, uses=_coding_uses),
+    EntityKind(
+        "coding", model.Coding, uses=lambda one: [("construct", one.construct, "its construct")]
+    ),
     EntityKind("map", model.CategoryMap, *_ends("finer", "coarser", mark=_APART[0])),
     EntityKind("overlap", model.Overlap, *_ends("left", "right", mark=_APART[1])),
     EntityKind("organisation", model.Organisation),
@@ -111,8 +109,7 @@ KIND_OF = {kind.name: kind for kind in KINDS}
 
 def ordered(environment: model.Environment) -> model.Environment:
     """Give the same environment with the things of each kind sorted by name."""
-    sorts = {kind.attribute: tuple(sorted(kind.of(environment), key=kind.key)) for kind in KINDS}
-    return replace(environment, **sorts)
+    return assembled(entities(environment))
 
 
 def entities(environment: model.Environment) -> dict[Key, Any]:
@@ -122,10 +119,11 @@ def entities(environment: model.Environment) -> dict[Key, Any]:
 
 def assembled(things: Mapping[Key, Any]) -> model.Environment:
     """Give the environment of things under their kinds and names, sorted by name."""
-    sorts: dict[str, tuple[Any, ...]] = {}
+    sorts: dict[str, Any] = {}
     for kind in KINDS:
-        sorts[kind.attribute] = tuple(one for (name, _), one in things.items() if name == kind.name)
-    return ordered(model.Environment(**sorts))
+        names = sorted(name for sort, name in things if sort == kind.name)
+        sorts[kind.attribute] = tuple(things[kind.name, name] for name in names)
+    return model.Environment(**sorts)
 
 
 def require_sound(environment: model.Environment) -> None:
@@ -150,17 +148,13 @@ def plain_form(kind: EntityKind, entity: Any, problems: list[str]) -> Any:
 def unfit_names(environment: model.Environment) -> Iterator[str]:
     """Tell what is not of its kind, has no fit name, or has the name of another."""
     for kind in KINDS:
-        fits: list[str] = []
-        if not isinstance(kind.of(environment), tuple):
-            got = type(kind.of(environment)).__name__
-            yield f"{kind.attribute} must be a tuple. Got {got} instead."
+        things = kind.of(environment)
+        if not isinstance(things, tuple):
+            yield f"{kind.attribute} must be a tuple. Got {type(things).__name__} instead."
             continue
-        for i, one in enumerate(kind.of(environment)):
-            problem = _name_problem(kind, one)
-            if problem:
-                yield f"{kind.attribute}[{i}] {problem}"
-            else:
-                fits.append(kind.key(one))
+        problems = [_name_problem(kind, one) for one in things]
+        yield from (f"{kind.attribute}[{i}] {said}" for i, said in enumerate(problems) if said)
+        fits = (kind.key(one) for one, said in zip(things, problems, strict=True) if not said)
         for name, number in Counter(fits).items():
             if number > 1:
                 yield f"{kind.name} {shown(name)} is there {number} times. Keep one of them."

@@ -273,21 +273,13 @@ def open_store(
 ) -> Store:
     """Open the store of an environment.
 
-    A store of an older version is brought up, in one transaction; one of a newer version, and
-    anything that is not a store, is refused and left as it is.
+    The place is the path of a SQLite file, or a URL: ``sqlite:///folder/environment.db``,
+    ``postgresql://user:password@host/database``. A password may also be in ``PGPASSWORD`` or a
+    password file; it is never shown. With `create` a store is made where nothing is; `timeout` are
+    the seconds to wait while another process has it locked.
 
-    Parameters
-    ----------
-    place
-        The path of a SQLite file, or a URL: ``sqlite:///folder/environment.db``,
-        ``postgresql://user:password@host/database``. A password may also be in
-        ``PGPASSWORD`` or a password file; it is never shown.
-    create
-        Make the store if nothing is there. A store that is there is opened as it is.
-    writing
-        False opens it for reading only: then an older version is read as it is.
-    timeout
-        Seconds to wait while another process has the store locked.
+    A store of an older version is brought up, in one transaction, or read as it is (`writing`
+    false). One of a newer version, and anything that is not a store, is refused and left as it is.
     """
     if not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
         raise OptionError(f"timeout must be a number of seconds above 0. Got {timeout!r} instead.")

@@ -241,20 +241,14 @@ def map_target(
         held = map_restricted(graph, target, form=asked.form, **of_class)
         both = found and combine_keys(graph, target, [held, found.mapping], weights=weights)
         found = both or held
-    return options.VerbOutcome(found, why=_why(found) if why else None, remark=remark)
+    told = getattr(found, "mapping", found).why() if why else None
+    return options.VerbOutcome(found, why=told, remark=remark)
 
 
 def map_target_problems(asked: Question) -> Iterator[Problem]:
     """Refuse a form beside a class of forms."""
     if asked.form is not None and (asked.joint or asked.sector or asked.purpose or asked.class_):
         yield Problem("{form} is one form; leave out {sector}, {purpose}, {class_} and {joint}.")
-
-
-def _why(found: Any) -> Table | None:
-    from keyhole.environment.mapping.keys import KeyMapping
-
-    mapping = getattr(found, "mapping", found)
-    return mapping.why() if isinstance(mapping, KeyMapping) else None
 
 
 @documented
@@ -328,7 +322,7 @@ def find_key(
             raise OptionError("the key is empty, so that there is no column to be written.")
         recoded.microdata.select(columns).save(out, force=force)
         found, wrote = recoded.mapping, (options.written("recoded file", out),)
-    return options.VerbOutcome(found, wrote, _why(found) if why else None)
+    return options.VerbOutcome(found, wrote, found.why() if why else None)
 
 
 def find_key_problems(asked: Question) -> Iterator[Problem]:

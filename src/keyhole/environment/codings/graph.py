@@ -160,16 +160,6 @@ class Family:
             return (i, j)
         return _shortest_path(i, j, self._map_steps) or _shortest_path(i, j, self._steps)
 
-    def minimal_common_ancestors(self, i: int, j: int) -> Ints:
-        """Return the finest of the codings that both refine."""
-        return _minimal(np.flatnonzero(self.reach[i] & self.reach[j]), self.reach)
-
-    def stand_ins(self, i: int) -> Ints:
-        """Return what free text can be coded into, at its finest; a coding stands for itself."""
-        if not self.nodes[i].open:
-            return np.array([i])
-        return _minimal(np.flatnonzero(self.reach[i] & self.listed), self.reach)
-
     def exact_pairs(self, i: int, j: int) -> tuple[Pairs, tuple[int, ...]] | None:
         """Return the overlap that follows from codings refining both, and which they were."""
         if not self.known[i, j]:
@@ -310,11 +300,8 @@ def matched_by_wording(left: Node, right: Node) -> Pairs | None:
 class CodingGraph:
     """The codings of an environment, their maps checked and ready to be asked.
 
-    Parameters
-    ----------
-    environment
-        Everything in it is checked: names, sizes, intervals, maps that are not total or go
-        in circles, paths that disagree. All problems are raised at once.
+    Everything in the environment is checked: names, sizes, intervals, maps that are not total or go
+    in circles, paths that disagree. All problems are raised at once.
 
     Examples
     --------
@@ -450,13 +437,16 @@ class CodingGraph:
         if self.node(left).construct != self.node(right).construct:
             return ()
         family, i = self._placed(left, as_of)
-        j = family.index[self.node(right).name]
-        return family.names(family.minimal_common_ancestors(i, j).tolist())
+        both = family.reach[i] & family.reach[family.index[self.node(right).name]]
+        return family.names(_minimal(np.flatnonzero(both), family.reach).tolist())
 
     def stand_ins(self, name: str, *, as_of: Day = None) -> tuple[str, ...]:
-        """Return the codings free text can be coded into; any other coding gives itself."""
+        """Return the finest codings free text can be coded into; any other gives itself."""
         family, i = self._placed(name, as_of)
-        return family.names(family.stand_ins(i).tolist())
+        if not family.nodes[i].open:
+            return (family.nodes[i].name,)
+        into = np.flatnonzero(family.reach[i] & family.listed)
+        return family.names(_minimal(into, family.reach).tolist())
 
     def overlap(self, left: str, right: str, *, as_of: Day = None) -> CodingRelation:
         """Return which categories of two codings can describe the same person."""

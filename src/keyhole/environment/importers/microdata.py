@@ -114,19 +114,10 @@ def capture_microdata(
     """Capture the columns of a file, to become a target of the environment.
 
     Columns with the role of weight or drop are left out, and so are those that by name and
-    label are sampling weights, unless they are named in `columns`. Columns with the role of
-    identifier, and those that are recognised as direct identifiers, are kept apart.
-
-    Parameters
-    ----------
-    microdata
-        The file.
-    name
-        What to call the target; the name of the data if left out.
-    columns
-        These columns only.
-    labels
-        Labels of columns and values, as `read_labels` gives them.
+    label are sampling weights, unless they are named in `columns` (then only these are captured).
+    Columns with the role of identifier, and those that are recognised as direct identifiers, are
+    kept apart. The target has the `name` of the data by default; `labels` are of columns and
+    values, as `read_labels` gives them.
 
     Examples
     --------

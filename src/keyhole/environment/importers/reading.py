@@ -71,34 +71,16 @@ def read_forms(
 ) -> tuple[CapturedForm, ...]:
     """Read the forms that a file describes.
 
-    Parameters
-    ----------
-    path
-        The file: JSON Schema, an ONS eQ or SurveyJS questionnaire, a LimeSurvey structure, a
-        REDCap dictionary, XLSForm, DDI-Codebook or DDI-Lifecycle, an SPSS, Stata or SAS
-        file (its labels), SDMX code lists, our own table in CSV or Excel, a list of questions
-        in CSV or Excel, or a plain questionnaire in text or Markdown.
-    kind
-        Which of them, if it is not to be found out: ``json schema``, ``redcap``, ``xlsform``,
-        ``limesurvey``, ``surveyjs``, ``eq``, ``ddi``, ``labels``, ``sdmx``, ``table``,
-        ``questions`` or ``plain``.
-    encoding
-        The encoding of a text file that does not tell.
-    **attributes
-        What else is known of the form (``organisation``, ``sector``, ``purpose``,
-        ``method``, ``collected`` …); it goes before what the file says. ``name`` is for a
-        file with one form.
+    `kind` is detected by default: ``json schema``, ``redcap``, ``xlsform``, ``limesurvey``,
+    ``surveyjs``, ``eq`` (ONS), ``ddi`` (Codebook or Lifecycle), ``labels`` (of an SPSS, Stata or
+    SAS file), ``sdmx`` (code lists), ``table`` (our own, in CSV or Excel), ``questions`` (a list in
+    CSV or Excel) or ``plain`` (text or Markdown). `encoding` is for a text file that does not tell
+    its own. `attributes` are what else is known of the form (``organisation``, ``sector``,
+    ``purpose``, ``method``, ``collected`` …); they go before what the file says, and ``name`` is
+    for a file with one form.
 
-    Returns
-    -------
-    tuple of CapturedForm
-        What the file asks, before anybody said which constructs these are. Fields that cannot be
-        read are left out, and noted.
-
-    Raises
-    ------
-    InputError
-        With everything that is wrong with the file, or with what was said of it.
+    Fields that cannot be read are left out, and noted. An `InputError` tells everything that is
+    wrong with the file, or with what was said of it.
 
     Examples
     --------

@@ -146,17 +146,9 @@ def map_class(
 ) -> keys.KeyMapping:
     """Map a target against a class of forms, at codings that enough of them hold.
 
-    Parameters
-    ----------
-    target
-        By name, or as it is.
-    sector, purpose, classifications
-        Which forms; all if nothing is given.
-    threshold
-        The share of the forms that must hold a coding, equal or finer. 0: any form has it;
-        1: all forms have it or harmonise to it.
-    weights
-        For columns of the target, how many people are in each category (by code).
+    The class is that of a sector, purpose and other classifications; all forms if none is given.
+    `threshold` is the share of them that must hold a coding, equal or finer. 0: any form has it; 1:
+    all forms have it or harmonise to it. The target and `weights` are as in `map_pair`.
 
     Notes
     -----

@@ -334,18 +334,9 @@ def place(
 ) -> Addition:
     """Place fields of a form, target or source that is in the environment already.
 
-    Only the fields that something is decided of change, and those of other forms that ask the
-    same text and that nobody decided on.
-
-    Parameters
-    ----------
-    captured
-        The form as an importer gives it, or its name: then the questions that were kept of it
-        are taken.
-    decisions
-        What is decided of some of its fields.
-    kind
-        ``form``, ``source`` or ``target``, where several have this name.
+    Only the fields that something is decided of change, and those of other forms that ask the same
+    text and that nobody decided on. Of a form given by its name the questions that were kept are
+    taken; `kind` is ``form``, ``source`` or ``target``, where several have this name.
     """
     return _placed(environment, [(captured, proposals.read_decisions(decisions))], kind)[0]
 

@@ -366,22 +366,12 @@ def tie_codings(
     *,
     replace_old: bool = False,
 ) -> Environment:
-    """Say how the categories of two codings go together.
+    """Say how the categories of two codings, named or by alias, go together.
 
-    Where nothing was found by comparing labels, or the wrong thing, somebody who knows the
-    codings says it.
-
-    Parameters
-    ----------
-    left, right
-        The codings, by name or alias.
-    relation
-        ``finer`` if each category of the left falls into one of the right, ``coarser``, or
-        ``overlap``.
-    pairs
-        Codes of both, the left's first.
-    replace_old
-        Take out what ties the two already; else that is refused.
+    Where nothing was found by comparing labels, or the wrong thing, somebody who knows the codings
+    says it: the left is ``finer`` (each of its categories falls into one of the right),
+    ``coarser``, or an ``overlap``. `pairs` are codes of both, the left's first. What ties the two
+    already is refused, or taken out (`replace_old`).
 
     Examples
     --------

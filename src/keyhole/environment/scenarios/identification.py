@@ -68,19 +68,12 @@ def p_identification(
 ) -> Identification:
     """Return the probability of an identification under a scenario, as an interval.
 
-    Parameters
-    ----------
-    scenario
-        Its `p_attempt` is the one factor.
-    conditional
-        p(identification | attempt): a number, a pair (lowest, highest), the result of
-        `keyhole.risk` on the scenario's key, or that of `keyhole.study`.
-    figure
-        Which figure of a result. Of an exposure: ``"guess"`` (default without a population),
-        ``"at risk"`` or ``"population"`` (default with one); of a study: ``"confirmed"``
-        (default) or ``"conditional"``.
-    pending
-        How many decisions are pending that would change the key; with any, it is not given.
+    The scenario's `p_attempt` is the one factor; the other, `conditional`, is p(identification |
+    attempt): a number, a pair (lowest, highest), the result of `keyhole.risk` on the scenario's
+    key, or that of `keyhole.study`. `figure` is one of a result; of an exposure ``"guess"``
+    (default without a population), ``"at risk"`` or ``"population"`` (default with one), of a study
+    ``"confirmed"`` (default) or ``"conditional"``. While decisions are `pending` that would change
+    the key, it is not given.
 
     Notes
     -----

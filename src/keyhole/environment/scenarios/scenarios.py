@@ -140,27 +140,12 @@ class Scenario:
     The eleven points are text, for people. The key is defined by `restricted` and `public`
     stages, which are combined, and by `columns` named outright.
 
-    Parameters
-    ----------
-    name, label
-        What to call it, and a longer title.
-    restricted, public
-        What the intruder holds; see `RestrictedStage` and `PublicStage`.
-    columns
-        Columns of the target that the intruder is taken to know, each with the coding in
-        which; "" is the detail of the file itself.
-    p_attempt
-        The lowest and highest probability of an attempt. Below 1 it must be argued.
-    reasons
-        Why it is so.
-    coverage
-        The lowest and highest share of the file's people whom the intruder's sources hold: 1
-        unless argued.
-    divergence
-        The lowest and highest share of those whose key values differ between file and sources,
-        so that they are not matched: 0 unless argued.
-    example
-        Whether the words are those of an example, so that every report says so.
+    `columns` are those of the target that the intruder is taken to know, each with the coding in
+    which; "" is the detail of the file itself. `p_attempt` is the lowest and highest probability of
+    an attempt; below 1 it must be argued, with `reasons`. So must be a `coverage` below 1 (the
+    share of the file's people whom the intruder's sources hold) and a `divergence` above 0 (the
+    share of those whose key values differ between file and sources, so that they are not matched).
+    The words of an `example` are no finding, and every report says so.
 
     Examples
     --------
