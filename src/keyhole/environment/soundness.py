@@ -126,14 +126,30 @@ def assembled(things: Mapping[Key, Any]) -> model.Environment:
     return model.Environment(**sorts)
 
 
+def with_things(environment: model.Environment, changed: Mapping[Key, Any]) -> model.Environment:
+    """Give the environment with some things in place of those of their kind and name."""
+    sorts = {
+        kind.attribute: tuple(
+            changed.get((kind.name, kind.key(o)), o) for o in kind.of(environment)
+        )
+        for kind in KINDS
+    }
+    return replace(environment, **sorts)
+
+
 def require_sound(environment: model.Environment) -> None:
     """Raise an `InputError` with everything that keeps an environment from being kept."""
+    require_fit(environment)
+    require_none(use_problems(environment))
+
+
+def require_fit(environment: model.Environment) -> None:
+    """Raise an `InputError` with all that is wrong with things by themselves."""
     problems = list(unfit_names(environment))
     for kind in KINDS:
         for one in kind.of(environment) if not problems else ():
             plain_form(kind, one, problems)
     require_none(problems)
-    require_none(use_problems(environment))
 
 
 def plain_form(kind: EntityKind, entity: Any, problems: list[str]) -> Any:

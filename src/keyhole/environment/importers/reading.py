@@ -141,14 +141,11 @@ def _detect(path: Path, encoding: str | None) -> str:
     if suffix in (".md", ".markdown"):
         return "plain"
     if suffix == ".json":
-        document = open_json(path, encoding)
-        told = "surveyjs" if known.is_surveyjs(document) else "json schema"
-        return "eq" if known.is_eq(document) else told
+        return known.kind_of_json(open_json(path, encoding))
     if suffix in (".xml", ".lss"):
         root = local_name(open_xml(path))
-        for kind, roots in _ROOTS.items():
-            if root in roots:
-                return kind
+        if kind := next((kind for kind, roots in _ROOTS.items() if root in roots), ""):
+            return kind
         raise FileError(
             f"{path.name!r} must be a DDI codebook ('codeBook' or 'DDIInstance'), an SDMX "
             f"structure ('Structure') or a LimeSurvey structure ('document'). Got {shown(root)} "
@@ -178,13 +175,8 @@ def _detect(path: Path, encoding: str | None) -> str:
             "Python)."
         )
         raise FileError(Problem(template, path.name))
-    if known.is_redcap(columns):
-        return "redcap"
-    if known.is_limesurvey(columns):
-        return "limesurvey"
-    if "field" not in columns and known.is_listed(columns):
-        return "questions"
-    return "plain" if suffix == ".txt" and "field" not in columns else "table"
+    plain = "plain" if suffix == ".txt" and "field" not in columns else "table"
+    return known.kind_of_columns(columns) or plain
 
 
 # --- opening -----------------------------------------------------------------------------------
