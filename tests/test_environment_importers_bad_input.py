@@ -143,7 +143,7 @@ def test_encodings_can_be_said_or_are_marked(tmp_path: Path) -> None:
         (form,) = read_forms(path, encoding=encoding)
         assert form.fields[0].name == "größe"
     path.write_bytes(text.encode("cp1252"))
-    with pytest.raises(FileError, match="klingon"):
+    with pytest.raises(OptionError, match="klingon"):
         read_forms(path, encoding="klingon")
 
 

@@ -6,7 +6,6 @@ stands in the modules beside this one.
 
 from __future__ import annotations
 
-import codecs
 import dataclasses
 import datetime
 import io
@@ -21,7 +20,9 @@ from typing import Any
 from keyhole.core.names import shown
 from keyhole.core.options import Problem
 from keyhole.data.codebook import delimited_cells, is_census, local_name, parse_xml
+from keyhole.data.excel import open_workbook
 from keyhole.data.guarding import ask_reader
+from keyhole.data.text import decoded_blocks, text_encoding
 from keyhole.environment.exchange import parse_json
 from keyhole.environment.importers.fields import FormReading
 from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
@@ -53,13 +54,6 @@ _ROOTS = {
     "limesurvey": ("document",),
 }
 MOST_BYTES = 256 << 20
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, which it begins with
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 def read_forms(
@@ -215,18 +209,8 @@ def open_bytes(path: Path) -> bytes:
 def decoded_text(path: Path, encoding: str | None = None) -> str:
     """Read a text file; a byte order mark tells its encoding, else it is UTF-8 or as said."""
     content = open_bytes(path)
-    marked = next((name for mark, name in _MARKS if content.startswith(mark)), None)
-    used = marked or encoding or "utf-8"
-    try:
-        text = content.decode(used)
-    except LookupError:
-        wanted = "encoding must be one that Python knows, like 'utf-8' or 'cp1252'."
-        raise FileError(f"{wanted} Got {used!r} instead.") from None
-    except (UnicodeError, ValueError):
-        raise FileError(
-            f"{path.name!r} cannot be decoded as {used}. Say which encoding it is in "
-            f"('cp1252' for most files of Western Windows programs)."
-        ) from None
+    used, mark = text_encoding(content[:8], encoding)
+    text = "".join(decoded_blocks([content[len(mark) :]], used, path.name))
     if "\0" in text:
         raise FileError(f"{path.name!r} holds NUL characters: it is not text. Export it anew.")
     return text
@@ -278,25 +262,11 @@ def _workbook(path: Path) -> dict[str, list[list[str]]]:
 
 def answer_sheets(given: Mapping[str, Any]) -> bytes:
     """Read all cells of a workbook, in the process of its own."""
-    import fastexcel
-
-    path = Path(given["path"])
-    try:
-        book = fastexcel.read_excel(path)
-        frames = {
-            name: book.load_sheet(name, header_row=None, dtypes="string", skip_rows=0).to_polars()
-            for name in book.sheet_names
-        }
-    except fastexcel.FastExcelError:
-        raise FileError(
-            f"{path.name!r} cannot be read as an Excel workbook: it is broken, locked by a "
-            f"password or not whole. Save it anew as .xlsx."
-        ) from None
-    found = {
-        name: [[cell or "" for cell in row] for row in frame.iter_rows()]
-        for name, frame in frames.items()
-    }
-    return json.dumps(found).encode()
+    how: Any = {"header_row": None, "dtypes": "string", "skip_rows": 0}
+    with open_workbook(Path(given["path"])) as book:
+        frames = {name: book.load_sheet(name, **how).to_polars() for name in book.sheet_names}
+    cells = {name: frame.fill_null("").rows() for name, frame in frames.items()}
+    return json.dumps(cells).encode()
 
 
 def named_rows(rows: Iterable[Sequence[str]], where: str) -> list[SheetRow]:

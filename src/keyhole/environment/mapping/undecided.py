@@ -118,7 +118,8 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
                 yield field, told, f"may be {name}, in other words"
 
     def widened(owner: Part) -> Part:
-        more, kind = [], type(owner).__name__.lower()
+        more: list[Field] = []
+        kind = type(owner).__name__.lower()
         for field, proposal, reason in asked_by(owner):
             more.append(placed(field, proposal))
             columns = wanted[proposal.construct]
