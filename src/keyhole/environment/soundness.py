@@ -16,13 +16,7 @@ from typing import Any, Literal, get_args
 
 from keyhole.core.names import quoted, repeated, shown
 from keyhole.environment import model
-from keyhole.environment.codings.categories import (
-    codes_of,
-    interval_problems,
-    is_coding_name,
-    parse_name,
-    size_of,
-)
+from keyhole.environment.codings import categories
 from keyhole.environment.exchange import encode_thing
 from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.environment.wording import not_there, require_none
@@ -239,18 +233,18 @@ def graph_problems(environment: model.Environment) -> Iterator[str]:
 
 def coding_problems(coding: model.Coding) -> list[str]:
     """Say what is wrong with one coding."""
-    problems = [] if coding.intervals is None else interval_problems(coding.intervals)
+    problems = [] if coding.intervals is None else categories.interval_problems(coding.intervals)
     if problems:
         return problems
-    codes = codes_of(coding)
+    codes = categories.codes_of(coding)
     if len(set(codes)) < len(codes):
         problems.append(f"the codes {quoted(sorted(repeated(codes)), 5)} are there twice.")
     kinds = {category.kind for category in coding.categories} - set(get_args(model.CategoryKind))
     problems += [f"{shown(kind)} is not a kind of category." for kind in sorted(kinds)]
-    if not is_coding_name(coding.name):
+    if not categories.is_coding_name(coding.name):
         wanted = "a name is letters, number of categories, '.', 0 or 1, serial, as ES3.101."
         return [*problems, wanted]
-    name, size = parse_name(coding.name), size_of(coding)
+    name, size = categories.parse_name(coding.name), categories.size_of(coding)
     if name.letters != coding.construct:
         problems.append(f"its letters must be {shown(coding.construct)}, those of its construct.")
     if name.size != size:

@@ -18,18 +18,10 @@ from typing import Any, Literal
 
 from keyhole.core.extras import require_extra
 from keyhole.core.names import shown
+from keyhole.environment import soundness
 from keyhole.environment.exchange import decode, encode_thing
 from keyhole.environment.model import Environment
 from keyhole.environment.places import APPLICATION, DAMAGED, Place, failures_told, place_of_store
-from keyhole.environment.soundness import (
-    KIND_OF,
-    Key,
-    assembled,
-    entities,
-    plain_form,
-    unfit_names,
-    use_problems,
-)
 from keyhole.environment.wording import MOST, require_none
 from keyhole.errors import ConflictError, FileError, OptionError
 
@@ -82,7 +74,7 @@ class Snapshot:
     """
 
     environment: Environment
-    versions: Mapping[Key, int]
+    versions: Mapping[soundness.Key, int]
     number: int
     place: str
 
@@ -106,12 +98,12 @@ class Change:
     after: dict[str, Any] | None
 
 
-Differences = Mapping[Key, tuple[Any, Any]]
+Differences = Mapping[soundness.Key, tuple[Any, Any]]
 
 
 def differences(before: Environment, after: Environment) -> Differences:
     """Tell the things that differ, before and after; ``None`` where one is not there."""
-    old, new = entities(before), entities(after)
+    old, new = soundness.entities(before), soundness.entities(after)
     pairs = {key: (old.get(key), new.get(key)) for key in old | new}
     return {key: (a, b) for key, (a, b) in pairs.items() if a is not b and a != b}
 
@@ -148,12 +140,12 @@ class Store:
         something else, a `ConflictError` says who and when. `who` and `note` are for the history.
         """
         self._check(snapshot, who, note)
-        require_none(unfit_names(environment))
+        require_none(soundness.unfit_names(environment))
         wanted = differences(snapshot.environment, environment)
         if not wanted:
             return snapshot
         rows = _rows(wanted)
-        require_none(use_problems(environment))
+        require_none(soundness.use_problems(environment))
         with self.alone() as connection:
             stored_version(connection, self._place)
             here = snapshot
@@ -162,7 +154,7 @@ class Store:
                 wanted = _still_wanted(connection, snapshot, here, wanted)
             merged = _merged(here, wanted)
             if here is not snapshot:  # what fits what was read must fit what others made of it
-                problems = list(islice(use_problems(merged.environment), MOST))
+                problems = list(islice(soundness.use_problems(merged.environment), MOST))
                 if problems:
                     first = "Others changed the store after it was read here, and now:"
                     raise ConflictError([first, *problems, _REMEDY])
@@ -176,8 +168,10 @@ class Store:
 
     def history(self, kind: str | None = None, name: str | None = None) -> list[Change]:
         """Tell who changed what when, the oldest first; of one kind, of one name."""
-        if kind is not None and kind not in KIND_OF:
-            raise OptionError(f"kind must be one of {', '.join(KIND_OF)}. Got {kind!r} instead.")
+        if kind is not None and kind not in soundness.KIND_OF:
+            raise OptionError(
+                f"kind must be one of {', '.join(soundness.KIND_OF)}. Got {kind!r} instead."
+            )
         if name is not None and not _is_clean(name):
             return []
         with self.reading() as connection:
@@ -217,7 +211,7 @@ class Store:
         rows = connection.execute(query.join(latest, same).where(listed.after.is_not(None))).all()
         try:
             things = {
-                (kind, name): decode(KIND_OF[kind].type, json.loads(after), "", problems)
+                (kind, name): decode(soundness.KIND_OF[kind].type, json.loads(after), "", problems)
                 for kind, name, _, after in rows
             }
         except (KeyError, ValueError, RecursionError):
@@ -225,7 +219,7 @@ class Store:
         if problems:
             raise FileError(DAMAGED.format(place=self._place))
         versions = {(kind, name): number for kind, name, number, _ in rows}
-        return Snapshot(assembled(things), versions, _last_number(connection), self.place)
+        return Snapshot(soundness.assembled(things), versions, _last_number(connection), self.place)
 
     def _check(self, snapshot: Snapshot, who: str, note: str) -> None:
         problems = []
@@ -327,7 +321,7 @@ def _is_clean(text: str) -> bool:
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text
 
 
-def _rows(wanted: Differences) -> dict[Key, dict[str, Any]]:
+def _rows(wanted: Differences) -> dict[soundness.Key, dict[str, Any]]:
     """Give what differs as rows of the history, or say what cannot be kept."""
     problems, found = list[str](), {}
 
@@ -337,7 +331,7 @@ def _rows(wanted: Differences) -> dict[Key, dict[str, Any]]:
     for (kind, name), (before, after) in wanted.items():
         action = "added" if before is None else "removed" if after is None else "changed"
         old = before and text(encode_thing(before, []))
-        new = after and text(plain_form(KIND_OF[kind], after, problems))
+        new = after and text(soundness.plain_form(soundness.KIND_OF[kind], after, problems))
         row = {"action": action, "kind": kind, "name": name, "before": old, "after": new}
         found[kind, name] = row
     require_none(problems)
@@ -353,7 +347,7 @@ def _still_wanted(
     connection: sa.Connection, old: Snapshot, here: Snapshot, wanted: Differences
 ) -> Differences:
     """Leave out what others did too; a thing that others changed otherwise is a conflict."""
-    now = entities(here.environment)
+    now = soundness.entities(here.environment)
     open_ = {key: both for key, both in wanted.items() if now.get(key) != both[1]}
     keys = [key for key in open_ if old.versions.get(key) != here.versions.get(key)]
     if not keys:
@@ -370,13 +364,13 @@ def _still_wanted(
 
 
 def _merged(here: Snapshot, wanted: Differences) -> Snapshot:
-    things, versions = entities(here.environment), dict(here.versions)
+    things, versions = soundness.entities(here.environment), dict(here.versions)
     number = here.number + bool(wanted)
     for key, (_, after) in wanted.items():
         things[key], versions[key] = after, number
         if after is None:
             del things[key], versions[key]
-    return Snapshot(assembled(things), versions, number, here.place)
+    return Snapshot(soundness.assembled(things), versions, number, here.place)
 
 
 def _read_history(connection: sa.Connection, kind: str | None, name: str | None) -> list[Change]:

@@ -366,7 +366,7 @@ class VariableMaker:
         **more: Any,
     ) -> Part:
         """Make the variable of a column that somebody holds in some codings, or say why not."""
-        found, own = held_by(self.graph, column, codings), column.node
+        found, own, graph = held_by(self.graph, column, codings), column.node, self.graph
         if found.groups is None:
             return column.absent(f"unresolved: {'; '.join(found.words)}")
         if found.tells(column):
@@ -374,8 +374,7 @@ class VariableMaker:
             more |= {"because": told, "codings": codings, "exact": found.exact}
             return self.make(column, found.groups, **more)
         reason = f"{own.name} and {' and '.join(codings)} of {whose} join to one category"
-        pairs = ((self.graph.node(c), self.graph.overlap(own.name, c, as_of=column.as_of))
-                 for c in codings)  # fmt: skip
+        pairs = ((graph.node(c), graph.overlap(own.name, c, as_of=column.as_of)) for c in codings)
         shares = [ruled_out(own, node, relation) for node, relation in pairs]
         most = max((share for share in shares if share is not None), default=None)
         if most:
@@ -418,9 +417,7 @@ class VariableMaker:
             tuple(codings),
         )
 
-    def name(
-        self, column: TargetColumn, groups: Ints, codings: Sequence[str] = ()
-    ) -> tuple[str, bool]:
+    def name(self, column: TargetColumn, groups: Ints, codings: Sequence[str]) -> tuple[str, bool]:
         """Return the stored coding with these groups, or the name it would be minted under.
 
         `codings` are some in which it is held: one of them may be the coding itself.

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import polars as pl
 
 from keyhole.core.marks import HIDDEN, WHEN_SET, Named, figure
-from keyhole.core.names import nearest, quoted, shown
+from keyhole.core.names import quoted, shown
 from keyhole.core.options import Problem
 from keyhole.core.tables import Table
 from keyhole.environment.matching import proposals
@@ -50,7 +50,7 @@ from keyhole.environment.model import (
 )
 from keyhole.environment.options import CAPTURE
 from keyhole.environment.soundness import KIND_OF, entities, require_fit, with_things
-from keyhole.environment.wording import require_none, short
+from keyhole.environment.wording import meant, require_none, short
 from keyhole.errors import InputError
 from keyhole.results import Result
 
@@ -71,9 +71,7 @@ def find_owner(environment: Environment, name: str, kind: str | None = None) -> 
             f"kind is meant."
         )
     if not found:
-        near = nearest(name, [part.name for part in parts])
-        hint = f" Did you mean {quoted(near)}?" if near else ""
-        words = kind or "form, source or target"
+        words, hint = kind or "form, source or target", meant(name, [part.name for part in parts])
         raise InputError(f"{shown(name)} is not there as a {words}.{hint}")
     return found[0]
 
@@ -318,11 +316,10 @@ def add(
 ) -> Addition:
     """Add a form, target or source; the attributes are of a source."""
     given: Any = {"decisions": decisions, "threshold": threshold}
-    if kind == "target":
-        return add_target(environment, captured, **given)
-    if kind == "source":
-        return add_source(environment, captured, **given, **attributes)
-    return _add(environment, [(captured, captured.form)], **given)[0]
+    if kind == "form":
+        return _add(environment, [(captured, captured.form)], **given)[0]
+    added = add_target if kind == "target" else add_source
+    return added(environment, captured, **given, **attributes)
 
 
 def place(

@@ -123,10 +123,15 @@ def _conditional(given: Any, figure: str | None) -> Found:
         names = ("guess", "at risk", "population") if exposure else ("confirmed", "conditional")
         known = exposure and given.population is not None
         chosen = figure or ("population" if known else names[0])
-        if chosen in names:
-            return (_of_exposure if exposure else _of_study)(given, chosen)
-        words = ", ".join(map(repr, names))
-        raise OptionError(f"figure must be one of {words} here. Got {figure!r} instead.")
+        if chosen not in names:
+            words = ", ".join(map(repr, names))
+            raise OptionError(f"figure must be one of {words} here. Got {figure!r} instead.")
+        if exposure:
+            return _of_exposure(given, chosen)
+        found: Interval | None = given.rates.intervals[f"{chosen}_rate"]
+        if found is None:
+            return None, f"the {chosen} rate is not estimable: nobody was suspected"
+        return found, f"the 95% interval of the study's {chosen} rate"
     if figure is not None:
         raise OptionError("figure must go with a result. Got numbers instead: leave it out.")
     try:
@@ -163,13 +168,6 @@ def _of_exposure(exposure: Any, figure: str) -> Found:
         why = "; ".join(population.notes)
     why = why or "no weight and no sampling fraction was given"
     return None, f"the risk in the population is not estimable: {why}"
-
-
-def _of_study(study: Any, figure: str) -> Found:
-    interval: Interval | None = study.rates.intervals[f"{figure}_rate"]
-    if interval is None:
-        return None, f"the {figure} rate is not estimable: nobody was suspected"
-    return interval, f"the 95% interval of the study's {figure} rate"
 
 
 def interval_shown(interval: Interval | None) -> str:
