@@ -270,18 +270,15 @@ def find_join(
         return options.VerbOutcome(CodingGraph.of(store).join(left, right, as_of=asked.as_of))
     from keyhole.environment.codings.joins import mint as minting
 
-    added: list[str] = []
-
     def with_join(held: Environment) -> Environment:
         graph = CodingGraph.of(held)
         minted = minting(graph, graph.join(left, right, as_of=asked.as_of))
-        added.append(minted.coding.name)
         codings, maps = (*held.codings, minted.coding), (*held.maps, *minted.maps)
         return replace(held, codings=codings, maps=maps)
 
     after, _ = _changed(store, who, f"join of {left} and {right}", with_join)
     found = CodingGraph.of(after).join(left, right, as_of=asked.as_of)
-    return options.VerbOutcome(found, (f"Minted {added[0]}: {left} and {right} lead up to it",))
+    return options.VerbOutcome(found, (f"Minted {found.coding}: {left} and {right} lead up to it",))
 
 
 @documented

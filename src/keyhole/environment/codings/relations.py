@@ -324,9 +324,8 @@ class Maps:
 
 def _unknown(place: str, node: Node, codes: Iterable[str]) -> list[str]:
     strange = sorted(set(codes) - node.positions.keys())
-    if not strange:
-        return []
-    return [f"{place}: {quoted(strange, 5)} is not among the codes of {node.name}."]
+    told = f"{place}: {quoted(strange, 5)} is not among the codes of {node.name}."
+    return [told] if strange else []
 
 
 Reach = dict[str, dict[str, Ints]]

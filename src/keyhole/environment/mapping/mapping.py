@@ -66,13 +66,9 @@ def forms_in(
         return tuple(found), class_words(given)
     if not forms:
         raise InputError("the environment has no forms; import some first.")
-    there = []
-    for name in wanted:
-        values = sorted({values[name] for values in held.values()} - {""})
-        there.append(f"{name}: {quoted(values) or 'none is said of any form'}")
-    raise InputError(
-        f"no form is in the class {class_words(wanted)}. There are {'; '.join(there)}."
-    )
+    known = ((name, sorted({one[name] for one in held.values()} - {""})) for name in wanted)
+    there = "; ".join(f"{name}: {quoted(v) or 'none is said of any form'}" for name, v in known)
+    raise InputError(f"no form is in the class {class_words(wanted)}. There are {there}.")
 
 
 def class_value(graph: CodingGraph, form: Form, scheme: str) -> str:

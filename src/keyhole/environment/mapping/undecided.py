@@ -238,13 +238,11 @@ class Waiting(Result):
         """Return the decisions, one line each."""
         rows = []
         for one in self.waiting[:_SHOWN]:
-            best = one.proposals[0] if one.proposals else None
-            told = "" if best is None else f"{best.action} {best.name or best.identifier}".strip()
-            score = "" if best is None else f"{best.score:.2f}"
-            changes = ", ".join(one.changes_key)
+            best, changes = one.proposals[0], ", ".join(one.changes_key)
+            told = f"{best.action} {best.name or best.identifier}".strip(), f"{best.score:.2f}"
             if one.rp is not None and changes:
                 changes += f" (RP {one.rp:+.4f})"
-            rows.append([short(one.form), short(one.field), str(one.forms), told, score, changes])
+            rows.append([short(one.form), short(one.field), str(one.forms), *told, changes])
         made, verb = plural(len(self.waiting), "decision"), "is" if len(rows) == 1 else "are"
         notes = [f"{made} on {plural(self.fields, 'field')} {verb} pending."]
         columns = ["form", "field", "forms", "best proposal", "score", "changes"]

@@ -16,20 +16,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keyhole.core.names import quoted, shown
 from keyhole.core.tables import Table
 from keyhole.core.toml import open_toml, quote, toml_value
 from keyhole.environment.wording import meant, require_none
 from keyhole.errors import FileError, InputError, OptionError
-
-if TYPE_CHECKING:
-    from keyhole.data.microdata import Microdata
-    from keyhole.environment.codings.graph import CodingGraph
-    from keyhole.environment.model import Environment, Target
-    from keyhole.environment.scenarios.recoding import ScenarioKey
-
 
 POINTS: Mapping[str, str] = {
     "motivation": "Motivation",
@@ -248,17 +241,6 @@ class Scenario:
             if getattr(self, name) != _SURE[name]:
                 notes.append(f"{name.capitalize()}: {interval_text(getattr(self, name))}.")
         return [Table(f"Scenario: {self.title}", ["point", "what is said"], rows, notes)]
-
-    def key(
-        self,
-        environment: Environment | CodingGraph,
-        microdata: Microdata,
-        target: str | Target | None = None,
-    ) -> ScenarioKey:
-        """Recode a file to the scenario's key; see `keyhole.environment.scenario_key`."""
-        from keyhole.environment.scenarios.recoding import scenario_key
-
-        return scenario_key(environment, self, microdata, target)
 
 
 def interval_text(interval: tuple[float, float]) -> str:
