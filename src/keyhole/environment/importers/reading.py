@@ -19,6 +19,7 @@ from typing import Any
 
 from keyhole.core.names import shown
 from keyhole.core.options import Problem
+from keyhole.core.toml import open_bytes
 from keyhole.data.codebook import delimited_cells, is_census, local_name, parse_xml
 from keyhole.data.excel import open_workbook
 from keyhole.data.guarding import ask_reader
@@ -187,20 +188,9 @@ class SheetRow:
         return self.cells.get(column, "")
 
 
-def open_bytes(path: Path) -> bytes:
+def _content(path: Path) -> bytes:
     """Read a file of reasonable size, or say why it cannot be."""
-    try:
-        if not path.is_file():
-            what = "a folder" if path.is_dir() else "nothing"
-            raise FileError(f"{str(path)!r} must be a file. Got {what} instead. Check the path.")
-        if path.stat().st_size > MOST_BYTES:
-            raise FileError(
-                f"{path.name!r} must be of {MOST_BYTES >> 20} megabytes at most. Give a form, a "
-                f"codebook or a list of labels, not data."
-            )
-        content = path.read_bytes()
-    except (OSError, ValueError):
-        raise FileError(f"{str(path)!r} cannot be read. Check the path and its access.") from None
+    content = open_bytes(path, largest=MOST_BYTES, wanted="a form, a codebook or a list of labels")
     if not content.strip():
         raise FileError(f"{path.name!r} is empty. Give a file that describes a form.")
     return content
@@ -208,7 +198,7 @@ def open_bytes(path: Path) -> bytes:
 
 def decoded_text(path: Path, encoding: str | None = None) -> str:
     """Read a text file; a byte order mark tells its encoding, else it is UTF-8 or as said."""
-    content = open_bytes(path)
+    content = _content(path)
     used, mark = text_encoding(content[:8], encoding)
     text = "".join(decoded_blocks([content[len(mark) :]], used, path.name))
     if "\0" in text:
@@ -223,7 +213,7 @@ def open_json(path: Path, encoding: str | None = None) -> Any:
 
 def open_xml(path: Path) -> Any:
     """Read XML without entities of its own making and without anything from elsewhere."""
-    return parse_xml(open_bytes(path), repr(path.name))
+    return parse_xml(_content(path), repr(path.name))
 
 
 def read_cells(path: Path, encoding: str | None = None) -> list[list[str]]:
@@ -246,7 +236,7 @@ def sheets(path: Path) -> dict[str, list[SheetRow]]:
 
 def _workbook(path: Path) -> dict[str, list[list[str]]]:
     try:
-        with zipfile.ZipFile(io.BytesIO(open_bytes(path))) as packed:
+        with zipfile.ZipFile(io.BytesIO(_content(path))) as packed:
             size = sum(one.file_size for one in packed.infolist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         size = 0  # the reader says what is wrong with it
