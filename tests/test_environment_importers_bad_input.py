@@ -109,7 +109,7 @@ def test_a_huge_file_and_a_packed_bomb_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MOST_BYTES", 1 << 20)
-    assert "megabytes" in refused(tmp_path, "a.json", "{}" + " " * (1 << 20))
+    assert "megabyte" in refused(tmp_path, "a.json", "{}" + " " * (1 << 20))
     with zipfile.ZipFile(tmp_path / "b.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("xl/worksheets/sheet1.xml", b" " * (3 << 20))
     assert "unpacks" in refused(tmp_path, "b.xlsx", (tmp_path / "b.xlsx").read_bytes())

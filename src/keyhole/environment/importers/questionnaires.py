@@ -173,18 +173,16 @@ def read_xlsform(path: Path, _: str | None, form: FormReading) -> Asked:
             told = f"the list {shown(select[2])} is not in the sheet 'choices'"
             form.broken.append(f"{where}: {told}")
         else:
-            more: dict[str, Any] | None
+            plain = kind.split()[0].lower()
+            more = _xlsform_answers(row, plain, words(name) + words(label))
             if select:
                 several, other = "one" not in select[1].lower(), bool(select[3])
                 more = {"options": choices[select[2]], "several": several, "other": other}
-            else:
-                more = _xlsform_answers(row, kind.split()[0].lower(), words(name) + words(label))
             if more is None:
-                plain = shown(kind.split()[0].lower())
-                form.broken.append(f"{where}: the type {plain} is not one of XLSForm's")
-            else:
-                more["universe"] = row["relevant"]
-                yield from ask([*filter(None, groups), name], label, **more)
+                form.broken.append(f"{where}: the type {shown(plain)} is not one of XLSForm's")
+                continue
+            more["universe"] = row["relevant"]
+            yield from ask([*filter(None, groups), name], label, **more)
     if groups:
         form.note(f"Group {shown(groups[-1])} is not ended.")
 
@@ -427,11 +425,11 @@ def _js_question(one: Mapping[str, Any], kind: str, path: list[str], form: FormR
         more |= {"kind": "number", "low": low, "high": high}
     else:
         known, written = _TABLE["surveyjs"], _text(one.get("inputType"))
+        more |= {"low": _number(one.get("min")), "high": _number(one.get("max"))}
         more |= {
             "kind": known["kinds"].get(written, ""),
             "identifier": known["direct"].get(written),
         }
-        more |= {"low": _number(one.get("min")), "high": _number(one.get("max"))}
     yield from ask(path, label, **more)
 
 

@@ -268,13 +268,12 @@ def columns_of(
         )
     columns, absent = [], []
     for field_ in target.fields:
-        node = None if field_.coding is None else graph.node(field_.coding)
         if field_.identifier is not None:
             reason = f"a direct identifier ({field_.identifier}): not to be released at all"
             absent.append(Absent(field_.name, "", reason))
-        elif node is None:
+        elif field_.coding is None:
             absent.append(Absent(field_.name, "", "nobody has said yet which coding it has"))
-        elif node.open:
+        elif (node := graph.node(field_.coding)).open:
             text = f"{node.name} is {node.sort}: it has no categories to match"
             absent.append(Absent(field_.name, node.construct, text))
         else:
