@@ -188,6 +188,7 @@ def place_of_store(place: str | os.PathLike[str]) -> Place:
 
 _SAID: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 DAMAGED: str = next(one["said"] for one in _SAID["meanings"] if "malformed" in one["words"])
+OLD_TABLES = frozenset(_SAID["old"]["tables"])
 
 
 @contextmanager

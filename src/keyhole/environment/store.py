@@ -18,10 +18,9 @@ from typing import Any, Literal
 
 from keyhole.core.extras import require_extra
 from keyhole.core.names import shown
-from keyhole.environment import soundness
+from keyhole.environment import places, soundness
 from keyhole.environment.exchange import decode, encode_thing
 from keyhole.environment.model import Environment
-from keyhole.environment.places import APPLICATION, DAMAGED, Place, failures_told, place_of_store
 from keyhole.environment.wording import MOST, require_none
 from keyhole.errors import ConflictError, FileError, OptionError
 
@@ -31,16 +30,6 @@ import sqlalchemy as sa  # noqa: E402
 Action = Literal["added", "changed", "removed"]
 
 VERSIONS = ("0001", "0002", "0003")
-# The first two versions also kept every attribute in a column of one of these tables.
-_OLD_TABLES = frozenset(
-    (
-        *("aliases", "categories", "category_maps", "classifications", "codings", "constructs"),
-        *("entities", "fields", "forms", "interval_edges", "map_pairs", "organisations"),
-        *("overlap_pairs", "overlaps", "question_answers", "question_edges", "questions"),
-        *("scenario_classes", "scenario_columns", "scenario_origins", "scenario_reasons"),
-        *("scenario_stages", "scenarios", "sources", "targets"),
-    )
-)
 _REMEDY = "Nothing was written. Read the store again and make the changes anew."
 
 metadata = sa.MetaData()
@@ -116,7 +105,9 @@ class Store:
 
     __slots__ = ("_engine", "_place", "_timeout", "_writing", "created", "place")
 
-    def __init__(self, place: Place, engine: sa.Engine, *, writing: bool, timeout: float) -> None:
+    def __init__(
+        self, place: places.Place, engine: sa.Engine, *, writing: bool, timeout: float
+    ) -> None:
         self._place, self._engine = place, engine
         self._writing, self._timeout = writing, timeout
         self.place, self.created = place.identity, False
@@ -179,7 +170,7 @@ class Store:
             try:
                 return _read_history(connection, kind, name)
             except (ValueError, RecursionError):
-                raise FileError(DAMAGED.format(place=self._place)) from None
+                raise FileError(places.DAMAGED.format(place=self._place)) from None
 
     def reading(self) -> AbstractContextManager[sa.Connection]:
         """Give a connection that sees one moment."""
@@ -192,12 +183,14 @@ class Store:
         with self._connected(alone=True) as connection:
             if connection.dialect.name == "postgresql":  # SQLite is locked from the beginning
                 name = "hashtext(coalesce(current_schema(), ''))"
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION}, {name})")
+                connection.exec_driver_sql(
+                    f"SELECT pg_advisory_xact_lock({places.APPLICATION}, {name})"
+                )
             yield connection
 
     @contextmanager
     def _connected(self, **options: Any) -> Iterator[sa.Connection]:
-        with failures_told(self._place, self._timeout), self._engine.connect() as connection:
+        with places.failures_told(self._place, self._timeout), self._engine.connect() as connection:
             connection = connection.execution_options(**options)
             with connection.begin():
                 yield connection
@@ -217,7 +210,7 @@ class Store:
         except (KeyError, ValueError, RecursionError):
             problems.append("no document of ours")
         if problems:
-            raise FileError(DAMAGED.format(place=self._place))
+            raise FileError(places.DAMAGED.format(place=self._place))
         versions = {(kind, name): number for kind, name, number, _ in rows}
         return Snapshot(soundness.assembled(things), versions, _last_number(connection), self.place)
 
@@ -240,7 +233,7 @@ class Store:
         version = stored_version(connection, self._place, create)
         if version is None:
             if connection.dialect.name == "sqlite":
-                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
+                connection.exec_driver_sql(f"PRAGMA application_id = {places.APPLICATION}")
             metadata.create_all(connection)
             connection.execute(sa.insert(version_table), {"version_num": VERSIONS[-1]})
             self.created = True
@@ -248,10 +241,10 @@ class Store:
             kept = sa.table("entities", *map(sa.column, ("kind", "name", "version")))
             listed = connection.execute(sa.select(*kept.c))
             if {(kind, name): v for kind, name, v in listed} != self._snapshot(connection).versions:
-                raise FileError(DAMAGED.format(place=self._place))
+                raise FileError(places.DAMAGED.format(place=self._place))
             old = sa.MetaData()
-            old.reflect(connection, only=lambda name, _: name in _OLD_TABLES)
-            gone = [table for table in old.sorted_tables if table.name in _OLD_TABLES]
+            old.reflect(connection, only=lambda name, _: name in places.OLD_TABLES)
+            gone = [table for table in old.sorted_tables if table.name in places.OLD_TABLES]
             old.drop_all(connection, gone)
             connection.exec_driver_sql("DROP INDEX IF EXISTS history_of_a_name")
             _latest_index.create(connection)
@@ -279,7 +272,7 @@ def open_store(
         raise OptionError(f"timeout must be a number of seconds above 0. Got {timeout!r} instead.")
     if create and not writing:
         raise OptionError("create must be left out where writing is False: nothing is made then.")
-    found = place_of_store(place)
+    found = places.place_of_store(place)
     found.check(create=create)
     engine = found.engine(create=create, writing=writing, timeout=timeout)
     store = Store(found, engine, writing=writing, timeout=timeout)
@@ -293,7 +286,9 @@ def open_store(
     return store
 
 
-def stored_version(connection: sa.Connection, place: Place, create: bool = False) -> str | None:
+def stored_version(
+    connection: sa.Connection, place: places.Place, create: bool = False
+) -> str | None:
     """Give the version of the store, None where one can be made, or refuse what is there."""
     there = sa.inspect(connection)
     if there.has_table(version_table.name):

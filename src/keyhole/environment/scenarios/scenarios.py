@@ -24,19 +24,8 @@ from keyhole.core.toml import open_toml, quote, toml_value
 from keyhole.environment.wording import meant, require_none
 from keyhole.errors import FileError, InputError, OptionError
 
-POINTS: Mapping[str, str] = {
-    "motivation": "Motivation",
-    "means": "Means",
-    "opportunity": "Opportunity",
-    "target_variables": "Target variables",
-    "other_means": "Goals achievable by other means",
-    "data_divergence": "Effect of data divergence",
-    "attack_type": "Attack type",
-    "key_variables": "Key variables",
-    "likelihood_of_attempt": "Likelihood of an attempt",
-    "likelihood_of_success": "Likelihood of success",
-    "consequences": "Consequences",
-}
+_FILE = Path(__file__).with_name("presets.toml")
+POINTS: Mapping[str, str] = open_toml(_FILE)["points"]
 """The eleven points, in Elliot & Dale's order: attributes of a `Scenario` and their words."""
 
 _SURE = {"p_attempt": (1.0, 1.0), "coverage": (1.0, 1.0), "divergence": (0.0, 0.0)}
@@ -400,7 +389,5 @@ def scenario_to_toml(scenario: Scenario) -> str:
     return "\n".join(lines) + "\n"
 
 
-PRESETS: Mapping[str, Scenario] = {
-    one.name: one for one in read_scenarios(Path(__file__).with_name("presets.toml"))
-}
+PRESETS: Mapping[str, Scenario] = {one.name: one for one in read_scenarios(_FILE)}
 """Scenarios that often come up, as examples to be edited."""
