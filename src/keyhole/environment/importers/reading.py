@@ -265,9 +265,8 @@ def named_rows(rows: Iterable[Sequence[str]], where: str) -> list[SheetRow]:
     kept = [(number, cells) for number, cells in trimmed if any(cells)]
     header = [cell.lower() for cell in kept[0][1]] if kept else []
     long = (number for number, cells in kept if any(cells[len(header) :]))
-    problems = [f"{where!r}, row {number}, has more cells than the header." for number in long]
-    if problems:
-        raise FileError(problems[:20])
+    told = (f"{where!r}, row {number}, has more cells than the header." for number in long)
+    require_none(told, FileError)
     if len(set(header) - {""}) < sum(map(bool, header)):
         raise FileError(f"{where!r} has columns of the same name. Rename or delete one.")
     return [SheetRow(n, dict(zip(header, cells, strict=False))) for n, cells in kept[1:]]

@@ -237,8 +237,7 @@ def _all_of(files: Sequence[str], read: Any) -> list[Any]:
             found += read(Path(path))
         except InputError as error:
             problems += error.problems
-    if problems:
-        raise InputError(problems)
+    require_none(problems)
     return found
 
 

@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from keyhole.core.names import nearest, quoted, repeated, shown
 from keyhole.core.options import Problem
-from keyhole.environment import model
 from keyhole.environment.codings.categories import (
     interval_problems,
     is_coding_name,
@@ -32,13 +31,26 @@ from keyhole.environment.matching.proposals import (
     Tie,
     ties_of,
 )
+from keyhole.environment.model import (
+    CapturedField,
+    CapturedForm,
+    CapturedQuestion,
+    Category,
+    CategoryMap,
+    Coding,
+    Construct,
+    Environment,
+    Field,
+    Intervals,
+    Overlap,
+)
 from keyhole.environment.soundness import KIND_OF, coding_problems
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError
 
 _LARGEST = 2_000  # categories of a coding that is harmonised with others at once
 _MOST_MINTED = 12
-Edge = model.CategoryMap | model.Overlap
+Edge = CategoryMap | Overlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +66,18 @@ class Placement:
     notes: tuple[str, ...] = ()
     ties: tuple[Tie, ...] = ()
 
-    def placed(self, captured: model.CapturedField, *, decided: bool = False) -> model.Field:
+    def placed(self, captured: CapturedField, *, decided: bool = False) -> Field:
         """Return the field as a form has it; what was asked is kept for whoever decides later."""
-        found = model.Field(captured.name, captured.label, decided=decided)
+        found = Field(captured.name, captured.label, decided=decided)
         if self.identifier:
             return replace(found, identifier=self.identifier, use="identifying")
         if self.coding:
             return replace(found, coding=self.coding, option=captured.option)
-        kept = {one.name: getattr(captured, one.name) for one in fields(model.CapturedQuestion)}
-        return replace(found, question=model.CapturedQuestion(**kept))
+        kept = {one.name: getattr(captured, one.name) for one in fields(CapturedQuestion)}
+        return replace(found, question=CapturedQuestion(**kept))
 
 
-def captured_problems(captured: model.CapturedForm) -> Iterator[str]:
+def captured_problems(captured: CapturedForm) -> Iterator[str]:
     """Tell what is wrong with a captured form, before anything is made of it."""
     names = [field.name for field in captured.fields]
     place = f"form {shown(captured.form.name)}"
@@ -78,7 +90,7 @@ def captured_problems(captured: model.CapturedForm) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _coded_problems(
-    categories: tuple[model.Category, ...], intervals: model.Intervals | None
+    categories: tuple[Category, ...], intervals: Intervals | None
 ) -> tuple[str, ...]:
     """Tell what is wrong with the answers of a field; the same lists come again and again."""
     if intervals is not None and (problems := interval_problems(intervals)):
@@ -86,51 +98,49 @@ def _coded_problems(
     # The code of an interval has a digit: only then is it worth writing all of them down.
     if not any(char.isdigit() for category in categories for char in category.code):
         intervals = None
-    coding = _coding(model.CapturedField("", "", categories, intervals), "X", ())
+    coding = _coding(CapturedField("", "", categories, intervals), "X", ())
     return tuple(coding_problems(coding))
 
 
-def _coding(field: model.CapturedField, letters: str, taken: Iterable[str]) -> model.Coding:
-    made = model.Coding("", letters, field.categories, field.intervals, field.label, field.universe)
+def _coding(field: CapturedField, letters: str, taken: Iterable[str]) -> Coding:
+    made = Coding("", letters, field.categories, field.intervals, field.label, field.universe)
     return replace(made, name=next_name(letters, size_of(made), taken=taken))
 
 
 class Placer:
     """Places fields one after another; `environment` is what they and the old ones make."""
 
-    def __init__(self, environment: model.Environment, *, only: str | None = None) -> None:
+    def __init__(self, environment: Environment, *, only: str | None = None) -> None:
         self.before = environment
         if only is not None:  # the part that is about one construct
             codings = tuple(c for c in environment.codings if c.construct == only)
             names = {name for coding in codings for name in (coding.name, *coding.aliases)}
-            environment = model.Environment(
+            environment = Environment(
                 tuple(c for c in environment.constructs if c.letters == only),
                 codings,
                 tuple(edge for edge in environment.maps if edge.finer in names),
                 tuple(overlap for overlap in environment.overlaps if overlap.left in names),
             )
         self.catalogue = Catalogue(environment)
-        self.constructs: list[model.Construct] = []
-        self.codings: list[model.Coding] = []
-        self.maps: list[model.CategoryMap] = []
-        self.overlaps: list[model.Overlap] = []
+        self.constructs: list[Construct] = []
+        self.codings: list[Coding] = []
+        self.maps: list[CategoryMap] = []
+        self.overlaps: list[Overlap] = []
         self._taken = {alias for coding in environment.codings for alias in coding.aliases}
         self._edges: dict[str, list[Edge]] = {}
         stored: list[Edge] = [*environment.maps, *environment.overlaps]
         for edge in stored:
-            end = edge.finer if isinstance(edge, model.CategoryMap) else edge.left
+            end = edge.finer if isinstance(edge, CategoryMap) else edge.left
             known = self.catalogue.names.get(end)
             self._edges.setdefault(known.construct if known else "", []).append(edge)
 
     @property
-    def environment(self) -> model.Environment:
+    def environment(self) -> Environment:
         """The environment with what has been placed."""
         old, names = self.before, ("constructs", "codings", "maps", "overlaps")
         return replace(old, **{n: (*getattr(old, n), *getattr(self, n)) for n in names})
 
-    def place(
-        self, field: model.CapturedField, decision: Decision, *, strict: bool = True
-    ) -> Placement:
+    def place(self, field: CapturedField, decision: Decision, *, strict: bool = True) -> Placement:
         """Do what was decided; an `InputError` says why it cannot be done."""
         if decision.action == "leave":
             return Placement(field.name, "leave")
@@ -151,17 +161,17 @@ class Placer:
                 return Placement(field.name, "assimilate", decision.construct, same[0].name)
             ties = ties_of(self.catalogue, decision.construct, answers, known=known)
             return self.accommodate(field, replace(decision, ties=ties))
-        construct = model.Construct(decision.construct, decision.name, field.label)
+        construct = Construct(decision.construct, decision.name, field.label)
         self.constructs.append(construct)
         self.catalogue.add_construct(construct)
         coding = self._add_coding(field, decision.construct)
         return Placement(field.name, "create", decision.construct, coding.name)
 
-    def follow(self, field: model.CapturedField, proposal: Proposal) -> Placement:
+    def follow(self, field: CapturedField, proposal: Proposal) -> Placement:
         """Do what was proposed; a tie that turns out to contradict others is left out."""
         return self.place(field, proposal.decision(), strict=False)
 
-    def _add_coding(self, field: model.CapturedField, letters: str) -> model.Coding:
+    def _add_coding(self, field: CapturedField, letters: str) -> Coding:
         family = self.catalogue.families.get(letters, [])
         coding = _coding(field, letters, [*(c.name for c in family), *self._taken])
         if is_coding_name(field.coding) and field.coding not in self.catalogue.names:
@@ -173,7 +183,7 @@ class Placer:
         return coding
 
     def accommodate(
-        self, field: model.CapturedField, decision: Decision, *, strict: bool = False
+        self, field: CapturedField, decision: Decision, *, strict: bool = False
     ) -> Placement:
         """Give a construct a new coding, tie it to the stored ones, and mint what is missing.
 
@@ -206,7 +216,7 @@ class Placer:
             try:
                 self._graph(letters, [edge])
             except InputError:
-                kind = "map" if isinstance(edge, model.CategoryMap) else "overlap"
+                kind = "map" if isinstance(edge, CategoryMap) else "overlap"
                 name = KIND_OF[kind].key(edge)
                 notes.append(f"a tie was left out, since it contradicts others: {name}")
             else:
@@ -224,9 +234,9 @@ class Placer:
         """Build the graph of one construct, which checks new edges against all others."""
         construct, codings = self.catalogue.constructs[letters], self.catalogue.families[letters]
         known = _sorted_out([*self._edges.get(letters, ()), *edges])
-        return CodingGraph(model.Environment((construct,), tuple(codings), *known))
+        return CodingGraph(Environment((construct,), tuple(codings), *known))
 
-    def _mint(self, letters: str, ties: Iterable[Tie], coding: model.Coding) -> tuple[str, ...]:
+    def _mint(self, letters: str, ties: Iterable[Tie], coding: Coding) -> tuple[str, ...]:
         """Mint the joins of the new coding with those it is tied to, where they are missing."""
         minted: list[str] = []
         graph = self._graph(letters)
@@ -246,25 +256,21 @@ class Placer:
         return tuple(minted)
 
 
-def _sorted_out(
-    edges: Sequence[Edge],
-) -> tuple[tuple[model.CategoryMap, ...], tuple[model.Overlap, ...]]:
-    maps = tuple(edge for edge in edges if isinstance(edge, model.CategoryMap))
-    return maps, tuple(edge for edge in edges if isinstance(edge, model.Overlap))
+def _sorted_out(edges: Sequence[Edge]) -> tuple[tuple[CategoryMap, ...], tuple[Overlap, ...]]:
+    maps = tuple(edge for edge in edges if isinstance(edge, CategoryMap))
+    return maps, tuple(edge for edge in edges if isinstance(edge, Overlap))
 
 
 def tie_edge(left: str, right: str, relation: str, pairs: Iterable[tuple[str, str]]) -> Edge:
     """Return the map or overlap that a tie of the left coding to the right one is."""
     if relation == "overlap":
-        return model.Overlap(left, right, frozenset(pairs))
+        return Overlap(left, right, frozenset(pairs))
     if relation == "finer":
-        return model.CategoryMap(left, right, dict(pairs))
-    return model.CategoryMap(right, left, {old: new for new, old in pairs})
+        return CategoryMap(left, right, dict(pairs))
+    return CategoryMap(right, left, {old: new for new, old in pairs})
 
 
-def require_decided(
-    placer: Placer, captured: model.CapturedForm, decisions: Sequence[Decision]
-) -> None:
+def require_decided(placer: Placer, captured: CapturedForm, decisions: Sequence[Decision]) -> None:
     """Raise an `InputError` with every decision that cannot be followed, and why."""
     known = {field.name: field for field in captured.fields}
     problems = [
@@ -286,7 +292,7 @@ def require_decided(
 
 
 def _problems(
-    placer: Placer, field: model.CapturedField, decision: Decision, made: dict[str, str]
+    placer: Placer, field: CapturedField, decision: Decision, made: dict[str, str]
 ) -> Iterator[str]:
     catalogue, letters = placer.catalogue, decision.construct
     if decision.action == "create":
@@ -334,7 +340,7 @@ def _problems(
                 )
 
 
-def _one_to_one(field: model.CapturedField, coding: model.Coding, ties: Iterable[Tie]) -> bool:
+def _one_to_one(field: CapturedField, coding: Coding, ties: Iterable[Tie]) -> bool:
     """Tell whether the answers of a field are those of a coding, each of one another."""
     new, old = (answers_of(one.categories, one.intervals) for one in (field, coding))
     said = [tie.pairs for tie in ties if tie.coding in (coding.name, *coding.aliases)]
@@ -352,14 +358,14 @@ def _sends_to_several(relation: str, pairs: Iterable[tuple[str, str]]) -> bool:
 
 
 def tie_codings(
-    environment: model.Environment,
+    environment: Environment,
     left: str,
     right: str,
     relation: Relation,
     pairs: Iterable[tuple[str, str]],
     *,
     replace_old: bool = False,
-) -> model.Environment:
+) -> Environment:
     """Say how the categories of two codings, named or by alias, go together.
 
     Where nothing was found by comparing labels, or the wrong thing, somebody who knows the codings
@@ -404,7 +410,7 @@ def tie_codings(
     return made
 
 
-def propose_tie(environment: model.Environment, left: str, right: str) -> Tie:
+def propose_tie(environment: Environment, left: str, right: str) -> Tie:
     """Return how the categories of two codings seem to go together, by codes and labels."""
     graph = CodingGraph.of(environment)
     one, other = graph.coding(left), graph.coding(right)
