@@ -35,6 +35,21 @@ def open_utf8(
     largest: int | None = None,
 ) -> str:
     """Read a file of UTF-8 text, or say why it cannot be; `where` names it in messages."""
+    where = where or repr(str(path))
+    try:
+        return open_bytes(path, where=where, largest=largest).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileError(f"{where} is not UTF-8 text. {remedy}") from None
+
+
+def open_bytes(
+    path: str | os.PathLike[str],
+    *,
+    where: str = "",
+    largest: int | None = None,
+    wanted: str = "the settings",
+) -> bytes:
+    """Read a file, or say why it cannot be; too large a one is not what is `wanted`."""
     file, where = Path(path), where or repr(str(path))
     try:
         found = file.stat()
@@ -44,14 +59,12 @@ def open_utf8(
         if largest is not None and found.st_size > largest:
             most = f"{largest >> 20} megabyte{'s' * (largest >> 20 != 1)}"
             raise FileError(
-                f"{where} must not be larger than {most}. Got {found.st_size >> 20:,} instead: "
-                f"give the settings, not data."
+                f"{where} must not be larger than {most}. Got {found.st_size >> 20:,} instead: give "
+                f"{wanted}, not data."
             )
-        return file.read_bytes().decode("utf-8-sig")
+        return file.read_bytes()
     except FileNotFoundError:
         raise FileError(f"{where} does not exist. Check the path.") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{where} is not UTF-8 text. {remedy}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "the system refuses"
         raise FileError(f"{where} cannot be read: {reason}. Check the path.") from None

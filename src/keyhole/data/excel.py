@@ -27,18 +27,24 @@ _LARGEST = 1.79769313486231e308  # of 16 digits, which is what is written
 
 def read_excel(path: Path, request: Request, sheet: str | None = None) -> pl.DataFrame:
     """Read the wanted columns of a sheet; the first row that is not blank has the names."""
+    with open_workbook(path) as book:
+        if sheet is not None and sheet not in book.sheet_names:
+            names = quoted(book.sheet_names)
+            raise OptionError(
+                f"sheet must be one of {names} in {path.name!r}. Got {sheet!r} instead."
+            )
+        return _read_sheet(book, sheet or 0, request, path.name)
+
+
+@contextmanager
+def open_workbook(path: Path) -> Iterator[Any]:
+    """Give a workbook to be read, or say why it cannot be."""
     require_extra("excel")
     import fastexcel
 
     try:
         with _quiet():
-            book = fastexcel.read_excel(path)
-            if sheet is not None and sheet not in book.sheet_names:
-                names = quoted(book.sheet_names)
-                raise OptionError(
-                    f"sheet must be one of {names} in {path.name!r}. Got {sheet!r} instead."
-                )
-            return _read_sheet(book, sheet or 0, request, path.name)
+            yield fastexcel.read_excel(path)
     except fastexcel.FastExcelError:
         raise FileError(
             f"{path.name!r} cannot be read as an Excel workbook: it is damaged, incomplete or "

@@ -331,7 +331,7 @@ def require_key(scenario: Any) -> None:
     """Say so if this is not the key of a scenario, or an empty one."""
     if not hasattr(scenario, "recode"):
         raise OptionError(
-            "scenario must be the key of a scenario, as scenario.key(environment, data, target) "
+            "scenario must be the key of a scenario, as scenario_key(environment, scenario, data) "
             f"gives it. Got a {type(scenario).__name__} instead."
         )
     if not scenario.keys:

@@ -60,10 +60,10 @@ def read_text(
         for _ in _unpacked(path):  # to see that it has lines, before there is memory taken for it
             pass
         data = path.read_bytes()
-    used, mark = _encoding(data, encoding)
+    used, mark = text_encoding(data, encoding)
     data = data[len(mark) :] if mark else data
     if used != "utf-8":  # Parsing checks UTF-8 as it goes; to check it here takes as long again.
-        data = "".join(_decoded([data], used, path.name)).encode()
+        data = "".join(decoded_blocks([data], used, path.name)).encode()
     if _is_blank(data, None):
         raise _empty(path.name)
     _refuse_binary([data], path.name)
@@ -84,13 +84,13 @@ def open_text(
     path: Path, copy: Callable[[], Path], *, encoding: str | None, delimiter: str | None
 ) -> TextFile:
     """Open a text; one that is packed or not in UTF-8 is first copied as plain UTF-8."""
-    used, mark = _encoding(b"".join(_unpacked(path, 8)), encoding)
+    used, mark = text_encoding(b"".join(_unpacked(path, 8)), encoding)
     plain, skipped = path, len(mark)
     if _is_packed(path) or used != "utf-8":
         plain, skipped, blocks = copy(), 0, _unpacked(path)
         with plain.open("xb") as out:
             rest = chain([next(blocks, b"")[len(mark) :]], blocks)
-            out.writelines(text.encode() for text in _decoded(rest, used, path.name))
+            out.writelines(text.encode() for text in decoded_blocks(rest, used, path.name))
     with plain.open("rb") as file:
         file.seek(skipped)
         head = file.read(_AT_ONCE)
@@ -146,7 +146,7 @@ def _blocks(file: Any) -> Iterator[bytes]:
     return iter(lambda: file.read(_AT_ONCE), b"")
 
 
-def _encoding(beginning: bytes, encoding: str | None) -> tuple[str, bytes]:
+def text_encoding(beginning: bytes, encoding: str | None) -> tuple[str, bytes]:
     """Return the encoding of a text and the byte order mark it begins with, if any."""
     encoding = encoding or "utf-8"
     try:
@@ -172,7 +172,7 @@ def _empty(name: str) -> FileError:
     return FileError(f"{name!r} is empty. Give a file with a header and records.")
 
 
-def _decoded(blocks: Iterable[bytes], encoding: str, name: str) -> Iterator[str]:
+def decoded_blocks(blocks: Iterable[bytes], encoding: str, name: str) -> Iterator[str]:
     """Decode a text a block at a time, or say which line cannot be."""
     decoder, lines = codecs.getincrementaldecoder(encoding)(), 1
     for block in chain(blocks, [b""]):
@@ -266,7 +266,7 @@ def _undecoded(content: Path | bytes, name: str) -> FileError:
     """Return which line of a text is not UTF-8."""
     try:
         with _opened(content) as file:
-            for _ in _decoded(_blocks(file), "utf-8", name):
+            for _ in decoded_blocks(_blocks(file), "utf-8", name):
                 pass
     except FileError as error:
         return error

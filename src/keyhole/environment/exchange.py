@@ -28,11 +28,10 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keyhole.core.files import write_whole
 from keyhole.core.names import nearest, quoted, repeated, shown
 from keyhole.core.options import Problem
 from keyhole.core.toml import open_utf8
-from keyhole.environment.wording import require_none
+from keyhole.environment.wording import require_none, write_text
 from keyhole.errors import FileError, InputError, OptionError
 
 if TYPE_CHECKING:
@@ -120,10 +119,7 @@ def write_environment(
     environment: Environment, path: str | os.PathLike[str], *, force: bool = False
 ) -> Path:
     """Write an environment as one JSON file, whole or not at all; `force` replaces a file."""
-    content = environment_to_json(environment).encode()
-    with write_whole(path, force=force) as temporary:
-        temporary.write_bytes(content)
-    return Path(path)
+    return write_text(path, environment_to_json(environment), force=force)
 
 
 def read_environment(path: str | os.PathLike[str]) -> Environment:

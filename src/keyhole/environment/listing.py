@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +10,6 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from keyhole.core.files import write_whole
-from keyhole.core.kinds import File
 from keyhole.core.marks import HIDDEN, SPREAD, figure
 from keyhole.core.options import Option, Problem, bind, documented
 from keyhole.core.shared import ForceOption
@@ -21,7 +18,7 @@ from keyhole.environment.codings.categories import KINDS, Node, parse_name, size
 from keyhole.environment.exchange import encode_thing, is_exported, read_place
 from keyhole.environment.mapping.public import resource_band, resource_index
 from keyhole.environment.model import Coding, Construct, Environment, Field, Form, Source, Target
-from keyhole.environment.options import StoreFile, StorePlace, written
+from keyhole.environment.options import AnyPath, StoreFile, StorePlace, file_option, written
 from keyhole.environment.scenarios.scenarios import Scenario, scenario_to_toml
 from keyhole.environment.soundness import entities
 from keyhole.environment.wording import not_there, short
@@ -222,13 +219,8 @@ def show(
     ],
     *,
     plot: Annotated[
-        str | os.PathLike[str] | None,
-        Option(
-            "Draw the graph of a construct's codings.",
-            kind=File(),
-            metavar="FILE.svg",
-            also="--svg",
-        ),
+        AnyPath | None,
+        file_option("Draw the graph of a construct's codings.", "FILE.svg", also="--svg"),
     ] = None,
     toml: Annotated[
         bool, Option("Write a scenario as TOML, to be edited and imported as one.")
@@ -258,10 +250,8 @@ def show(
             raise OptionError(Problem(problem))
         from keyhole.environment.pictures import draw_graph
 
-        drawing = draw_graph(environment, title)
-        with write_whole(plot, force=force) as temporary:
-            temporary.write_text(drawing, encoding="utf-8")
-        found = replace(found, wrote=written("drawing", plot))
+        told = written("drawing", plot, draw_graph(environment, title), force=force)
+        found = replace(found, wrote=told)
     return found
 
 

@@ -15,6 +15,7 @@ from keyhole.core.marks import HIDDEN, SPREAD, WHEN_SET
 from keyhole.core.options import Option
 from keyhole.core.tables import Table
 from keyhole.environment.model import CollectionMethod, Source
+from keyhole.environment.wording import write_text
 from keyhole.results import Result
 
 
@@ -147,13 +148,17 @@ StorePlace = Annotated[
         kind=_Place(),
     ),
 ]
+AnyPath = str | os.PathLike[str]
+
+
+def file_option(told: str, metavar: str = "", **more: Any) -> Option:
+    """Return an option that is the path of a file."""
+    return Option(told, kind=File(), metavar=metavar, **more)
+
+
 StoreFile = Annotated[
-    str | os.PathLike[str],
-    Option(
-        "The store: an SQLite file, or the URL of a PostgreSQL database.",
-        kind=File(),
-        metavar="ENV.db",
-    ),
+    AnyPath,
+    file_option("The store: an SQLite file, or the URL of a PostgreSQL database.", "ENV.db"),
 ]
 Who = Annotated[
     str | None,
@@ -231,6 +236,8 @@ class VerbOutcome(Result):
         return "\n".join(self.wrote)
 
 
-def written(what: str, path: str | os.PathLike[str]) -> str:
-    """Say where something was written."""
+def written(what: str, path: AnyPath, text: str | None = None, *, force: bool = False) -> str:
+    """Say where something was written; a text is written first, whole or not at all."""
+    if text is not None:
+        write_text(path, text, force=force)
     return f"Wrote the {what} to {os.fspath(path)}"

@@ -9,6 +9,7 @@ import os
 import re
 import sqlite3
 import stat
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,15 +17,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from keyhole import errors
 from keyhole.core.extras import extra_problems, require_extra
-from keyhole.errors import ConflictError, FileError, KeyholeError, OptionError, RunError
+from keyhole.errors import FileError, KeyholeError, OptionError, RunError
 
 require_extra("stores")
 import sqlalchemy as sa  # noqa: E402
 
 # "KEYH", at byte 68 of every SQLite file of ours.
 APPLICATION = 0x4B455948
-DAMAGED = "{place} is damaged: parts of the store are missing. Restore a backup."
 _HALF_URL = re.compile(r"\s*(postgres(ql)?(\+\w+)?|sqlite)\s*:", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"[^/\\@:]:[^/\\@]+@")  # ann:secret@
 _WANTED = (
@@ -185,46 +186,9 @@ def place_of_store(place: str | os.PathLike[str]) -> Place:
     raise OptionError(f"{_WANTED}. {problem}")
 
 
-# Words of a database's message, its code or the kind of its error (the names of PEP 249, which
-# drivers have in common), the error of ours, and what it says.
-_LOST = "Nothing was written."
-_MEANINGS: dict[str, tuple[type[KeyholeError], str]] = {
-    "IntegrityError": (
-        ConflictError,
-        "{place}: somebody else used a name or removed a thing that this change needs. "
-        f"{_LOST} Read the store again and repeat the changes.",
-    ),
-    "database is locked|database table is locked|55P03": (
-        RunError,
-        "{place} was still in use by another process after {timeout:g} seconds. "
-        f"{_LOST} Try again when the other is done.",
-    ),
-    "readonly database|25006|42501": (
-        FileError,
-        "{place} may only be read. Ask its owner for the right to write.",
-    ),
-    "3F000": (FileError, "{place} has no schema to write in. Make it first (CREATE SCHEMA)."),
-    "malformed|not a database|no such table|no such column|42P01|42703": (FileError, DAMAGED),
-    "disk is full|disk I/O error|53100": (
-        RunError,
-        f"{{place}} could not be written: no space is left. {_LOST}",
-    ),
-    "unable to open database file": (
-        FileError,
-        "{place} cannot be opened. Check that it is there, and that its folder may be written.",
-    ),
-}
-_SILENT = "no database answers there. Check the host and the port, and that it runs"
-_UNREACHED = {
-    "authentication failed": "the user or the password is not accepted. Correct them",
-    "no password supplied": "it asks for a password. Give it in the URL, or in PGPASSWORD",
-    "does not exist": "it has no such database, or no such user. Make it first",
-    "refused": _SILENT,
-    "resolve": "the host is unknown. Check its name",
-    "No such file": _SILENT,
-    "timeout": "it does not answer in time. Check the host, and try again",
-    "": "the server refuses or went away. Check the URL, and try again",
-}
+_SAID: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+DAMAGED: str = next(one["said"] for one in _SAID["meanings"] if "malformed" in one["words"])
+OLD_TABLES = frozenset(_SAID["old"]["tables"])
 
 
 @contextmanager
@@ -250,10 +214,11 @@ def _meaning(place: Place, timeout: float, error: Exception) -> KeyholeError | N
         failed = f"{place}: the database failed ({kinds[0]})."
         return RunError(failed) if isinstance(error, sa.exc.SQLAlchemyError) else None
     text = f"{cause} {getattr(cause, 'sqlstate', None) or ''}"
-    for words, (ours, said) in _MEANINGS.items():
-        if any(word in text or word in kinds for word in words.split("|")):
-            return ours(said.format(place=place, timeout=timeout))
+    for one in _SAID["meanings"]:
+        if any(word in text or word in kinds for word in one["words"]):
+            ours: type[KeyholeError] = getattr(errors, one["kind"])
+            return ours(one["said"].format(place=place, timeout=timeout))
     if isinstance(place, ServerPlace) and "OperationalError" in kinds:
-        why = next(why for words, why in _UNREACHED.items() if words in text)
+        why = next(why for words, why in _SAID["unreached"].items() if words in text)
         return RunError(f"{place} cannot be reached: {why}.")
-    return RunError(f"{place}: the database failed ({kinds[0]}). {_LOST}")
+    return RunError(f"{place}: the database failed ({kinds[0]}). Nothing was written.")

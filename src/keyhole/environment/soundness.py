@@ -16,13 +16,7 @@ from typing import Any, Literal, get_args
 
 from keyhole.core.names import quoted, repeated, shown
 from keyhole.environment import model
-from keyhole.environment.codings.categories import (
-    codes_of,
-    interval_problems,
-    is_coding_name,
-    parse_name,
-    size_of,
-)
+from keyhole.environment.codings import categories
 from keyhole.environment.exchange import encode_thing
 from keyhole.environment.scenarios.scenarios import Scenario
 from keyhole.environment.wording import not_there, require_none
@@ -83,10 +77,6 @@ class EntityKind:
         return self.key(entity), *getattr(entity, "aliases", ())
 
 
-def _coding_uses(coding: model.Coding) -> list[Use]:
-    return [("construct", coding.construct, "its construct")]
-
-
 def _ends(*names: str, mark: str) -> Any:
     """Give the name of what ties two codings, and its use of them."""
     return (
@@ -97,7 +87,9 @@ def _ends(*names: str, mark: str) -> Any:
 
 KINDS = (
     EntityKind("construct", model.Construct, lambda one: one.letters),
-    EntityKind("coding", model.Coding, uses=_coding_uses),
+    EntityKind(
+        "coding", model.Coding, uses=lambda one: [("construct", one.construct, "its construct")]
+    ),
     EntityKind("map", model.CategoryMap, *_ends("finer", "coarser", mark=_APART[0])),
     EntityKind("overlap", model.Overlap, *_ends("left", "right", mark=_APART[1])),
     EntityKind("organisation", model.Organisation),
@@ -111,8 +103,7 @@ KIND_OF = {kind.name: kind for kind in KINDS}
 
 def ordered(environment: model.Environment) -> model.Environment:
     """Give the same environment with the things of each kind sorted by name."""
-    sorts = {kind.attribute: tuple(sorted(kind.of(environment), key=kind.key)) for kind in KINDS}
-    return replace(environment, **sorts)
+    return assembled(entities(environment))
 
 
 def entities(environment: model.Environment) -> dict[Key, Any]:
@@ -122,20 +113,37 @@ def entities(environment: model.Environment) -> dict[Key, Any]:
 
 def assembled(things: Mapping[Key, Any]) -> model.Environment:
     """Give the environment of things under their kinds and names, sorted by name."""
-    sorts: dict[str, tuple[Any, ...]] = {}
+    sorts: dict[str, Any] = {}
     for kind in KINDS:
-        sorts[kind.attribute] = tuple(one for (name, _), one in things.items() if name == kind.name)
-    return ordered(model.Environment(**sorts))
+        names = sorted(name for sort, name in things if sort == kind.name)
+        sorts[kind.attribute] = tuple(things[kind.name, name] for name in names)
+    return model.Environment(**sorts)
+
+
+def with_things(environment: model.Environment, changed: Mapping[Key, Any]) -> model.Environment:
+    """Give the environment with some things in place of those of their kind and name."""
+    sorts = {
+        kind.attribute: tuple(
+            changed.get((kind.name, kind.key(o)), o) for o in kind.of(environment)
+        )
+        for kind in KINDS
+    }
+    return replace(environment, **sorts)
 
 
 def require_sound(environment: model.Environment) -> None:
     """Raise an `InputError` with everything that keeps an environment from being kept."""
+    require_fit(environment)
+    require_none(use_problems(environment))
+
+
+def require_fit(environment: model.Environment) -> None:
+    """Raise an `InputError` with all that is wrong with things by themselves."""
     problems = list(unfit_names(environment))
     for kind in KINDS:
         for one in kind.of(environment) if not problems else ():
             plain_form(kind, one, problems)
     require_none(problems)
-    require_none(use_problems(environment))
 
 
 def plain_form(kind: EntityKind, entity: Any, problems: list[str]) -> Any:
@@ -150,17 +158,13 @@ def plain_form(kind: EntityKind, entity: Any, problems: list[str]) -> Any:
 def unfit_names(environment: model.Environment) -> Iterator[str]:
     """Tell what is not of its kind, has no fit name, or has the name of another."""
     for kind in KINDS:
-        fits: list[str] = []
-        if not isinstance(kind.of(environment), tuple):
-            got = type(kind.of(environment)).__name__
-            yield f"{kind.attribute} must be a tuple. Got {got} instead."
+        things = kind.of(environment)
+        if not isinstance(things, tuple):
+            yield f"{kind.attribute} must be a tuple. Got {type(things).__name__} instead."
             continue
-        for i, one in enumerate(kind.of(environment)):
-            problem = _name_problem(kind, one)
-            if problem:
-                yield f"{kind.attribute}[{i}] {problem}"
-            else:
-                fits.append(kind.key(one))
+        problems = [_name_problem(kind, one) for one in things]
+        yield from (f"{kind.attribute}[{i}] {said}" for i, said in enumerate(problems) if said)
+        fits = (kind.key(one) for one, said in zip(things, problems, strict=True) if not said)
         for name, number in Counter(fits).items():
             if number > 1:
                 yield f"{kind.name} {shown(name)} exists {number} times. Keep one of them."
@@ -229,18 +233,18 @@ def graph_problems(environment: model.Environment) -> Iterator[str]:
 
 def coding_problems(coding: model.Coding) -> list[str]:
     """Say what is wrong with one coding."""
-    problems = [] if coding.intervals is None else interval_problems(coding.intervals)
+    problems = [] if coding.intervals is None else categories.interval_problems(coding.intervals)
     if problems:
         return problems
-    codes = codes_of(coding)
+    codes = categories.codes_of(coding)
     if len(set(codes)) < len(codes):
         problems.append(f"the codes {quoted(sorted(repeated(codes)), 5)} are listed twice.")
     kinds = {category.kind for category in coding.categories} - set(get_args(model.CategoryKind))
     problems += [f"{shown(kind)} is not a kind of category." for kind in sorted(kinds)]
-    if not is_coding_name(coding.name):
+    if not categories.is_coding_name(coding.name):
         wanted = "a name is letters, number of categories, '.', 0 or 1, serial, as ES3.101."
         return [*problems, wanted]
-    name, size = parse_name(coding.name), size_of(coding)
+    name, size = categories.parse_name(coding.name), categories.size_of(coding)
     if name.letters != coding.construct:
         problems.append(f"its letters must be {shown(coding.construct)}, those of its construct.")
     if name.size != size:

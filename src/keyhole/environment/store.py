@@ -18,18 +18,9 @@ from typing import Any, Literal
 
 from keyhole.core.extras import require_extra
 from keyhole.core.names import shown
+from keyhole.environment import places, soundness
 from keyhole.environment.exchange import decode, encode_thing
 from keyhole.environment.model import Environment
-from keyhole.environment.places import APPLICATION, DAMAGED, Place, failures_told, place_of_store
-from keyhole.environment.soundness import (
-    KIND_OF,
-    Key,
-    assembled,
-    entities,
-    plain_form,
-    unfit_names,
-    use_problems,
-)
 from keyhole.environment.wording import MOST, require_none
 from keyhole.errors import ConflictError, FileError, OptionError
 
@@ -39,16 +30,6 @@ import sqlalchemy as sa  # noqa: E402
 Action = Literal["added", "changed", "removed"]
 
 VERSIONS = ("0001", "0002", "0003")
-# The first two versions also kept every attribute in a column of one of these tables.
-_OLD_TABLES = frozenset(
-    (
-        *("aliases", "categories", "category_maps", "classifications", "codings", "constructs"),
-        *("entities", "fields", "forms", "interval_edges", "map_pairs", "organisations"),
-        *("overlap_pairs", "overlaps", "question_answers", "question_edges", "questions"),
-        *("scenario_classes", "scenario_columns", "scenario_origins", "scenario_reasons"),
-        *("scenario_stages", "scenarios", "sources", "targets"),
-    )
-)
 _REMEDY = "Nothing was written. Read the store again and repeat the changes."
 
 metadata = sa.MetaData()
@@ -82,7 +63,7 @@ class Snapshot:
     """
 
     environment: Environment
-    versions: Mapping[Key, int]
+    versions: Mapping[soundness.Key, int]
     number: int
     place: str
 
@@ -106,12 +87,12 @@ class Change:
     after: dict[str, Any] | None
 
 
-Differences = Mapping[Key, tuple[Any, Any]]
+Differences = Mapping[soundness.Key, tuple[Any, Any]]
 
 
 def differences(before: Environment, after: Environment) -> Differences:
     """Tell the things that differ, before and after; ``None`` where one is not there."""
-    old, new = entities(before), entities(after)
+    old, new = soundness.entities(before), soundness.entities(after)
     pairs = {key: (old.get(key), new.get(key)) for key in old | new}
     return {key: (a, b) for key, (a, b) in pairs.items() if a is not b and a != b}
 
@@ -124,7 +105,9 @@ class Store:
 
     __slots__ = ("_engine", "_place", "_timeout", "_writing", "created", "place")
 
-    def __init__(self, place: Place, engine: sa.Engine, *, writing: bool, timeout: float) -> None:
+    def __init__(
+        self, place: places.Place, engine: sa.Engine, *, writing: bool, timeout: float
+    ) -> None:
         self._place, self._engine = place, engine
         self._writing, self._timeout = writing, timeout
         self.place, self.created = place.identity, False
@@ -148,12 +131,12 @@ class Store:
         something else, a `ConflictError` says who and when. `who` and `note` are for the history.
         """
         self._check(snapshot, who, note)
-        require_none(unfit_names(environment))
+        require_none(soundness.unfit_names(environment))
         wanted = differences(snapshot.environment, environment)
         if not wanted:
             return snapshot
         rows = _rows(wanted)
-        require_none(use_problems(environment))
+        require_none(soundness.use_problems(environment))
         with self.alone() as connection:
             stored_version(connection, self._place)
             here = snapshot
@@ -162,7 +145,7 @@ class Store:
                 wanted = _still_wanted(connection, snapshot, here, wanted)
             merged = _merged(here, wanted)
             if here is not snapshot:  # what fits what was read must fit what others made of it
-                problems = list(islice(use_problems(merged.environment), MOST))
+                problems = list(islice(soundness.use_problems(merged.environment), MOST))
                 if problems:
                     first = "Others changed the store after it was read here, and now:"
                     raise ConflictError([first, *problems, _REMEDY])
@@ -176,8 +159,10 @@ class Store:
 
     def history(self, kind: str | None = None, name: str | None = None) -> list[Change]:
         """Tell who changed what when, the oldest first; of one kind, of one name."""
-        if kind is not None and kind not in KIND_OF:
-            raise OptionError(f"kind must be one of {', '.join(KIND_OF)}. Got {kind!r} instead.")
+        if kind is not None and kind not in soundness.KIND_OF:
+            raise OptionError(
+                f"kind must be one of {', '.join(soundness.KIND_OF)}. Got {kind!r} instead."
+            )
         if name is not None and not _is_clean(name):
             return []
         with self.reading() as connection:
@@ -185,7 +170,7 @@ class Store:
             try:
                 return _read_history(connection, kind, name)
             except (ValueError, RecursionError):
-                raise FileError(DAMAGED.format(place=self._place)) from None
+                raise FileError(places.DAMAGED.format(place=self._place)) from None
 
     def reading(self) -> AbstractContextManager[sa.Connection]:
         """Give a connection that sees one moment."""
@@ -198,12 +183,14 @@ class Store:
         with self._connected(alone=True) as connection:
             if connection.dialect.name == "postgresql":  # SQLite is locked from the beginning
                 name = "hashtext(coalesce(current_schema(), ''))"
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION}, {name})")
+                connection.exec_driver_sql(
+                    f"SELECT pg_advisory_xact_lock({places.APPLICATION}, {name})"
+                )
             yield connection
 
     @contextmanager
     def _connected(self, **options: Any) -> Iterator[sa.Connection]:
-        with failures_told(self._place, self._timeout), self._engine.connect() as connection:
+        with places.failures_told(self._place, self._timeout), self._engine.connect() as connection:
             connection = connection.execution_options(**options)
             with connection.begin():
                 yield connection
@@ -217,15 +204,15 @@ class Store:
         rows = connection.execute(query.join(latest, same).where(listed.after.is_not(None))).all()
         try:
             things = {
-                (kind, name): decode(KIND_OF[kind].type, json.loads(after), "", problems)
+                (kind, name): decode(soundness.KIND_OF[kind].type, json.loads(after), "", problems)
                 for kind, name, _, after in rows
             }
         except (KeyError, ValueError, RecursionError):
             problems.append("no document of ours")
         if problems:
-            raise FileError(DAMAGED.format(place=self._place))
+            raise FileError(places.DAMAGED.format(place=self._place))
         versions = {(kind, name): number for kind, name, number, _ in rows}
-        return Snapshot(assembled(things), versions, _last_number(connection), self.place)
+        return Snapshot(soundness.assembled(things), versions, _last_number(connection), self.place)
 
     def _check(self, snapshot: Snapshot, who: str, note: str) -> None:
         problems = []
@@ -246,7 +233,7 @@ class Store:
         version = stored_version(connection, self._place, create)
         if version is None:
             if connection.dialect.name == "sqlite":
-                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
+                connection.exec_driver_sql(f"PRAGMA application_id = {places.APPLICATION}")
             metadata.create_all(connection)
             connection.execute(sa.insert(version_table), {"version_num": VERSIONS[-1]})
             self.created = True
@@ -254,10 +241,10 @@ class Store:
             kept = sa.table("entities", *map(sa.column, ("kind", "name", "version")))
             listed = connection.execute(sa.select(*kept.c))
             if {(kind, name): v for kind, name, v in listed} != self._snapshot(connection).versions:
-                raise FileError(DAMAGED.format(place=self._place))
+                raise FileError(places.DAMAGED.format(place=self._place))
             old = sa.MetaData()
-            old.reflect(connection, only=lambda name, _: name in _OLD_TABLES)
-            gone = [table for table in old.sorted_tables if table.name in _OLD_TABLES]
+            old.reflect(connection, only=lambda name, _: name in places.OLD_TABLES)
+            gone = [table for table in old.sorted_tables if table.name in places.OLD_TABLES]
             old.drop_all(connection, gone)
             connection.exec_driver_sql("DROP INDEX IF EXISTS history_of_a_name")
             _latest_index.create(connection)
@@ -273,27 +260,19 @@ def open_store(
 ) -> Store:
     """Open the store of an environment.
 
-    A store of an older version is brought up, in one transaction; one of a newer version, and
-    anything that is not a store, is refused and left as it is.
+    The place is the path of a SQLite file, or a URL: ``sqlite:///folder/environment.db``,
+    ``postgresql://user:password@host/database``. A password may also be in ``PGPASSWORD`` or a
+    password file; it is never shown. With `create` a store is made where nothing is; `timeout` are
+    the seconds to wait while another process has it locked.
 
-    Parameters
-    ----------
-    place
-        The path of a SQLite file, or a URL: ``sqlite:///folder/environment.db``,
-        ``postgresql://user:password@host/database``. A password may also be in
-        ``PGPASSWORD`` or a password file; it is never shown.
-    create
-        Make the store if nothing is there. A store that is there is opened as it is.
-    writing
-        False opens it for reading only: then an older version is read as it is.
-    timeout
-        Seconds to wait while another process has the store locked.
+    A store of an older version is brought up, in one transaction, or read as it is (`writing`
+    false). One of a newer version, and anything that is not a store, is refused and left as it is.
     """
     if not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
         raise OptionError(f"timeout must be a number of seconds above 0. Got {timeout!r} instead.")
     if create and not writing:
         raise OptionError("create must be left out where writing is False: nothing is made then.")
-    found = place_of_store(place)
+    found = places.place_of_store(place)
     found.check(create=create)
     engine = found.engine(create=create, writing=writing, timeout=timeout)
     store = Store(found, engine, writing=writing, timeout=timeout)
@@ -307,7 +286,9 @@ def open_store(
     return store
 
 
-def stored_version(connection: sa.Connection, place: Place, create: bool = False) -> str | None:
+def stored_version(
+    connection: sa.Connection, place: places.Place, create: bool = False
+) -> str | None:
     """Give the version of the store, None where one can be made, or refuse what is there."""
     there = sa.inspect(connection)
     if there.has_table(version_table.name):
@@ -335,7 +316,7 @@ def _is_clean(text: str) -> bool:
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text
 
 
-def _rows(wanted: Differences) -> dict[Key, dict[str, Any]]:
+def _rows(wanted: Differences) -> dict[soundness.Key, dict[str, Any]]:
     """Give what differs as rows of the history, or say what cannot be kept."""
     problems, found = list[str](), {}
 
@@ -345,7 +326,7 @@ def _rows(wanted: Differences) -> dict[Key, dict[str, Any]]:
     for (kind, name), (before, after) in wanted.items():
         action = "added" if before is None else "removed" if after is None else "changed"
         old = before and text(encode_thing(before, []))
-        new = after and text(plain_form(KIND_OF[kind], after, problems))
+        new = after and text(soundness.plain_form(soundness.KIND_OF[kind], after, problems))
         row = {"action": action, "kind": kind, "name": name, "before": old, "after": new}
         found[kind, name] = row
     require_none(problems)
@@ -361,7 +342,7 @@ def _still_wanted(
     connection: sa.Connection, old: Snapshot, here: Snapshot, wanted: Differences
 ) -> Differences:
     """Leave out what others did too; a thing that others changed otherwise is a conflict."""
-    now = entities(here.environment)
+    now = soundness.entities(here.environment)
     open_ = {key: both for key, both in wanted.items() if now.get(key) != both[1]}
     keys = [key for key in open_ if old.versions.get(key) != here.versions.get(key)]
     if not keys:
@@ -378,13 +359,13 @@ def _still_wanted(
 
 
 def _merged(here: Snapshot, wanted: Differences) -> Snapshot:
-    things, versions = entities(here.environment), dict(here.versions)
+    things, versions = soundness.entities(here.environment), dict(here.versions)
     number = here.number + bool(wanted)
     for key, (_, after) in wanted.items():
         things[key], versions[key] = after, number
         if after is None:
             del things[key], versions[key]
-    return Snapshot(assembled(things), versions, number, here.place)
+    return Snapshot(soundness.assembled(things), versions, number, here.place)
 
 
 def _read_history(connection: sa.Connection, kind: str | None, name: str | None) -> list[Change]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from keyhole.core.files import write_whole
 from keyhole.core.kinds import Columns, File
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
@@ -24,16 +23,13 @@ if TYPE_CHECKING:
     from keyhole.environment.store import Store
 
 
-def store_written(given: str | os.PathLike[str], opened: Store) -> str:
+def store_written(given: options.AnyPath, opened: Store) -> str:
     """Say which store was written; a URL without its password."""
     return options.written("store", opened.place if "://" in os.fspath(given) else given)
 
 
 def _changed(
-    store: str | os.PathLike[str],
-    who: str | None,
-    note: str,
-    change: Callable[[Environment], Environment],
+    store: options.AnyPath, who: str | None, note: str, change: Callable[[Environment], Environment]
 ) -> tuple[Environment, str]:
     """Write what a change makes of a store's environment; say what it holds now, and where."""
     opened = exchange.open_writing(store)
@@ -49,8 +45,8 @@ def init_store(
     *,
     example: Annotated[bool, Option("Begin with the example environment.")] = False,
     from_: Annotated[
-        str | os.PathLike[str] | None,
-        Option("Begin with an exported environment.", kind=File(), metavar="ENV.json"),
+        options.AnyPath | None,
+        options.file_option("Begin with an exported environment.", "ENV.json"),
     ] = None,
     who: options.Who = None,
 ) -> options.VerbOutcome:
@@ -82,12 +78,8 @@ def init_store_problems(asked: Question) -> Iterator[Problem]:
 def export_environment(
     store: options.StorePlace,
     out: Annotated[
-        str | os.PathLike[str],
-        Option(
-            "ENV.json for the whole environment, FORMS.csv for its forms.",
-            kind=File(),
-            metavar="OUT",
-        ),
+        options.AnyPath,
+        options.file_option("ENV.json for the whole environment, FORMS.csv for its forms.", "OUT"),
     ],
     *,
     force: ForceOption = False,
@@ -147,22 +139,18 @@ def tie(
     left: options.CodingName,
     right: options.CodingName,
     pairs: Annotated[
-        str | os.PathLike[str] | None,
-        Option(
-            "The relation (finer, coarser or overlap) and its pairs.",
-            kind=File(),
-            metavar="[PAIRS.toml]",
-            argument=True,
+        options.AnyPath | None,
+        options.file_option(
+            "The relation (finer, coarser or overlap) and its pairs.", "[PAIRS.toml]", argument=True
         ),
     ] = None,
     *,
     propose: Annotated[
-        str | os.PathLike[str] | None,
-        Option(
+        options.AnyPath | None,
+        options.file_option(
             "Write the pairs that codes and labels suggest to a file to be edited; nothing is "
             "stored.",
-            kind=File(),
-            metavar="FILE.toml",
+            "FILE.toml",
         ),
     ] = None,
     replace: Annotated[bool, Option("Replace an existing tie of the two codings.")] = False,
@@ -181,9 +169,8 @@ def tie(
     bind(tie, locals()).require()
     if propose is not None:
         text = tie_to_toml(left, propose_tie(exchange.read_place(store), left, right))
-        with write_whole(propose, force=force) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        return options.VerbOutcome(None, (options.written("proposal", propose),))
+        told = options.written("proposal", propose, text, force=force)
+        return options.VerbOutcome(None, (told,))
     given = read_tie_file(pairs or "")
 
     def tied(held: Environment) -> Environment:
@@ -253,20 +240,14 @@ def map_target(
         held = map_restricted(graph, target, form=asked.form, **of_class)
         both = found and combine_keys(graph, target, [held, found.mapping], weights=weights)
         found = both or held
-    return options.VerbOutcome(found, why=_why(found) if why else None, remark=remark)
+    told = getattr(found, "mapping", found).why() if why else None
+    return options.VerbOutcome(found, why=told, remark=remark)
 
 
 def map_target_problems(asked: Question) -> Iterator[Problem]:
     """Refuse a form beside a class of forms."""
     if asked.form is not None and (asked.joint or asked.sector or asked.purpose or asked.class_):
         yield Problem("{form} is one form; leave out {sector}, {purpose}, {class_} and {joint}.")
-
-
-def _why(found: Any) -> Table | None:
-    from keyhole.environment.mapping.keys import KeyMapping
-
-    mapping = getattr(found, "mapping", found)
-    return mapping.why() if isinstance(mapping, KeyMapping) else None
 
 
 @documented
@@ -288,18 +269,15 @@ def find_join(
         return options.VerbOutcome(CodingGraph.of(store).join(left, right, as_of=asked.as_of))
     from keyhole.environment.codings.joins import mint as minting
 
-    added: list[str] = []
-
     def with_join(held: Environment) -> Environment:
         graph = CodingGraph.of(held)
         minted = minting(graph, graph.join(left, right, as_of=asked.as_of))
-        added.append(minted.coding.name)
         codings, maps = (*held.codings, minted.coding), (*held.maps, *minted.maps)
         return replace(held, codings=codings, maps=maps)
 
     after, _ = _changed(store, who, f"join of {left} and {right}", with_join)
     found = CodingGraph.of(after).join(left, right, as_of=asked.as_of)
-    return options.VerbOutcome(found, (f"Minted {added[0]}: {left} and {right} lead up to it",))
+    return options.VerbOutcome(found, (f"Minted {found.coding}: {left} and {right} lead up to it",))
 
 
 @documented
@@ -312,15 +290,12 @@ def find_key(
         Any, Option("The target's file, to be recoded to the key.", kind=File())
     ] = None,
     out: Annotated[
-        str | os.PathLike[str] | None,
-        Option("Where the recoded file goes: the columns of the key.", kind=File()),
+        options.AnyPath | None,
+        options.file_option("Where the recoded file goes: the columns of the key."),
     ] = None,
     keep: Annotated[
         Names | None,
-        Option(
-            "Columns of the file that are written beside the key, such as an id.",
-            kind=Columns("keep"),
-        ),
+        Option("Columns of the file written beside the key, such as an id.", kind=Columns("keep")),
     ] = None,
     why: options.Why = False,
     force: ForceOption = False,
@@ -343,7 +318,7 @@ def find_key(
             raise OptionError("the key is empty, so that there is no column to be written.")
         recoded.microdata.select(columns).save(out, force=force)
         found, wrote = recoded.mapping, (options.written("recoded file", out),)
-    return options.VerbOutcome(found, wrote, _why(found) if why else None)
+    return options.VerbOutcome(found, wrote, found.why() if why else None)
 
 
 def find_key_problems(asked: Question) -> Iterator[Problem]:
@@ -381,8 +356,8 @@ def coding_ladder(
     coding: options.CodingName,
     *,
     out: Annotated[
-        str | os.PathLike[str] | None,
-        Option("A CSV file, for `map(column, FILE, to=CODING)` of a derived column.", kind=File()),
+        options.AnyPath | None,
+        options.file_option("A CSV file, for `map(column, FILE, to=CODING)` of a derived column."),
     ] = None,
     force: ForceOption = False,
 ) -> options.VerbOutcome:
@@ -391,9 +366,8 @@ def coding_ladder(
     found = ladder_of(store, coding)
     if out is None:
         return options.VerbOutcome(found)
-    with write_whole(out, force=force) as temporary:
-        found.to_frame().write_csv(temporary)
-    return options.VerbOutcome(found, (options.written("ladder", out),))
+    told = options.written("ladder", out, found.to_frame().write_csv(), force=force)
+    return options.VerbOutcome(found, (told,))
 
 
 def ladder_of(environment: Any, coding: str) -> CodingLadder:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keyhole.core.files import write_whole
 from keyhole.core.names import nearest, quoted, shown
 from keyhole.errors import InputError
 
@@ -42,6 +45,13 @@ def not_there(kind: str, name: str, names: Iterable[str], remedy: str = "") -> s
     """Say that a name is not in the environment, and which are near it, or else the remedy."""
     words = f"{kind} {shown(name)}".lstrip()
     return f"{words} is not in the environment.{meant(name, names, remedy)}"
+
+
+def write_text(path: str | os.PathLike[str], text: str, *, force: bool = False) -> Path:
+    """Write a text file, whole or not at all; `force` replaces what is there."""
+    with write_whole(path, force=force) as temporary:
+        temporary.write_bytes(text.encode())
+    return Path(path)
 
 
 def frame_of(things: Iterable[Any], **types: Any) -> pl.DataFrame:

@@ -179,7 +179,7 @@ def compare_scenarios(
     keys = list(scenarios)
     problems = [] if keys else ["scenarios must hold at least one key. Got none instead."]
     if any(not isinstance(key, ScenarioKey) for key in keys):
-        problems.append("scenarios must be keys of scenarios, as scenario.key(...) gives them.")
+        problems.append("scenarios must be keys of scenarios, as scenario_key(...) gives them.")
     else:
         problems += [
             f"scenario {name!r} is given more than once. Give each a name of its own."

@@ -16,29 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from keyhole.core.names import quoted
+from keyhole.environment.codings import relations
 from keyhole.environment.codings.categories import Node, Weights
-from keyhole.environment.codings.relations import (
-    MOST,
-    Basis,
-    CodingRelation,
-    Day,
-    Edge,
-    Maps,
-    Pairs,
-    circles,
-    comparable,
-    compose,
-    interval_function,
-    interval_pairs,
-    nested,
-    pair_table,
-    pairs_of,
-    reach_of,
-    together,
-    unique_pairs,
-    unresolved,
-    with_kin,
-)
+from keyhole.environment.codings.relations import CodingRelation, Day, Edge, Pairs
 from keyhole.environment.exchange import read_place
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
 from keyhole.environment.scenarios.scenarios import Scenario
@@ -109,7 +89,7 @@ class Family:
         self._by_edges, comparables = np.zeros((2, size, size), dtype=bool)
         numeric = [i for i, node in enumerate(self.nodes) if node.scale is not None]
         for i, j in ((i, j) for i in numeric for j in numeric):
-            if comparable(self.nodes[i], self.nodes[j], as_of) is None:
+            if relations.comparable(self.nodes[i], self.nodes[j], as_of) is None:
                 comparables[i, j] = True
                 self._by_edges[i, j] = i == j or self._cut(i, j) is not None
         self._steps = self._map_steps | self._by_edges
@@ -118,7 +98,7 @@ class Family:
         # one coding says nothing of how a third one cuts it.
         uncut = self._by_edges.copy()
         for i, j in np.argwhere(comparables & self.reach & ~self._by_edges).tolist():
-            uncut[i, j] = nested(self.nodes[i], self.nodes[j], as_of)
+            uncut[i, j] = relations.nested(self.nodes[i], self.nodes[j], as_of)
         self.reach = np.where(comparables, uncut, self.reach)
         self.listed = np.array([not node.open for node in self.nodes], dtype=bool)
         self.direct = comparables | np.diag(self.listed)
@@ -135,7 +115,7 @@ class Family:
         return table
 
     def _cut(self, i: int, j: int) -> Ints | None:
-        return interval_function(self.nodes[i], self.nodes[j], self.as_of)
+        return relations.interval_function(self.nodes[i], self.nodes[j], self.as_of)
 
     def names(self, members: Iterable[int]) -> tuple[str, ...]:
         """Return the names of some codings, sorted."""
@@ -150,7 +130,7 @@ class Family:
             for step in pairwise(self.path(i, j)):
                 array = self._functions[step] if self._map_steps[step] else self._cut(*step)
                 assert array is not None
-                found = compose(found, array)
+                found = relations.compose(found, array)
             self._functions[i, j] = found
         return self._functions[i, j]
 
@@ -160,16 +140,6 @@ class Family:
             return (i, j)
         return _shortest_path(i, j, self._map_steps) or _shortest_path(i, j, self._steps)
 
-    def minimal_common_ancestors(self, i: int, j: int) -> Ints:
-        """Return the finest of the codings that both refine."""
-        return _minimal(np.flatnonzero(self.reach[i] & self.reach[j]), self.reach)
-
-    def stand_ins(self, i: int) -> Ints:
-        """Return what free text can be coded into, at its finest; a coding stands for itself."""
-        if not self.nodes[i].open:
-            return np.array([i])
-        return _minimal(np.flatnonzero(self.reach[i] & self.listed), self.reach)
-
     def exact_pairs(self, i: int, j: int) -> tuple[Pairs, tuple[int, ...]] | None:
         """Return the overlap that follows from codings refining both, and which they were."""
         if not self.known[i, j]:
@@ -177,9 +147,9 @@ class Family:
         if self.direct[i, j]:
             return self._direct_pairs(i, j), ()
         if not self.nodes[i].open and (up := self.function(i, j)) is not None:
-            return pairs_of(up), ()
+            return relations.pairs_of(up), ()
         if not self.nodes[j].open and (down := self.function(j, i)) is not None:
-            return pairs_of(down)[::-1], ()
+            return relations.pairs_of(down)[::-1], ()
         # The coarsest pairs of codings below i and j whose overlap is given.
         below, beside = np.nonzero(self.direct & np.outer(self.reach[:, i], self.reach[:, j]))
         above = self.reach[np.ix_(below, below)] & self.reach[np.ix_(beside, beside)]
@@ -195,15 +165,17 @@ class Family:
             kept = (one >= 0) & (other >= 0)  # what falls outside is left out
             found.append((one[kept], other[kept]))
         via = dict.fromkeys([*sources[0], *sources[1]])
-        return unique_pairs(together(found), self.nodes[j].size), tuple(via.keys() - {i, j})
+        return relations.unique_pairs(relations.together(found), self.nodes[j].size), tuple(
+            via.keys() - {i, j}
+        )
 
     def _direct_pairs(self, i: int, j: int) -> Pairs:
         if i == j:
             every = np.arange(self.nodes[i].size)
             return every, every
         # Intervals before what somebody wrote: they are computed, and on the right day.
-        if comparable(self.nodes[i], self.nodes[j], self.as_of) is None:
-            return interval_pairs(self.nodes[i], self.nodes[j], self.as_of)
+        if relations.comparable(self.nodes[i], self.nodes[j], self.as_of) is None:
+            return relations.interval_pairs(self.nodes[i], self.nodes[j], self.as_of)
         return self._overlaps[i, j]
 
     def relate(self, left: Node, right: Node) -> CodingRelation:
@@ -218,14 +190,16 @@ class Family:
         exact = self.exact_pairs(i, j)
         if exact is not None:
             pairs, via = exact
-            basis: Basis = "composed" if via else "stored"
+            basis: relations.Basis = "composed" if via else "stored"
             if i == j:
                 basis = "same"
-            elif comparable(left, right, self.as_of) is None:
+            elif relations.comparable(left, right, self.as_of) is None:
                 basis = "intervals"
             elif self.reach[i, j] or self.reach[j, i]:
                 basis = "map"
-            return CodingRelation(*with_kin(pairs, left, right), basis, via=self.names(via))
+            return CodingRelation(
+                *relations.with_kin(pairs, left, right), basis, via=self.names(via)
+            )
         matched = matched_by_wording(left, right)
         if matched is not None:
             return CodingRelation(*matched, "wording", exact=False)
@@ -237,8 +211,10 @@ class Family:
         names, found = self.names(bridges), self._bridged(i, j, bridges)
         if found is None:
             text = f"{left.name} and {right.name} have too many pairs through {', '.join(names)}"
-            return unresolved(text, "unresolved")
-        return CodingRelation(*with_kin(found, left, right), "composed", exact=False, via=names)
+            return relations.unresolved(text, "unresolved")
+        return CodingRelation(
+            *relations.with_kin(found, left, right), "composed", exact=False, via=names
+        )
 
     def _bridged(self, i: int, j: int, bridges: Sequence[int]) -> Pairs | None:
         """Keep the pairs that no third coding rules out; None where they are too many to list."""
@@ -249,21 +225,25 @@ class Family:
                 exact = self.exact_pairs(one, k)
                 assert exact is not None
                 node, bridge = self.nodes[one], self.nodes[k]
-                sides.append(pair_table(with_kin(exact[0], node, bridge), node.size, bridge.size))
+                sides.append(
+                    relations.pair_table(
+                        relations.with_kin(exact[0], node, bridge), node.size, bridge.size
+                    )
+                )
             rows = [np.bincount(side.indices, minlength=self.nodes[k].size) for side in sides]
-            if float(rows[0].astype(float) @ rows[1]) <= MOST:
+            if float(rows[0].astype(float) @ rows[1]) <= relations.MOST:
                 further = sides[0] @ sides[1].T
                 found = further if found is None else found.multiply(further)
         if found is None:
             return None
         listed = found.tocoo()
         pairs = listed.row.astype(np.int64), listed.col.astype(np.int64)
-        return unique_pairs(pairs, self.nodes[j].size)
+        return relations.unique_pairs(pairs, self.nodes[j].size)
 
     def _unknown(self, i: int, j: int) -> CodingRelation:
         """Say why nothing is known of an overlap, and what would tell."""
         left, right = self.nodes[i], self.nodes[j]
-        basis: Basis = "unresolved"
+        basis: relations.Basis = "unresolved"
         reach = _closed(self.reach | self.unresolved)
         below = _product(_product(reach.T, self.direct), reach)
         linked = (reach[i] & reach[j]).any() or below[i, j]
@@ -276,13 +256,13 @@ class Family:
             node = left if left.open else right
             text = f"{node.name} is {node.sort}: its categories are unknown"
         elif left.scale is not None and right.scale is not None:
-            text = str(comparable(left, right, self.as_of))
+            text = str(relations.comparable(left, right, self.as_of))
         else:
             basis = "unrelated"
             text = f"no map, overlap or intervals connect {left.name} and {right.name}"
             if self.as_of is None and {"number", "date"} <= {node.scale for node in self.nodes}:
                 text += " without a day on which dates of birth are ages (as_of, --as-of)"
-        return unresolved(text, basis)
+        return relations.unresolved(text, basis)
 
 
 def matched_by_wording(left: Node, right: Node) -> Pairs | None:
@@ -304,17 +284,14 @@ def matched_by_wording(left: Node, right: Node) -> Pairs | None:
     for side, node in enumerate((left, right)):
         if not np.isin(np.flatnonzero(node.substantive), array[:, side]).all():
             return None  # who gives an answer that the other lacks gives another there
-    return with_kin((array[:, 0], array[:, 1]), left, right)
+    return relations.with_kin((array[:, 0], array[:, 1]), left, right)
 
 
 class CodingGraph:
     """The codings of an environment, their maps checked and ready to be asked.
 
-    Parameters
-    ----------
-    environment
-        Everything in it is checked: names, sizes, intervals, maps that are not total or go
-        in circles, paths that disagree. All problems are raised at once.
+    Everything in the environment is checked: names, sizes, intervals, maps that are not total or go
+    in circles, paths that disagree. All problems are raised at once.
 
     Examples
     --------
@@ -349,10 +326,10 @@ class CodingGraph:
         self.names: Mapping[str, str] = coding_names(environment)
         require_none(dict.fromkeys(graph_problems(environment)))
         self._nodes = {coding.name: Node(coding) for coding in environment.codings}
-        self._maps = Maps(self._nodes, self.names, environment.maps, environment.overlaps)
+        self._maps = relations.Maps(self._nodes, self.names, environment.maps, environment.overlaps)
         edges = set(self._maps.arrays) | self._maps.unresolved
-        require_none(dict.fromkeys([*self._maps.problems, *circles(edges)]))
-        self._reach, problems = reach_of(self._nodes, self._maps)
+        require_none(dict.fromkeys([*self._maps.problems, *relations.circles(edges)]))
+        self._reach, problems = relations.reach_of(self._nodes, self._maps)
         require_none(dict.fromkeys(problems))
         self.memory: dict[object, Any] = {}
         self._members: dict[str, list[Node]] = {}
@@ -450,13 +427,16 @@ class CodingGraph:
         if self.node(left).construct != self.node(right).construct:
             return ()
         family, i = self._placed(left, as_of)
-        j = family.index[self.node(right).name]
-        return family.names(family.minimal_common_ancestors(i, j).tolist())
+        both = family.reach[i] & family.reach[family.index[self.node(right).name]]
+        return family.names(_minimal(np.flatnonzero(both), family.reach).tolist())
 
     def stand_ins(self, name: str, *, as_of: Day = None) -> tuple[str, ...]:
-        """Return the codings free text can be coded into; any other coding gives itself."""
+        """Return the finest codings free text can be coded into; any other gives itself."""
         family, i = self._placed(name, as_of)
-        return family.names(family.stand_ins(i).tolist())
+        if not family.nodes[i].open:
+            return (family.nodes[i].name,)
+        into = np.flatnonzero(family.reach[i] & family.listed)
+        return family.names(_minimal(into, family.reach).tolist())
 
     def overlap(self, left: str, right: str, *, as_of: Day = None) -> CodingRelation:
         """Return which categories of two codings can describe the same person."""
@@ -464,7 +444,9 @@ class CodingGraph:
 
     def _overlap(self, one: Node, other: Node, as_of: Day) -> CodingRelation:
         if one.construct != other.construct:
-            return unresolved(f"{one.name} and {other.name} ask about different constructs")
+            return relations.unresolved(
+                f"{one.name} and {other.name} ask about different constructs"
+            )
         return self._placed(one.name, as_of)[0].relate(one, other)
 
     def join(

@@ -116,24 +116,19 @@ LISTED = 4
 SHOWN = 5
 
 
-def as_partition(node: Node, function: Ints) -> Ints:
-    """Group categories by where they fall; answers that fall outside are one group.
+def above(graph: CodingGraph, node: Node, name: str, as_of: Day) -> bytes:
+    """Return the partition of a coding's categories that a coarser coding has.
 
-    Whoever records the coarser coding cannot tell such answers apart. "Not stated" and "not
-    applicable" are no answers, and stay alone.
+    Answers that fall outside are one group: whoever records the coarser coding cannot tell them
+    apart. "Not stated" and "not applicable" are no answers, and stay alone.
     """
+    function = graph.mapping(node.name, name, as_of=as_of)
+    assert function is not None
     out = function.copy()
     alone = np.flatnonzero((out < 0) & ~node.substantive)
     out[alone] = out.max(initial=0) + 1 + np.arange(len(alone))
     out[out < 0] = out.max(initial=0) + 1
-    return canonical(out)
-
-
-def above(graph: CodingGraph, node: Node, name: str, as_of: Day) -> bytes:
-    """Return the partition of a coding's categories that a coarser coding has."""
-    function = graph.mapping(node.name, name, as_of=as_of)
-    assert function is not None
-    return as_partition(node, function).tobytes()
+    return canonical(out).tobytes()
 
 
 def overlap_groups(

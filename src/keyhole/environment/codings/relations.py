@@ -84,15 +84,6 @@ def pair_table(pairs: Pairs, rows: int, columns: int) -> Any:
     return csr_matrix((np.ones(len(pairs[0]), dtype=bool), pairs), shape=(rows, columns))
 
 
-def function_of(pairs: Pairs, size: int) -> Ints | None:
-    """Return the function that pairs describe (-1: nowhere), or None if they are not one."""
-    if (np.bincount(pairs[0], minlength=size) > 1).any():
-        return None
-    out = np.full(size, -1, dtype=np.int64)
-    out[pairs[0]] = pairs[1]
-    return out
-
-
 def compose(first: Ints, second: Ints) -> Ints:
     """Return where categories fall after two maps; outside stays outside."""
     return np.append(second, -1)[first]
@@ -201,8 +192,12 @@ def interval_function(finer: Node, coarser: Node, as_of: Day) -> Ints | None:
 
     An interval that lies wholly outside the other's falls nowhere (-1).
     """
-    whole = nested(finer, coarser, as_of)
-    return function_of(interval_pairs(finer, coarser, as_of), finer.size) if whole else None
+    if not nested(finer, coarser, as_of):
+        return None
+    pairs = interval_pairs(finer, coarser, as_of)
+    out = np.full(finer.size, -1, dtype=np.int64)
+    out[pairs[0]] = pairs[1]
+    return None if (np.bincount(pairs[0], minlength=finer.size) > 1).any() else out
 
 
 class Maps:
@@ -329,9 +324,8 @@ class Maps:
 
 def _unknown(place: str, node: Node, codes: Iterable[str]) -> list[str]:
     strange = sorted(set(codes) - node.positions.keys())
-    if not strange:
-        return []
-    return [f"{place}: {quoted(strange, 5)} is not among the codes of {node.name}."]
+    told = f"{place}: {quoted(strange, 5)} is not among the codes of {node.name}."
+    return [told] if strange else []
 
 
 Reach = dict[str, dict[str, Ints]]

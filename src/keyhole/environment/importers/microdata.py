@@ -114,19 +114,10 @@ def capture_microdata(
     """Capture the columns of a file, to become a target of the environment.
 
     Columns with the role of weight or drop are left out, and so are those that by name and
-    label are sampling weights, unless they are named in `columns`. Columns with the role of
-    identifier, and those that are recognised as direct identifiers, are kept apart.
-
-    Parameters
-    ----------
-    microdata
-        The file.
-    name
-        What to call the target; the name of the data if left out.
-    columns
-        These columns only.
-    labels
-        Labels of columns and values, as `read_labels` gives them.
+    label are sampling weights, unless they are named in `columns` (then only these are captured).
+    Columns with the role of identifier, and those that are recognised as direct identifiers, are
+    kept apart. The target has the `name` of the data by default; `labels` are of columns and
+    values, as `read_labels` gives them.
 
     Examples
     --------
@@ -140,19 +131,13 @@ def capture_microdata(
     data = attach_labels(microdata, labels)
     chosen = data.names if columns is None else data.require(columns, purpose="column")
     notes: dict[str, None] = {}
-    plain = [
-        one
-        for one in map(data.variable, chosen if columns is None else ())
-        if one.kind == "measure" and one.role is None and not one.value_labels
-    ]
-    weights = [one.name for one in plain if is_weight(one.name, one.label)]
+    every = list(map(data.variable, chosen))
+    plain = [v for v in every if v.kind == "measure" and v.role is None and not v.value_labels]
+    weights = [v.name for v in plain if columns is None and is_weight(v.name, v.label)]
     if weights:
         notes[f"Left out, since they look like sampling weights: {quoted(weights, 5)}."] = None
-    fields = [
-        _field(data, data.variable(one), labels.get(one, ColumnLabels()), notes)
-        for one in chosen
-        if data.variable(one).role not in ("weight", "drop") and one not in weights
-    ]
+    kept = [v for v in every if v.role not in ("weight", "drop") and v.name not in weights]
+    fields = [_field(data, one, labels.get(one.name, ColumnLabels()), notes) for one in kept]
     return CapturedForm(Form(name or data.name), tuple(fields), tuple(notes))
 
 

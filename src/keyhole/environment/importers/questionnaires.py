@@ -42,16 +42,33 @@ from keyhole.screening.identifiers import words
 _TABLE: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _DEEPEST = 60
 
+
+def kind_of_columns(columns: frozenset[str]) -> str:
+    """Tell the kind of a questionnaire by the names of its columns; nothing if it is of none."""
+    if {"field_name", "field_type"} <= {*map(_redcap_name, columns)}:
+        return "redcap"
+    if {"class", "type/scale", "name", "text"} <= columns:
+        return "limesurvey"
+    listed = _headings(columns).keys()
+    asked = "field" not in columns and "label" in listed and {"answers", "kind"} & listed
+    return "questions" if asked else ""
+
+
+def kind_of_json(document: Any) -> str:
+    """Tell a questionnaire of the ONS by its keys, and SurveyJS by its pages of elements."""
+    keys = _mapping(document)
+    if "survey_id" in keys and {"sections", "groups"} & keys.keys():
+        return "eq"
+    parts = _mappings(keys.get("pages", keys.get("elements")))
+    known = any("elements" in one or {"type", "name"} <= one.keys() for one in parts)
+    return "surveyjs" if known else "json schema"
+
+
 # --- REDCap ------------------------------------------------------------------------------------
 
 _CHOSEN = ("radio", "dropdown", "select", "checkbox")
 _WRITTEN = ("text", "notes", "textarea", "calc", "file", "slider", "sql", "")
 _FLAGGED = "Flagged dates and numbers remain fields to match on; flagged text is kept apart."
-
-
-def is_redcap(columns: frozenset[str]) -> bool:
-    """Tell a dictionary by the names of its columns."""
-    return {"field_name", "field_type"} <= {*map(_redcap_name, columns)}
 
 
 def _redcap_name(column: str) -> str:
@@ -156,18 +173,16 @@ def read_xlsform(path: Path, _: str | None, form: FormReading) -> Asked:
             told = f"the list {shown(select[2])} is not in the sheet 'choices'"
             form.broken.append(f"{where}: {told}")
         else:
-            more: dict[str, Any] | None
+            plain = kind.split()[0].lower()
+            more = _xlsform_answers(row, plain, words(name) + words(label))
             if select:
                 several, other = "one" not in select[1].lower(), bool(select[3])
                 more = {"options": choices[select[2]], "several": several, "other": other}
-            else:
-                more = _xlsform_answers(row, kind.split()[0].lower(), words(name) + words(label))
             if more is None:
-                plain = shown(kind.split()[0].lower())
-                form.broken.append(f"{where}: the type {plain} is not one of XLSForm's")
-            else:
-                more["universe"] = row["relevant"]
-                yield from ask([*filter(None, groups), name], label, **more)
+                form.broken.append(f"{where}: the type {shown(plain)} is not one of XLSForm's")
+                continue
+            more["universe"] = row["relevant"]
+            yield from ask([*filter(None, groups), name], label, **more)
     if groups:
         form.note(f"Group {shown(groups[-1])} is not closed.")
 
@@ -202,11 +217,6 @@ def _xlsform_answers(row: SheetRow, kind: str, asked: tuple[str, ...]) -> dict[s
 
 
 # --- LimeSurvey --------------------------------------------------------------------------------
-
-
-def is_limesurvey(columns: frozenset[str]) -> bool:
-    """Tell the tab-separated export of a survey by the names of its columns."""
-    return {"class", "type/scale", "name", "text"} <= columns
 
 
 def read_limesurvey(path: Path, encoding: str | None, form: FormReading) -> Asked:
@@ -310,12 +320,6 @@ def _number(value: Any) -> float | None:
     return value if number and abs(value) < 1e15 else None
 
 
-def is_eq(document: Any) -> bool:
-    """Tell a questionnaire of the ONS by its keys."""
-    keys = _mapping(document).keys()
-    return "survey_id" in keys and bool({"sections", "groups"} & keys)
-
-
 def read_eq(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read an ONS electronic questionnaire; of the variants of a question the first counts."""
     document = open_json(path, encoding)
@@ -367,12 +371,6 @@ def _eq_answer(answer: Mapping[str, Any], name: str, label: str, form: FormReadi
 _ONE_OF = ("radiogroup", "dropdown", "imagepicker", "buttongroup")
 _SEVERAL = ("checkbox", "tagbox", "ranking")
 _SHOWN_ONLY = ("html", "image", "expression", "file", "signaturepad")
-
-
-def is_surveyjs(document: Any) -> bool:
-    """Tell a survey of SurveyJS by its pages of elements."""
-    parts = _mapping(document).get("pages", _mapping(document).get("elements"))
-    return any("elements" in one or ("type" in one and "name" in one) for one in _mappings(parts))
 
 
 def read_surveyjs(path: Path, encoding: str | None, form: FormReading) -> Asked:
@@ -427,11 +425,11 @@ def _js_question(one: Mapping[str, Any], kind: str, path: list[str], form: FormR
         more |= {"kind": "number", "low": low, "high": high}
     else:
         known, written = _TABLE["surveyjs"], _text(one.get("inputType"))
+        more |= {"low": _number(one.get("min")), "high": _number(one.get("max"))}
         more |= {
             "kind": known["kinds"].get(written, ""),
             "identifier": known["direct"].get(written),
         }
-        more |= {"low": _number(one.get("min")), "high": _number(one.get("max"))}
     yield from ask(path, label, **more)
 
 
@@ -561,12 +559,6 @@ def _headings(columns: Iterable[str]) -> dict[str, str]:
     parts = _TABLE["listed"]["columns"].items()
     found = {what: [n for n in names if n in known] for what, names in parts}
     return {what: names[0] for what, names in found.items() if names}
-
-
-def is_listed(columns: frozenset[str]) -> bool:
-    """Tell a list of questions by the names of its columns."""
-    found = _headings(columns)
-    return "label" in found and bool({"answers", "kind"} & found.keys())
 
 
 def read_listed(path: Path, encoding: str | None, form: FormReading) -> Asked:

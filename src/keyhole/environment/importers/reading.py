@@ -6,7 +6,6 @@ stands in the modules beside this one.
 
 from __future__ import annotations
 
-import codecs
 import dataclasses
 import datetime
 import io
@@ -20,8 +19,11 @@ from typing import Any
 
 from keyhole.core.names import shown
 from keyhole.core.options import Problem
+from keyhole.core.toml import open_bytes
 from keyhole.data.codebook import delimited_cells, is_census, local_name, parse_xml
+from keyhole.data.excel import open_workbook
 from keyhole.data.guarding import ask_reader
+from keyhole.data.text import decoded_blocks, text_encoding
 from keyhole.environment.exchange import parse_json
 from keyhole.environment.importers.fields import FormReading
 from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
@@ -53,13 +55,6 @@ _ROOTS = {
     "limesurvey": ("document",),
 }
 MOST_BYTES = 256 << 20
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, which it begins with
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 def read_forms(
@@ -71,34 +66,16 @@ def read_forms(
 ) -> tuple[CapturedForm, ...]:
     """Read the forms that a file describes.
 
-    Parameters
-    ----------
-    path
-        The file: JSON Schema, an ONS eQ or SurveyJS questionnaire, a LimeSurvey structure, a
-        REDCap dictionary, XLSForm, DDI-Codebook or DDI-Lifecycle, an SPSS, Stata or SAS
-        file (its labels), SDMX code lists, our own table in CSV or Excel, a list of questions
-        in CSV or Excel, or a plain questionnaire in text or Markdown.
-    kind
-        Which of them, if it is not to be found out: ``json schema``, ``redcap``, ``xlsform``,
-        ``limesurvey``, ``surveyjs``, ``eq``, ``ddi``, ``labels``, ``sdmx``, ``table``,
-        ``questions`` or ``plain``.
-    encoding
-        The encoding of a text file that does not tell.
-    **attributes
-        What else is known of the form (``organisation``, ``sector``, ``purpose``,
-        ``method``, ``collected`` …); it goes before what the file says. ``name`` is for a
-        file with one form.
+    `kind` is detected by default: ``json schema``, ``redcap``, ``xlsform``, ``limesurvey``,
+    ``surveyjs``, ``eq`` (ONS), ``ddi`` (Codebook or Lifecycle), ``labels`` (of an SPSS, Stata or
+    SAS file), ``sdmx`` (code lists), ``table`` (our own, in CSV or Excel), ``questions`` (a list in
+    CSV or Excel) or ``plain`` (text or Markdown). `encoding` is for a text file that does not tell
+    its own. `attributes` are what else is known of the form (``organisation``, ``sector``,
+    ``purpose``, ``method``, ``collected`` …); they go before what the file says, and ``name`` is
+    for a file with one form.
 
-    Returns
-    -------
-    tuple of CapturedForm
-        What the file asks, before anybody said which constructs these are. Fields that cannot be
-        read are left out, and noted.
-
-    Raises
-    ------
-    InputError
-        With everything that is wrong with the file, or with what was said of it.
+    Fields that cannot be read are left out, and noted. An `InputError` tells everything that is
+    wrong with the file, or with what was said of it.
 
     Examples
     --------
@@ -159,14 +136,11 @@ def _detect(path: Path, encoding: str | None) -> str:
     if suffix in (".md", ".markdown"):
         return "plain"
     if suffix == ".json":
-        document = open_json(path, encoding)
-        told = "surveyjs" if known.is_surveyjs(document) else "json schema"
-        return "eq" if known.is_eq(document) else told
+        return known.kind_of_json(open_json(path, encoding))
     if suffix in (".xml", ".lss"):
         root = local_name(open_xml(path))
-        for kind, roots in _ROOTS.items():
-            if root in roots:
-                return kind
+        if kind := next((kind for kind, roots in _ROOTS.items() if root in roots), ""):
+            return kind
         raise FileError(
             f"{path.name!r} must be a DDI codebook ('codeBook' or 'DDIInstance'), an SDMX "
             f"structure ('Structure') or a LimeSurvey structure ('document'). Got {shown(root)} "
@@ -196,13 +170,8 @@ def _detect(path: Path, encoding: str | None) -> str:
             "Python)."
         )
         raise FileError(Problem(template, path.name))
-    if known.is_redcap(columns):
-        return "redcap"
-    if known.is_limesurvey(columns):
-        return "limesurvey"
-    if "field" not in columns and known.is_listed(columns):
-        return "questions"
-    return "plain" if suffix == ".txt" and "field" not in columns else "table"
+    plain = "plain" if suffix == ".txt" and "field" not in columns else "table"
+    return known.kind_of_columns(columns) or plain
 
 
 # --- opening -----------------------------------------------------------------------------------
@@ -219,20 +188,9 @@ class SheetRow:
         return self.cells.get(column, "")
 
 
-def open_bytes(path: Path) -> bytes:
+def _content(path: Path) -> bytes:
     """Read a file of reasonable size, or say why it cannot be."""
-    try:
-        if not path.is_file():
-            what = "a folder" if path.is_dir() else "nothing"
-            raise FileError(f"{str(path)!r} must be a file. Got {what} instead. Check the path.")
-        if path.stat().st_size > MOST_BYTES:
-            raise FileError(
-                f"{path.name!r} must not be larger than {MOST_BYTES >> 20} megabytes. Give a form, "
-                f"a codebook or a list of labels, not data."
-            )
-        content = path.read_bytes()
-    except (OSError, ValueError):
-        raise FileError(f"{str(path)!r} cannot be read. Check the path and its access.") from None
+    content = open_bytes(path, largest=MOST_BYTES, wanted="a form, a codebook or a list of labels")
     if not content.strip():
         raise FileError(f"{path.name!r} is empty. Give a file that describes a form.")
     return content
@@ -240,19 +198,9 @@ def open_bytes(path: Path) -> bytes:
 
 def decoded_text(path: Path, encoding: str | None = None) -> str:
     """Read a text file; a byte order mark tells its encoding, else it is UTF-8 or as said."""
-    content = open_bytes(path)
-    marked = next((name for mark, name in _MARKS if content.startswith(mark)), None)
-    used = marked or encoding or "utf-8"
-    try:
-        text = content.decode(used)
-    except LookupError:
-        wanted = "encoding must be one that Python knows, like 'utf-8' or 'cp1252'."
-        raise FileError(f"{wanted} Got {used!r} instead.") from None
-    except (UnicodeError, ValueError):
-        raise FileError(
-            f"{path.name!r} cannot be decoded as {used}. Say which encoding it is in "
-            f"('cp1252' for most files of Western Windows programs)."
-        ) from None
+    content = _content(path)
+    used, mark = text_encoding(content[:8], encoding)
+    text = "".join(decoded_blocks([content[len(mark) :]], used, path.name))
     if "\0" in text:
         raise FileError(f"{path.name!r} holds NUL characters: it is not text. Export it again.")
     return text
@@ -265,7 +213,7 @@ def open_json(path: Path, encoding: str | None = None) -> Any:
 
 def open_xml(path: Path) -> Any:
     """Read XML without entities of its own making and without anything from elsewhere."""
-    return parse_xml(open_bytes(path), repr(path.name))
+    return parse_xml(_content(path), repr(path.name))
 
 
 def read_cells(path: Path, encoding: str | None = None) -> list[list[str]]:
@@ -288,7 +236,7 @@ def sheets(path: Path) -> dict[str, list[SheetRow]]:
 
 def _workbook(path: Path) -> dict[str, list[list[str]]]:
     try:
-        with zipfile.ZipFile(io.BytesIO(open_bytes(path))) as packed:
+        with zipfile.ZipFile(io.BytesIO(_content(path))) as packed:
             size = sum(one.file_size for one in packed.infolist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         size = 0  # the reader says what is wrong with it
@@ -304,25 +252,11 @@ def _workbook(path: Path) -> dict[str, list[list[str]]]:
 
 def answer_sheets(given: Mapping[str, Any]) -> bytes:
     """Read all cells of a workbook, in the process of its own."""
-    import fastexcel
-
-    path = Path(given["path"])
-    try:
-        book = fastexcel.read_excel(path)
-        frames = {
-            name: book.load_sheet(name, header_row=None, dtypes="string", skip_rows=0).to_polars()
-            for name in book.sheet_names
-        }
-    except fastexcel.FastExcelError:
-        raise FileError(
-            f"{path.name!r} cannot be read as an Excel workbook: it is damaged, incomplete or "
-            f"locked by a password. Save it again as .xlsx."
-        ) from None
-    found = {
-        name: [[cell or "" for cell in row] for row in frame.iter_rows()]
-        for name, frame in frames.items()
-    }
-    return json.dumps(found).encode()
+    how: Any = {"header_row": None, "dtypes": "string", "skip_rows": 0}
+    with open_workbook(Path(given["path"])) as book:
+        frames = {name: book.load_sheet(name, **how).to_polars() for name in book.sheet_names}
+    cells = {name: frame.fill_null("").rows() for name, frame in frames.items()}
+    return json.dumps(cells).encode()
 
 
 def named_rows(rows: Iterable[Sequence[str]], where: str) -> list[SheetRow]:
@@ -331,9 +265,8 @@ def named_rows(rows: Iterable[Sequence[str]], where: str) -> list[SheetRow]:
     kept = [(number, cells) for number, cells in trimmed if any(cells)]
     header = [cell.lower() for cell in kept[0][1]] if kept else []
     long = (number for number, cells in kept if any(cells[len(header) :]))
-    problems = [f"{where!r}, row {number}, has more cells than the header." for number in long]
-    if problems:
-        raise FileError(problems[:20])
+    told = (f"{where!r}, row {number}, has more cells than the header." for number in long)
+    require_none(told, FileError)
     if len(set(header) - {""}) < sum(map(bool, header)):
         raise FileError(f"{where!r} has columns of the same name. Rename or delete one.")
     return [SheetRow(n, dict(zip(header, cells, strict=False))) for n, cells in kept[1:]]

@@ -26,7 +26,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
-from keyhole.core.files import write_whole
 from keyhole.core.names import shown
 from keyhole.environment import model
 from keyhole.environment.codings.categories import edges_of, interval_problems
@@ -39,7 +38,7 @@ from keyhole.environment.importers.fields import (
 )
 from keyhole.environment.importers.reading import SheetRow, read_sheet, require_headings
 from keyhole.environment.soundness import require_sound
-from keyhole.environment.wording import require_none
+from keyhole.environment.wording import require_none, write_text
 from keyhole.errors import FileError, OptionError
 
 _CAPTURE = ("statement", "search_parameters", "time_frame", "social_group")
@@ -261,9 +260,7 @@ def write_forms(
     for name in names:
         rows = _rows(known[name], codings)
         writer.writerows([neutral(cell) for cell in row] for row in rows)
-    with write_whole(path, force=force) as temporary:
-        temporary.write_bytes(text.getvalue().encode())
-    return Path(path)
+    return write_text(path, text.getvalue(), force=force)
 
 
 def _rows(form: model.Form, codings: dict[str, model.Coding]) -> Iterator[_Cells]:

@@ -268,13 +268,12 @@ def columns_of(
         )
     columns, absent = [], []
     for field_ in target.fields:
-        node = None if field_.coding is None else graph.node(field_.coding)
         if field_.identifier is not None:
             reason = f"a direct identifier ({field_.identifier}): not to be released at all"
             absent.append(Absent(field_.name, "", reason))
-        elif node is None:
+        elif field_.coding is None:
             absent.append(Absent(field_.name, "", "its coding is not decided yet"))
-        elif node.open:
+        elif (node := graph.node(field_.coding)).open:
             text = f"{node.name} is {node.sort}: it has no categories to match"
             absent.append(Absent(field_.name, node.construct, text))
         else:
@@ -366,7 +365,7 @@ class VariableMaker:
         **more: Any,
     ) -> Part:
         """Make the variable of a column that somebody holds in some codings, or say why not."""
-        found, own = held_by(self.graph, column, codings), column.node
+        found, own, graph = held_by(self.graph, column, codings), column.node, self.graph
         if found.groups is None:
             return column.absent(f"unresolved: {'; '.join(found.words)}")
         if found.tells(column):
@@ -374,8 +373,7 @@ class VariableMaker:
             more |= {"because": told, "codings": codings, "exact": found.exact}
             return self.make(column, found.groups, **more)
         reason = f"{own.name} and {' and '.join(codings)} of {whose} join to one category"
-        pairs = ((self.graph.node(c), self.graph.overlap(own.name, c, as_of=column.as_of))
-                 for c in codings)  # fmt: skip
+        pairs = ((graph.node(c), graph.overlap(own.name, c, as_of=column.as_of)) for c in codings)
         shares = [ruled_out(own, node, relation) for node, relation in pairs]
         most = max((share for share in shares if share is not None), default=None)
         if most:
@@ -418,9 +416,7 @@ class VariableMaker:
             tuple(codings),
         )
 
-    def name(
-        self, column: TargetColumn, groups: Ints, codings: Sequence[str] = ()
-    ) -> tuple[str, bool]:
+    def name(self, column: TargetColumn, groups: Ints, codings: Sequence[str]) -> tuple[str, bool]:
         """Return the stored coding with these groups, or the name it would be minted under.
 
         `codings` are some in which it is held: one of them may be the coding itself.

@@ -66,13 +66,9 @@ def forms_in(
         return tuple(found), class_words(given)
     if not forms:
         raise InputError("the environment has no forms; import some first.")
-    there = []
-    for name in wanted:
-        values = sorted({values[name] for values in held.values()} - {""})
-        there.append(f"{name}: {quoted(values) or 'no form states it'}")
-    raise InputError(
-        f"no form is in the class {class_words(wanted)}. There are {'; '.join(there)}."
-    )
+    known = ((name, sorted({one[name] for one in held.values()} - {""})) for name in wanted)
+    there = "; ".join(f"{name}: {quoted(v) or 'no form states it'}" for name, v in known)
+    raise InputError(f"no form is in the class {class_words(wanted)}. There are {there}.")
 
 
 def class_value(graph: CodingGraph, form: Form, scheme: str) -> str:
@@ -146,17 +142,9 @@ def map_class(
 ) -> keys.KeyMapping:
     """Map a target against a class of forms, at codings that enough of them hold.
 
-    Parameters
-    ----------
-    target
-        By name, or as it is.
-    sector, purpose, classifications
-        Which forms; all if nothing is given.
-    threshold
-        The share of the forms that must hold a coding, equal or finer. 0: any form has it;
-        1: all forms have it or harmonise to it.
-    weights
-        For columns of the target, how many people are in each category (by code).
+    The class is that of a sector, purpose and other classifications; all forms if none is given.
+    `threshold` is the share of them that must hold a coding, equal or finer. 0: any form has it; 1:
+    all forms have it or harmonise to it. The target and `weights` are as in `map_pair`.
 
     Notes
     -----

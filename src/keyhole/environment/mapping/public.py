@@ -121,10 +121,10 @@ def _variable(
     maker: keys.VariableMaker, column: keys.TargetColumn, sources: Sequence[Source]
 ) -> keys.Part:
     graph, construct = maker.graph, column.node.construct
-    asked = {s.name: graph.asked(s)[construct] for s in sources if construct in graph.asked(s)}
+    every = {source.name: graph.asked(source).get(construct, ()) for source in sources}
+    asked = {name: codings for name, codings in every.items() if codings}
     if not asked:
-        none = "no source that is reached has it" if sources else "no source is reached"
-        return column.absent(none)
+        return column.absent(f"no source {'that is reached has it' if sources else 'is reached'}")
     codings = sorted({name for names in asked.values() for name in names})
     telling = [s for s, held in asked.items() if keys.held_by(graph, column, held).tells(column)]
     because = [f"in {quoted(sorted(telling or asked), 5)}"]
@@ -199,9 +199,8 @@ def _together(
     maker: keys.VariableMaker, column: keys.TargetColumn, stages: Sequence[keys.KeyMapping]
 ) -> keys.Part:
     """Return a column at what all stages tell of it together."""
-    every: list[keys.Part] = []
-    for stage in stages:
-        every += [*stage.key, *stage.absent]
+    every: list[keys.Part] = [variable for stage in stages for variable in stage.key]
+    every += [part for stage in stages for part in stage.absent]
     parts = [part for part in every if part.column == column.name]
     having = [part for part in parts if isinstance(part, keys.KeyVariable)]
     if any(variable.target_coding != column.node.name for variable in having):

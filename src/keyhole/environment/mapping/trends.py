@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, islice, product
 from operator import and_
 from typing import Annotated, Any, Literal
 
@@ -347,15 +347,13 @@ def joint_keys(
         holders.append(int.from_bytes(packed, "little"))
     whole = reduce(and_, holders).bit_count() if holders else 0
     found: list[KeySet] = []
-    complete, last = True, least
-    for looked, (items, support) in enumerate(closed_sets(holders, mapping.forms, least)):
-        if looked == MOST:
-            complete, last = False, support
-            break
+    seen = list(islice(closed_sets(holders, mapping.forms, least), MOST + 1))
+    for items, support in seen[:MOST]:
         held = [v for i, v in enumerate(mapping.key) if items >> i & 1]
         if len(held) > 1:
             names, bits = tuple(v.column for v in held), sum(v.entropy for v in held)
             found.append(KeySet(names, support, support / mapping.forms, bits))
     found.sort(key=lambda s: (-round(s.bits, 9), -s.support, s.columns))
-    head = mapping.target, mapping.forms, least, len(found), whole, complete, last
-    return JointKeys(*head, tuple(found[:limit]), mapping)
+    complete = len(seen) <= MOST
+    head = mapping.target, mapping.forms, least, len(found), whole, complete
+    return JointKeys(*head, least if complete else seen[-1][1], tuple(found[:limit]), mapping)

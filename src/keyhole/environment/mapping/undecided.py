@@ -94,9 +94,8 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
 
     columns = list(aim.fields)
     for i, field, proposals in candidates(aim):
-        if proposals:
-            columns[i] = placed(field, proposals[0])
-            reason = f"may be {proposals[0].name}"
+        for best in proposals[:1]:
+            columns[i], reason = placed(field, best), f"may be {best.name}"
             found.append(keys.Undecided(aim.name, field.name, field.name, reason, "target"))
     upper = replace(aim, fields=tuple(columns))
     wanted: dict[str, list[str]] = {}
@@ -105,26 +104,27 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
             wanted.setdefault(catalogue.names[field.coding].construct, []).append(field.name)
     alike = _alike(graph, wanted)
 
-    def widened(owner: Part) -> Part:
-        """Add to a form what its undecided fields may ask of the target."""
-        more: list[Field] = []
+    def asked_by(owner: Part) -> Iterable[tuple[Field, Proposal, str]]:
+        """Yield what the undecided fields of a form may ask of the target."""
         for _, field, proposals in candidates(owner):
             for proposal in proposals:
                 if proposal.construct in wanted:
-                    more.append(placed(field, proposal))
-                    note(owner, field, proposal.construct, f"may be {proposal.name}")
+                    yield field, proposal, f"may be {proposal.name}"
         for field in owner.fields:
             here = catalogue.names[field.coding].construct if field.coding else ""
             for letters in alike.get(here, ()) if not field.decided else ():
                 name = catalogue.constructs[letters].name
                 told = Proposal(field.name, "accommodate", NEAR, "", letters, name)
-                more.append(placed(field, told))
-                note(owner, field, letters, f"may be {name}, in other words")
-        return replace(owner, fields=(*owner.fields, *more)) if more else owner
+                yield field, told, f"may be {name}, in other words"
 
-    def note(owner: Owner, field: Field, letters: str, reason: str) -> None:
-        head, kind = (owner.name, field.name), type(owner).__name__.lower()
-        found.extend(keys.Undecided(*head, column, reason, kind) for column in wanted[letters])
+    def widened(owner: Part) -> Part:
+        more: list[Field] = []
+        kind = type(owner).__name__.lower()
+        for field, proposal, reason in asked_by(owner):
+            more.append(placed(field, proposal))
+            columns = wanted[proposal.construct]
+            found.extend(keys.Undecided(owner.name, field.name, c, reason, kind) for c in columns)
+        return replace(owner, fields=(*owner.fields, *more)) if more else owner
 
     changed: dict[str, Any] = {
         "forms": tuple(map(widened, environment.forms)),
@@ -238,13 +238,11 @@ class Waiting(Result):
         """Return the decisions, one line each."""
         rows = []
         for one in self.waiting[:_SHOWN]:
-            best = one.proposals[0] if one.proposals else None
-            told = "" if best is None else f"{best.action} {best.name or best.identifier}".strip()
-            score = "" if best is None else f"{best.score:.2f}"
-            changes = ", ".join(one.changes_key)
+            best, changes = one.proposals[0], ", ".join(one.changes_key)
+            told = f"{best.action} {best.name or best.identifier}".strip(), f"{best.score:.2f}"
             if one.rp is not None and changes:
                 changes += f" (RP {one.rp:+.4f})"
-            rows.append([short(one.form), short(one.field), str(one.forms), told, score, changes])
+            rows.append([short(one.form), short(one.field), str(one.forms), *told, changes])
         made, verb = plural(len(self.waiting), "decision"), "is" if len(rows) == 1 else "are"
         notes = [f"{made} on {plural(self.fields, 'field')} {verb} pending."]
         columns = ["form", "field", "forms", "best proposal", "score", "changes"]
@@ -287,9 +285,8 @@ def pending_of(graph: CodingGraph, target: str | None, data: Microdata | None) -
         for one in found.undecided:
             changes.setdefault((one.form, one.field), {})[one.column] = None
     lines: dict[object, Pending] = {}
-    count = 0
-    for owner, field, key, proposals in pending(graph.environment):
-        count += 1
+    fields = list(pending(graph.environment))
+    for owner, field, key, proposals in fields:
         columns = changes.get((owner.name, field.name), {})
         kind = type(owner).__name__.lower()
         line = Pending(kind, owner.name, field.name, field.label, 0, proposals[:_MOST])
@@ -305,7 +302,7 @@ def pending_of(graph: CodingGraph, target: str | None, data: Microdata | None) -
         for one in lines.values()
     ]
     told.sort(key=lambda p: (-(p.rp or 0), -round(p.bits, 9), -p.forms, p.form, p.field))
-    return Waiting(target or "", count, tuple(told))
+    return Waiting(target or "", len(fields), tuple(told))
 
 
 def _key_and_rises(

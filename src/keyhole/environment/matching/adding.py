@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import polars as pl
 
 from keyhole.core.marks import HIDDEN, WHEN_SET, Named, figure
-from keyhole.core.names import nearest, quoted, shown
+from keyhole.core.names import quoted, shown
 from keyhole.core.options import Problem
 from keyhole.core.tables import Table
 from keyhole.environment.matching import proposals
@@ -49,8 +49,8 @@ from keyhole.environment.model import (
     Target,
 )
 from keyhole.environment.options import CAPTURE
-from keyhole.environment.soundness import KIND_OF, plain_form, unfit_names
-from keyhole.environment.wording import require_none, short
+from keyhole.environment.soundness import KIND_OF, entities, require_fit, with_things
+from keyhole.environment.wording import meant, require_none, short
 from keyhole.errors import InputError
 from keyhole.results import Result
 
@@ -71,9 +71,7 @@ def find_owner(environment: Environment, name: str, kind: str | None = None) -> 
             f"kind is meant."
         )
     if not found:
-        near = nearest(name, [part.name for part in parts])
-        hint = f" Did you mean {quoted(near)}?" if near else ""
-        words = kind or "form, source or target"
+        words, hint = kind or "form, source or target", meant(name, [part.name for part in parts])
         raise InputError(f"there is no {words} {shown(name)}.{hint}")
     return found[0]
 
@@ -318,11 +316,10 @@ def add(
 ) -> Addition:
     """Add a form, target or source; the attributes are of a source."""
     given: Any = {"decisions": decisions, "threshold": threshold}
-    if kind == "target":
-        return add_target(environment, captured, **given)
-    if kind == "source":
-        return add_source(environment, captured, **given, **attributes)
-    return _add(environment, [(captured, captured.form)], **given)[0]
+    if kind == "form":
+        return _add(environment, [(captured, captured.form)], **given)[0]
+    added = add_target if kind == "target" else add_source
+    return added(environment, captured, **given, **attributes)
 
 
 def place(
@@ -334,18 +331,9 @@ def place(
 ) -> Addition:
     """Place fields of a form, target or source that is in the environment already.
 
-    Only the fields that something is decided of change, and those of other forms that ask the
-    same text and that nobody decided on.
-
-    Parameters
-    ----------
-    captured
-        The form as an importer gives it, or its name: then the questions that were kept of it
-        are taken.
-    decisions
-        What is decided of some of its fields.
-    kind
-        ``form``, ``source`` or ``target``, where several have this name.
+    Only the fields that something is decided of change, and those of other forms that ask the same
+    text and that nobody decided on. Of a form given by its name the questions that were kept are
+    taken; `kind` is ``form``, ``source`` or ``target``, where several have this name.
     """
     return _placed(environment, [(captured, proposals.read_decisions(decisions))], kind)[0]
 
@@ -483,13 +471,7 @@ def _placed(
         changed[sort, name] = replace(owner, fields=fields)
         found.append(Addition(environment, sort, name, tuple(moved.values())))
     require_none(problems)
-    parts = {
-        KIND_OF[sort].attribute: tuple(
-            changed.get((sort, one.name), one) for one in KIND_OF[sort].of(environment)
-        )
-        for sort in OWNERS
-    }
-    whole = _spread(placer, replace(placer.environment, **parts), texts)
+    whole = _spread(placer, with_things(placer.environment, changed), texts)
     return [replace(one, environment=whole) for one in found]
 
 
@@ -518,49 +500,38 @@ def _spread(placer: Placer, environment: Environment, texts: Collection[str]) ->
     """
     placer.catalogue = Catalogue(environment)
     codings = placer.catalogue.names
-    changed: dict[str, tuple[Any, ...]] = {}
-    for kind in OWNERS:
-        owners = list(KIND_OF[kind].of(environment))
-        for place, owner in enumerate(owners):
-            if not any(text_of(field) in texts for field in owner.fields):
+    changed: dict[tuple[str, str], Owner] = {}
+    for (kind, name), owner in entities(environment).items():
+        if kind not in OWNERS or not any(text_of(field) in texts for field in owner.fields):
+            continue
+        fields, exact = [], kind == "target"
+        for field, questions in zip(owner.fields, asked_questions(owner.fields), strict=True):
+            fields.append(field)
+            chosen = placer.catalogue.decided(text_key(field, questions))
+            here = codings[field.coding].construct if field.coding else SetAside("")
+            if field.decided or field.identifier or not chosen or chosen == {here}:
                 continue
-            fields = list(owner.fields)
-            asked = asked_questions(owner.fields)
-            for i, (field, questions) in enumerate(zip(owner.fields, asked, strict=True)):
-                chosen = placer.catalogue.decided(text_key(field, questions))
-                here = codings[field.coding].construct if field.coding else SetAside("")
-                if field.decided or field.identifier or not chosen or chosen == {here}:
-                    continue
-                again, moved = captured_field(field, codings), Placement(field.name, "leave")
-                if len(chosen) == 1:  # else two people said two things
-                    more: Any = {"exact_codes": kind == "target"}
-                    best, *_ = proposals.rank(placer.catalogue, again, questions, **more)
-                    moved = placer.follow(again, best)
-                fields[i] = moved.placed(again)
-            owners[place] = replace(owner, fields=tuple(fields))
-        changed[KIND_OF[kind].attribute] = tuple(owners)
+            again, moved = captured_field(field, codings), Placement(field.name, "leave")
+            if len(chosen) == 1:  # else two people said two things
+                best, *_ = proposals.rank(placer.catalogue, again, questions, exact_codes=exact)
+                moved = placer.follow(again, best)
+            fields[-1] = moved.placed(again)
+        changed[kind, name] = replace(owner, fields=tuple(fields))
     new = placer.environment
     parts = {name: getattr(new, name) for name in ("constructs", "codings", "maps", "overlaps")}
-    return replace(environment, **parts, **changed)
+    return with_things(replace(environment, **parts), changed)
 
 
 def _with_parts(placer: Placer, parts: Sequence[Owner]) -> Environment:
     """Put forms, targets or sources into the environment, and whoever collects."""
     before = placer.before
-    known = {one.name for one in before.organisations}
+    known = {"", *(one.name for one in before.organisations)}
     named = {p.organisation: p.sector for p in reversed(parts) if isinstance(p, Form)}
-    organisations = tuple(
-        Organisation(name, named[name]) for name in sorted(named) if name and name not in known
-    )
-    owned = [tuple(p for p in parts if isinstance(p, kind)) for kind in (Form, Source, Target)]
+    made: list[Any] = [placer.constructs, placer.codings, placer.maps, placer.overlaps]
+    made.append(Organisation(name, named[name]) for name in sorted(named) if name not in known)
+    made += [[p for p in parts if isinstance(p, kind)] for kind in (Form, Source, Target)]
+    new = Environment(*map(tuple, made))
     # What is new is checked by the rules of the store; the rest was when it was added.
-    made: Any = (placer.constructs, placer.codings, placer.maps, placer.overlaps, organisations)
-    new = Environment(*map(tuple, made), *owned)
-    problems = list(unfit_names(new))
-    for kind in KIND_OF.values() if not problems else ():
-        for one in kind.of(new):
-            plain_form(kind, one, problems)
-    require_none(problems)
-    both = ("organisations", "forms", "sources", "targets")
-    joined = {name: (*getattr(before, name), *getattr(new, name)) for name in both}
-    return replace(placer.environment, **joined)
+    require_fit(new)
+    kinds = KIND_OF.values()
+    return replace(before, **{k.attribute: (*k.of(before), *k.of(new)) for k in kinds})

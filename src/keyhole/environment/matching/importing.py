@@ -6,14 +6,11 @@ or what a person decided.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from keyhole.core.files import write_whole
-from keyhole.core.kinds import File
 from keyhole.core.names import quoted, repeated, shown
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption
@@ -38,9 +35,8 @@ from keyhole.environment.soundness import KIND_OF, assembled, entities, without
 from keyhole.environment.verbs import store_written
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError, OptionError
-from keyhole.results import Result
 
-Followed = tuple[Result, Environment, str]
+Followed = tuple[Any, Environment, str]
 """What is reported, the environment afterwards, and the note for the history."""
 
 
@@ -111,11 +107,9 @@ def import_files(
     ] = None,
     coverage: Annotated[str | None, Option("Of a source: which people it covers.")] = None,
     labels: Annotated[
-        str | os.PathLike[str] | None,
-        Option(
-            "Labels of a target's columns: name, label, code, category.",
-            kind=File(),
-            metavar="LABELS.csv",
+        options.AnyPath | None,
+        options.file_option(
+            "Labels of a target's columns: name, label, code, category.", "LABELS.csv"
         ),
     ] = None,
     accept: Annotated[
@@ -128,21 +122,19 @@ def import_files(
         ),
     ] = 0.8,
     propose: Annotated[
-        str | os.PathLike[str] | None,
-        Option(
+        options.AnyPath | None,
+        options.file_option(
             "Write the proposals for one form, or for all pending fields, to a file to be edited "
             "and given as decisions; nothing is stored.",
-            kind=File(),
-            metavar="FILE.toml",
+            "FILE.toml",
         ),
     ] = None,
     decisions: Annotated[
-        str | os.PathLike[str] | None,
-        Option(
+        options.AnyPath | None,
+        options.file_option(
             "A file of decisions on the fields of one form, used instead of the proposals; or of "
             "several forms of the store, each decision with its form.",
-            kind=File(),
-            metavar="FILE.toml",
+            "FILE.toml",
         ),
     ] = None,
     replace: Annotated[bool, Option("Replace what has the same name.")] = False,
@@ -169,7 +161,8 @@ def import_files(
         captured = _captured(snapshot.environment, asked)
         found, environment, note = _followed(snapshot.environment, captured, asked)
     if propose is not None:
-        return options.VerbOutcome(found, (options.written("proposals", propose),))
+        told = options.written("proposals", propose, proposals_to_toml(found), force=force)
+        return options.VerbOutcome(found, (told,))
     if dry_run:
         return options.VerbOutcome(found)
     opened.write(snapshot, environment, who=who or current_user(), note=note[:400])
@@ -203,15 +196,9 @@ def _decided(environment: Environment, asked: Question) -> Followed:
         return batch, batch.environment, f"decisions from {Path(asked.decisions).name}"
     proposals = adding.propose_pending(environment)
     if asked.propose is not None:
-        return _written_proposals(proposals, environment, asked)
+        return proposals, environment, ""
     batch = adding.decide(environment, _sure(proposals, asked))
     return batch, batch.environment, f"proposals of {asked.accept:g} or more"
-
-
-def _written_proposals(proposals: Proposals, environment: Environment, asked: Question) -> Followed:
-    with write_whole(asked.propose, force=asked.force) as temporary:
-        temporary.write_text(proposals_to_toml(proposals), encoding="utf-8")
-    return proposals, environment, ""
 
 
 def _sure(proposals: Proposals, asked: Question) -> tuple[Decision, ...]:
@@ -250,16 +237,15 @@ def _all_of(files: Sequence[str], read: Any) -> list[Any]:
             found += read(Path(path))
         except InputError as error:
             problems += error.problems
-    if problems:
-        raise InputError(problems)
+    require_none(problems)
     return found
 
 
 def _captured(environment: Environment, asked: Question) -> list[CapturedForm]:
     """Return the forms that are meant: of files, or the one of the store."""
     if not asked.files:
-        waiting = asked.decisions is None
-        return [adding.captured_again(environment, asked.form or "", asked.as_, waiting=waiting)]
+        waits = asked.decisions is None
+        return [adding.captured_again(environment, asked.form or "", asked.as_, waiting=waits)]
     captured: list[CapturedForm] = _all_of(asked.files, lambda path: _read(path, asked))
     if asked.form is not None:
         chosen = [one for one in captured if one.form.name == asked.form]
@@ -311,12 +297,11 @@ def _followed(
     if proposing and not captured[0].fields:
         name = shown(captured[0].form.name)
         raise OptionError(f"{name} has no pending field.")
-    exact = asked.as_ == "target"
-    if asked.propose is not None:
-        proposals = propose_fields(environment, captured[0], exact_codes=exact)
-        return _written_proposals(proposals, environment, asked)
-    if decided is None and not asked.files:
-        proposals = propose_fields(environment, captured[0], exact_codes=exact, preview=False)
+    if proposing:
+        preview, exact = asked.propose is not None, asked.as_ == "target"
+        proposals = propose_fields(environment, captured[0], exact_codes=exact, preview=preview)
+        if preview:
+            return proposals, environment, ""
         decided = _sure(proposals, asked)
     known = captured[0].form.name if captured else ""
     there = (asked.as_, known) in entities(environment) and not asked.values["replace"]
@@ -331,10 +316,9 @@ def _followed(
     if len(captured) != 1:
         batch = adding.add_forms(environment, captured, threshold=asked.accept)
         return batch, batch.environment, note
-    said = {**(asked.ranks or {}), **(asked.type_ or {})}
+    said = {"threshold": asked.accept, **(asked.ranks or {}), **(asked.type_ or {})}
     said |= {} if asked.coverage is None else {"coverage": asked.coverage}
-    more: Any = {"threshold": asked.accept, **said}
-    found = adding.add(environment, captured[0], asked.as_, decided, **more)
+    found = adding.add(environment, captured[0], asked.as_, decided, **said)
     return found, found.environment, note
 
 

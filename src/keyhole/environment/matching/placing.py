@@ -366,22 +366,12 @@ def tie_codings(
     *,
     replace_old: bool = False,
 ) -> Environment:
-    """Say how the categories of two codings go together.
+    """Say how the categories of two codings, named or by alias, go together.
 
-    Where nothing was found by comparing labels, or the wrong thing, somebody who knows the
-    codings says it.
-
-    Parameters
-    ----------
-    left, right
-        The codings, by name or alias.
-    relation
-        ``finer`` if each category of the left falls into one of the right, ``coarser``, or
-        ``overlap``.
-    pairs
-        Codes of both, the left's first.
-    replace_old
-        Take out what ties the two already; else that is refused.
+    Where nothing was found by comparing labels, or the wrong thing, somebody who knows the codings
+    says it: the left is ``finer`` (each of its categories falls into one of the right),
+    ``coarser``, or an ``overlap``. `pairs` are codes of both, the left's first. What ties the two
+    already is refused, or taken out (`replace_old`).
 
     Examples
     --------
@@ -395,23 +385,18 @@ def tie_codings(
     """
     graph = CodingGraph.of(environment)
     one, other = graph.coding(left), graph.coding(right)
-    listed, known = [(a, b) for a, b in pairs], ", ".join(RELATIONS)
-    problems = {
-        f"relation must be one of {known}. Got {shown(relation)} instead.": relation
-        not in RELATIONS,
-        f"{one.name} and {other.name} belong to different constructs.": (
-            one.construct != other.construct
-        ),
-        f"{one.name} cannot be tied to itself. Name two codings.": one.name == other.name,
-        f"a category falls into several, so that the tie is not {relation}. Make it overlap.": (
-            _sends_to_several(relation, listed)
-        ),
-    }
-    require_none(problem for problem, there in problems.items() if there)
-    sides = {one.name, *one.aliases}, {other.name, *other.aliases}
+    listed, problems = [(a, b) for a, b in pairs], list[str]()
+    if relation not in RELATIONS:
+        known = ", ".join(RELATIONS)
+        problems.append(f"relation must be one of {known}. Got {shown(relation)} instead.")
+    if _sends_to_several(relation, listed):
+        problems.append(
+            f"a category falls into several, so it is no {relation} tie. Make it overlap."
+        )
+    require_none(problems)
 
-    def between(a: str, b: str) -> bool:
-        return any(a in here and b in there for here, there in (sides, sides[::-1]))
+    def between(*ends: str) -> bool:
+        return {graph.names[end] for end in ends} == {one.name, other.name}
 
     maps = [edge for edge in environment.maps if not between(edge.finer, edge.coarser)]
     overlaps = [edge for edge in environment.overlaps if not between(edge.left, edge.right)]

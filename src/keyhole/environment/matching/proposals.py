@@ -431,15 +431,9 @@ def propose(
 ) -> Proposals:
     """Propose for each field of a form which construct it asks and which coding it has.
 
-    Parameters
-    ----------
-    environment, captured
-        What is known so far, and the form as an importer gives it.
-    exact_codes
-        Whether codings are the same only if their codes are, not just their labels: what
-        the columns of a target need, since its records hold the codes.
-    preview
-        Whether to work out which harmonised codings would be minted.
+    With `exact_codes` codings are the same only if their codes are, not just their labels: what the
+    columns of a target need, since its records hold the codes. The `preview` works out which
+    harmonised codings would be minted.
 
     Examples
     --------

@@ -68,19 +68,12 @@ def p_identification(
 ) -> Identification:
     """Return the probability of an identification under a scenario, as an interval.
 
-    Parameters
-    ----------
-    scenario
-        Its `p_attempt` is the one factor.
-    conditional
-        p(identification | attempt): a number, a pair (lowest, highest), the result of
-        `keyhole.risk` on the scenario's key, or that of `keyhole.study`.
-    figure
-        Which figure of a result. Of an exposure: ``"guess"`` (default without a population),
-        ``"at risk"`` or ``"population"`` (default with one); of a study: ``"confirmed"``
-        (default) or ``"conditional"``.
-    pending
-        How many decisions are pending that would change the key; with any, it is not given.
+    The scenario's `p_attempt` is the one factor; the other, `conditional`, is p(identification |
+    attempt): a number, a pair (lowest, highest), the result of `keyhole.risk` on the scenario's
+    key, or that of `keyhole.study`. `figure` is one of a result; of an exposure ``"guess"``
+    (default without a population), ``"at risk"`` or ``"population"`` (default with one), of a study
+    ``"confirmed"`` (default) or ``"conditional"``. While decisions are `pending` that would change
+    the key, it is not given.
 
     Notes
     -----
@@ -130,10 +123,15 @@ def _conditional(given: Any, figure: str | None) -> Found:
         names = ("guess", "at risk", "population") if exposure else ("confirmed", "conditional")
         known = exposure and given.population is not None
         chosen = figure or ("population" if known else names[0])
-        if chosen in names:
-            return (_of_exposure if exposure else _of_study)(given, chosen)
-        words = ", ".join(map(repr, names))
-        raise OptionError(f"figure must be one of {words} here. Got {figure!r} instead.")
+        if chosen not in names:
+            words = ", ".join(map(repr, names))
+            raise OptionError(f"figure must be one of {words} here. Got {figure!r} instead.")
+        if exposure:
+            return _of_exposure(given, chosen)
+        found: Interval | None = given.rates.intervals[f"{chosen}_rate"]
+        if found is None:
+            return None, f"the {chosen} rate is not estimable: nobody was suspected"
+        return found, f"the 95% interval of the study's {chosen} rate"
     if figure is not None:
         raise OptionError(
             "figure can only be used with a result. Got numbers instead: leave it out."
@@ -172,13 +170,6 @@ def _of_exposure(exposure: Any, figure: str) -> Found:
         why = "; ".join(population.notes)
     why = why or "no weight and no sampling fraction was given"
     return None, f"the risk in the population is not estimable: {why}"
-
-
-def _of_study(study: Any, figure: str) -> Found:
-    interval: Interval | None = study.rates.intervals[f"{figure}_rate"]
-    if interval is None:
-        return None, f"the {figure} rate is not estimable: nobody was suspected"
-    return interval, f"the 95% interval of the study's {figure} rate"
 
 
 def interval_shown(interval: Interval | None) -> str:

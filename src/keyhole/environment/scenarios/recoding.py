@@ -287,8 +287,7 @@ def _recode(data: Microdata, key: Iterable[KeyVariable], nodes: Mapping[str, Nod
         columns.append(kinds.gather(groups[positions].astype(np.uint32)).alias(variable.column))
         old = data.variable(variable.column)
         variables[old.name] = Variable(old.name, "category", old.role, old.label)
-    if problems:
-        raise ColumnError(problems)
+    require_none(problems, ColumnError)
     frame = data.frame.with_columns(columns)
     known = tuple(variables.get(one.name, one) for one in data.variables)
     return dataclasses.replace(data, frame=frame, variables=known)
@@ -322,8 +321,7 @@ def scenario_keys(question: Question, data: Microdata) -> list[Any]:
             found.append(scenario_key(graph, given, data, question.target))
         except InputError as error:
             problems += error.problems
-    if problems:
-        raise OptionError(dict.fromkeys(problems))
+    require_none(dict.fromkeys(problems), OptionError)
     if len(found) == 1:
         require_key(found[0])
     if question.values.get("undecided"):

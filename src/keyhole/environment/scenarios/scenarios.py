@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keyhole.core.names import quoted, shown
 from keyhole.core.tables import Table
@@ -24,26 +24,8 @@ from keyhole.core.toml import open_toml, quote, toml_value
 from keyhole.environment.wording import meant, require_none
 from keyhole.errors import FileError, InputError, OptionError
 
-if TYPE_CHECKING:
-    from keyhole.data.microdata import Microdata
-    from keyhole.environment.codings.graph import CodingGraph
-    from keyhole.environment.model import Environment, Target
-    from keyhole.environment.scenarios.recoding import ScenarioKey
-
-
-POINTS: Mapping[str, str] = {
-    "motivation": "Motivation",
-    "means": "Means",
-    "opportunity": "Opportunity",
-    "target_variables": "Target variables",
-    "other_means": "Goals achievable by other means",
-    "data_divergence": "Effect of data divergence",
-    "attack_type": "Attack type",
-    "key_variables": "Key variables",
-    "likelihood_of_attempt": "Likelihood of an attempt",
-    "likelihood_of_success": "Likelihood of success",
-    "consequences": "Consequences",
-}
+_FILE = Path(__file__).with_name("presets.toml")
+POINTS: Mapping[str, str] = open_toml(_FILE)["points"]
 """The eleven points, in Elliot & Dale's order: attributes of a `Scenario` and their words."""
 
 _SURE = {"p_attempt": (1.0, 1.0), "coverage": (1.0, 1.0), "divergence": (0.0, 0.0)}
@@ -140,27 +122,12 @@ class Scenario:
     The eleven points are text, for people. The key is defined by `restricted` and `public`
     stages, which are combined, and by `columns` named outright.
 
-    Parameters
-    ----------
-    name, label
-        What to call it, and a longer title.
-    restricted, public
-        What the intruder holds; see `RestrictedStage` and `PublicStage`.
-    columns
-        Columns of the target that the intruder is taken to know, each with the coding in
-        which; "" is the detail of the file itself.
-    p_attempt
-        The lowest and highest probability of an attempt. Below 1 it must be argued.
-    reasons
-        Why it is so.
-    coverage
-        The lowest and highest share of the file's people whom the intruder's sources hold: 1
-        unless argued.
-    divergence
-        The lowest and highest share of those whose key values differ between file and sources,
-        so that they are not matched: 0 unless argued.
-    example
-        Whether the words are those of an example, so that every report says so.
+    `columns` are those of the target that the intruder is taken to know, each with the coding in
+    which; "" is the detail of the file itself. `p_attempt` is the lowest and highest probability of
+    an attempt; below 1 it must be argued, with `reasons`. So must be a `coverage` below 1 (the
+    share of the file's people whom the intruder's sources hold) and a `divergence` above 0 (the
+    share of those whose key values differ between file and sources, so that they are not matched).
+    The words of an `example` are no finding, and every report says so.
 
     Examples
     --------
@@ -263,17 +230,6 @@ class Scenario:
             if getattr(self, name) != _SURE[name]:
                 notes.append(f"{name.capitalize()}: {interval_text(getattr(self, name))}.")
         return [Table(f"Scenario: {self.title}", ["point", "statement"], rows, notes)]
-
-    def key(
-        self,
-        environment: Environment | CodingGraph,
-        microdata: Microdata,
-        target: str | Target | None = None,
-    ) -> ScenarioKey:
-        """Recode a file to the scenario's key; see `keyhole.environment.scenario_key`."""
-        from keyhole.environment.scenarios.recoding import scenario_key
-
-        return scenario_key(environment, self, microdata, target)
 
 
 def interval_text(interval: tuple[float, float]) -> str:
@@ -433,7 +389,5 @@ def scenario_to_toml(scenario: Scenario) -> str:
     return "\n".join(lines) + "\n"
 
 
-PRESETS: Mapping[str, Scenario] = {
-    one.name: one for one in read_scenarios(Path(__file__).with_name("presets.toml"))
-}
+PRESETS: Mapping[str, Scenario] = {one.name: one for one in read_scenarios(_FILE)}
 """Scenarios that often come up, as examples to be edited."""
