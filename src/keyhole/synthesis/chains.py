@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -75,28 +76,56 @@ class DrawingPlan:
     alike: Flags | None = None
 
 
-class Chain:
-    """Draws one implicate for the subgroups of a pool: `rows` are its records in the file."""
+class Folds:
+    """The folds of a pool, whose `rows` are its records in the file, and what is fitted outside.
+
+    All implicates have the same folds, so that a category's shares, which need no bootstrap, are
+    fitted once for them all.
+    """
 
     def __init__(
         self, plan: DrawingPlan, design: Design, rows: Ints, random: np.random.Generator
     ) -> None:
         self.plan, self.design, self.rows = plan, design, rows
+        self.blanked = np.asarray(plan.replace[rows].any(axis=1))
+        self.number = np.zeros(len(rows), dtype=np.int64)
+        if plan.question.donors == "folds":
+            blanked = random.permutation(np.flatnonzero(self.blanked))
+            others = random.permutation(np.flatnonzero(~self.blanked))
+            # The others begin with the last, so that no fold has all the records.
+            for some, first in ((blanked, 0), (others, -1)):
+                self.number[some] = (first + np.arange(len(some))) % plan.question.folds
+        self._shares: dict[tuple[str, tuple[str, ...], bool, int], Fitted] = {}
+        self._busy = Lock()
+
+    def shares(self, t: int, predictors: tuple[str, ...], fold: int, alike: bool) -> Fitted:
+        """Fit the shares of a category's levels to the records outside a fold."""
+        asked = (self.plan.targets[t], predictors, alike, fold)
+        with self._busy:  # implicates on other threads ask for the same
+            if asked not in self._shares:
+                common = self.plan.question.donors == "common"
+                used = ~self.blanked if common else self.number != fold
+                if alike and self.plan.alike is not None:
+                    marked = used & self.plan.alike[self.rows, t]
+                    used = marked if marked.sum() >= LEAST_ALIKE else used
+                rows = np.flatnonzero(used)
+                self._shares[asked] = fit_shares(self.design, *asked[:2], rows)
+            return self._shares[asked]
+
+
+class Chain:
+    """Draws one implicate for the subgroups of a pool."""
+
+    def __init__(self, shared: Folds, random: np.random.Generator) -> None:
+        self.shared, self.plan, self.design = shared, shared.plan, shared.design
+        self.rows, self.folds, self._blanked = shared.rows, shared.number, shared.blanked
         self._quantiles: dict[tuple[str, tuple[str, ...]], Floats] = {}
         self._models: dict[int, Fitted] = {}
-        self._shares: dict[tuple[str, tuple[str, ...], bool, int], Fitted] = {}
-        self._blanked = np.asarray(plan.replace[rows].any(axis=1))
+        plan, design, rows = self.plan, self.design, self.rows
         usable = np.arange(len(rows), dtype=np.int32)
         if plan.question.donors == "common":
             usable = usable[~self._blanked]
         drawn = usable[random.integers(len(usable), size=len(usable))] if len(usable) else usable
-        self.folds = np.zeros(len(rows), dtype=np.int64)
-        if plan.question.donors == "folds":
-            blanked = random.permutation(np.flatnonzero(self._blanked))
-            others = random.permutation(np.flatnonzero(~self._blanked))
-            # The others begin with the last, so that no fold has all the records.
-            for some, first in ((blanked, 0), (others, -1)):
-                self.folds[some] = (first + np.arange(len(some))) % plan.question.folds
         self.weights = np.bincount(drawn, minlength=len(rows)).astype(np.float32)
         self.grams = {"drawn": design.gram(usable, self.weights, design.codes)}
         if plan.question.donor_model == "refit":
@@ -116,18 +145,6 @@ class Chain:
         weights[without] = 0
         rows, start = np.flatnonzero(weights), self._quantiles[asked]
         return fit_quantiles(self.design, *asked, rows, weights, question, start)[1]
-
-    def shares(self, t: int, predictors: tuple[str, ...], fold: int, alike: bool) -> Fitted:
-        """Fit the shares of a category's levels to the records outside a fold."""
-        asked = (self.plan.targets[t], predictors, alike, fold)
-        if asked not in self._shares:
-            used = self.folds != fold if self.plan.question.donors == "folds" else ~self._blanked
-            if alike and self.plan.alike is not None:
-                marked = used & self.plan.alike[self.rows, t]
-                used = marked if marked.sum() >= LEAST_ALIKE else used
-            rows = np.flatnonzero(used)
-            self._shares[asked] = fit_shares(self.design, *asked[:2], rows)
-        return self._shares[asked]
 
     def run(self, members: Places, random: np.random.Generator) -> tuple[Ints, Ints]:
         """Fill the blanked records of one subgroup, given by their places in the pool."""
@@ -362,7 +379,7 @@ class _Fold:
     def _fit_shares(self, t: int, predictors: tuple[str, ...], alike: bool) -> _Source:
         """Return the shares of a category's levels, and the donors who hold each."""
         design, places = self._design, self._givers(t, alike)
-        model = self._chain.shares(t, predictors, self._fold, alike)
+        model = self._chain.shared.shares(t, predictors, self._fold, alike)
         at = design.names.index(self._plan.targets[t])
         codes = design.codes[places, at]
         pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
@@ -370,7 +387,7 @@ class _Fold:
         folds = self._chain.folds[places]
         logs = np.empty((len(places), len(design.blocks[at].values)), dtype=np.float32)
         for fold in np.unique(folds):
-            apart = self._chain.shares(t, predictors, int(fold), alike)
+            apart = self._chain.shared.shares(t, predictors, int(fold), alike)
             logs[folds == fold] = apart.predict(design.codes, places[folds == fold])
         return _Source(model, Holders(codes, logs), places, pools)
 

@@ -15,7 +15,7 @@ from keyhole.data import Microdata
 from keyhole.engines.resources import in_threads
 from keyhole.exposure.regrouping import level_label
 from keyhole.kernels.arrays import Ints
-from keyhole.synthesis.chains import Chain, DrawingPlan
+from keyhole.synthesis.chains import Chain, DrawingPlan, Folds
 from keyhole.synthesis.design import Coded, LevelScores, make_design, make_level_scores
 
 # A subgroup with fewer records than this shares the model of the pooled neighbours.
@@ -184,13 +184,15 @@ def draw_pool(
         data, model_columns(plan), rows, knots=plan.question.knots, level_scores=level_scores
     )
     seed, number = unit
+    sequence = np.random.SeedSequence(seed, spawn_key=(number,))
+    folds = Folds(plan, design, rows, np.random.default_rng(sequence))
 
     def generator(implicate: int, subgroup: int) -> np.random.Generator:
         sequence = np.random.SeedSequence(seed, spawn_key=(implicate, number, subgroup))
         return np.random.default_rng(sequence)
 
     def draw(implicate: int) -> list[tuple[Ints, Ints]]:
-        chain = Chain(plan, design, rows, generator(implicate, 0))
+        chain = Chain(folds, generator(implicate, 0))
         return [chain.run(places, generator(implicate, s)) for s, places in enumerate(members, 1)]
 
     return draw
