@@ -193,7 +193,7 @@ def draw_pool(
 
     def draw(implicate: int) -> list[tuple[Ints, Ints]]:
         chain = Chain(folds, generator(implicate, 0))
-        return [chain.run(places, generator(implicate, s)) for s, places in enumerate(members, 1)]
+        return chain.run(members, [generator(implicate, s) for s in range(1, len(members) + 1)])
 
     return draw
 
