@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
+from threading import RLock
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -80,8 +80,8 @@ class DrawingPlan:
 class Folds:
     """The folds of a pool, whose `rows` are its records in the file, and what is fitted outside.
 
-    All implicates have the same folds, so that a category's shares, which need no bootstrap, are
-    fitted once for them all.
+    Implicates that share their folds also share the fitted shares of categories, which need no
+    bootstrap.
     """
 
     def __init__(
@@ -97,7 +97,8 @@ class Folds:
             for some, first in ((blanked, 0), (others, -1)):
                 self.number[some] = (first + np.arange(len(some))) % plan.question.folds
         self._shares: dict[tuple[str, tuple[str, ...], bool, int], Fitted] = {}
-        self._busy = Lock()
+        self._logs: dict[tuple[int, tuple[str, ...], bool], Predictions] = {}
+        self._busy = RLock()
 
     def shares(self, t: int, predictors: tuple[str, ...], fold: int, alike: bool) -> Fitted:
         """Fit the shares of a category's levels to the records outside a fold."""
@@ -112,6 +113,26 @@ class Folds:
                 rows = np.flatnonzero(used)
                 self._shares[asked] = fit_shares(self.design, *asked[:2], rows)
             return self._shares[asked]
+
+    def logs(self, t: int, predictors: tuple[str, ...], alike: bool) -> Predictions:
+        """Return the logarithms of the shares of each record, predicted without its own fold.
+
+        A model knows the rare levels of its own records.
+        """
+        asked = t, predictors, alike
+        with self._busy:
+            if asked not in self._logs:
+                if len(self._logs) > len(self.plan.targets):  # many patterns of blanks
+                    self._logs.clear()
+                at = self.design.names.index(self.plan.targets[t])
+                logs = np.empty((len(self.rows), len(self.design.blocks[at].values)), np.float32)
+                for fold in range(int(self.number.max(initial=-1)) + 1):
+                    here = np.flatnonzero(self.number == fold)
+                    logs[here] = self.shares(*asked[:2], fold, alike).predict(
+                        self.design.codes, here
+                    )
+                self._logs[asked] = logs
+            return self._logs[asked]
 
 
 class Chain:
@@ -422,12 +443,7 @@ class _Fold:
         at = design.names.index(self._plan.targets[t])
         codes = design.codes[places, at]
         pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
-        # A model knows the rare levels of its own records, so each donor is predicted without it.
-        folds = self._chain.folds[places]
-        logs = np.empty((len(places), len(design.blocks[at].values)), dtype=np.float32)
-        for fold in np.unique(folds):
-            apart = self._chain.shared.shares(t, predictors, int(fold), alike)
-            logs[folds == fold] = apart.predict(design.codes, places[folds == fold])
+        logs = self._chain.shared.logs(t, predictors, alike)[places]
         return _Source(model, Holders(codes, logs), places, pools)
 
     def _update(self, t: int, who: Ints, source: _Source) -> None:
