@@ -298,21 +298,26 @@ def test_shares_are_fitted_to_records_that_a_fold_leaves_and_to_those_alike(monk
     monkeypatch.setattr(chains, "fit_shares", lambda *given: asked.append(given) or len(asked))
     marks = np.zeros((8, 1), dtype=bool)
     marks[2 : 2 + enough] = True
-    question = SimpleNamespace(donors="folds")
-    chain = SimpleNamespace(
-        plan=SimpleNamespace(targets=("job",), alike=marks, question=question),
-        rows=np.arange(8), design="design",
-        _shares={}, _blanked=np.arange(8) < 2, folds=np.array([0, 1, 2, 2, 2, 2, 2, 2]),
+    plan = SimpleNamespace(
+        targets=("job",), alike=marks, question=SimpleNamespace(donors="folds", folds=3),
+        replace=np.zeros((8, 1), dtype=bool),
     )  # fmt: skip
-    shares = partial(chains.Chain.shares, chain, 0, ("sex",))
+    plan.replace[:2] = True
+
+    def folds():
+        made = chains.Folds(plan, "design", np.arange(8), np.random.default_rng(1))
+        made.number = np.array([0, 1, 2, 2, 2, 2, 2, 2])
+        return partial(made.shares, 0, ("sex",))
+
+    shares = folds()
     assert [shares(0, False), shares(1, False), shares(0, False), shares(0, True)] == [1, 2, 1, 3]
     assert [given[:3] for given in asked] == [("design", "job", ("sex",))] * 3
     rows = [given[3].tolist() for given in asked]
     assert rows[:2] == [[1, *range(2, 8)], [0, *range(2, 8)]]
     assert rows[2] == ([2, 3, 4, 5] if enough == chains.LEAST_ALIKE else rows[0])
-    chain.plan.alike, chain._shares = None, {}
-    shares(0, True)
+    plan.alike = None
+    folds()(0, True)
     assert asked[3][3].tolist() == rows[0]
-    question.donors, chain._shares = "common", {}
-    shares(0, False)
+    plan.question.donors = "common"
+    folds()(0, False)
     assert asked[4][3].tolist() == [*range(2, 8)], "no record that is blanked in any fold"

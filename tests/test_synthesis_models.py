@@ -184,26 +184,31 @@ def test_canonical_variates_are_those_of_the_eigenvalue_problem():
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([0.1, 0.5, 2.0]))
-def test_raked_factors_are_those_of_a_slow_twin(seed, sweeps, steady):
+@given(
+    st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([0.1, 0.5, 2.0]), st.integers(3, 9)
+)
+def test_raked_factors_are_those_of_a_slow_twin(seed, sweeps, steady, levels):
     random = np.random.default_rng(seed)
     sizes = random.integers(1, 5, 3)
     groups = np.column_stack([random.integers(0, size, 60) for size in sizes])
-    goal, starts = random.integers(0, 4, 60), np.append(0, np.cumsum(sizes))
+    goal, starts = random.integers(0, levels, 60), np.append(0, np.cumsum(sizes))
     goal[goal == 2] = random.choice([0, 2])  # a level may be held by nobody
-    shares = np.tile(np.bincount(goal, minlength=4) / 60, (60, 1))
-    wanted = [np.ones((size, 4)) for size in sizes]
+    shares = np.tile(np.bincount(goal, minlength=levels) / 60, (60, 1))
+    wanted = [np.ones((size, levels)) for size in sizes]
     for _ in range(sweeps):
         for v, size in enumerate(sizes):
-            ratio = np.ones((size, 4))
+            ratio = np.ones((size, levels))
             for g in range(size):
                 here = groups[:, v] == g
-                observed, expected = np.bincount(goal[here], minlength=4), shares[here].sum(axis=0)
+                observed, expected = (
+                    np.bincount(goal[here], minlength=levels),
+                    shares[here].sum(axis=0),
+                )
                 ratio[g] = (observed + steady) / (expected + steady)
             wanted[v] *= ratio
             shares *= ratio[groups[:, v]]
             shares /= shares.sum(axis=1, keepdims=True)
-    found = additive.rake(groups, starts, goal, 4, sweeps, steady)
+    found = additive.rake(groups, starts, goal, levels, sweeps, steady)
     assert_allclose(found, np.concatenate(wanted))
 
 

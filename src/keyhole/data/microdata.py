@@ -138,6 +138,8 @@ class Microdata:
 
     def codes(self, name: str) -> Codes:
         """Return a column as small unsigned integers, made once however many threads ask."""
+        if name in self._codes:
+            return self._codes[name]
         (name,) = self.require([name], purpose="column")
         with self._locks.setdefault(name, Lock()):
             if name not in self._codes:

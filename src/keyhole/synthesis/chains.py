@@ -7,8 +7,9 @@ all the targets; what a fold blanks is taken out of the matrix again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from threading import RLock
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from keyhole.core.options import Question
 from keyhole.kernels import nearest_donors
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.synthesis.constraints import MOST_CHOICES, Acceptance
-from keyhole.synthesis.design import Design
+from keyhole.synthesis.design import Design, Weights
 from keyhole.synthesis.models import (
     Fitted,
     centred,
@@ -32,6 +33,7 @@ from keyhole.synthesis.trees import FittedTree, fit_tree
 
 Match = Literal["closest", "k-closest", "weighted"]
 Predictions = npt.NDArray[np.floating]
+Model = Fitted | FittedTree
 
 # Numbers of records within a pool.
 Places = npt.NDArray[np.int32]
@@ -75,79 +77,112 @@ class DrawingPlan:
     alike: Flags | None = None
 
 
-class Chain:
-    """Draws one implicate for the subgroups of a pool: `rows` are its records in the file."""
+class Folds:
+    """The folds of a pool, whose `rows` are its records in the file, and what is fitted outside.
+
+    Implicates that share their folds also share the fitted shares of categories, which need no
+    bootstrap.
+    """
 
     def __init__(
         self, plan: DrawingPlan, design: Design, rows: Ints, random: np.random.Generator
     ) -> None:
         self.plan, self.design, self.rows = plan, design, rows
-        self._quantiles: dict[tuple[str, tuple[str, ...]], Floats] = {}
-        self._models: dict[int, Fitted] = {}
-        self._shares: dict[tuple[str, tuple[str, ...], bool, int], Fitted] = {}
-        self._blanked = np.asarray(plan.replace[rows].any(axis=1))
-        usable = np.arange(len(rows), dtype=np.int32)
-        if plan.question.donors == "common":
-            usable = usable[~self._blanked]
-        drawn = usable[random.integers(len(usable), size=len(usable))] if len(usable) else usable
-        self.folds = np.zeros(len(rows), dtype=np.int64)
+        self.blanked = np.asarray(plan.replace[rows].any(axis=1))
+        self.number = np.zeros(len(rows), dtype=np.int64)
         if plan.question.donors == "folds":
-            blanked = random.permutation(np.flatnonzero(self._blanked))
-            others = random.permutation(np.flatnonzero(~self._blanked))
+            blanked = random.permutation(np.flatnonzero(self.blanked))
+            others = random.permutation(np.flatnonzero(~self.blanked))
             # The others begin with the last, so that no fold has all the records.
             for some, first in ((blanked, 0), (others, -1)):
-                self.folds[some] = (first + np.arange(len(some))) % plan.question.folds
-        self.weights = np.bincount(drawn, minlength=len(rows)).astype(np.float32)
-        self.grams = {"drawn": design.gram(usable, self.weights, design.codes)}
-        if plan.question.donor_model == "refit":
-            self.observed = np.zeros(len(rows), dtype=np.float32)
-            self.observed[usable] = 1.0
-            self.grams["observed"] = design.gram(usable, self.observed, design.codes)
-
-    def quantiles(self, target: str, predictors: tuple[str, ...], without: Places) -> Fitted:
-        """Fit quantiles to the bootstrap, and take records out again by a step from there."""
-        asked = target, predictors
-        question, weights = self.plan.question, self.weights
-        if asked not in self._quantiles:
-            rows = np.flatnonzero(weights)
-            found, _ = fit_quantiles(self.design, *asked, rows, weights, question)
-            self._quantiles[asked] = found
-        weights = weights.copy()
-        weights[without] = 0
-        rows, start = np.flatnonzero(weights), self._quantiles[asked]
-        return fit_quantiles(self.design, *asked, rows, weights, question, start)[1]
+                self.number[some] = (first + np.arange(len(some))) % plan.question.folds
+        self._shares: dict[tuple[str, tuple[str, ...], bool, int], Fitted] = {}
+        self._logs: dict[tuple[int, tuple[str, ...], bool], Predictions] = {}
+        self._busy = RLock()
 
     def shares(self, t: int, predictors: tuple[str, ...], fold: int, alike: bool) -> Fitted:
         """Fit the shares of a category's levels to the records outside a fold."""
         asked = (self.plan.targets[t], predictors, alike, fold)
-        if asked not in self._shares:
-            used = self.folds != fold if self.plan.question.donors == "folds" else ~self._blanked
-            if alike and self.plan.alike is not None:
-                marked = used & self.plan.alike[self.rows, t]
-                used = marked if marked.sum() >= LEAST_ALIKE else used
-            rows = np.flatnonzero(used)
-            self._shares[asked] = fit_shares(self.design, *asked[:2], rows)
-        return self._shares[asked]
+        with self._busy:  # implicates on other threads ask for the same
+            if asked not in self._shares:
+                common = self.plan.question.donors == "common"
+                used = ~self.blanked if common else self.number != fold
+                if alike and self.plan.alike is not None:
+                    marked = used & self.plan.alike[self.rows, t]
+                    used = marked if marked.sum() >= LEAST_ALIKE else used
+                rows = np.flatnonzero(used)
+                self._shares[asked] = fit_shares(self.design, *asked[:2], rows)
+            return self._shares[asked]
 
-    def run(self, members: Places, random: np.random.Generator) -> tuple[Ints, Ints]:
-        """Fill the blanked records of one subgroup, given by their places in the pool."""
-        plan, blanked = self.plan, members[self._blanked[members]]
-        folds = self.folds[blanked]
-        given = np.repeat(blanked[:, None], len(plan.targets), axis=1)
-        free = given.copy()
-        for fold in range(int(folds.max(initial=-1)) + 1):
-            here = np.flatnonzero(folds == fold)
-            giving = np.zeros(len(self.rows), dtype=np.bool_)
-            giving[members] = True
-            giving[blanked if plan.question.donors == "common" else blanked[here]] = False
-            donors = np.flatnonzero(giving).astype(np.int32)
-            if len(donors):
-                filled = _Fold(self, fold, blanked[here], donors, random)
-                given[here], free[here] = filled.fill(), filled.free
-        for t in range(len(plan.targets)) if plan.acceptance.must_change is not None else ():
-            self._exchange(t, blanked, given, free[:, t])
-        self._never_own(blanked, given, random)
-        return self.rows[blanked], self.rows[given]
+    def logs(self, t: int, predictors: tuple[str, ...], alike: bool) -> Predictions:
+        """Return the logarithms of the shares of each record, predicted without its own fold.
+
+        A model knows the rare levels of its own records.
+        """
+        asked = t, predictors, alike
+        with self._busy:
+            if asked not in self._logs:
+                if len(self._logs) > len(self.plan.targets):  # many patterns of blanks
+                    self._logs.clear()
+                at = self.design.names.index(self.plan.targets[t])
+                logs = np.empty((len(self.rows), len(self.design.blocks[at].values)), np.float32)
+                for fold in range(int(self.number.max(initial=-1)) + 1):
+                    here = np.flatnonzero(self.number == fold)
+                    logs[here] = self.shares(*asked[:2], fold, alike).predict(
+                        self.design.codes, here
+                    )
+                self._logs[asked] = logs
+            return self._logs[asked]
+
+
+class Chain:
+    """Draws one implicate for the subgroups of a pool."""
+
+    def __init__(self, shared: Folds, random: np.random.Generator) -> None:
+        self.shared, self.plan, self.design = shared, shared.plan, shared.design
+        self.rows, self.folds, self.blanked = shared.rows, shared.number, shared.blanked
+        self.random = random
+        self.places = [self.design.places(target) for target in self.plan.targets]
+        self.quantiles: dict[tuple[str, tuple[str, ...]], Floats] = {}
+        self._models: dict[int, Fitted] = {}
+        design, records = self.design, len(self.rows)
+        usable = np.arange(records, dtype=np.int32)
+        if self.plan.question.donors == "common":
+            usable = usable[~self.blanked]
+        drawn = usable[random.integers(len(usable), size=len(usable))] if len(usable) else usable
+        weights = {"drawn": np.bincount(drawn, minlength=records)}
+        if self.plan.question.donor_model == "refit":
+            weights["observed"] = np.bincount(usable, minlength=records)
+        self.weights = {which: one.astype(np.float32) for which, one in weights.items()}
+        self.grams = {
+            which: design.gram(usable, w, design.codes) for which, w in self.weights.items()
+        }
+
+    def run(
+        self, subgroups: Sequence[Places], randoms: Sequence[np.random.Generator]
+    ) -> list[tuple[Ints, Ints]]:
+        """Fill the blanked records of subgroups, given by their places in the pool."""
+        plan, filled = self.plan, []
+        whole = [(members, members[self.blanked[members]]) for members in subgroups]
+        given = [np.repeat(blanked[:, None], len(plan.targets), axis=1) for _, blanked in whole]
+        free = [one.copy() for one in given]
+        for fold in range(int(self.folds.max(initial=-1)) + 1):
+            models = _FoldModels(self, fold)
+            for s, (members, blanked) in enumerate(whole):
+                here = np.flatnonzero(self.folds[blanked] == fold)
+                giving = np.zeros(len(self.rows), dtype=np.bool_)
+                giving[members] = True
+                giving[blanked if plan.question.donors == "common" else blanked[here]] = False
+                donors = np.flatnonzero(giving).astype(np.int32)
+                if len(donors) and len(here):
+                    one = _Fold(self, models, blanked[here], donors, randoms[s])
+                    given[s][here], free[s][here] = one.fill(), one.free
+        for (_, blanked), own, left, random in zip(whole, given, free, randoms, strict=True):
+            for t in range(len(plan.targets)) if plan.acceptance.must_change is not None else ():
+                self._exchange(t, blanked, own, left[:, t])
+            self._never_own(blanked, own, random)
+            filled.append((self.rows[blanked], self.rows[own]))
+        return filled
 
     def _never_own(self, blanked: Places, given: Places, random: np.random.Generator) -> None:
         """Give a target that is drawn as a whole of any other record where no donor was found."""
@@ -200,8 +235,7 @@ class Chain:
             names = strongest(design, moments, target, names, ridge, plan.first)
             self._models[t] = fit_target(design, moments, target, names, plan.question)[1]
         codes = design.codes[blanked]
-        for u, target in enumerate(plan.targets):
-            at = design.places(target)
+        for u, at in enumerate(self.places):
             codes[:, at] = design.codes[np.ix_(given[:, u], at)]
         predicted = self._models[t].predict(codes, np.arange(len(codes)))
         most = min(EXCHANGES + 1, len(codes))
@@ -212,10 +246,67 @@ class Chain:
 class _Source(NamedTuple):
     """Where a target's values come from: the model, and its donors with their places."""
 
-    model: Fitted | FittedTree
+    model: Model
     donors: Donors | Holders
     places: Places
     pools: _DonorPools
+
+
+class _FoldModels:
+    """Models of a pool's bootstrap without the records blanked in a fold, for all its subgroups."""
+
+    def __init__(self, chain: Chain, fold: int) -> None:
+        self._chain, self.fold = chain, fold
+        self._without = np.flatnonzero(chain.blanked & (chain.folds == fold)).astype(np.int32)
+        self._grams: dict[str, Floats] = {}
+        self._fitted: dict[tuple[int, tuple[str, ...]], tuple[Model, Model]] = {}
+
+    def get(self, t: int, predictors: tuple[str, ...]) -> tuple[Model, Model]:
+        """Return the models of a target and of its donors, fitted once."""
+        if (t, predictors) not in self._fitted:
+            self._fitted[t, predictors] = self.fit(t, predictors, self._gram("drawn"))
+        return self._fitted[t, predictors]
+
+    def fit(self, t: int, predictors: tuple[str, ...], gram: Floats) -> tuple[Model, Model]:
+        """Fit a target by sums of products: return the model of its records and of its donors."""
+        chain, plan, design = self._chain, self._chain.plan, self._chain.design
+        question, target = plan.question, plan.targets[t]
+        kind, moments = (question.models or {}).get(target), centred(gram)
+        weights = chain.weights["drawn"].copy()
+        weights[self._without] = 0
+        if kind == "tree" and predictors and weights.any():  # a tree chooses by itself
+            seed = int(chain.random.integers(1 << 31))
+            tree = fit_tree(design, target, predictors, weights, seed)
+            return tree, tree
+        predictors = strongest(design, moments, target, predictors, question.ridge, plan.first)
+        if kind == "quantile" and predictors:
+            quantiles = self._quantiles(target, predictors, weights)
+            return quantiles, quantiles
+        variates, model = fit_target(design, moments, target, predictors, question)
+        if question.donor_model != "refit" or not predictors:
+            return model, model
+        observed = centred(self._gram("observed"))
+        return model, refit(design, observed, target, predictors, variates, question)
+
+    def _quantiles(self, target: str, predictors: tuple[str, ...], weights: Weights) -> Fitted:
+        """Fit quantiles to the bootstrap, and take records out again by a step from there."""
+        asked, chain = (target, predictors), self._chain
+        design, question, every = chain.design, chain.plan.question, chain.weights["drawn"]
+        if asked not in chain.quantiles:
+            found = fit_quantiles(design, *asked, np.flatnonzero(every), every, question)
+            chain.quantiles[asked] = found[0]
+        rows, start = np.flatnonzero(weights), chain.quantiles[asked]
+        return fit_quantiles(design, *asked, rows, weights, question, start)[1]
+
+    def _gram(self, which: str) -> Floats:
+        """Return the pool's sums of products without the records blanked here."""
+        if which not in self._grams:
+            chain, gram = self._chain, self._chain.grams[which]
+            if chain.plan.question.donors == "folds":
+                weights, codes = chain.weights[which], chain.design.codes
+                gram = gram - chain.design.gram(self._without, weights, codes)
+            self._grams[which] = gram
+        return self._grams[which]
 
 
 class _Fold:
@@ -224,12 +315,17 @@ class _Fold:
     def __init__(
         self,
         chain: Chain,
-        fold: int,
+        models: _FoldModels,
         recipients: Places,
         donors: Places,
         random: np.random.Generator,
     ) -> None:
-        self._chain, self._plan, self._design, self._fold = chain, chain.plan, chain.design, fold
+        self._chain, self._plan, self._design, self._models = (
+            chain,
+            chain.plan,
+            chain.design,
+            models,
+        )
         self._recipients, self._donors, self._random = recipients, donors, random
         self._codes = self._design.codes[recipients]
         self._replace = self._plan.replace[chain.rows[recipients]]
@@ -246,7 +342,7 @@ class _Fold:
 
     def _fill_in_turn(self) -> None:
         """Fill each target given those before it, then again in cycles, given all the others."""
-        plan, gram = self._plan, self._gram("drawn")
+        plan, gram = self._plan, None
         for t in range(len(plan.targets)):
             leader = plan.acceptance.leaders[t]
             if leader != t:  # parts of a sum come from one donor
@@ -269,7 +365,7 @@ class _Fold:
     def _fill_singly(self) -> None:
         """Fill each target at random, then better in cycles, by itself (Hawala & Funk, 2.3)."""
         for t, target in enumerate(self._plan.targets):
-            who, at = np.flatnonzero(self._replace[:, t]), self._design.places(target)
+            who, at = np.flatnonzero(self._replace[:, t]), self._chain.places[t]
             before = self._codes[:, at]
             self._given[who, t] = self._random.choice(self._donors, len(who))
             self._give(t, who, t)
@@ -282,7 +378,10 @@ class _Fold:
         """Group the recipients of a target by what is known of them: all but what comes later."""
         targets, who = self._plan.targets, np.flatnonzero(self._replace[:, t])
         later = self._replace[who, t + 1 :]
-        patterns, number = np.unique(later, axis=0, return_inverse=True)
+        if (later == later[:1]).all():
+            patterns, number = later[:1], np.zeros(len(who), dtype=np.int64)
+        else:
+            patterns, number = np.unique(later, axis=0, return_inverse=True)
         for p, pattern in enumerate(patterns):
             unknown = {name for name, blank in zip(targets[t + 1 :], pattern, strict=True) if blank}
             known = [n for n in self._plan.predictors[targets[t]] if n not in unknown]
@@ -298,14 +397,6 @@ class _Fold:
             if (marked == alike).any():
                 yield who[marked == alike], alike
 
-    def _gram(self, which: str) -> Floats:
-        """Return the pool's sums of products without the records blanked here."""
-        whole = self._chain.grams[which]
-        if self._plan.question.donors == "common":
-            return whole
-        weights = self._chain.weights if which == "drawn" else self._chain.observed
-        return whole - self._design.gram(self._recipients, weights, self._design.codes)
-
     def _gram_of_all(self) -> Floats:
         """Draw all the pool's records anew, the filled ones as they are now (the paper's 3a)."""
         codes = self._design.codes.copy()
@@ -315,32 +406,18 @@ class _Fold:
         weights = np.bincount(drawn, minlength=len(codes)).astype(np.float64)
         return self._design.gram(everybody, weights, codes)
 
-    def _fit(self, t: int, predictors: tuple[str, ...], gram: Floats, alike: bool) -> _Source:
-        question, design, target = self._plan.question, self._design, self._plan.targets[t]
-        if predictors and self._is_drawn(target):
+    def _fit(
+        self, t: int, predictors: tuple[str, ...], gram: Floats | None, alike: bool
+    ) -> _Source:
+        """Fit a target, by the sums of products of the bootstrap if no others are given."""
+        question, design, models = self._plan.question, self._design, self._models
+        if predictors and self._is_drawn(self._plan.targets[t]):
             return self._fit_shares(t, predictors, alike)
-        moments, first = centred(gram), self._plan.first
-        kind, weights = (question.models or {}).get(target), self._chain.weights.copy()
-        weights[self._recipients] = 0
-        grows = kind == "tree" and bool(predictors) and bool(weights.any())
-        if not grows:  # a tree chooses by itself
-            predictors = strongest(design, moments, target, predictors, question.ridge, first)
-        model: Fitted | FittedTree
-        donor_model: Fitted | FittedTree
-        if grows:
-            seed = int(self._random.integers(1 << 31))
-            model = donor_model = fit_tree(design, target, predictors, weights, seed)
-        elif kind == "quantile" and predictors:
-            model = donor_model = self._chain.quantiles(target, predictors, self._recipients)
-        else:
-            variates, model = fit_target(design, moments, target, predictors, question)
-            donor_model = model
-            if question.donor_model == "refit" and predictors:
-                observed = centred(self._gram("observed"))
-                donor_model = refit(design, observed, target, predictors, variates, question)
+        asked = t, predictors
+        model, of_donors = models.get(*asked) if gram is None else models.fit(*asked, gram)
         places = self._givers(t, alike)
         pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
-        predicted = np.column_stack([donor_model.predict(design.codes, places), pools.donors])
+        predicted = np.column_stack([of_donors.predict(design.codes, places), pools.donors])
         donors = Donors(predicted, match=question.match, neighbours=question.neighbours)
         return _Source(model, donors, places, pools)
 
@@ -362,16 +439,11 @@ class _Fold:
     def _fit_shares(self, t: int, predictors: tuple[str, ...], alike: bool) -> _Source:
         """Return the shares of a category's levels, and the donors who hold each."""
         design, places = self._design, self._givers(t, alike)
-        model = self._chain.shares(t, predictors, self._fold, alike)
+        model = self._chain.shared.shares(t, predictors, self._models.fold, alike)
         at = design.names.index(self._plan.targets[t])
         codes = design.codes[places, at]
         pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
-        # A model knows the rare levels of its own records, so each donor is predicted without it.
-        folds = self._chain.folds[places]
-        logs = np.empty((len(places), len(design.blocks[at].values)), dtype=np.float32)
-        for fold in np.unique(folds):
-            apart = self._chain.shares(t, predictors, int(fold), alike)
-            logs[folds == fold] = apart.predict(design.codes, places[folds == fold])
+        logs = self._chain.shared.logs(t, predictors, alike)[places]
         return _Source(model, Holders(codes, logs), places, pools)
 
     def _update(self, t: int, who: Ints, source: _Source) -> None:
@@ -392,7 +464,7 @@ class _Fold:
         """Let recipients have a target of the donor of another one, and predict by it."""
         giver = self._given[who, leader]
         self._given[who, t] = giver
-        at = self._design.places(self._plan.targets[t])
+        at = self._chain.places[t]
         self._codes[np.ix_(who, at)] = self._design.codes[np.ix_(giver, at)]
 
     def _acceptable(
@@ -501,12 +573,13 @@ class Holders:
         self._bounds = np.searchsorted(codes[self._order], np.arange(size + 1))
         # The pool may be more ordinary than the donors: they have each level as often as they do.
         held = np.bincount(codes, minlength=size)
-        self._offset = np.where(held > 0, 0.0, -np.inf)
+        shares = np.exp((logs - logs.max(axis=1, keepdims=True)).astype(np.float64))
+        times = (held > 0).astype(np.float64)
         for _ in range(ROUNDS):
-            shares = np.exp(logs - logs.max(axis=1, keepdims=True) + self._offset)
-            shares /= np.maximum(shares.sum(axis=1, keepdims=True), TINY)
-            self._offset += np.log(np.maximum(held, TINY) / np.maximum(shares.sum(axis=0), TINY))
-            self._offset = np.where(held > 0, self._offset, -np.inf)
+            expected = times * (1 / np.maximum(shares @ times, TINY) @ shares)
+            times *= held / np.maximum(expected, TINY)
+        with np.errstate(divide="ignore"):
+            self._offset = np.log(times)
 
     def __len__(self) -> int:
         return len(self._order)

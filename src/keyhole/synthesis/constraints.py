@@ -239,9 +239,11 @@ class Acceptance:
 
     def concerns(self, target: str) -> bool:
         """Tell whether anything can forbid a value of the target."""
-        bound = set() if self.rules is None else set(self.rules.columns)
-        bound |= {name for one in self.constraints for name in (one.target, one.column)}
-        return self.must_change is not None or target in bound
+        if self.must_change is not None or (
+            self.rules is not None and target in self.rules.columns
+        ):
+            return True
+        return any(target in (one.target, one.column) for one in self.constraints)
 
     def allows(self, rows: Ints, given: Ints, target: int, donors: Ints) -> Flags:
         """Tell for each record, with its donors by target, if it may receive another's value."""

@@ -15,10 +15,11 @@ from keyhole.data import Microdata
 from keyhole.engines.resources import in_threads
 from keyhole.exposure.regrouping import level_label
 from keyhole.kernels.arrays import Ints
-from keyhole.synthesis.chains import Chain, DrawingPlan
+from keyhole.synthesis.chains import Chain, DrawingPlan, Folds
 from keyhole.synthesis.design import Coded, LevelScores, make_design, make_level_scores
 
-# A subgroup with fewer records than this shares the model of the pooled neighbours.
+# A subgroup with fewer records than this shares the model of the pooled neighbours, and implicates
+# of a pool with so many share their folds.
 LARGE_POOL = 4_000
 # Fewer records at risk than this, in the whole file, share the model of all others.
 SMALLEST_POOL = 250
@@ -184,14 +185,20 @@ def draw_pool(
         data, model_columns(plan), rows, knots=plan.question.knots, level_scores=level_scores
     )
     seed, number = unit
+    # In a small pool a fit depends on who happens to be left out: implicates have their own folds.
+    shared = None
+    if len(rows) >= LARGE_POOL:
+        sequence = np.random.SeedSequence(seed, spawn_key=(number,))
+        shared = Folds(plan, design, rows, np.random.default_rng(sequence))
 
     def generator(implicate: int, subgroup: int) -> np.random.Generator:
         sequence = np.random.SeedSequence(seed, spawn_key=(implicate, number, subgroup))
         return np.random.default_rng(sequence)
 
     def draw(implicate: int) -> list[tuple[Ints, Ints]]:
-        chain = Chain(plan, design, rows, generator(implicate, 0))
-        return [chain.run(places, generator(implicate, s)) for s, places in enumerate(members, 1)]
+        random = generator(implicate, 0)
+        chain = Chain(shared or Folds(plan, design, rows, random), random)
+        return chain.run(members, [generator(implicate, s) for s in range(1, len(members) + 1)])
 
     return draw
 
@@ -235,6 +242,11 @@ def _pools(
         served.setdefault((depth, int(groups[depth][rows[0]])), []).append(rows)
     for (depth, group), subgroups in served.items():
         rows = np.flatnonzero(groups[depth] == group)
+        # Of neighbours that only lend their records to the model, a large pool is enough.
+        own = np.concatenate(subgroups)
+        lending = np.setdiff1d(rows, own)
+        most = min(LARGE_POOL, len(lending))
+        rows = np.union1d(own, lending[np.arange(most) * len(lending) // most])
         yield Pool(rows, subgroups, bool(strata) and depth < deepest)
 
 

@@ -63,6 +63,8 @@ class EditRules:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(rules)
+        self.columns: frozenset[str] = frozenset().union(*(rule.columns for rule in self.rules))
+        """The columns that any of the rules mentions."""
         self._last: tuple[tuple[tuple[str, pl.DataType], ...], BoundRules] | None = None
 
     @classmethod
@@ -122,11 +124,6 @@ class EditRules:
     def names(self) -> tuple[str, ...]:
         """The names of the rules, in order."""
         return tuple(rule.name for rule in self.rules)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """The columns that any of the rules mentions."""
-        return frozenset().union(*(rule.columns for rule in self.rules))
 
     def bind(self, schema: Mapping[str, pl.DataType] | Microdata) -> BoundRules:
         """Bind the rules to columns, or say everything that makes no sense in any of them."""
