@@ -59,8 +59,8 @@ def open_bytes(
         if largest is not None and found.st_size > largest:
             most = f"{largest >> 20} megabyte{'s' * (largest >> 20 != 1)}"
             raise FileError(
-                f"{where} must not be larger than {most}. Got {found.st_size >> 20:,} instead: give "
-                f"{wanted}, not data."
+                f"{where} must not be larger than {most}. Got {found.st_size >> 20:,} instead: "
+                f"give {wanted}, not data."
             )
         return file.read_bytes()
     except FileNotFoundError:

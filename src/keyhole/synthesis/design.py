@@ -20,7 +20,7 @@ import polars as pl
 
 from keyhole.data import Codes, Microdata, Variable
 from keyhole.kernels import additive
-from keyhole.kernels.arrays import Floats, Ints
+from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.synthesis.associations import BINS, grouped
 
 # From this share of equal values at an end on, the other knots are found without them.
@@ -119,8 +119,13 @@ def scores_name(column: str, target: str) -> str:
     return f"{column}\0{target}"
 
 
+def mark_name(target: str) -> str:
+    """Return the name of the marks of a target in a design."""
+    return f"\0{target}"
+
+
 def plain_name(name: str) -> str:
-    """Return the column that a name in a design stands for."""
+    """Return the column that a name in a design stands for, nothing for marks."""
     return name.partition("\0")[0]
 
 
@@ -282,6 +287,15 @@ def make_design(
             blocks.append(_categories(counts))
     firsts = np.cumsum([1] + [block.width for block in blocks])[:-1]
     return Design(tuple(names), codes, tuple(blocks), tuple(firsts.tolist()))
+
+
+def with_marks(design: Design, marks: Mapping[str, Flags]) -> Design:
+    """Add flags of the records to a design, by the names of their columns in it."""
+    blocks = [_categories(np.bincount(flags, minlength=2)) for flags in marks.values()]
+    codes = np.column_stack([design.codes, *(f.astype(np.uint8) for f in marks.values())])
+    whole = (*design.blocks, *blocks)
+    firsts = np.cumsum([1] + [block.width for block in whole])[:-1]
+    return Design((*design.names, *marks), codes, whole, tuple(firsts.tolist()))
 
 
 def level_groups(block: DesignBlock, codes: npt.NDArray[np.unsignedinteger]) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -14,9 +14,17 @@ from keyhole.core.marks import COUNT
 from keyhole.data import Microdata
 from keyhole.engines.resources import in_threads
 from keyhole.exposure.regrouping import level_label
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import Flags, Ints
 from keyhole.synthesis.chains import Chain, DrawingPlan, Folds
-from keyhole.synthesis.design import Coded, LevelScores, make_design, make_level_scores
+from keyhole.synthesis.design import (
+    Coded,
+    Design,
+    LevelScores,
+    make_design,
+    make_level_scores,
+    mark_name,
+    with_marks,
+)
 
 # A subgroup with fewer records than this shares the model of the pooled neighbours, and implicates
 # of a pool with so many share their folds.
@@ -184,6 +192,7 @@ def draw_pool(
     design = make_design(
         data, model_columns(plan), rows, knots=plan.question.knots, level_scores=level_scores
     )
+    plan, design = _with_marks(plan, design, rows)
     seed, number = unit
     # In a small pool a fit depends on who happens to be left out: implicates have their own folds.
     shared = None
@@ -201,6 +210,23 @@ def draw_pool(
         return chain.run(members, [generator(implicate, s) for s in range(1, len(members) + 1)])
 
     return draw
+
+
+def _with_marks(plan: DrawingPlan, design: Design, rows: Ints) -> tuple[DrawingPlan, Design]:
+    """Let it predict a target what else of a record is replaced, which says why it stands out.
+
+    Nearly everybody whose Hispanic origin is replaced is Hispanic: a race drawn while the origin is
+    still unknown must depend on it.
+    """
+    if plan.alike is None:
+        return plan, design
+    alike, marks, predictors = plan.alike[rows], dict[str, Flags](), dict(plan.predictors)
+    for t, target in enumerate(plan.targets):
+        givers = alike[alike[:, t]]
+        varied = np.flatnonzero(givers.any(axis=0) & ~givers.all(axis=0))
+        own = {mark_name(plan.targets[u]): alike[:, u] for u in varied}
+        predictors[target], marks = (*predictors[target], *own), marks | own
+    return replace(plan, predictors=predictors), with_marks(design, marks)
 
 
 def model_columns(plan: DrawingPlan) -> tuple[str, ...]:

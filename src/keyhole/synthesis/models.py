@@ -145,7 +145,7 @@ def strongest(
         explained[name] = float(share)
     chosen: set[str] = set()
     for name in sorted(
-        predictors, key=lambda name: (plain_name(name) not in first, -explained[name])
+        predictors, key=lambda name: (plain_name(name) not in {"", *first}, -explained[name])
     ):
         if len(design.columns([*chosen, name])) <= room:
             chosen.add(name)

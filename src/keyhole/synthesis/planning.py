@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from keyhole.synthesis.design import is_numeric
 from keyhole.synthesis.designate import Designation
 from keyhole.synthesis.implicates import Drawing, Implicates, Progress, draw_here, draw_implicates
 from keyhole.synthesis.release import unsafe_columns
-from keyhole.synthesis.remaining_risk import cell_sizes, visibly_changed
+from keyhole.synthesis.remaining_risk import cell_sizes, seen_to_change
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.targets import TargetChoice, choose_targets, default_predictors
 from keyhole.utility.formulas import formula_columns
@@ -44,10 +45,8 @@ FREQUENT = 0.25
 EXCHANGEABLE = 0.4
 # Nor does one that so many of at least so few records hold that are equal on another column.
 DETERMINED, LEAST_EQUAL = 0.75, 10
-# How often decoys are drawn anew, each time a little more than should do.
-ATTEMPTS, BEYOND = 5, 1.01
-# So much below the level asked for is near enough.
-NEAR = 0.03
+# So many decoys are drawn for each that is asked for; how often, should even these be too few.
+SPARE, ATTEMPTS = 1.25, 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,27 +71,55 @@ class Drawn(NamedTuple):
 
 
 def draw_with_decoys(asked: SynthesisRequest, progress: Progress | None) -> Drawn:
-    """Draw until decoys, which are seen to change less, bring P(unique | changed) to its level."""
+    """Draw with decoys to spare, of which as many stay as bring P(unique | changed) to its level.
+
+    Decoys are seen to change less often than records at risk, how much less only once they are
+    drawn. Should even the spare ones be too few, all is drawn again with more.
+    """
     constraints: tuple[Constraint, ...] = ()
     if asked.question.procedure != "paper":
         constraints = find_constraints(asked.data, asked.targets, comparable_columns(asked.data))
-    decoys = wanted = asked.question.decoys
-    best: tuple[tuple[bool, float], Drawn] | None = None
+    decoys = asked.question.decoys
+    spares = decoys > 0 and asked.question.implicates > 1
+    wanted = decoys * SPARE if spares else decoys
     for _ in range(ATTEMPTS):
         drawn = _draw(asked, wanted, constraints, progress)
-        seen = visibly_changed(drawn.implicates, drawn.designation).p_unique
-        if not decoys or seen is None or seen == 1:
-            return drawn
-        level = 1 / (1 + decoys)
-        rank = (seen > level, abs(seen - level))
-        if best is None or rank < best[0]:
-            best = rank, drawn
-        found = drawn.designation
-        short = found.decoy.sum() < round(wanted * int(found.at_risk.sum()))
-        if level - NEAR <= seen <= level or (short and seen > level):
+        found, choice, implicates = drawn.designation, drawn.choice, drawn.implicates
+        if not spares:
             break
-        wanted *= BEYOND * decoys * seen / (1 - seen)
-    return drawn if best is None else best[1]
+        rows = implicates.rows[seen_to_change(implicates)]
+        unique = int((cell_sizes(asked.data, asked.question.keys)[rows] == 1).sum())
+        seen = np.zeros(asked.data.records, dtype=np.bool_)
+        seen[rows] = found.decoy[rows]
+        others = len(rows) - unique - int(seen.sum())  # at risk, but not unique
+        enough = max(0, math.ceil(decoys * unique) - others)
+        if enough <= seen.sum():
+            return drawn if choice.whole else _spared(drawn, seen, enough)
+        common = found.decoy.sum() < round(wanted * int(found.at_risk.sum()))
+        if common or not seen.any():
+            break  # there are no more, or they do not change
+        wanted *= SPARE * enough / float(seen.sum())
+    return drawn
+
+
+def _spared(drawn: Drawn, seen: Flags, enough: int) -> Drawn:
+    """Give decoys their own values back, in random order, while enough are seen to change."""
+    found, choice, implicates = drawn.designation, drawn.choice, drawn.implicates
+    random = np.random.default_rng(np.random.SeedSequence(found.seed, spawn_key=(3,)))
+    order = random.permutation(np.flatnonzero(found.decoy))
+    back = order[np.searchsorted(np.cumsum(seen[order]), enough) + 1 :] if enough else order
+    decoy, blank = found.decoy.copy(), choice.replace.copy()
+    decoy[back], blank[back] = False, False
+    left = blank[implicates.rows].any(axis=1)
+    donors = tuple(one[left] for one in implicates.donors)
+    placebo = None if implicates.placebo is None else implicates.placebo[left]
+    notes = tuple(n for n in found.notes if getattr(n, "code", "") != "synthesis.common")
+    return Drawn(
+        replace(found, decoy=decoy, decoys=int(decoy.sum()), notes=notes),
+        replace(choice, replace=blank),
+        replace(drawn.plan, replace=blank),
+        replace(implicates, rows=implicates.rows[left], donors=donors, placebo=placebo),
+    )
 
 
 def _draw(
@@ -110,8 +137,6 @@ def _draw(
     tied = [choice.replace[:, leaders == leader].any(axis=1) for leader in leaders]
     named = tuple(name for name, all_ in zip(choice.targets, whole, strict=True) if all_)
     choice = replace(choice, replace=np.column_stack(tied) | whole, whole=named)
-    if question.targeted and not question.keep_order:
-        choice = _fewest_first(choice)
     if not found.at_risk.any() and not named:
         raise OptionError([NOBODY_AT_RISK])
     if question.donors == "common" and found.changed.all():
@@ -127,17 +152,6 @@ def _draw(
     if more:
         drawn = replace(drawn, donors=drawn.donors[:wanted], placebo=drawn.donors[wanted])
     return Drawn(found, choice, plan, drawn)
-
-
-def _fewest_first(choice: TargetChoice) -> TargetChoice:
-    """Put the targets that the fewest records have replaced first.
-
-    They are replaced for what they are: nearly everybody whose Hispanic origin is replaced is
-    Hispanic. So what comes later must know them, or such records would get the race of others.
-    """
-    order = np.argsort(choice.replace.sum(axis=0), kind="stable")
-    targets = tuple(choice.targets[t] for t in order)
-    return replace(choice, targets=targets, replace=choice.replace[:, order])
 
 
 def _plan(

@@ -229,21 +229,26 @@ class VisibleChanges(Result):
         return [Table(title, ["figure", "value"], rows, notes)]
 
 
+def seen_to_change(implicates: Implicates) -> Flags:
+    """Tell which replaced records differ between implicates, in a target not drawn for all."""
+    data, differs = implicates.data, np.zeros(len(implicates.rows), dtype=np.bool_)
+    for target in implicates.telling:
+        # What is written in the file: -8 and -9 differ, if both mean missing.
+        one, seen = data.variable(target), data.codes(target)
+        if one.missing_codes or one.missing_ranges or one.parsed is not None:
+            seen = encode(data.frame[target])
+        drawn = drawn_codes(implicates, target, seen)
+        differs |= (drawn != drawn[0]).any(axis=0)
+    return differs
+
+
 def visibly_changed(
     implicates: Implicates, designation: Designation, against: Iterable[Contradiction] = ()
 ) -> VisibleChanges:
     """Find the records whose implicates differ in any target that is not drawn for everybody."""
     data, counts = implicates.data, list[int]()
     if len(implicates) > 1:
-        differs = np.zeros(len(implicates.rows), dtype=np.bool_)
-        for target in implicates.telling:
-            # What is written in the file: -8 and -9 differ, if both mean missing.
-            one, seen = data.variable(target), data.codes(target)
-            if one.missing_codes or one.missing_ranges or one.parsed is not None:
-                seen = encode(data.frame[target])
-            drawn = drawn_codes(implicates, target, seen)
-            differs |= (drawn != drawn[0]).any(axis=0)
-        who = implicates.rows[differs]
+        who = implicates.rows[seen_to_change(implicates)]
         unique = cell_sizes(data, designation.keys) == 1
         counts = [len(who), int(unique[who].sum()), int(designation.at_risk[who].sum())]
     found = VisibleChanges.counted(len(implicates.rows), *counts)
