@@ -69,7 +69,7 @@ def test_limits_and_the_report_are_shown(bench: Workbench) -> None:
     assert "Cheapest fix" in page
     assert '/file/report.html" title="The dossier"' in page
     assert "public-note.html" in page
-    assert "and the dossier tells them" in page
+    assert "up to date, and in the dossier" in page
     content = json.loads((bench.folder / "review" / "results.json").read_text())
     assert content["sha256"] in page
     assert content["versions"]["polars"] in page

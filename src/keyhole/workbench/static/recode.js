@@ -46,7 +46,7 @@ export function dressRecode(form) {
         line.append(`RP(${place.dataset.cutoff}) ${rate(found.before.rp, limit)} → `, strong,
           `${limit === null ? "" : found.after.rp > limit ? " (above the limit)" : " (within the limit)"}, uniques ${found.before.uniques.toLocaleString("en")} → ${found.after.uniques.toLocaleString("en")}. `);
       }
-      line.append(`${found.words}; ${found.lost === null ? "nothing" : rate(found.lost, null)} of what ${form.elements.column.value} tells is lost.`);
+      line.append(`${found.words}; ${found.lost === null ? "nothing" : rate(found.lost, null)} of the information in ${form.elements.column.value} is lost.`);
     }
     place.replaceChildren(line);
   }
