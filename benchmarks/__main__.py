@@ -56,7 +56,7 @@ PARTS = {
     "protection": 180,
     "environment": 180,
     "recognition": 120,
-    "workbench": 300,
+    "workbench": 420,
     "population": 420,
     "releases": 600,
     "coverage": 1500,

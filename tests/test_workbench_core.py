@@ -30,7 +30,7 @@ from keyhole.reviews.runner import review
 from keyhole.workbench import editing
 from keyhole.workbench.app import Bench
 from keyhole.workbench.editing import put_setting
-from keyhole.workbench.jobs import Jobs, lock_path, work
+from keyhole.workbench.jobs import NEEDED, Jobs, lock_path, work
 from keyhole.workbench.pages.data import _bars, _reasons
 from keyhole.workbench.projects import OutdatedPageError, inside
 
@@ -261,6 +261,11 @@ def test_the_process_for_jobs_ends_with_its_server(bench: Workbench) -> None:
         process.stdin.close()  # what it was told of is done nevertheless
         assert process.wait() == 0
     assert bench.wait().state == "done"
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_what_jobs_need_is_imported_by_itself(name: str) -> None:
+    subprocess.run([sys.executable, "-c", f"import {name}"], check=True)
 
 
 def test_a_job_that_is_cancelled_before_it_began_does_nothing(bench: Workbench) -> None:

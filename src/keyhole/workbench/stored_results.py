@@ -38,7 +38,6 @@ from keyhole.reviews.stages.selection import selection_stage
 from keyhole.reviews.study_chapters import AttackChapter, attacks
 from keyhole.selection.search import METHODS
 from keyhole.workbench.page import View
-from keyhole.workbench.pages.select import every_set
 
 Record = Mapping[str, Any]
 VERIFICATION = "verification.json"
@@ -222,10 +221,11 @@ def pipeline(view: View, results: Results) -> list[tuple[str, str, list[str]]]:
 
 def _taken_set(view: View, limit: float | None) -> list[str]:
     """Return RP and CR of the set that was taken, where a search found it."""
-    same = [
-        one for _, one in every_set(view, METHODS) if "taken" in one.tags and one.rp is not None
-    ]
-    return [f"RP {rate(one.rp, limit)}, CR {rate(one.cr)}" for one in same[:1]]
+    from keyhole.workbench.pages.select import every_set  # pages import this module
+
+    found = [(one.rp, one.cr) for _, one in every_set(view, METHODS) if "taken" in one.tags]
+    known = [(rp, cr) for rp, cr in found if rp is not None and cr is not None]
+    return [f"RP {rate(rp, limit)}, CR {rate(cr)}" for rp, cr in known[:1]]
 
 
 _PAGES = {"solve": "solve", "selection": "select", PROTECTION: "protect", SYNTHESIS: "synthesise"}

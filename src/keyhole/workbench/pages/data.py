@@ -85,8 +85,8 @@ _REMARK = re.compile(r'[\s#]*("(?:[^"\\]|\\.)*"|[\w-]+)(?:\s*=\s*"[^"]*"|,)\s*#\
 
 def _reasons(text: str, names: Sequence[str]) -> dict[str, str]:
     """Return the remark that the review has beside each column: a draft says what it is and why."""
-    remarks = [match.groups() for line in text.splitlines() if (match := _REMARK.match(line))]
-    found = dict(reversed(remarks))  # the first counts
+    remarks = [match for line in text.splitlines() if (match := _REMARK.match(line))]
+    found = {match[1]: match[2] for match in reversed(remarks)}  # the first counts
     return {name: found.get(name) or found.get(json.dumps(name), "") for name in names}
 
 
