@@ -285,8 +285,9 @@ def pending_of(graph: CodingGraph, target: str | None, data: Microdata | None) -
         for one in found.undecided:
             changes.setdefault((one.form, one.field), {})[one.column] = None
     lines: dict[object, Pending] = {}
-    fields = list(pending(graph.environment))
-    for owner, field, key, proposals in fields:
+    fields = 0
+    for owner, field, key, proposals in pending(graph.environment):
+        fields += 1
         columns = changes.get((owner.name, field.name), {})
         kind = type(owner).__name__.lower()
         line = Pending(kind, owner.name, field.name, field.label, 0, proposals[:_MOST])
@@ -302,7 +303,7 @@ def pending_of(graph: CodingGraph, target: str | None, data: Microdata | None) -
         for one in lines.values()
     ]
     told.sort(key=lambda p: (-(p.rp or 0), -round(p.bits, 9), -p.forms, p.form, p.field))
-    return Waiting(target or "", len(fields), tuple(told))
+    return Waiting(target or "", fields, tuple(told))
 
 
 def _key_and_rises(
