@@ -549,7 +549,7 @@ def test_figures_are_in_frame_table_and_picture(copied):
             [
                 "strata needs attacks found",
                 "metric needs",
-                "blank goes",
+                "blank needs",
                 "permutations goes",
                 "eif needs attacks found",
             ],
