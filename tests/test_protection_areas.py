@@ -246,5 +246,5 @@ def test_areas_are_judged_by_the_population_that_was_given():
 
     assert not warned({"a": 4, "b": 6, "c": 10})
     assert "1 area of the released file" in warned({"a": 4, "b": 5, "c": 10})[0]
-    assert "2 areas of the file" in warned({"a": 4, "b": 5, "c": 9})[0]
+    assert "2 areas of the released file" in warned({"a": 4, "b": 5, "c": 9})[0]
     assert not warned({"a": 4, "b": 5, "c": 9}, {"method": "drop", "columns": ["county"]})

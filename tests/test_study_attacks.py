@@ -550,7 +550,7 @@ def test_figures_are_in_frame_table_and_picture(copied):
                 "strata needs attacks found",
                 "metric needs",
                 "blank needs",
-                "permutations goes",
+                "permutations needs",
                 "eif needs attacks found",
             ],
         ),
