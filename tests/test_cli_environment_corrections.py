@@ -217,7 +217,7 @@ def test_a_sector_is_a_sector_also_as_a_class(ask, form):
     by_sector = ask("map", "--target", "veterans", "--sector", "health", "--json")
     assert by_class == by_sector
     words = ["--sector", "health", "--class", "sector=finance"]
-    assert "said once" in ask("map", "--target", "veterans", *words, code=2)
+    assert "given once" in ask("map", "--target", "veterans", *words, code=2)
     told = ask("map", "--target", "veterans", "--class", "channel=paper", code=2)
     assert "''" not in told
 
@@ -226,7 +226,7 @@ def test_scenarios_come_in_and_go_out_as_toml(ask, tmp_path):
     path = tmp_path / "friend.toml"
     path.write_text(SCENARIO)
     ask("import", path, "--as", "scenario")
-    assert "there already" in ask("import", path, "--as", "scenario", code=2)
+    assert "exists already" in ask("import", path, "--as", "scenario", code=2)
     text = ask("show", "friend", "--toml")
     path.write_text(text.replace('"curiosity"', '"a bet"'))
     ask("import", path, "--as", "scenario", "--replace")
@@ -289,7 +289,7 @@ def test_a_minted_join_is_named_and_an_empty_one_refused(ask):
     assert ask("join", "AG5.001", "AG7.001", "--json")["stored"] is False
     assert "Minted AG3.101" in ask("join", "AG5.001", "AG7.001", "--mint")
     assert ask("join", "AG5.001", "AG7.001", "--json")["stored"] is True
-    assert "there already" in ask("join", "AG5.001", "AG7.001", "--mint", code=2)
+    assert "already exists" in ask("join", "AG5.001", "AG7.001", "--mint", code=2)
     assert "one category" in ask("join", "AG7.001", "AG8.001", "--mint", code=2)
 
 

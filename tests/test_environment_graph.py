@@ -168,7 +168,7 @@ def test_a_missing_join_is_minted_with_the_right_name_and_found_afterwards():
     again = CodingGraph(environment).join("ES3.001", "ES3.002")
     assert (again.coding, again.stored, again.antichain) == ("ES2.102", True, ("ES2.102",))
     assert again.groups_left.tolist() == join.groups_left.tolist()
-    with pytest.raises(InputError, match=r"there already: ES2.102"):
+    with pytest.raises(InputError, match=r"already exists: ES2.102"):
         mint(CodingGraph(environment), again)
 
 
@@ -303,8 +303,8 @@ def test_not_stated_meets_only_its_own_kind():
     join = graph.join("ES5.001", "ES3.001")
     assert join.groups_left.tolist() == [0, 0, 1, 2, 3]
     text = " ".join(join.explanation)
-    assert "'refused' (not stated) stays apart from all answers" in text
-    assert "'na' (not applicable) stays apart" in text
+    assert "'refused' (not stated) is kept apart from all answers" in text
+    assert "'na' (not applicable) is kept apart" in text
 
 
 def test_other_meets_what_its_coding_does_not_list():
@@ -371,7 +371,7 @@ def test_edges_without_pairs_are_unresolved():
     assert graph.mapping("ES2.001", "ES2.101") is None
     apart = graph.join("ES2.002", "ES2.003")
     assert "no map, overlap or intervals connect" in apart.reason
-    with pytest.raises(InputError, match="not resolved"):
+    with pytest.raises(InputError, match="unresolved join"):
         mint(graph, join)
 
 

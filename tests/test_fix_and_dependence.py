@@ -71,7 +71,7 @@ def test_a_tail_of_exactly_the_share_is_coded():
 
 def test_pooling_rare_categories_equals_recoding_by_hand(people):
     fixes = cheapest_fix(people, keys=["age", "state"], limit=0.01).fixes
-    pool = next(f for f in fixes if f.action == "pool" and "5.0%" in f.detail)
+    pool = next(f for f in fixes if f.action == "pool" and "below 5%" in f.detail)
     share = people["state"].value_counts(normalize=True)
     rare = share.filter(pl.col("proportion") < 0.05)["state"]
     pooled = people.with_columns(

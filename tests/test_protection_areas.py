@@ -174,7 +174,7 @@ def test_areas_split_by_a_column_that_stays_are_named(places, splits, weighted):
         said = apply_plan(data, [step, *more]).warnings
         found = [text for text in said if "'place', which is released, splits" in text]
         assert len(found) == splits
-        assert all("splits 1 of the areas" in text for text in found)
+        assert all("splits 1 area into parts" in text for text in found)
         assert not any("of the released file" in text for text in said)
 
 
@@ -188,8 +188,8 @@ def test_all_areas_that_are_split_are_counted_once():
         said = apply_plan(load(frame), [step | {"threshold": threshold}]).warnings
         found = [text for text in said if "'place', which is released, splits" in text]
         assert len(found) == bool(split)
-        assert all(f"splits {split} areas into parts" in text for text in found)
-        assert any(f"{small} areas of the file" in text for text in said) == bool(small)
+        assert all(f"splits {split} area into parts" in text for text in found)
+        assert any(f"{small} areas of the released file" in text for text in said) == bool(small)
 
 
 def test_merged_areas_have_short_names_that_are_their_own():
@@ -245,6 +245,6 @@ def test_areas_are_judged_by_the_population_that_was_given():
         return [text for text in said if "below the threshold" in text]
 
     assert not warned({"a": 4, "b": 6, "c": 10})
-    assert "1 area of the file" in warned({"a": 4, "b": 5, "c": 10})[0]
-    assert "2 areas of the file" in warned({"a": 4, "b": 5, "c": 9})[0]
+    assert "1 area of the released file" in warned({"a": 4, "b": 5, "c": 10})[0]
+    assert "2 areas of the released file" in warned({"a": 4, "b": 5, "c": 9})[0]
     assert not warned({"a": 4, "b": 5, "c": 9}, {"method": "drop", "columns": ["county"]})

@@ -382,7 +382,7 @@ def test_people_may_be_counted_by_weights_or_a_table():
         ),
         ({"threshold": 2}, "exactly one of"),
         ({"threshold": 2, "adjacency": {"a": ["b"]}}, "misses 1 of 3"),
-        ({"threshold": 2, "adjacency": {"a": [], "b": ["c"]}}, "1 area stays below"),
+        ({"threshold": 2, "adjacency": {"a": [], "b": ["c"]}}, "1 area remains below"),
         ({"threshold": 2, "ordered": True, "population": "nobody"}, "not a column"),
     ],
 )

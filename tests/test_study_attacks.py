@@ -549,8 +549,8 @@ def test_figures_are_in_frame_table_and_picture(copied):
             [
                 "strata needs attacks found",
                 "metric needs",
-                "blank goes",
-                "permutations goes",
+                "blank needs",
+                "permutations needs",
                 "eif needs attacks found",
             ],
         ),

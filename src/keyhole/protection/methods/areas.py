@@ -272,8 +272,8 @@ def _goal(outcome: Outcome) -> GoalCheck:
         )
     others = () if isinstance(given, Mapping) else final.names
     found += [
-        f"{other!r}, which is released, splits {count:,} areas into parts below the threshold: "
-        f"merge within it (within), or drop it"
+        f"{other!r}, which is released, splits {plural(count, 'area')} into parts below the "
+        f"threshold: merge within it (within), or drop it"
         for other in others
         if other != name and (count := _split(outcome, other, area, people, by_area < least))
     ]
