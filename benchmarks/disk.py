@@ -38,7 +38,7 @@ FULL = (10**6, 10**7, 10**8)
 QUICK = (2 * 10**5, 10**6)
 MEMORY, MOST_MEMORY = "1GB", "2GB"
 PIECE, SEEDS, HALF = 10**6, 10, len(KEYS) // 2
-BUDGET = 40.0
+BUDGET = 25.0
 """After this many seconds the rival ends with the step it is in; only those are compared."""
 SOLVED = 10**7
 """Of more records `solve` is not asked: it holds arrays of all of them in memory."""

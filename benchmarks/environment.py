@@ -130,10 +130,11 @@ def _store(forms: int, kind: str) -> dict[str, Any]:
             empty = store.read()
             wrote, _ = timed(lambda: store.write(empty, environment, who="benchmark"))
             read, _ = best_of(2, store.read)
+            opened, _ = best_of(2, lambda: open_store(place))
         finally:
             if server is not None:
                 server.cleanup()
-    return {"forms": forms, "place": kind, "write": wrote, "read": read}
+    return {"forms": forms, "place": kind, "write": wrote, "read": read, "open": opened}
 
 
 def _schema(number: int, fields: int) -> dict[str, Any]:

@@ -77,6 +77,9 @@ def environment_targets(found: Mapping[str, Any]) -> Iterator[Target]:
     for case in environment["mapping"]:
         if case["forms"] == 2_000:
             yield Target("class mapping, 2,000 forms x 60", case["first"], 0.5, "s")
+    for case in environment.get("store", ()):
+        if case["forms"] == 2_000:
+            yield Target(f"opening a store in {case['place']}, 2,000 forms", case["open"], 0.3, "s")
     sizes = [(c["fields"], c["read"] + c["add"]) for c in environment["import"]]
     if len(sizes) > 1 and sizes[-1][0] >= 20_000:
         (small, before), (large, after) = sizes[0], sizes[-1]

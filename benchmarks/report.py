@@ -20,6 +20,7 @@ from benchmarks.synthesis_report import (
     releases_targets,
     synthesis_sections,
     synthesis_targets,
+    whole_release_targets,
 )
 from benchmarks.targets import SPREAD, best, spread_cells, targets
 from benchmarks.workbench import workbench_sections, workbench_targets
@@ -57,6 +58,7 @@ def render(
         _subsets(found),
         *solving_sections(found.get("solving"), _table),
         *attributes_sections(found.get("attributes"), _table),
+        _first_hour(found.get("first hour")),
         *workbench_sections(found.get("workbench"), _table),
         *population_sections(found.get("population"), _table),
         *study_sections(found.get("study"), _table),
@@ -67,6 +69,18 @@ def render(
         _failures(failures),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _first_hour(found: Mapping[str, Any] | None) -> str:
+    """Lay out what a new user's machine spends until the first dossier."""
+    if not found:
+        return ""
+    rows = [[step, f"{found[step]:.1f}"] for step in ("install", "init", "review")]
+    return (
+        "## From `pip install` to the first dossier\n\n"
+        f"Processor seconds in a new environment, for a file of {found['records']:,} records; "
+        f"{found['megabytes']:.0f} MB are then on the disk.\n\n" + _table(["step", "seconds"], rows)
+    )
 
 
 def _fitted(cases: Sequence[dict[str, Any]]) -> Cases:
@@ -118,6 +132,7 @@ def _targets(found: Mapping[str, Any]) -> str:
         *spark_targets(found.get("spark", {})),
         *synthesis_targets(found.get("synthesis", [])),
         *releases_targets(found.get("releases", [])),
+        *whole_release_targets(found),
         *coverage_targets(found.get("coverage", [])),
         *environment_targets(found),
         *protection_targets(found.get("protection")),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-BUDGET = 30.0
+BUDGET = 20.0
 """After this many seconds the loop ends with the step it is in; only those are compared."""
 SIDES = ("memory", "spark", "loop")
 

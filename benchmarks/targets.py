@@ -156,3 +156,8 @@ def _seconds(found: Mapping[str, Any]) -> Iterator[Target]:
         yield Target("`keyhole --help`, warm", command["help_seconds"], 0.4, "s")
     if command and command["records"] == 10**5:
         yield Target("`keyhole risk`, CSV of 10⁵ records", command["risk_seconds"], 2, "s")
+        compiled = command["first_risk_seconds"] - command["risk_seconds"]
+        yield Target("`keyhole risk`, compiling the first time", compiled, 2, "s")
+        slowest = command["imports"]
+        what = f"importing the slowest verb, `{slowest['verb']}`"
+        yield Target(what, slowest["seconds"] - slowest["python"], 0.5, "s")

@@ -14,6 +14,7 @@ from keyhole.data.columns import encode
 from keyhole.engines import memory
 from keyhole.engines.memory import MemoryEngine
 from keyhole.engines.partition import ShrinkingKey
+from keyhole.kernels.cells import tally_words
 
 NAMES = "abcdefghijklmnop"
 
@@ -198,3 +199,27 @@ def test_adding_a_variable_never_lowers_rp_or_cr():
         assert after.rp >= before.rp
         assert after.cr >= before.cr
         before = after
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), max_size=40), st.integers(1, 9))
+def test_sorted_words_are_tallied_as_their_cells(pairs, cutoff):
+    tag_bits, size = cutoff.bit_length(), Counter()
+    for key, weight in pairs:
+        size[key] += weight
+    words = sorted(key << tag_bits | min(weight, cutoff) for key, weight in pairs)
+    found = tally_words(np.array(words, dtype=np.uint64), tag_bits, cutoff)
+    assert found == (len(size), sum(n for n in size.values() if n < cutoff))
+
+
+def test_patterns_of_several_words_shrink_to_one_word():
+    random = Random(8)
+    rows = [tuple(random.randrange(3000) // 500 * 500 for _ in range(9)) for _ in range(3000)]
+    wide = [(*row, *(random.randrange(1000) for _ in range(5))) for row in rows]
+    engine = engine_of(wide)
+    places = [0, 2, 3, 9, 11]
+    keys = [NAMES[p] for p in places]
+    assert engine.tally(NAMES[:14], cutoff=3).cells == len(set(wide))
+    found = engine.tally_removed(keys, keys, cutoff=3)
+    for v, one in zip(places, found, strict=True):
+        expected = slow_tally(wide, [p for p in places if p != v], 3)
+        assert (one.cells, one.at_risk) == expected

@@ -208,3 +208,17 @@ def test_near_dependence_of_very_different_columns_is_told_by_its_direction():
     (pair,) = dependences(codes, with_uncertainty=True)
     assert pair.second_told > 0.9
     assert pair.first_told < 0.3
+
+
+def test_pairs_of_joined_columns_are_judged_as_each_pair_alone():
+    """Of many records columns share a table; of each pair alone they do not."""
+    sizes = {"a": 2, "b": 5, "c": 3, "d": 40, "e": 4}
+    frame = pl.DataFrame({name: random.integers(0, size, 40_000) for name, size in sizes.items()})
+    frame = frame.with_columns(f=pl.col("b") * 2 + pl.col("a"), g=pl.col("d") % 7)
+    codes = _codes(frame)
+    found = dependences(codes, nearly=0.0, with_uncertainty=True)
+    pairs = list(itertools.combinations(codes, 2))
+    assert [(d.first, d.second) for d in found] == pairs
+    for one, (a, b) in zip(found, pairs, strict=True):
+        assert [one] == dependences({a: codes[a], b: codes[b]}, nearly=0.0, with_uncertainty=True)
+    assert {d.determined for d in found} == {None, "a", "b", "g"}

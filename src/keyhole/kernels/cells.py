@@ -10,7 +10,7 @@ small; a table gives for each code of a field the code that stands for its class
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -168,8 +168,9 @@ def tally_words(words: Words, tag_bits: int, cutoff: int) -> tuple[int, int]:
     The lowest bits of a word are its weight, up to the cutoff; cells agree on those above.
     """
     shift, low = np.uint64(tag_bits), np.uint64((1 << tag_bits) - 1)
-    found = at_risk = size = 0
-    before = np.uint64(0)
+    found, before = 0, np.uint64(0)
+    at_risk: Any = 0
+    size: Any = 0
     for i in range(len(words)):
         key, weight = words[i] >> shift, np.int64(words[i] & low)
         is_first = i == 0 or key != before
