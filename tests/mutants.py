@@ -44,7 +44,7 @@ TESTS = {
     "protection_perturbation protection_suppression protection_tables_linked",
     "exposure": "dispersion exposure* fix* loglinear population scores uniques "
     "environment_scenarios protection_release remedies results_roundtrip cli_bad_options goldens",
-    "selection": "selection* results_roundtrip cli_bad_options goldens",
+    "selection": "selection* protection_records results_roundtrip cli_bad_options goldens",
     "reidentification": "study_[aeflpruv]* study_scores cli_study environment_scenarios goldens",
     "synthesis": "synthesis_[demir]* synthesis_structure goldens",
     "protection": "protection_* cli_bad_options goldens",

@@ -195,6 +195,7 @@ def test_a_limit_by_share_is_the_next_number_of_three_digits(digits, power, top)
 )
 @example([1, 2, 3, 4, 900], "mean", True, True)  # one has nearly all of the sum
 @example([1, 2, 3, 200], "mean", True, True)
+@example([100, 100, 800], "mean", True, True)  # just not nearly all
 @example([1, 2, 3, 4], "median", True, False)
 @example([1, 2, 3], "median", True, True)
 @example([0, 0, 0], "mean", True, True)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import keyhole
 from keyhole.cli.main import run
 from keyhole.core.options import bind
+from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.engines.storage import MEMORY
 from keyhole.errors import ColumnError, KeyholeError, OptionError
@@ -488,3 +489,10 @@ def test_a_frontier_says_how_many_points_are_not_shown(veterans):
         most = (found.frontier * count)[:count]
         said = dataclasses.replace(found, frontier=most).summary()
         assert ("and 2 more" in said, " 0 more" in said) == (count > SHOWN, False)
+
+
+def test_a_rung_that_the_data_does_not_allow_is_passed_over_unless_it_was_declared():
+    data, rungs = load(pl.DataFrame({"x": [1.5, 2.5]})), (Rung("x"), Rung("short", "prefix(x, 1)"))
+    assert encode_ladder(data, Ladder("x", rungs), MEMORY).ladder.rungs == rungs[:1]
+    with pytest.raises(ColumnError, match="prefix"):
+        encode_ladder(data, Ladder("x", rungs, is_declared=True), MEMORY)

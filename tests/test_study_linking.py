@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from keyhole.core.options import bind
@@ -405,3 +405,17 @@ def test_progress_is_told():
     told = []
     link(puf, eif, link=eif.columns, metric="taxicab", progress=lambda *done: told.append(done))
     assert told[-1] == (1, 1)
+
+
+WIDE = st.lists(
+    st.tuples(*[st.sampled_from([0, 1, 2**20, 2**21 - 1, 2**21, 2**22 - 1, 2**31])] * 3),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(WIDE)
+@example([(2**21, 0, 0), (0, 2**21 - 1, 2**21 - 1)])
+def test_pairs_are_in_order_however_many_bits_their_numbers_have(rows):
+    found = neighbours._in_order(*np.array(rows, dtype=np.int64).T)
+    assert found.tolist() == sorted(range(len(rows)), key=rows.__getitem__)

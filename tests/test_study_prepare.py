@@ -49,6 +49,28 @@ def test_an_eif_is_renamed_recoded_aged_and_worn_in_this_order() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("dtype", "years", "expected"),
+    [(pl.UInt8, -1, [-1, 254]), (pl.UInt8, 1, [1, 256]), (pl.UInt8, 0.5, [0.5, 255.5]),
+     (pl.UInt64, -300, [-300, -45])],
+)  # fmt: skip
+def test_ages_of_any_type_become_older_and_younger(dtype, years, expected) -> None:
+    ages = pl.DataFrame({"age": pl.Series([0, 255], dtype=dtype), "sex": [*"fm"]})
+    made, _ = prepare_eif(load(ages), {"age": {"age": years}})
+    assert made.column("age").to_list() == expected
+    ids, eif = ({n: [1, 2], "age": expected, "sex": [*"fm"]} for n in ("puf_id", "eif_id"))
+    truth = pl.DataFrame({"puf_id": [1, 2], "eif_id": [1, 2]})
+    found = keyhole.study(
+        puf=pl.DataFrame(ids),
+        eif=pl.DataFrame({**eif, "age": ages["age"]}),
+        iuf=truth,
+        **IDS,
+        link=["age", "sex"],
+        prepare={"age": {"age": years}},
+    )
+    assert found.confirmed == 2
+
+
 def test_a_study_takes_a_preparation_from_toml(tmp_path, capsys) -> None:
     eif_of().write_csv(tmp_path / "eif.csv")
     WORLD.sample.save(tmp_path / "puf.csv")
@@ -73,6 +95,7 @@ def test_a_study_takes_a_preparation_from_toml(tmp_path, capsys) -> None:
         ({"wear": {"error": 2}}, r"\[wear\] error must be a number from 0 to 1"),
         ({"wear": 3}, r"\[wear\] must be a table"),
         ({"age": {"age": "x"}}, r"\[age\] must be a table"),
+        ({"age": {"age": -(10**18)}}, "'age' and its years must be at most"),
         ({"recode": {"a": "bnad(age, 10)"}}, "Did you mean 'band'"),
         ({"recode": {"a": "band(agee, 10)"}}, "agee"),
     ],

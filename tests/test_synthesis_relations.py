@@ -14,7 +14,13 @@ from keyhole.data import load
 from keyhole.data.examples import veterans_sample
 from keyhole.errors import InputError, OptionError
 from keyhole.synthesis import planning
-from keyhole.synthesis.associations import Association, associate, compare_relations, related
+from keyhole.synthesis.associations import (
+    Association,
+    Relations,
+    associate,
+    compare_relations,
+    related,
+)
 from keyhole.synthesis.constancy import Constancy
 from keyhole.synthesis.constraints import find_constraints, revealing_columns
 from keyhole.synthesis.design import make_level_scores, scores_name
@@ -582,3 +588,9 @@ def test_columns_predict_by_their_levels_and_roles():
     frame = many.with_columns(c=pl.lit(1), d=pl.int_range(400) % 2, e=pl.int_range(400) % 2)
     data = load(frame, kinds=dict.fromkeys("abcde", "category"), roles={"e": "drop"})
     assert [name for name in "abcde" if predicts(data, name)] == ["a", "d"]
+
+
+def test_columns_that_are_not_compared_are_named_where_there_are_any():
+    notes = Relations((), 2, ("area", "job")).tables()[0].notes
+    assert notes[-1] == "Not compared, with too few records a value: area, job."
+    assert not any("Not compared" in one for one in Relations((), 2).tables()[0].notes)

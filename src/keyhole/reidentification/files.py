@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from keyhole.core.kinds import Amounts, Columns, Kind, Number, Whole, WordsByColumn
+from keyhole.core.kinds import LARGEST, Amounts, Columns, Kind, Number, Whole, WordsByColumn
 from keyhole.core.names import absent, plural, quoted
 from keyhole.core.options import Problem, Question, unknown_problems
 from keyhole.core.toml import open_toml
@@ -316,7 +316,15 @@ def prepare_eif(eif: Microdata, given: Any) -> tuple[Microdata, tuple[str, ...]]
         eif.require([name], purpose="prepare: [age]")
         if not eif.column(name).dtype.is_numeric():
             raise ColumnError(f"prepare: [age] {name!r} must hold numbers. Got others instead.")
-        kept = eif.column(name) + years
+        held = eif.column(name)
+        if held.dtype.is_integer():  # a year added to 255 of one byte would be 0
+            ends: list[Any] = [held.min() or 0, held.max() or 0]
+            if max(map(abs, ends)) > LARGEST or abs(years) > LARGEST:
+                raise ColumnError(
+                    f"prepare: [age] {name!r} and its years must be at most {LARGEST:,}."
+                )
+            held = held.cast(pl.Int64)
+        kept = held + years
         eif = eif.replace(frame=eif.frame.with_columns(kept.alias(name)))
         said.append(f"{name} aged by {years:g}")
     worn, words = _worn(eif, plan.get("wear", {}))
