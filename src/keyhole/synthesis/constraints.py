@@ -371,8 +371,9 @@ class Acceptance:
         for table in self._tables:
             if about is None or about in table.columns:
                 broken = table.broken[self._cells(table, rows, given)]
-                broken &= ~exempt[:, table.numbers]
-                fine &= ~broken.any(axis=1) | self._pending(table.columns, rows, done=done)
+                if broken.any():
+                    broken &= ~exempt[:, table.numbers]
+                    fine &= ~broken.any(axis=1) | self._pending(table.columns, rows, done=done)
         if self._slow is not None:
             rules, numbers, columns = self._slow
             drawn = [
