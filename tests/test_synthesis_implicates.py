@@ -80,6 +80,28 @@ def test_only_what_was_asked_for_changes(people):
     assert made.select(others).equals(people.frame.select(others))
 
 
+@pytest.mark.parametrize("alike", [False, True])
+def test_what_else_of_a_record_is_replaced_predicts_a_target(alike):
+    random, n = np.random.default_rng(5), 8_000
+    replaced, both = random.random(n) < 0.2, random.random(n) < 0.4
+    origin = np.where(replaced & both, "here", random.choice(["there", "elsewhere"], n))
+    likely = np.where(replaced & both, 0.9, 0.1)
+    race = np.where(random.random(n) < likely, "rare", "other")
+    frame = pl.DataFrame({"race": race, "origin": origin, "x": random.integers(0, 5, n)})
+    data = load(frame, kinds=dict.fromkeys(frame.columns, "category"))
+    # The race is drawn while nothing is known of the origin, but that it is replaced.
+    names = ("race", "origin")
+    replace = np.column_stack([replaced, replaced & both])
+    predictors = {"race": ("origin", "x"), "origin": ("race", "x")}
+    acceptance = Acceptance(data, names, None, None)
+    marks = replace if alike else None
+    plan = DrawingPlan(names, predictors, replace, bind(synthesise, {}), acceptance, alike=marks)
+    made = draw_implicates(data, plan, implicates=1, seed=3).frame(0)
+    drawn = made.filter(replace[:, 1])
+    share = (drawn["race"] == "rare").mean()
+    assert abs(share - 0.9) < 0.03 if alike else share < 0.8
+
+
 def test_the_seed_decides_and_threads_do_not(people, monkeypatch):
     plan = plan_of(people, some(people))
     one = draw_implicates(people, plan, strata=["sex"], implicates=3, seed=7)

@@ -108,12 +108,41 @@ def test_what_makes_a_record_stand_out_never_returns(targeted, people):
     assert targeted.evaluation.homogeneity.smallest > 0.05
 
 
-def test_targets_that_few_records_have_replaced_are_filled_first(targeted):
-    """What is replaced for being rare predicts the rest, not the other way round."""
-    counts = targeted.choice.replace.sum(axis=0).tolist()
-    assert counts == sorted(counts)
-    assert len(set(counts)) > 1
-    assert targeted.implicates.targets == targeted.choice.targets == targeted.targets
+def test_decoys_to_spare_are_put_back_and_nothing_is_drawn_twice(people, monkeypatch):
+    draws = []
+    plain = planning.draw_implicates
+    monkeypatch.setattr(
+        planning, "draw_implicates", lambda *a, **k: draws.append(plain(*a, **k)) or draws[-1]
+    )
+    options = {"keys": KEYS[:4], "targets": TARGETS[:3], "implicates": 3, "seed": 4}
+    made = keyhole.synthesise(people, decoys=0.5, self_match=0, **options)
+    assert len(draws) == 1
+    found, drawn, before = made.designation, made.implicates, people.frame.select(TARGETS)
+    frames = [made.frame(i).select(TARGETS) for i in (1, 2, 3)]
+    same = ~found.changed
+    assert all(frame.filter(same).equals(before.filter(same)) for frame in frames)
+    seen = np.zeros(people.records, dtype=bool)
+    for frame in frames[1:]:
+        seen |= (frame.hash_rows() != frames[0].hash_rows()).to_numpy()
+    unique = int((seen & found.at_risk).sum())  # with a cutoff of 2 all at risk are unique
+    assert (seen & found.decoy).sum() == -(-unique // 2)  # exactly as many as are needed
+    assert made.evaluation.visible.p_unique == pytest.approx(2 / 3, abs=1e-3)
+    assert found.decoys == found.decoy.sum() < len(draws[0].rows) - found.risky
+    assert set(drawn.rows.tolist()) == set(np.flatnonzero(found.changed).tolist())
+    assert drawn.placebo.shape == drawn.donors[0].shape
+
+
+def test_all_is_drawn_again_if_decoys_to_spare_are_too_few(people, monkeypatch):
+    wanted = []
+    plain = planning._draw
+    monkeypatch.setattr(planning, "SPARE", 0.5)
+    monkeypatch.setattr(planning, "_draw", lambda *a: wanted.append(a[1]) or plain(*a))
+    options = {"keys": KEYS[:3], "targets": TARGETS[:2], "implicates": 2, "seed": 4}
+    made = keyhole.synthesise(people, decoys=1, self_match=0, **options)
+    assert wanted[0] == 0.5
+    assert len(wanted) > 1
+    assert made.evaluation.visible.p_unique > 0.5  # half of what was needed, every time
+    assert len(wanted) == planning.ATTEMPTS
 
 
 def test_what_nearly_follows_from_another_column_may_return():

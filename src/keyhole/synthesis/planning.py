@@ -46,7 +46,7 @@ EXCHANGEABLE = 0.4
 # Nor does one that so many of at least so few records hold that are equal on another column.
 DETERMINED, LEAST_EQUAL = 0.75, 10
 # So many decoys are drawn for each that is asked for; how often, should even these be too few.
-SPARE, ATTEMPTS = 1.25, 5
+SPARE, ATTEMPTS = 1.15, 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
