@@ -162,7 +162,8 @@ def concept_scores(
         if hint >= _HINTED and found.get(letters, (0.0, ""))[0] < 0.7:
             others = max((h for one, h in hints.items() if one != letters), default=0.0)
             idle = plain and plain <= WORDS["describing"]
-            # Nothing else is asked; or one of its words, and no other concept nor another time, agrees with all answers.
+            # Nothing else is asked; or one of its words, and no other concept nor another time,
+            # agrees with all answers.
             plainly = not questions[0].time and not any(w[0] == "#" for w in asked)
             agrees = any(w.startswith(one) for w in plain for one in _BAGS[letters][1])
             plainly = plainly and not CONCEPT_OF[letters].local
