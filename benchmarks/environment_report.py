@@ -83,7 +83,7 @@ def environment_targets(found: Mapping[str, Any]) -> Iterator[Target]:
         exponent = math.log(after / before) / math.log(large / small)
         yield Target("import, exponent of fields", exponent, 1.1, "")
     for name, case in (found.get("recognition") or {}).items():
-        words = f"recognition, {half.replace('_', ' ')}"
+        words = f"recognition, {name.replace('_', ' ')}"
         yield Target(f"{words}: precision", case["precision"], 0.95, "", at_least=True)
         yield Target(f"{words}: recall", case["recall"], 0.9, "", at_least=True)
         yield Target(f"{words}: decisions for 12 fields", case["asked_per_12"], 1, "")

@@ -108,8 +108,8 @@ def concept_scores(
                 likeness = questions_alike(question, meant)
                 # A label that asks something else knows better than the name of a column.
                 vague = place == 0 or not any(is_specific(w) for w, _ in questions[0].weights)
-                plain = len(questions[0].weights) < 2 and not questions[0].concept
-                worth = likeness if vague or plain else likeness * 0.7
+                unknown = len(questions[0].weights) < 2 and not questions[0].concept
+                worth = likeness if vague or unknown else likeness * 0.7
                 said[word[1:]] = max(said.get(word[1:], 0.0), worth)
     hints = _hints(answers)
     for letters, other in TABLE["meant_by_answers"].items():

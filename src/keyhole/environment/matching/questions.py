@@ -150,10 +150,11 @@ def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
     if not by_label.weights:
         return (by_path,)
     for inside in _BRACKETS.findall(label):  # "country or region of origin (nationality)"
-        meant = _once(tuple(map(_singular, words(inside))))
-        if len(meant) == 1 and meant[0][0] == "#" and not by_label.concept:
-            told = {"weights": ((meant[0], _CONCEPT),), "concept": meant[0][1:], "steps": (meant,)}
-            by_label = replace(by_label, **told)
+        named = _once(tuple(map(_singular, words(inside))))
+        if len(named) == 1 and named[0][0] == "#" and not by_label.concept:
+            by_label = replace(
+                by_label, weights=((named[0], _CONCEPT),), concept=named[0][1:], steps=(named,)
+            )
     # A label knows better of whom is asked; a path may still say that it is somebody else.
     subject = by_label.subject or by_path.subject
     by_label = replace(by_label, subject=subject, time=time)
@@ -463,7 +464,9 @@ def settle_roles(asked: Iterable[tuple[AskedQuestion, ...]]) -> list[tuple[Asked
             topics.setdefault(question.weights, set()).add(question.role)
     ranked = [sorted(roles - {""}, key=_ROLES.index) for roles in topics.values()]
     rivals = {role for roles in ranked for role in roles[1:]}
-    if rivals:  # then nobody else is the person either
+    if {role for roles in ranked for role in roles} > {"student"}:  # the student of a veteran
+        rivals.add("student")
+    if rivals - {"student"}:  # then nobody else is the person either
         first = min((roles[0] for roles in ranked if roles), key=_ROLES.index)
         rivals |= {role for roles in ranked for role in roles} - {first}
     return [
