@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.importers.fields import ask
 from keyhole.environment.mapping.mapping import map_class
 from keyhole.environment.matching.adding import add_form, add_forms, add_source, add_target, place
 from keyhole.environment.matching.categories import answers_of
@@ -137,6 +138,21 @@ def test_forms_added_one_by_one_meet_in_the_same_constructs():
             environment = add_forms(environment, [one]).environment
         assert len([c for c in environment.constructs if c.letters == "AG"]) == 1
         assert {c.letters for c in environment.constructs} == {"AG", "SX", "MS"}
+
+
+def test_a_join_that_other_paths_contradict_is_not_stored():
+    boxes = "Asian", "American Indian/Alaska Native", "Black", "White", "Unknown"
+    census = "American Indian or Alaska Native;Asian;Black or African American;Hispanic;White"
+    discharge = "White;Black;Hispanic;Asian or Pacific Islander;Native American;Other"
+    asked = [ask(["race"], "Race", options=[(one, one) for one in boxes], several=True)]
+    for listed in (census, discharge):
+        asked.append(ask(["race"], "Race", options=[(one, one) for one in listed.split(";")]))
+    forms = [CapturedForm(Form(f"{i}"), tuple(fields)) for i, fields in enumerate(asked)]
+    made = add_forms(Environment(), forms).environment
+    require_sound(made)
+    assert CodingGraph.of(made)
+    assert [construct.name for construct in made.constructs] == ["race"]
+    assert all(field.coding for form in made.forms for field in form.fields)
 
 
 def test_two_new_fields_of_one_construct_in_a_persons_decisions():

@@ -1,8 +1,8 @@
 """Recognition of fields on forms that were never seen: precision, recall, decisions asked.
 
-Two tables of our own, `tune.csv` and `held_out.csv`, list fields of public form families: name,
-label and answers in short form, and the construct that is asked. Rules and vocabularies may be
-made by looking at the first; of the second only the figures are read, never the errors.
+Tables of our own list fields of public form families: name, label and answers in short form, and
+the construct that is asked. Rules and vocabularies may be made by looking at `tune.csv`; of every
+other table here (`held_out.csv` and those added later) only the totals are read, never the errors.
 
 ``python -m benchmarks.recognition`` prints the figures, ``--errors`` the mistakes in `tune.csv`.
 """
@@ -23,7 +23,7 @@ from keyhole.environment.model import CapturedField, CapturedForm, Environment, 
 from keyhole.screening.identifiers import words
 
 HERE = Path(__file__).parent
-HALVES = ("tune", "held_out")
+TUNE = "tune"
 THRESHOLD = 0.8
 _KNOWN = frozenset(concept.name for concept in CONCEPTS)
 
@@ -50,9 +50,14 @@ class Outcome:
     proposed: frozenset[str]
 
 
-def read_gold(half: str) -> list[Row]:
-    """Read a half of the gold table."""
-    with (HERE / f"{half}.csv").open(encoding="utf-8", newline="") as file:
+def tables() -> list[str]:
+    """Name the tables of the folder, the one that may be looked at first."""
+    return sorted((path.stem for path in HERE.glob("*.csv")), key=lambda name: (name != TUNE, name))
+
+
+def read_gold(table: str) -> list[Row]:
+    """Read one table."""
+    with (HERE / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         return [Row(**line) for line in csv.DictReader(file, delimiter="|")]
 
 
@@ -75,8 +80,8 @@ def fields_of(row: Row) -> list[CapturedField]:
     return [capture(path, row.label, **more)]
 
 
-def recognise_half(rows: Sequence[Row]) -> list[Outcome]:
-    """Add the forms of a half to an empty environment; tell what became of each row."""
+def recognise_rows(rows: Sequence[Row]) -> list[Outcome]:
+    """Add the forms of a table to an empty environment; tell what became of each row."""
     forms: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         forms[f"{row.family}: {row.form}"].append(row)
@@ -165,13 +170,13 @@ def is_proposed(one: Outcome) -> bool:
 
 
 def measure_recognition() -> dict[str, Any]:
-    """Measure both halves."""
-    return {half: score(recognise_half(read_gold(half))) for half in HALVES}
+    """Measure each table."""
+    return {table: score(recognise_rows(read_gold(table))) for table in tables()}
 
 
-def errors(half: str = "tune") -> Iterator[str]:
-    """Tell the mistakes in the half that may be looked at."""
-    outcomes = recognise_half(read_gold(half))
+def errors() -> Iterator[str]:
+    """Tell the mistakes in the table that may be looked at."""
+    outcomes = recognise_rows(read_gold(TUNE))
     held: dict[str, set[str]] = defaultdict(set)
     for one in outcomes:
         for place in one.placed:

@@ -9,5 +9,5 @@ from benchmarks.recognition import errors, measure_recognition
 if "--errors" in sys.argv:
     for line in errors():
         print(line)
-for half, figures in measure_recognition().items():
-    print(half, {name: round(value, 3) for name, value in figures.items()})
+for table, figures in measure_recognition().items():
+    print(table, {name: round(value, 3) for name, value in figures.items()})

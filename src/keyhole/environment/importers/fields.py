@@ -336,6 +336,8 @@ def _identifier(
     told = {*words(path[-1]), *words(label)}
     if found.kind == "licence number" and told & _WORDS["about"]:
         return None  # the country that issued a passport
+    if found.kind == "address" and {*words(label)[-1:]} & _WORDS["about"]:
+        return None  # "mailing address: state", in a field called "addr"
     named = found.kind in ("name", "employer name") and told & _WORDS["organisations"]
     return None if named and not told & _WORDS["persons"] else found.kind
 

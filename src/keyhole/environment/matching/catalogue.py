@@ -20,8 +20,10 @@ from keyhole.environment.matching.questions import (
     CONCEPT_NAMED,
     CONCEPT_OF,
     CONCEPTS,
+    PLACES,
     STATES,
     TABLE,
+    WORDS,
     AskedQuestion,
     is_specific,
     question_of_name,
@@ -106,7 +108,8 @@ def concept_scores(
                 likeness = questions_alike(question, meant)
                 # A label that asks something else knows better than the name of a column.
                 vague = place == 0 or not any(is_specific(w) for w, _ in questions[0].weights)
-                worth = likeness if vague or len(questions[0].weights) < 2 else likeness * 0.7
+                unknown = len(questions[0].weights) < 2 and not questions[0].concept
+                worth = likeness if vague or unknown else likeness * 0.7
                 said[word[1:]] = max(said.get(word[1:], 0.0), worth)
     hints = _hints(answers)
     for letters, other in TABLE["meant_by_answers"].items():
@@ -127,6 +130,9 @@ def concept_scores(
         hint = hints.get(letters, 0.0)
         more = [x for w, x in questions[0].weights if is_specific(w) and not w.startswith("#")]
         weighty = concept.sort == "name" and max(more, default=0.0) >= 0.6
+        # The reason for it, the cost of it; the state of something that is not the person.
+        if asked & WORDS["another"] or (weighty and letters in PLACES):
+            factor *= 0.6
         # "Retirement income" is not the income: of numbers a telling word more is another, unless
         # it stands behind ("income received").
         if more and concept.sort in ("measure", "date"):
@@ -135,7 +141,9 @@ def concept_scores(
             behind = now and len(more) == 1 and leaf[:1] == (f"#{letters}",) != leaf
             factor *= 0.9 if behind else 0.75
         score, told = words_ * factor, "by its words"
-        if hint >= _HINTED and words_ >= 0.45:
+        if asked & WORDS["another"]:
+            told = "by its words, though about something else of it"
+        elif hint >= _HINTED and words_ >= 0.45:
             # Another telling word may say whose, or which: a person decides.
             score, told = max(score, 0.7 if weighty else 0.9), "by its words and answers"
         elif hints and hint == 0.0 and max(hints.values()) > 0.6 and concept.answers:
@@ -146,18 +154,21 @@ def concept_scores(
     if len(first) == 2 and first[0] - first[1] < _CLOSE:  # "race or ethnicity": a person decides
         found = {one: (min(score, 0.75), told) for one, (score, told) in found.items()}
     plain = {word for word in asked if is_specific(word) and not word.startswith("#")}
-    for letters, hint in hints.items():
+    for letters, hint in hints.items() if not asked & WORDS["another"] else ():
         # "Are you married, widowed or divorced?" asks in the words of its answers.
         spelt = len(plain & CONCEPT_OF[letters].answers)
         if hint >= _HINTED and spelt > 1 and 2 * (spelt + (f"#{letters}" in asked)) > len(plain):
             found[letters] = 0.9, "in the words of its answers"
         if hint >= _HINTED and found.get(letters, (0.0, ""))[0] < 0.7:
             others = max((h for one, h in hints.items() if one != letters), default=0.0)
-            # One of its words, and no other concept nor another time, agrees with all answers.
+            idle = bool(plain) and plain <= WORDS["describing"]
+            # Nothing else is asked; or one of its words, and no other concept nor another time,
+            # agrees with all answers.
             plainly = not questions[0].time and not any(w[0] == "#" for w in asked)
             agrees = any(w.startswith(one) for w in plain for one in _BAGS[letters][1])
             plainly = plainly and not CONCEPT_OF[letters].local
-            sure = plainly and agrees and hint == 1.0 and others <= _HINTED
+            sure = plainly and agrees and hint == 1.0
+            sure = others <= _HINTED and (sure or (plainly and hint >= 0.75 and idle))
             found[letters] = (0.85, "by all its answers") if sure else (0.7, "by its answers")
     if all(score < 0.4 for score, _ in found.values()):  # most words, in whatever phrases
         for letters, (telling, every) in _BAGS.items():

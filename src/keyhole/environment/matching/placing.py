@@ -230,11 +230,13 @@ class Placer:
         self.maps += maps
         self.overlaps += overlaps
 
-    def _graph(self, letters: str, edges: Sequence[Edge] = ()) -> CodingGraph:
+    def _graph(
+        self, letters: str, edges: Sequence[Edge] = (), more: Sequence[Coding] = ()
+    ) -> CodingGraph:
         """Build the graph of one construct, which checks new edges against all others."""
-        construct, codings = self.catalogue.constructs[letters], self.catalogue.families[letters]
+        codings = *self.catalogue.families[letters], *more
         known = _sorted_out([*self._edges.get(letters, ()), *edges])
-        return CodingGraph(Environment((construct,), tuple(codings), *known))
+        return CodingGraph(Environment((self.catalogue.constructs[letters],), codings, *known))
 
     def _mint(self, letters: str, ties: Iterable[Tie], coding: Coding) -> tuple[str, ...]:
         """Mint the joins of the new coding with those it is tied to, where they are missing."""
@@ -248,10 +250,13 @@ class Placer:
             if not join.resolved or join.stored or not join.informative:
                 continue
             made = mint(graph, join)
+            try:
+                graph = self._graph(letters, made.maps, [made.coding])
+            except InputError:  # a stored path leads elsewhere: this join is not stored beside it
+                continue
             self.codings.append(made.coding)
             self.catalogue.add_coding(made.coding)
             self._keep(letters, made.maps)
-            graph = self._graph(letters)
             minted.append(made.coding.name)
         return tuple(minted)
 

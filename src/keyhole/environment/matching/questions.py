@@ -79,7 +79,7 @@ _ROLES: tuple[str, ...] = tuple(TABLE["words"]["roles"].split())
 _OPPOSITES = tuple(frozenset(pair.split()) for pair in _listed(TABLE["answers"]["opposites"]))
 _BOILERPLATE = re.compile("|".join(TABLE["patterns"]["boilerplate"]), re.IGNORECASE)
 _WEIGHT_NAME = re.compile("|".join(TABLE["patterns"]["weights"]), re.IGNORECASE)
-_PLACES = frozenset({"ST", "CN", "CI", "PC", "CO"})
+PLACES = frozenset({"ST", "CN", "CI", "PC", "CO"})
 _STOP, _QUALIFIERS = WORDS["stop"], WORDS["qualifiers"]
 _IDLE = _QUALIFIERS | WORDS["coded"] | WORDS["idle"]
 
@@ -119,6 +119,12 @@ _BEHIND = re.compile(
     rf"^(.*\w)\s*[,(–-]\s*({'|'.join(filter(str.isalpha, _NAMED))})\)?$", re.IGNORECASE
 )
 
+_COUNTED = re.compile(r"^([^:]+): (?:number|count)$", re.IGNORECASE)  # "Dependents: number"
+_OTHERWISE = re.compile(
+    r"^(.*?\w) ?(?: or |/)([^, ]+(?: [^, ]+)?)$", re.IGNORECASE
+)  # "ethnic group or tribe"
+_BRACKETS = re.compile(r"\(([^()]+)\)")
+
 
 @lru_cache(maxsize=1 << 15)
 def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
@@ -131,19 +137,39 @@ def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
         by_path = replace(by_path, weights=((meant, _CONCEPT),), concept=letters, steps=((meant,),))
     time = _time(path, label)
     by_path = replace(by_path, time=time)
-    said = _BEHIND.sub(r"\2's \1", label)
+    said = _COUNTED.sub(r"number of \1", _BEHIND.sub(r"\2's \1", label))
     said = _BOILERPLATE.sub(" ", said)
     if set(words(said)) == set(words(path)):  # made from the path by an importer
         return (by_path,)
-    plain = (_split(" ".join(words(part))) for part in said.split(": "))
-    by_label = _read([*filter(None, plain)], natural=True)
+    by_label = _read_label(said)
+    if not by_label.concept and (two := _OTHERWISE.match(said)):
+        first, second = map(_read_label, two.groups())
+        told = any(word.startswith("#") for word, _ in second.weights)
+        if first.concept not in PLACES and not told and _sort(first.concept) in ("list", "name"):
+            by_label = first
     if not by_label.weights:
         return (by_path,)
+    for inside in _BRACKETS.findall(label):  # "country or region of origin (nationality)"
+        named = _once(tuple(map(_singular, words(inside))))
+        if len(named) == 1 and named[0][0] == "#" and not by_label.concept:
+            by_label = replace(
+                by_label, weights=((named[0], _CONCEPT),), concept=named[0][1:], steps=(named,)
+            )
     # A label knows better of whom is asked; a path may still say that it is somebody else.
     subject = by_label.subject or by_path.subject
     by_label = replace(by_label, subject=subject, time=time)
     alike = by_path.weights in ((), by_label.weights)
     return (by_label,) if alike else (by_label, replace(by_path, subject=subject))
+
+
+def _sort(letters: str) -> str:
+    return CONCEPT_OF[letters].sort if letters else ""
+
+
+def _read_label(label: str) -> AskedQuestion:
+    """Read a label, whose steps colons set apart."""
+    steps = (_split(" ".join(words(part))) for part in label.split(": "))
+    return _read([*filter(None, steps)], natural=True)
 
 
 def _time(*texts: str) -> str:
@@ -160,7 +186,7 @@ def _read(steps: Sequence[_Words], *, natural: bool) -> AskedQuestion:
     for i, step in enumerate(steps):
         last = i == len(steps) - 1
         who, person, rest = _split_subject(step, leaf=last, natural=natural)
-        place = last or not _PLACES & {word[1:] for word in _leaf(tuple(map(_singular, steps[-1])))}
+        place = last or not PLACES & {word[1:] for word in _leaf(tuple(map(_singular, steps[-1])))}
         if who in WORDS["things"] and subject and subject not in WORDS["things"] and place:
             # The spouse's employer is the spouse's, but not where that is.
             rest = tuple(map(_singular, step))
@@ -296,7 +322,8 @@ def _tells(step: _Words, start: int, end: int, natural: bool) -> bool:
     before = next((w for w in reversed(step[:start]) if w not in passed), "")
     role = _SUBJECTS[tuple(map(_singular, step[start:end]))][1]
     last = role and end == len(step) and before != "to"  # "age of respondent"
-    return before in ("of", "for", "by") or (natural and bool(last or step[end - 1].endswith("'s")))
+    owned = before.endswith("'s") or step[end - 1].endswith("'s")  # "the student's first parent"
+    return before in ("of", "for", "by", "where") or (natural and bool(last or owned))
 
 
 def _once(step: _Words, phrases: Mapping[_Words, _Words] = _PHRASES) -> _Words:
@@ -315,7 +342,7 @@ def _leaf(step: _Words) -> _Words:
     """Rewrite the field's own words; where no phrase is known, words in any order may tell."""
     found = _rewritten(step)
     known = [word for word in found if word.startswith("#")]
-    if " ".join(found) in _WHOLE:
+    if " ".join(found) in _WHOLE and "where" not in step:
         return (f"#{_WHOLE[' '.join(found)]}",)
     told = {*step, *found}
     within = _absorbed(found)
@@ -334,6 +361,9 @@ def _leaf(step: _Words) -> _Words:
         kept = tuple(w for w in found if w not in cue[0] and not (w in known and w != cue[1]))
         found = kept if cue[1] in kept else (*kept, cue[1])
     absorbed = _absorbed(found)
+    for one in (CONCEPT_OF[w[1:]] for w in found if w.startswith("#")):
+        listed = {*found} & one.answers  # "race: white, black, Asian, ..."
+        absorbed |= listed if len(listed) > 2 else set()
     return tuple(dict.fromkeys(word for word in found if word not in absorbed))
 
 
@@ -350,7 +380,7 @@ def _without(steps: list[_Words], words_: Collection[str]) -> list[_Words]:
 def _weighed(subject: str, role: str, leaf: _Words, containers: list[_Words]) -> AskedQuestion:
     leaf, containers = _joined(leaf, containers)
     alone = bool(subject)
-    if any(word[1:] in _PLACES for word in leaf):
+    if any(word[1:] in PLACES for word in leaf):
         lived = bool(WORDS["address"] & {w for step in (leaf, *containers) for w in step})
         leaf = tuple(word for word in leaf if word not in WORDS["address"])
         containers = _without(containers, WORDS["address"])
@@ -388,6 +418,8 @@ def _joined(leaf: _Words, containers: list[_Words]) -> tuple[_Words, list[_Words
     if leaf in _ENDS.values():
         while containers and set(containers[-1]) <= {"date", "range", "period"}:
             containers.pop()
+    if containers and leaf and WORDS["units"].issuperset(leaf) and "#" in str(containers[-1]):
+        leaf = containers.pop()  # "height: in cm"
     whole = (*containers[-1], *leaf) if containers else ()
     outer = {word for step in containers for word in step}
     if leaf in _WITHIN and outer & _WITHIN[leaf][0]:  # the income of a household
@@ -432,7 +464,9 @@ def settle_roles(asked: Iterable[tuple[AskedQuestion, ...]]) -> list[tuple[Asked
             topics.setdefault(question.weights, set()).add(question.role)
     ranked = [sorted(roles - {""}, key=_ROLES.index) for roles in topics.values()]
     rivals = {role for roles in ranked for role in roles[1:]}
-    if rivals:  # then nobody else is the person either
+    if {role for roles in ranked for role in roles} > {"student"}:  # the student of a veteran
+        rivals.add("student")
+    if rivals - {"student"}:  # then nobody else is the person either
         first = min((roles[0] for roles in ranked if roles), key=_ROLES.index)
         rivals |= {role for roles in ranked for role in roles} - {first}
     return [
