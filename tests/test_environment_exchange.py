@@ -260,7 +260,7 @@ def test_some_forms_are_written_and_unknown_ones_refused(tmp_path):
     more = replace(WORLD, forms=(*WORLD.forms, Form("More", fields=(Field("note"),))))
     path = write_forms(more, tmp_path / "forms.csv", forms=["More"])
     assert [row["form"] for row in rows_of(path)] == ["More"]
-    with pytest.raises(OptionError, match="form 'Clam' is not there"):
+    with pytest.raises(OptionError, match="form 'Clam' does not exist"):
         write_forms(WORLD, tmp_path / "other.csv", forms=["Clam"])
 
 

@@ -116,7 +116,7 @@ def test_a_pair_maps_to_the_joins():
     reasons = {a.column: a.reason for a in mapping.absent}
     assert reasons["sex"] == "form 'Bank A' does not ask it"
     assert "direct identifier" in reasons["name"]
-    assert "which coding" in reasons["note"]
+    assert "coding is not decided" in reasons["note"]
 
 
 def test_codings_that_cross_are_not_in_the_key_but_say_what_they_rule_out():
@@ -143,7 +143,7 @@ def test_threshold_one_takes_what_all_forms_have_or_harmonise_to():
         ("status", "ES2.101", 3, 3)
     ]
     reasons = {a.column: a.reason for a in mapping.absent}
-    assert "3 forms ask it, 2 so that answers can be told apart" in reasons["age"]
+    assert "3 forms ask it, 2 so that answers can be distinguished" in reasons["age"]
     assert "1 form asks it" in reasons["sex"]
 
 

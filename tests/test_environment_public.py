@@ -216,7 +216,7 @@ def test_trends_of_sources_count_sources_by_year():
     ]  # fmt: skip
     assert (found.undated, found.to_dict()["what"]) == (1, "sources")
     assert found.plot().to_dict()["title"]["text"] == ["What the sources of each year ask"]
-    with pytest.raises(OptionError, match="are of forms"):
+    with pytest.raises(OptionError, match="apply to forms"):
         trend(Environment(), of="sources", sector="health")
 
 

@@ -348,4 +348,4 @@ def test_an_example_whose_attempt_is_argued_says_so():
     argued = scenario_from_dict(plain, name="ours")
     assert argued.likelihood_of_attempt == "An audit said so."
     assert "only p(attempt) was argued" in argued.tables()[0].notes[1]
-    assert "nothing in it" in preset("register").tables()[0].notes[1]
+    assert "not a finding about your file" in preset("register").tables()[0].notes[1]

@@ -409,16 +409,16 @@ FAULTS = {
     "truth": ({"sources": (Source("A", mode=True),)}, "mode must be a whole number"),
     "nan": (
         {"codings": (Coding("A", "ES", (), Intervals("number", (float("nan"),))),)},
-        r"edges\[0\] must be a number. Got a number that is none",
+        r"edges\[0\] must be a number. Got not a number",
     ),
     "arrow": ({"codings": (Coding("A → B", "ES"),)}, "must have a name without"),
     "alias": ({"codings": (Coding("A", "ES", aliases=("A",)),)}, "'A': 2 have this name"),
-    "no construct": ({"codings": (Coding("A", "XX"),)}, "its construct 'XX', which is not"),
+    "no construct": ({"codings": (Coding("A", "XX"),)}, "its construct 'XX', which does not"),
     "no coding": (
         {"targets": (Target("A", fields=(Field("f", coding="B"),)),)},
         "target 'A' has as the coding of its field 'f' 'B', which does not exist",
     ),
-    "no finer": ({"maps": (CategoryMap("A", "B"),)}, "its finer coding 'A', which is not"),
+    "no finer": ({"maps": (CategoryMap("A", "B"),)}, "its finer coding 'A', which does not"),
     "no left": ({"overlaps": (Overlap("A", "B", frozenset()),)}, "its left coding 'A'"),
 }
 

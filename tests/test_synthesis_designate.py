@@ -192,7 +192,7 @@ def test_many_keys_are_searched_in_part() -> None:
         ({"decoys": float("inf")}, "decoys"),
         ({"least_probability": 0.5}, "needs a weight"),
         ({"least_probability": 2, "fraction": 0.1}, "least probability"),
-        ({"weight": "a", "fraction": 0.1}, "give one of them"),
+        ({"weight": "a", "fraction": 0.1}, "leave one of them out"),
         ({"fraction": 5}, "fraction"),
         ({"max_size": 9}, "max_size"),
         ({"seed": -1}, "seed"),
