@@ -238,9 +238,8 @@ def test_forward_marks_the_chosen_set_and_the_step_refused():
     assert kinds(chart) == {
         "step taken": 7, "chosen set, within the limit": 1, "next step, not taken": 1,
     }  # fmt: skip
-    assert (
-        title_of(chart) == "10 of 16 variables stay within the risk limit of 30% (forward search)"
-    )
+    title = "10 of 16 variables can be released within the risk limit of 30% (forward search)"
+    assert title_of(chart) == title
 
 
 def test_backward_marks_where_the_rule_stops_and_the_set_within_the_limit():

@@ -248,7 +248,7 @@ def test_a_dossier_that_was_tampered_with_is_told_of(
     (bench.project.results / name).write_text(content)
     page = bench.get("dossier")
     assert page.status_code == 200
-    assert "is not as keyhole wrote it" in page.text
+    assert "was changed after keyhole wrote it" in page.text
     assert name in page.text
     assert "Run the whole review" in page.text
     assert str(bench.folder) not in page.text
@@ -256,7 +256,7 @@ def test_a_dossier_that_was_tampered_with_is_told_of(
 
 def test_figures_that_were_edited_are_told_of(bench: Workbench) -> None:
     path = bench.project.results / "results.json"
-    assert "is not as keyhole wrote it" not in bench.get("dossier").text
+    assert "was changed after keyhole wrote it" not in bench.get("dossier").text
     path.write_text(path.read_text().replace('"title": "A', '"title": "B', 1))
     assert "its hash does not match" in bench.get("dossier").text
 
