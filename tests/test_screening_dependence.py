@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import keyhole
 from keyhole.data.columns import encode
-from keyhole.kernels.crosstab import number_pairs, settled
+from keyhole.kernels.crosstab import number_pairs, settled, strong_pairs
 from keyhole.screening import dependence
 from keyhole.screening.dependence import (
     _blocks,
@@ -267,6 +267,32 @@ def test_no_strong_pair_is_passed_over_by_the_first_look(values, nearly, block):
         if one.determined is not None or one.strength >= nearly:
             assert (one.first, one.second) in {(d.first, d.second) for d in several}
             assert one.cramers_v == pytest.approx(expected[one.first, one.second][0])
+
+
+@given(st.lists(columns, min_size=2, max_size=2))
+def test_the_first_look_is_as_exact_as_the_measures(values):
+    """A pair is strong at the value of its own measure, and no more a little above."""
+    frame = pl.DataFrame({"a": values[0], "b": values[1]})
+    a, b = _codes(frame).values()
+    ((v, *told),) = _twin(frame, 0.0, [("a", "b")]).values()
+    codes = np.stack([a.values, b.values]).astype(np.int32)
+    sizes, wanted = np.array([a.size, b.size]), np.array([[False, True], [False, False]])
+
+    def is_strong(nearly, share, most=1_000):
+        out = strong_pairs(codes, sizes, wanted, nearly, share, most)
+        assert not out[~wanted].any()
+        return bool(out[0, 1])
+
+    is_exact = frame.n_unique() in sizes
+    assert is_strong(2, 2) == is_exact
+    assert is_strong(2, 2, a.size * b.size - 1)
+    assert is_strong(2, 2, a.size * b.size) == is_exact
+    assert is_strong(v - 1e-9, np.inf)
+    assert is_strong(np.inf, max(told) - 1e-9)
+    if 0 < v < 1:
+        assert is_strong(v + 1e-6, np.inf) == is_exact
+    if max(told) > 0:
+        assert is_strong(np.inf, max(told) + 1e-6) == is_exact
 
 
 @pytest.mark.parametrize(("width", "records", "reach"), [(2_500, 2_000, 500), (90, 40_000, 7)])
