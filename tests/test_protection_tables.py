@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keyhole.data import load
 from keyhole.errors import InputError, OptionError
-from keyhole.protection.tables import SensitivityRules, find_unsafe, table
+from keyhole.protection.tables import SensitivityRules, find_unsafe, publication, table
 from keyhole.protection.tables.cells import cross
 
 # Hand-worked: turnover by area and trade, one list of contributions a cell.
@@ -266,6 +266,30 @@ def test_one_variable_and_a_table_too_small():
     with pytest.raises(OptionError, match=r"no pattern.*Tried, .*helps: set total_known to false"):
         table(frame, **options)
     assert table(frame, total_known=False, **options).internal.safe
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "expected"),
+    [
+        ({}, {}, True),
+        ({}, {"whole": False}, False),
+        ({"x": [5, 9, 8, 7, 6, 5, 9, 8]}, {"magnitude": "x", "p_percent": 90.0}, False),
+    ],
+)
+def test_attackers_know_of_whole_numbers_in_what_is_tried_only_if_they_do_in_the_table(
+    values, options, expected, monkeypatch
+):
+    """Sums are not counts: what would help against an attacker who takes them for whole may not."""
+    frame = pl.DataFrame({"area": ["a", "b", "c", "c", "b", "c", "c", "d"], **values})
+    known = []
+    publish = publication._published
+    monkeypatch.setattr(
+        publication, "_published", lambda *asked: known.append(asked[1].whole) or publish(*asked)
+    )
+    with pytest.raises(OptionError, match="helps"):
+        table(frame, rows="area", protect="round", base=1, **options)
+    assert len(known) > 1
+    assert set(known) == {expected}
 
 
 def test_a_total_that_is_unsafe_must_not_be_known():

@@ -10,11 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import keyhole
 from keyhole.data.columns import encode
-from keyhole.kernels.crosstab import number_pairs, settled
+from keyhole.kernels.crosstab import number_pairs, settled, strong_pairs
+from keyhole.screening import dependence
 from keyhole.screening.dependence import (
+    _blocks,
     _minimal,
     _search,
+    cramers_v,
     dependences,
     determinations,
     says_something,
@@ -222,3 +226,131 @@ def test_pairs_of_joined_columns_are_judged_as_each_pair_alone():
     for one, (a, b) in zip(found, pairs, strict=True):
         assert [one] == dependences({a: codes[a], b: codes[b]}, nearly=0.0, with_uncertainty=True)
     assert {d.determined for d in found} == {None, "a", "b", "g"}
+
+
+def _twin(frame, nearly, pairs):
+    """The slow twin: the table of each pair by itself, counted by Polars."""
+    out = {}
+    for a, b in pairs:
+        cells = frame.group_by(a, b).len()
+        rows, cols = (cells[name].rank("dense").to_numpy().astype(int) - 1 for name in (a, b))
+        table = cells["len"].to_numpy().astype(np.int64), rows, cols
+        levels = frame[a].n_unique(), frame[b].n_unique()
+        told = uncertainty(*table)
+        if len(table[0]) in levels or cramers_v(*table) >= nearly or max(told) >= nearly:
+            out[a, b] = (cramers_v(*table), *told)
+    return out
+
+
+@given(
+    st.lists(columns, min_size=2, max_size=7),
+    st.sampled_from([0.0, 0.3, 0.9, 1.0]),
+    st.integers(1, 200),
+)
+def test_no_strong_pair_is_passed_over_by_the_first_look(values, nearly, block):
+    frame = pl.DataFrame({f"v{i}": column for i, column in enumerate(values)})
+    codes = _codes(frame)
+    fit = [name for name in frame.columns if says_something(codes[name])]
+    expected = _twin(frame, nearly, itertools.combinations(fit, 2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dependence, "BLOCK", block)  # a block of one column, and of all
+        patch.setattr(dependence, "MOST_CELLS", block // 8 + 1)
+        found = dependences(codes, nearly=0.0, with_uncertainty=True)
+        strong = {(d.first, d.second) for d in dependences(codes, nearly=nearly)}
+        several = dependences(codes, nearly=nearly, with_uncertainty=True)
+    assert [(d.first, d.second) for d in found] == [*itertools.combinations(fit, 2)]
+    # What chance explains is taken off the shares of entropy afterwards: fewer may remain.
+    assert strong <= {(d.first, d.second) for d in several} <= set(expected)
+    for one in found:
+        if one.determined is not None or one.cramers_v >= nearly:
+            assert (one.first, one.second) in strong
+        if one.determined is not None or one.strength >= nearly:
+            assert (one.first, one.second) in {(d.first, d.second) for d in several}
+            assert one.cramers_v == pytest.approx(expected[one.first, one.second][0])
+
+
+@given(st.lists(columns, min_size=2, max_size=2))
+def test_the_first_look_is_as_exact_as_the_measures(values):
+    """A pair is strong at the value of its own measure, and no more a little above."""
+    frame = pl.DataFrame({"a": values[0], "b": values[1]})
+    a, b = _codes(frame).values()
+    ((v, *told),) = _twin(frame, 0.0, [("a", "b")]).values()
+    codes = np.stack([a.values, b.values]).astype(np.int32)
+    sizes, wanted = np.array([a.size, b.size]), np.array([[False, True], [False, False]])
+
+    def is_strong(nearly, share, most=1_000):
+        out = strong_pairs(codes, sizes, wanted, nearly, share, most)
+        assert not out[~wanted].any()
+        return bool(out[0, 1])
+
+    is_exact = frame.n_unique() in sizes
+    assert is_strong(2, 2) == is_exact
+    assert is_strong(2, 2, a.size * b.size - 1)
+    assert is_strong(2, 2, a.size * b.size) == is_exact
+    assert is_strong(v - 1e-9, np.inf)
+    assert is_strong(np.inf, max(told) - 1e-9)
+    if 0 < v < 1:
+        assert is_strong(v + 1e-6, np.inf) == is_exact
+    if max(told) > 0:
+        assert is_strong(np.inf, max(told) + 1e-6) == is_exact
+
+
+@pytest.mark.parametrize(("width", "records", "reach"), [(2_500, 2_000, 500), (90, 40_000, 7)])
+def test_the_pairs_of_a_wide_file_grow_with_its_columns_and_each_comes_once(
+    width, records, reach, monkeypatch
+):
+    monkeypatch.setattr(dependence, "REACH", reach)
+    names = [f"v{i}" for i in range(width)]
+    keys = {"v3", f"v{width - 1}"}
+    met = np.zeros((width, width), dtype=int)
+    for held, wanted in _blocks(dict.fromkeys(names), records, frozenset(keys)):
+        assert len(held) * records <= 2 * max(dependence.BLOCK, records)
+        for first, second in np.argwhere(wanted).tolist():
+            met[int(held[first][1:]), int(held[second][1:])] += 1
+    place = np.arange(width)
+    gap = place - place[:, None]
+    key = np.isin(names, [*keys])
+    assert (met == ((gap > 0) & ((gap <= reach) | key | key[:, None]))).all()
+    assert met.sum() < width * (reach + len(keys))
+
+
+def _wide(width=40, n=600):
+    chance = np.random.default_rng(11)
+    frame = pl.DataFrame({f"v{i}": chance.integers(0, 4, n) for i in range(width)})
+    return frame.with_columns(
+        v1=pl.col("v0") // 2, v9=pl.col("v8") + 5, v30=pl.col("v0") + 1, v35=pl.col("v4") + 2,
+        v12=(pl.col("v10") + pl.col("v11")) % 4, v39=(pl.col("v20") + pl.col("v21")) % 4,
+    )  # fmt: skip
+
+
+def test_columns_far_apart_in_a_wide_file_are_compared_if_one_is_a_key(monkeypatch):
+    """What was not compared is said, on both engines, in a screening and in a selection."""
+    frame = _wide()
+    whole = dependences(_codes(frame), with_uncertainty=True)
+    assert keyhole.screen(frame).warnings == ()
+    for name, value in {"REACH": 5, "REACH_OF_SETS": 3}.items():
+        monkeypatch.setattr(dependence, name, value)
+    tried = []
+    of_pair = dependence._of_pair
+    monkeypatch.setattr(
+        dependence, "_of_pair", lambda *asked: tried.append(asked[1:3]) or of_pair(*asked)
+    )
+    for asked in ({}, {"engine": "disk"}, {"only_dependences": True}):
+        tried.clear()
+        found = keyhole.screen(frame, keys=["v4"], **asked)
+        assert {(d.by, d.determined) for d in found.dependencies} == {(("v4",), "v35")}
+        assert "500" not in "".join(found.warnings)
+        (pairs, sets) = [str(one) for one in found.warnings if " apart" in one or "after" in one]
+        assert "40 columns are too many to compare each with all" in pairs
+        assert "the 5 before and after it in the file" in pairs
+        assert "at most 3 apart in the file, as there are more than 5" in sets
+        assert {b - a for a, b in tried} == {1, 2, 3}
+        assert len(tried) < 40 * 3
+    found = keyhole.screen(frame)
+    exact = {(d.by, d.determined) for d in found.dependencies}
+    assert {one for one in exact if len(one[0]) == 1} == {(("v0",), "v1"), (("v8",), "v9")}
+    assert len(whole) == 5  # v30 too, which determines v1 as well, and v35
+    assert (("v10", "v11"), "v12") in exact
+    assert not any(told == "v39" for _, told in exact)
+    notes = dependence.dependences_of(keyhole.load(frame), frame.columns)[1]
+    assert [note[:10] for note in notes] == ["40 columns"]

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from keyhole.data import load
 from keyhole.kernels import unicity as kernel
 from keyhole.kernels.smallest_sets import smallest_isolating_set, start_search
 from keyhole.reidentification import linking as mates
 from keyhole.reidentification.linking import find_mates
-from keyhole.reidentification.study import link
+from keyhole.reidentification.study import link, linking_question
 from keyhole.reidentification.variables import LinkCodes
 
 Rows = list[tuple]
@@ -255,3 +256,24 @@ def test_the_table_of_pairs_keeps_the_smallest_set_of_each_and_grows():
     held = keys != kernel.EMPTY
     assert dict(zip(keys[held].tolist(), masks[held].tolist(), strict=True)) == wanted
     assert len(keys) > start
+
+
+@pytest.mark.parametrize("metric", ["unicity", "taxicab", "euclidean"])
+def test_an_attack_on_some_records_is_that_on_files_of_these_alone(metric):
+    """A cluster searches in parts: each is given by its records' places among the levels."""
+    chance = np.random.default_rng(4)
+    files = [pl.DataFrame(chance.integers(0, 5, (30, 3)), schema=["a", "b", "c"]) for _ in "ab"]
+    puf, eif = (load(frame, name=name) for frame, name in zip(files, ("puf", "eif"), strict=True))
+    question = linking_question(link=["a", "b", "c"], metric=metric)
+    attack = mates.prepare(puf, eif, question)
+    places = [chance.permutation(30)[:12] for _ in files]
+    some = attack.only(*(dict.fromkeys("abc", one) for one in places))
+    assert isinstance(some, mates.LinkAttack)
+    if metric == "unicity":
+        rows = [frame[one].rows() for frame, one in zip(files, places, strict=True)]
+        assert as_dict(find_mates(some.categories, None)) == twin(*rows)
+    else:
+        first, second = np.divmod(np.arange(144), 12)
+        expected = attack.costs.keys(places[0][first], places[1][second])
+        assert len(set(expected.tolist())) > 2
+        np.testing.assert_array_equal(some.costs.keys(first, second), expected)

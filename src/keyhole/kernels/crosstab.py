@@ -17,6 +17,62 @@ def crosstab(a: CodeRows, b: CodeRows, rows: int, columns: int) -> Ints:
     return out
 
 
+@njit(nogil=True, cache=True)
+def strong_pairs(
+    codes: Numbers, sizes: Ints, wanted: Flags, nearly: float, told: float, most: int
+) -> Flags:
+    """Tell which wanted pairs of rows of codes may determine or nearly duplicate each other.
+
+    A pair does if there are as many cells as codes of either, if its bias-corrected Cramér's V is
+    at least `nearly` or the share of either one's entropy that the other tells at least `told`, or
+    if it might have more than `most` cells.
+    """
+    columns, n = codes.shape
+    logs = np.zeros(n + 1)
+    for i in range(2, n + 1):
+        logs[i] = i * np.log(i)
+    counts = np.zeros((columns, sizes.max()), dtype=np.int64)
+    levels, entropy = np.zeros(columns, dtype=np.int64), np.zeros(columns)
+    for one in range(columns):
+        for i in range(n):
+            counts[one, codes[one, i]] += 1
+        for count in counts[one]:
+            levels[one] += count > 0
+            entropy[one] -= logs[count]
+        entropy[one] += logs[n]
+    out = np.zeros(wanted.shape, dtype=np.bool_)
+    table = np.zeros(min(sizes.max() ** 2, most), dtype=np.int32)
+    met = np.empty(n, dtype=np.int64)
+    for one in range(columns):
+        for other in range(columns):
+            size = sizes[other]
+            if not wanted[one, other] or sizes[one] * size > most:
+                out[one, other] = wanted[one, other]
+                continue
+            cells, phi, shared = 0, -1.0, entropy[one] + entropy[other] - logs[n]
+            for i in range(n):
+                place = codes[one, i] * size + codes[other, i]
+                if table[place] == 0:
+                    met[cells] = place
+                    cells += 1
+                table[place] += 1
+            for i in range(cells):
+                count = table[met[i]]
+                expected = counts[one, met[i] // size] * counts[other, met[i] % size]
+                phi += count * count / expected
+                shared += logs[count]
+                table[met[i]] = 0
+            r, k = levels[one] - 1.0, levels[other] - 1.0
+            least = min(r - r * r / (n - 1), k - k * k / (n - 1))
+            out[one, other] = (
+                cells == sizes[one]
+                or cells == size
+                or max(phi - r * k / (n - 1), 0.0) >= nearly * abs(nearly) * least
+                or shared >= told * min(entropy[one], entropy[other])
+            )
+    return out
+
+
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Annotated, Any
@@ -24,14 +24,22 @@ from keyhole.engines import Records
 from keyhole.engines.choose import backend_of
 from keyhole.engines.resources import in_threads
 from keyhole.engines.storage import parts
-from keyhole.kernels.arrays import Ints
+from keyhole.kernels.arrays import Flags, Ints
 
 # Bias-corrected Cramér's V from which two variables count as near duplicates.
 NEARLY = 0.9
+# Each column is compared with so many on either side of it. In files of no more columns pairs that
+# determine a third are looked for among all, in wider ones among so many neighbours.
+REACH, REACH_OF_SETS = 500, 60
+# Of fewer records each pair has a table of its own; so many codes are gone through at a time.
+SHORT, BLOCK = 1 << 15, 1 << 17
 # Columns are joined while they have at most so many codes together.
 JOINED = 128
 # A cross-tabulation larger than this is made of its occupied cells alone.
 DENSE_CELLS = 1 << 18
+# Of pairs whose table may be larger than this every one is judged. What the others have is computed
+# to within this first, and exactly for those that may be strong.
+MOST_CELLS, SLACK = 1 << 22, 1e-9
 # Columns longer than this are gone through in parts: only the occupied cells are held.
 LONG = 1 << 22
 # What a shuffled column explains is what chance explains; the shuffle is always the same.
@@ -90,29 +98,75 @@ def is_fit(size: int, records: int) -> bool:
 
 
 def dependences(
-    columns: Mapping[str, Codes], *, nearly: float = NEARLY, with_uncertainty: bool = False
+    columns: Mapping[str, Codes],
+    *,
+    nearly: float = NEARLY,
+    with_uncertainty: bool = False,
+    with_all: Iterable[str] = (),
 ) -> list[Dependence]:
     """Find the pairs of variables of which one determines or nearly duplicates the other.
 
     A missing value is a category of its own. Constant columns, and columns with more levels
-    than half the records, say nothing and are passed over.
+    than half the records, say nothing and are passed over. Columns more than `REACH` apart are
+    compared only if one of them is in `with_all`.
     """
     fit = {name: codes for name, codes in columns.items() if says_something(codes)}
     place = {name: i for i, name in enumerate(fit)}
     rows = max((len(codes.values) for codes in columns.values()), default=0)
-    groups = _joined(fit, rows)
-    several = [*itertools.combinations_with_replacement(groups, 2)]
+    is_wide = len(fit) > REACH + 1
 
-    def judge(groups: tuple[_Joined, _Joined]) -> list[Dependence]:
+    def judge(pairs: Iterable[tuple[tuple[str, str], Cells]]) -> list[Dependence]:
         return [
-            _dependence(columns, *pair, cells, nearly, with_uncertainty)
-            for pair, cells in _pairs_of(*groups, fit, place)
+            _dependence(columns, *pair, cells, nearly, with_uncertainty) for pair, cells in pairs
         ]
 
-    found = itertools.chain.from_iterable(in_threads(judge, several, rows))
+    if is_wide or rows < SHORT:
+        least = nearly if with_uncertainty else math.inf
+        blocks = _blocks(fit, rows, frozenset(with_all))
+        looks = in_threads(lambda block: judge(_strong_pairs(*block, fit, nearly, least)), blocks)
+    else:
+        groups = [*itertools.combinations_with_replacement(_joined(fit, rows), 2)]
+        looks = in_threads(lambda pair: judge(_pairs_of(*pair, fit, place)), groups, rows)
+    found = itertools.chain.from_iterable(looks)
     strong = ((d, d.strength if with_uncertainty else d.cramers_v) for d in found)
     kept = [d for d, strength in strong if d.determined is not None or strength >= nearly]
     return sorted(kept, key=lambda d: (place[d.first], place[d.second]))
+
+
+def _blocks(
+    columns: Mapping[str, Codes], records: int, with_all: frozenset[str]
+) -> list[tuple[list[str], Flags]]:
+    """Return blocks of columns and, for each, which column is compared with which later one."""
+    names = [*columns]
+    size = min(max(BLOCK // records, 1), 64) if records else 1
+    everywhere = np.array([name in with_all for name in names], dtype=np.bool_)
+    starts = range(0, len(names), size)
+    some = {start for start in starts if everywhere[start : start + size].any()}
+    out = []
+    for one, other in itertools.combinations_with_replacement(starts, 2):
+        if other - one - size >= REACH and one not in some and other not in some:
+            continue
+        held = [*range(one, min(one + size, len(names)))]
+        held += range(max(other, one + size), min(other + size, len(names)))
+        at = np.array(held)
+        gap = at[None, :] - at[:, None]
+        wanted = (gap > 0) & ((gap <= REACH) | everywhere[at] | everywhere[at][:, None])
+        if one != other:  # those within a block are compared in its own turn
+            wanted[size:] = wanted[:, :size] = False
+        out.append(([names[i] for i in held], wanted))
+    return out
+
+
+def _strong_pairs(
+    names: list[str], wanted: Flags, columns: Mapping[str, Codes], nearly: float, least: float
+) -> Iterator[tuple[tuple[str, str], Cells]]:
+    """Yield the pairs of a block that may depend on each other, with their cells."""
+    codes = np.stack([columns[name].values.astype(np.int32) for name in names])
+    sizes = np.array([columns[name].size for name in names])
+    strong = kernel().strong_pairs(codes, sizes, wanted, nearly - SLACK, least - SLACK, MOST_CELLS)
+    for first, second in np.argwhere(strong).tolist():
+        pair = names[first], names[second]
+        yield pair, _cells(columns[pair[0]], columns[pair[1]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +238,10 @@ def dependences_of(
     entropy are not told.
     """
     if backend_of(data).is_here:
-        found = dependences({name: data.codes(name) for name in names}, nearly=nearly)
-        return [d for d in found if concerns((d.first, d.second), keys)], []
+        columns = {name: data.codes(name) for name in names}
+        found = dependences(columns, nearly=nearly, with_all=keys)
+        out = [d for d in found if concerns((d.first, d.second), keys)]
+        return out, reach_notes(columns, sets=False)
     remote: Any = data
     known = remote.look_at_columns(names)
     columns = known.columns
@@ -203,6 +259,23 @@ def dependences_of(
         for first, second in pairs
         if not known.comparable(first, second)
     ]
+
+
+def reach_notes(columns: Mapping[str, Codes], *, sets: bool) -> list[str]:
+    """Say which columns of a wide file are not compared with each other."""
+    wide = sum(map(says_something, columns.values()))
+    out = []
+    if wide > REACH + 1:
+        out.append(
+            f"{wide:,} columns are too many to compare each with all: each was compared with the "
+            f"{REACH:,} before and after it in the file, keys and places with all."
+        )
+    if sets and wide > REACH:
+        out.append(
+            f"Pairs that determine a third column were looked for only among columns at most "
+            f"{REACH_OF_SETS} apart in the file, as there are more than {REACH:,}."
+        )
+    return out
 
 
 def concerns(names: Sequence[str], keys: Sequence[str]) -> bool:
@@ -338,6 +411,8 @@ def codes_v(a: Ints, b: Ints) -> float:
 # over all the sets that are tried.
 CHANCE = 1e-4
 ORDER_SEED = 7
+# Most contradictions come up in so many records.
+GLANCE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,10 +437,15 @@ class _Search:
     names: tuple[str, ...]
     table: npt.NDArray[np.int32]
     sizes: tuple[int, ...]
-    known: set[tuple[str, str]]
+    known: tuple[frozenset[int], ...]
 
     def tells(self, one: int, other: int) -> bool:
-        return (self.names[one], self.names[other]) in self.known
+        return other in self.known[one]
+
+    @property
+    def reach(self) -> int:
+        """How far apart columns may be that are looked at together."""
+        return len(self.names) if len(self.names) <= REACH else REACH_OF_SETS
 
 
 def determinations(
@@ -373,9 +453,10 @@ def determinations(
 ) -> list[Determination]:
     """Find the pairs of variables that together determine a third."""
     search = _search(columns, pairs)
-    chosen = list(itertools.combinations(range(len(search.names)), 2))
+    width, reach = len(search.names), search.reach
+    chosen = [(a, b) for a in range(width) for b in range(a + 1, min(a + reach + 1, width))]
     chosen = [(a, b) for a, b in chosen if not (search.tells(a, b) or search.tells(b, a))]
-    chance = CHANCE / max(1, len(chosen) * len(search.names))
+    chance = CHANCE / max(1, len(chosen) * width)
     found = in_threads(lambda pair: _of_pair(search, *pair, chance), chosen)
     return _minimal(search, [one for several in found for one in several])
 
@@ -383,7 +464,7 @@ def determinations(
 def _search(columns: Mapping[str, Codes], pairs: Sequence[Dependence]) -> _Search:
     """Leave out what says nothing, and of columns that are the same in other words all but one."""
     exact = [(str(d.determining), str(d.determined), d.equivalent) for d in pairs if d.determined]
-    known = {(by, told) for by, told, _ in exact} | {(told, by) for by, told, both in exact if both}
+    known = [(by, told) for by, told, _ in exact] + [(told, by) for by, told, both in exact if both]
     again = {d.second for d in pairs if d.equivalent}
     names = tuple(n for n, c in columns.items() if says_something(c) and n not in again)
     records = len(next(iter(columns.values())).values) if columns else 0
@@ -391,23 +472,33 @@ def _search(columns: Mapping[str, Codes], pairs: Sequence[Dependence]) -> _Searc
     table = np.empty((len(names), records), dtype=np.int32)
     for place, name in enumerate(names):
         table[place] = columns[name].values[order]
-    return _Search(names, table, tuple(columns[name].size for name in names), known)
+    at = {name: place for place, name in enumerate(names)}
+    tells: list[set[int]] = [set() for _ in names]
+    for by, told in known:
+        if by in at and told in at:
+            tells[at[by]].add(at[told])
+    sizes = tuple(columns[name].size for name in names)
+    return _Search(names, table, sizes, tuple(map(frozenset, tells)))
 
 
 def _of_pair(search: _Search, a: int, b: int, chance: float) -> list[tuple[int, int, int]]:
-    records = search.table.shape[1]
-    numbers, cells = kernel().number_pairs(
-        search.table[a], search.table[b], search.sizes[b], records // 2
-    )
-    if cells > records // 2:
-        return []
-    told = [search.tells(a, c) or search.tells(b, c) for c in range(len(search.names))]
-    wanted = [c for c, known in enumerate(told) if c not in (a, b) and not known]
-    holds = kernel().settled(numbers, cells, search.table, np.array(wanted, dtype=np.int32))
+    near = range(max(b - search.reach, 0), min(a + search.reach + 1, len(search.names)))
+    known = search.known[a] | search.known[b] | {a, b}
+    wanted = [c for c in near if c not in known]
+    one, other = search.table[a], search.table[b]
+    records, count = len(one), kernel()
+    for glance, most in ((GLANCE, GLANCE), (records, records // 2)):
+        numbers, cells = count.number_pairs(one[:glance], other[:glance], search.sizes[b], most)
+        if cells > most:
+            return []
+        holds = count.settled(numbers, cells, search.table, np.array(wanted, dtype=np.int32))
+        wanted = [c for c, it_does in zip(wanted, holds, strict=True) if it_does]
+        if not wanted:
+            return []
     return [
         (a, b, c)
-        for c, it_does in zip(wanted, holds, strict=True)
-        if it_does and all(_luck(search, numbers, cells, one, c) < np.log(chance) for one in (a, b))
+        for c in wanted
+        if all(_luck(search, numbers, cells, one, c) < np.log(chance) for one in (a, b))
     ]
 
 

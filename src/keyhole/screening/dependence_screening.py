@@ -26,6 +26,7 @@ from keyhole.screening.dependence import (
     dependences_of,
     determinations,
     is_fit,
+    reach_notes,
 )
 from keyhole.screening.inspection import is_unreadable
 
@@ -200,8 +201,8 @@ def screen_dependences(
     names = [name for name in data.names if name not in left_out]
     together: list[Determination] = []
     if here:
-        pairs, together = find_dependences(data, names, nearly, sets)
-        told = [] if sets else [NO_SETS]
+        pairs, together, told = find_dependences(data, names, nearly, sets, keys)
+        told += [] if sets else [NO_SETS]
     else:
         pairs, told = dependences_of(data, names, nearly=nearly, keys=keys)
         told += [ON_SPARK, NO_SETS_ON_SPARK]
@@ -221,17 +222,18 @@ def screen_dependences(
 
 
 def find_dependences(
-    data: Records, names: Sequence[str], nearly: float, sets: bool
-) -> tuple[list[Dependence], list[Determination]]:
-    """Find the dependences among columns whose codes are here."""
+    data: Records, names: Sequence[str], nearly: float, sets: bool, with_all: Iterable[str]
+) -> tuple[list[Dependence], list[Determination], list[str]]:
+    """Find the dependences among columns whose codes are here, and say what was not compared."""
     encoded: list[Codes] = in_threads(data.codes, names)
     columns = dict(zip(names, encoded, strict=True))
-    pairs = dependences(columns, nearly=nearly, with_uncertainty=True)
+    pairs = dependences(columns, nearly=nearly, with_uncertainty=True, with_all=with_all)
     if sets:
         size = data.records * (8 * len(names) + 64)
         what = "looking for pairs that determine a third (sets)"
         backend_of(data).storage.require(size, what)
-    return pairs, determinations(columns, pairs) if sets else []
+    together = determinations(columns, pairs) if sets else []
+    return pairs, together, reach_notes(columns, sets=sets)
 
 
 def exact_ones(

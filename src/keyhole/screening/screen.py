@@ -354,7 +354,10 @@ def _screened(data: Records, question: Question) -> Screening:
     ]
     fit = [name for name in telling if name not in unheld]
     structured = [n.variable.name for n in seen if n.variable.name in telling and not n.identifiers]
-    pairs, together = dependence_screening.find_dependences(data, fit, nearly, sets)
+    with_all = [*keys, *(one.variable.name for one in seen if one.place is not None)]
+    pairs, together, reached = dependence_screening.find_dependences(
+        data, fit, nearly, sets, with_all
+    )
     places = _given_away(seen, pairs)
     return Screening(
         records=data.records,
@@ -387,6 +390,7 @@ def _screened(data: Records, question: Question) -> Screening:
                 if one.variable.name in unheld and one.records < data.records
             ),
             *dependence_screening.not_compared([name for name in telling if name in unheld]),
+            *reached,
             *engine_notes(data),
         ),
         inspections=tuple(seen),
