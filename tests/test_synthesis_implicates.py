@@ -161,8 +161,8 @@ def test_a_rare_level_is_drawn_as_often_as_it_was_held():
         bind(synthesise, {}),
         Acceptance(data, ("level",), None, None),
     )
-    drawn = draw_implicates(data, plan, implicates=20, seed=1)
-    counts = [(drawn.column(i, "level") == 2).sum() for i in range(20)]
+    drawn = draw_implicates(data, plan, implicates=40, seed=1)
+    counts = [(drawn.column(i, "level") == 2).sum() for i in range(40)]
     assert np.mean(counts) == pytest.approx(12, abs=2)
 
 
@@ -197,7 +197,8 @@ def test_values_that_may_not_return_go_to_records_alike():
         for one in (data.frame, made)
     ]
     common = [one.filter(pl.col("len") > 20) for one in tables]
-    assert common[0].height == common[1].height == tables[1].height == 9
+    assert common[0].height == common[1].height == 9
+    assert made.height - common[1]["len"].sum() <= 2  # of a level that nobody alike has
     assert ((common[0]["len"] - common[1]["len"]).abs() < 0.15 * common[0]["len"]).all()
 
 

@@ -259,6 +259,17 @@ def test_a_level_is_drawn_as_often_as_its_share_says():
     assert np.abs(np.bincount(drawn, minlength=4) - [1_000, 500, 0, 1_500]).max() <= 5
 
 
+def test_draws_of_implicates_that_share_a_fit_are_independent():
+    """Where all draws of one differed from another's by one number, they agreed in 0 to 100 %."""
+    random, codes = np.random.default_rng(0), np.array([0, 1], dtype=np.uint8)
+    even = np.zeros((2_000, 2))
+    donors = Holders(codes, even[:2])
+    drawn = np.array([codes[donors.draw(even, random, 1)[:, 0]] for _ in range(10)])
+    for i in range(10):
+        for j in range(i):
+            assert 0.44 < (drawn[i] == drawn[j]).mean() < 0.56
+
+
 def test_a_linear_model_is_least_squares():
     data = file_of(2_000)
     design = make_design(data, data.names, np.arange(2_000), knots=5)

@@ -51,6 +51,8 @@ EXCHANGES = 24
 LEAST_POOL = 30
 # Its multiples, but for their integers, are spread evenly.
 GOLDEN = (math.sqrt(5) - 1) / 2
+# So many records alike exchange their draws at random.
+NEIGHBOURS = 10
 # So often are shares made to fit the donors.
 ROUNDS, TINY = 10, 1e-300
 # A category of at most so many levels is drawn from their shares.
@@ -593,7 +595,10 @@ class Holders:
         if count == 1:
             # Records alike have draws that are spread out, so that levels come as often as due.
             likely = np.lexsort((shares[:, -1], logs.argmax(axis=1)))
-            wanted[likely, 0] = (random.random() + GOLDEN * np.arange(len(logs))) % 1
+            # Which of its neighbours' draws a record has is chance, or implicates would differ from
+            # each other by one number alone.
+            place = np.lexsort((random.random(len(logs)), np.arange(len(logs)) // NEIGHBOURS))
+            wanted[likely, 0] = (random.random() + GOLDEN * place) % 1
         wanted *= shares[:, -1:]
         level = np.zeros(wanted.shape, dtype=np.int64)
         for k in range(len(held) - 1):

@@ -43,8 +43,9 @@ MEDIUM, HIGH = 2, 3
 FREQUENT = 0.25
 # Of the values that make records stand out, one that nearly half of them have finds no exchange.
 EXCHANGEABLE = 0.4
-# Nor does one that so many of at least so few records hold that are equal on another column.
-DETERMINED, LEAST_EQUAL = 0.75, 10
+# Nor does one that half of at least so few records hold that are equal on another column: too few
+# others are left to exchange with.
+DETERMINED, LEAST_EQUAL = 0.5, 10
 # So many decoys are drawn for each that is asked for; how often, should even these be too few.
 SPARE, ATTEMPTS = 1.15, 5
 
@@ -202,8 +203,8 @@ def _may_not_return(
     always near, so that none returns from a medium risk on; a category may be far from all others,
     so that it is forbidden to a high risk alone. If only what makes a record stand out is
     replaced, nothing of that may return at any level: it would be as before. Where a value is so
-    frequent that forbidding it would shift the rest, all may return; where it nearly follows from
-    another column, it may return to those records, whose column would contradict any other.
+    frequent that forbidding it would shift the rest, all may return; where half of the records that
+    are equal on another column have it, it may return to these.
     """
     name, at_risk = choice.targets[target], designation.at_risk
     replaced = at_risk & choice.replace[:, target] if choice.targeted else at_risk
