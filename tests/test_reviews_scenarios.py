@@ -356,7 +356,7 @@ def test_a_changed_scenario_asks_the_study_anew(attacked):
     [
         ("scenario:veterans", "scenario:veteran", "line 13: scenario .*Did you mean"),
         ('"scenario:veterans association"', '"age"', "line 13: .*link must name at least two"),
-        ('strata = "sex"', 'strata = "sex"\nnumeric = ["age"]', "line 13: .*exclude each other"),
+        ('strata = "sex"', 'strata = "sex"\nnumeric = ["age"]', "line 13: .*Leave numeric out"),
         ('"coarser.csv"', '"finer.csv"', "line 18: .*finer.csv"),
         ("[study]\n", "[scenario.nobody]\npublic = { resources = 3 }\n[study]\n", None),
     ],
