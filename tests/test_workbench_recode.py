@@ -183,7 +183,7 @@ def test_figures_come_without_scripts_and_from_the_resident_process(bench: Workb
     bench.post("recode/add?column=sex", {"column": "sex", "do": "plan", "group-rare": "m"})
     again = bench.post("live", sent).json()
     assert again["before"]["uniques"] <= told["before"]["uniques"], "other steps come first"
-    assert "not in the file" in bench.post("recode/add", {"column": "nobody"}).text
+    assert "no longer in the file" in bench.post("recode/add", {"column": "nobody"}).text
     assert bench.post("live", {"column": "nobody"}).json()["problems"]
     assert bench.post("live", {"column": "age", "way": "merge?"}).json()["problems"]
     bench.bench.live.close()
