@@ -43,6 +43,7 @@ ATTACKS = """\
 second_link = ["job"]
 limit = 0.1
 """
+DROP = "[[protection.step]]\nmethod = 'drop'\ncolumns = ['{}']\n"
 BANDS = """\
 [[protection.step]]
 method = "derive"
@@ -91,6 +92,11 @@ def reasons(found):
     return {one.what: one for one in found.verdict.reasons}
 
 
+NOT_MADE = [
+    "no column that the intruder knows is released",
+    "no column of the second source is released",
+    "no secret is released",
+]
 TITLES = [
     "Singling out",
     "Linking two sources",
@@ -248,7 +254,9 @@ def test_a_copy_is_not_released_and_a_coarse_file_of_others_control_is_coded_ali
         ([ATTACKS, 'control = "thirty.csv"\nattacks = ["singled-out"]\n'], "not_judged",
          "no better than the guess"),
         (['[[protection.step]]\nmethod = "drop"\ncolumns = ["ill", "sex", "age", "state"]\n',
-          ATTACKS], "met", "no column that the intruder knows is released"),
+          ATTACKS], "met", NOT_MADE[0]),
+        ([DROP.format("job"), ATTACKS], "met", NOT_MADE[1]),
+        ([DROP.format("ill"), ATTACKS], "met", NOT_MADE[2]),
     ],
 )  # fmt: skip
 def test_what_cannot_be_judged_says_so_and_what_would_change_it(folder, sections, answer, words):
@@ -258,6 +266,9 @@ def test_what_cannot_be_judged_says_so_and_what_would_change_it(folder, sections
     told = reasons(found)
     mine = [told[name] for name in ("Attacks with a control", *TITLES) if name in told]
     assert any(one.answer == answer and words in one.said for one in mine)
+    assert [one for one in NOT_MADE if any(one in mine.said for mine in told.values())] == [
+        one for one in NOT_MADE if one == words
+    ]
     without = "there is no control of people outside it" in found.report.read_text()
     assert without == ("control =" not in "".join(sections))
     for one in mine:
