@@ -118,7 +118,7 @@ def walk(page: Any, server: Any) -> dict[str, Any]:
     wait("Synthesise", press("Synthesise"))
     to("Study")
     page.get_by_label("The intruder’s file").first.select_option("external.csv")
-    page.get_by_label("The truth").first.select_option("truth.csv")
+    page.get_by_label("The true matches").first.select_option("truth.csv")
     page.get_by_role("button", name="Look at these files").click()
     wait("Attack", press("Attack"))
     to("Dossier")
