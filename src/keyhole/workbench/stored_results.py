@@ -23,16 +23,8 @@ from keyhole.reviews.files import hash_file, hash_or_none
 from keyhole.reviews.product_chapters import SynthesisChapter, synthesis_chapter
 from keyhole.reviews.rendering import rate
 from keyhole.reviews.settings import Review
-from keyhole.reviews.stages import restored
+from keyhole.reviews.stages import outgoing, restored
 from keyhole.reviews.stages.attacks import ATTACKS, RELEASES, study_stage
-from keyhole.reviews.stages.outgoing import (
-    OUTGOING,
-    OUTGOING_STAGE,
-    RELEASED_ATTRIBUTES,
-    OnKey,
-    ReleasedFiles,
-    scenario_words,
-)
 from keyhole.reviews.stages.products import PROTECTION, SYNTHESIS
 from keyhole.reviews.stages.selection import selection_stage
 from keyhole.reviews.study_chapters import AttackChapter, attacks
@@ -164,14 +156,14 @@ def release_results(view: View) -> dict[str, Any]:
 def _rests_on(view: View) -> list[str]:
     study = view.review.study
     attacks = [study_stage(metric) for metric in (study.metrics if study else ())]
-    return [OUTGOING, *OUTGOING_STAGE.inputs, "scenarios", RELEASES, RELEASED_ATTRIBUTES, ATTACKS,
-            *attacks]  # fmt: skip
+    first = [outgoing.OUTGOING, *outgoing.OUTGOING_STAGE.inputs, "scenarios", RELEASES]
+    return [*first, outgoing.RELEASED_ATTRIBUTES, ATTACKS, *attacks]
 
 
 def verdict_bar(view: View, results: Results) -> VerdictBar:
     """Judge what goes out by what is stored; nothing is judged by halves."""
     # What goes out may be of before a plan or a synthesis; the others say what it is made of.
-    needed = {OUTGOING, *OUTGOING_STAGE.inputs} - {PROTECTION, SYNTHESIS}
+    needed = {outgoing.OUTGOING, *outgoing.OUTGOING_STAGE.inputs} - {PROTECTION, SYNTHESIS}
     if any(view.standing(name).state == "absent" for name in needed):
         running = view.job is not None and view.job.running
         return VerdictBar("unjudged", "Not judged yet", UNDER_WAY if running else NOT_YET)
@@ -213,7 +205,7 @@ def pipeline(view: View, results: Results) -> list[tuple[str, str, list[str]]]:
             lost = result.last.price.lost
             told = [*risk(result.rp), *([] if lost is None else [f"{rate(lost)} lost"])]
         found.append((name.capitalize(), _PAGES[name], told))
-    out: ReleasedFiles | None = results.get(OUTGOING)
+    out: outgoing.ReleasedFiles | None = results.get(outgoing.OUTGOING)
     told = [] if out is None else [f"{len(out.columns)} of {len(view.data.names)} columns"]
     found.append(("Out", "dossier", [*risk(_outgoing(view, out, limit).value), *told]))
     return found
@@ -262,18 +254,18 @@ def gauges(view: View, results: Results) -> list[Gauge]:
     value = None if exposure is None else exposure.rp
     found = [
         Gauge("Original", on_keys, value, limit, _state(view, "exposure")),
-        _outgoing(view, results.get(OUTGOING), limit),
+        _outgoing(view, results.get(outgoing.OUTGOING), limit),
     ]
     if review.scenarios is not None:
-        found.append(_worst_scenario(view, results.get(OUTGOING), limit))
+        found.append(_worst_scenario(view, results.get(outgoing.OUTGOING), limit))
     if review.study is not None:
         found += [_attack(view, results, metric) for metric in review.study.metrics[:1]]
     return found
 
 
-def _outgoing(view: View, found: ReleasedFiles | None, limit: float | None) -> Gauge:
+def _outgoing(view: View, found: outgoing.ReleasedFiles | None, limit: float | None) -> Gauge:
     """Show RP on what is counted, or on a column besides that would break the limit if known."""
-    title, state = "The release", _state(view, OUTGOING)
+    title, state = "The release", _state(view, outgoing.OUTGOING)
     if found is None:
         return Gauge(title, "RP on all that is released", None, limit, state)
     stories = _scenarios(view)
@@ -290,16 +282,16 @@ def _outgoing(view: View, found: ReleasedFiles | None, limit: float | None) -> G
     return Gauge(title, detail, known, limit, state, open=True)
 
 
-def _worst_scenario(view: View, found: ReleasedFiles | None, limit: float | None) -> Gauge:
+def _worst_scenario(view: View, found: outgoing.ReleasedFiles | None, limit: float | None) -> Gauge:
     stories = _scenarios(view)
     worst = _worst([one for one in (found.keys if found else ()) if one.knows in stories])
     detail = "RP on its key" if worst is None else f"{stories[worst.knows]}, in the release"
     value = None if worst is None else worst.judged or 0.0
-    return Gauge("Worst scenario", detail, value, limit, _state(view, OUTGOING))
+    return Gauge("Worst scenario", detail, value, limit, _state(view, outgoing.OUTGOING))
 
 
 def _attack(view: View, results: Results, metric: str) -> Gauge:
-    study, state = view.review.study, _state(view, OUTGOING, RELEASES, study_stage(metric))
+    study, state = view.review.study, _state(view, outgoing.OUTGOING, RELEASES, study_stage(metric))
     assert study is not None
     rates = verdict.released_rates(view.review, results, metric)
     if isinstance(rates, str):
@@ -311,10 +303,10 @@ def _attack(view: View, results: Results, metric: str) -> Gauge:
 
 def _scenarios(view: View) -> dict[str, str]:
     stories = view.review.scenarios
-    return {scenario_words(name): name for name in (stories.names if stories else ())}
+    return {outgoing.scenario_words(name): name for name in (stories.names if stories else ())}
 
 
-def _worst(keys: list[OnKey]) -> OnKey | None:
+def _worst(keys: list[outgoing.OnKey]) -> outgoing.OnKey | None:
     return max(keys, key=lambda one: one.judged or 0.0, default=None)
 
 

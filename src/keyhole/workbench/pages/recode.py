@@ -13,21 +13,12 @@ from keyhole.protection.apply import plan_problems
 from keyhole.protection.plan import Plan
 from keyhole.reviews.schema import DERIVE
 from keyhole.reviews.stages.products import PROTECTION, dropped_by
-from keyhole.workbench import editing
+from keyhole.workbench import editing, recoding
 from keyhole.workbench.live import CellCounter
 from keyhole.workbench.page import Action, Go, Page, ReviewChange, SentForm, View
 from keyhole.workbench.pages.data import names_keys
 from keyhole.workbench.pages.protect import planned_steps, steps_before
 from keyhole.workbench.projects import files_below
-from keyhole.workbench.recoding import (
-    CALENDAR,
-    WAYS,
-    RecodedColumn,
-    Recoding,
-    coded,
-    recoded_figures,
-    recodes,
-)
 
 # Columns of these roles are not recoded: they are never released, or count people.
 NOT_RECODED = ("identifier", "household", "weight", "drop")
@@ -58,14 +49,14 @@ def _context(view: View) -> dict[str, Any]:
         "column": column,
         "label": view.data.variable(name).label,
         "is_key": name in view.review.keys,
-        "recoded": any(recodes(step, name) for step in planned_steps(view.review)),
-        "ways": [(one, WAYS[one]) for one in column.ways],
+        "recoded": any(recoding.recodes(step, name) for step in planned_steps(view.review)),
+        "ways": [(one, recoding.WAYS[one]) for one in column.ways],
         "way": way if way in column.ways else column.ways[0],
         "rows": _rows(view, column, typed, begun.get("groups", {})),
         "rare": len(column.levels) - len(column.listed),
         "typed": {n: typed.text(n) or begun.get(n) or "" for n in _TYPED},
         "histogram": column.histogram() if "cuts" in column.ways else None,
-        "units": [(unit, unit) for unit in CALENDAR],
+        "units": [(unit, unit) for unit in recoding.CALENDAR],
         "files": files_below(view.project.path.parent)["data"] if "file" in column.ways else [],
         "figures": _figures(view, column, typed) if view.query.get("look") else None,
         "back": urlencode({"column": name, "values": view.query.get("values", "")}),
@@ -75,15 +66,15 @@ def _context(view: View) -> dict[str, Any]:
 _TYPED = ("cuts", "unit", "length", "file", "to", "into", "group-rare", "name")
 
 
-def _column(view: View, name: str) -> RecodedColumn:
+def _column(view: View, name: str) -> recoding.RecodedColumn:
     least = max(view.review.exposure.cutoff, 3)
-    return RecodedColumn(view.data, name, least, view.project.path.parent)
+    return recoding.RecodedColumn(view.data, name, least, view.project.path.parent)
 
 
-def _begun(view: View, column: RecodedColumn) -> dict[str, Any]:
+def _begun(view: View, column: recoding.RecodedColumn) -> dict[str, Any]:
     """Return what the plan does to the column already, as the form has it."""
     for step in planned_steps(view.review):
-        if step["method"] == "recode" and recodes(step, column.name):
+        if step["method"] == "recode" and recoding.recodes(step, column.name):
             if "cuts" in step:
                 return {"way": "cuts", "cuts": ", ".join(map(str, step["cuts"]))}
             texts = dict(zip(map(str, column.levels), column.names, strict=True))
@@ -93,7 +84,7 @@ def _begun(view: View, column: RecodedColumn) -> dict[str, Any]:
 
 
 def _rows(
-    view: View, column: RecodedColumn, typed: SentForm, begun: Mapping[str, str]
+    view: View, column: recoding.RecodedColumn, typed: SentForm, begun: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """List the categories that may be named; a count that is small shows no height of its own."""
     if "merge" not in column.ways:
@@ -116,12 +107,12 @@ def _rows(
     ]  # fmt: skip
 
 
-def _figures(view: View, column: RecodedColumn, typed: SentForm) -> dict[str, Any]:
+def _figures(view: View, column: recoding.RecodedColumn, typed: SentForm) -> dict[str, Any]:
     """Measure here what the resident process answers where scripts run."""
     try:
-        data = coded(view.data, other_steps(view, column.name))
-        there = RecodedColumn(data, column.name, column.least, column.folder)
-        return recoded_figures(there, typed, view.review, CellCounter(data))
+        data = recoding.coded(view.data, other_steps(view, column.name))
+        there = recoding.RecodedColumn(data, column.name, column.least, column.folder)
+        return recoding.recoded_figures(there, typed, view.review, CellCounter(data))
     except InputError as error:
         return {"problems": list(error.problems)}
 
@@ -132,10 +123,10 @@ def other_steps(view: View, name: str) -> list[dict[str, Any]]:
 
 
 def _others(view: View, name: str) -> list[dict[str, Any]]:
-    return [step for step in planned_steps(view.review) if not recodes(step, name)]
+    return [step for step in planned_steps(view.review) if not recoding.recodes(step, name)]
 
 
-def _keep(view: View, form: SentForm) -> RecodedColumn:
+def _keep(view: View, form: SentForm) -> recoding.RecodedColumn:
     """Keep what was typed, so that nothing is lost if it is refused, and return the column."""
     name = form.text("column") or ""
     if name not in view.data.names:
@@ -164,14 +155,14 @@ def _add(view: View, form: SentForm) -> ReviewChange:
 
     def edit(document: TOMLDocument) -> None:
         editing.bring_in(document, old, found.steps)
-        for place in reversed([at for at, step in enumerate(old) if recodes(step, name)]):
+        for place in reversed([at for at, step in enumerate(old) if recoding.recodes(step, name)]):
             editing.remove_step(document, place)
         view.project.memory.pop(DRAFT, None)
 
     return ReviewChange(f"recode {name}", edit, to=f"recode?{urlencode({'column': name})}")
 
 
-def _derive(view: View, form: SentForm, found: Recoding) -> ReviewChange:
+def _derive(view: View, form: SentForm, found: recoding.Recoding) -> ReviewChange:
     """Derive the coarser column, and have it stand for the old one where that is wanted."""
     old, new = found.column.name, form.text("name") or found.derived
     if new in view.data.names and new not in view.review.data.derive:
