@@ -343,7 +343,7 @@ def test_no_message_shows_a_value_of_a_record(data):
     [
         ({"0-9": "young", "10 and over": "old"}, '{ 0-9 = "young", "10 and over" = "old" }'),
         ([[0, 9], [10, 99]], "[[0, 9], [10, 99]]"),
-        ("0-9 = young", "0-9 = young"),  # what is no TOML stands as it was typed
+        ("0-9: young", "0-9: young"),  # what is no TOML stands as it was typed
     ],
 )
 def test_a_value_of_a_plan_is_written_as_it_is_typed(value, text):

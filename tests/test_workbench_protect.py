@@ -15,6 +15,7 @@ from tests.workbench_jobs import do_jobs_at_once
 
 import keyhole
 from keyhole.core.kinds import Columns, Flag
+from keyhole.errors import OptionError
 from keyhole.protection.methods import METHODS
 from keyhole.reviews.checks import read_review
 from keyhole.reviews.rendering import rate
@@ -382,6 +383,17 @@ def test_a_form_is_read_back_as_the_step_it_stands_for(method: str) -> None:
         else:
             values[name] = [value if isinstance(value, str) else kind.write(value)]
     assert read_step(method, SentForm(values)) == {"method": method, **STEPS[method]}
+
+
+def test_lists_are_typed_with_commas_and_tables_a_line_for_each_entry() -> None:
+    typed = {"column": ["ms"], "map": ["W = single\nD = single"]}
+    assert read_step("recode", SentForm(typed))["map"] == {"W": "single", "D": "single"}
+    for cuts in ("18, 65", "[18, 65]"):
+        step = read_step("recode", SentForm({"column": ["age"], "cuts": [cuts]}))
+        assert step["cuts"] == [18, 65]
+        assert METHODS["recode"].parameters["cuts"].kind.write(step["cuts"]) == "18, 65"
+    with pytest.raises(OptionError, match="a list of numbers"):
+        read_step("recode", SentForm({"column": ["age"], "cuts": ["18,, 65"]}))
 
 
 def test_keys_that_the_plan_drops_are_not_offered_and_limits_are_in_percent(

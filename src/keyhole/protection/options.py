@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, time
 from typing import Annotated, Any, ClassVar
@@ -44,17 +45,21 @@ class TomlValue(Kind):
         return bool(self.check(value))
 
     def read(self, text: str) -> Any:
-        r"""Read a list or a table as TOML writes it, or a line for each entry; else it is text."""
-        for written in (f"value = {text}", text):
-            try:
+        """Read a list with commas, a table of a line for each entry, or both as a plan has them."""
+        read = list[Any]()
+        for written in (f"value = {text}", f"value = [{text}]", text):
+            with suppress(tomllib.TOMLDecodeError, RecursionError):
                 found = tomllib.loads(written)
-            except (tomllib.TOMLDecodeError, RecursionError):
-                continue
-            return found["value"] if written is not text else found
-        return text
+                read.append(found if written is text else found["value"])
+        entries = [line.partition("=") for line in text.splitlines() if line.strip()]
+        if entries and all(sign and name[:1] not in '{["' for name, sign, _ in entries):
+            read.append({name.strip(): value.strip() for name, _, value in entries})
+        return next((one for one in read if not self.fault(one)), read[0] if read else text)
 
     def write(self, value: Any) -> str:
-        """Write a value as a plan does; text stands as it was typed."""
+        """Write numbers with commas, and what else there is as a plan does; text stays."""
+        if is_list(value) and value and all(isinstance(one, int | float) for one in value):
+            return ", ".join(map(toml_value, value))
         return value if isinstance(value, str) else toml_value(value)
 
     def schema(self) -> dict[str, Any]:
