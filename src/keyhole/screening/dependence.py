@@ -268,7 +268,7 @@ def reach_notes(columns: Mapping[str, Codes], *, sets: bool) -> list[str]:
     if wide > REACH + 1:
         out.append(
             f"{wide:,} columns are too many to compare each with all: each was compared with the "
-            f"{REACH:,} before and after it in the file, keys and places with all."
+            f"{REACH:,} before and after it in the file, keys with all."
         )
     if sets and wide > REACH:
         out.append(
