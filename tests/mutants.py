@@ -22,6 +22,7 @@ import pkgutil
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -35,7 +36,7 @@ from typing import Any, NamedTuple
 import hypothesis
 import pytest
 from tests import forking
-from tests.mutations import ROOT, Change, found, sampled, with_changes
+from tests.mutations import MARK, ROOT, Change, found, outermost, sampled, with_changes, with_marks
 
 # The tests of each package. Spark, browsers and the workbench are slow, and see the same code.
 TESTS = {
@@ -52,13 +53,15 @@ TESTS = {
 }
 # Kernels are run by Python, all else beside compiled ones.
 GROUPS = [["kernels"], [package for package in TESTS if package != "kernels"]]
-JOBS = 2  # changes that are tried at a time
 # A test fails that takes this many times as long as it did, and these seconds of the processor.
 SLOWER, AT_LEAST = 10, 20
+# A test that takes longer is passed over: it would be tried after all others.
+MOST_BY_PYTHON, MOST = 15, 120
 PLAN, MUTANT, LOG = "KEYHOLE_MUTANTS", "KEYHOLE_MUTANT", "log"
 # Every process has to know which change it makes, also one that a test starts.
 KNOWN = f"""import builtins, os
 builtins.mutated = lambda number: os.environ.get("{MUTANT}") == number
+builtins.{MARK} = lambda number: None
 """
 WORDS = ["-n", "0", "-q", "--hypothesis-seed=0", "-p", "no:cacheprovider", "-p", "tests.mutants"]
 WORDS += ["-W", "ignore:Module already imported", "-W", "ignore:overflow encountered"]
@@ -83,40 +86,67 @@ class Watched(NamedTuple):
 class Watch:
     """A plugin that notes which tests come to the places to be changed."""
 
-    def __init__(self, out: Path) -> None:
-        self.out = out
-        self.tests: dict[str, tuple[float, set[str]]] = {}
-        self.reached: set[str] = set()
+    def __init__(self, out: Path, most: float) -> None:
+        self.out, self.most = out, most
+        self.tests: dict[str, tuple[float, set[int]]] = {}
+        self.reached: set[int] = set()
         self.aside = 0.0  # seconds of shared fixtures within the present test
-        self.shared: dict[str, set[str]] = defaultdict(set)
+        self.shared: dict[str, set[int]] = defaultdict(set)
         self.seconds: dict[str, float] = defaultdict(float)
         self.failed: set[str] = set()
-        builtins.mutated = lambda number: self.reached.add(number)  # type: ignore[attr-defined]
+        signal.signal(signal.SIGPROF, lambda *_: pytest.fail("it takes too long"))
+        setattr(builtins, MARK, self.reached.add)
         import_all()
-        self.imported = self.reached
+        self.imported = self.since(set())
+
+    def since(self, before: set[int]) -> set[int]:
+        """Return the places come to, and go on with those of before: marks know this very set."""
+        found = set(self.reached)
+        self.reached.clear()
+        self.reached.update(before)
+        return found
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Any:
         """Note what a fixture comes to for all tests of its file."""
-        before, self.reached, start = self.reached, set(), time.process_time() - self.aside
+        before, start = self.since(set()), time.process_time() - self.aside
         try:
             return (yield)
         finally:
+            found = self.since(before)
+            self.reached |= found
             if fixturedef.scope != "function":
                 file = request.node.nodeid.partition("::")[0]
                 seconds = time.process_time() - self.aside - start
-                self.shared[file] |= self.reached
+                self.shared[file] |= found
                 self.seconds[file] += seconds
                 self.aside += seconds
-            self.reached |= before
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Any:
-        self.reached, self.aside, start = set(), 0.0, time.process_time()
+        self.since(set())
+        self.aside, start = 0.0, time.process_time()
         try:
             return (yield)
         finally:
-            self.tests[item.nodeid] = (time.process_time() - start - self.aside, self.reached)
+            seconds = time.process_time() - start - self.aside
+            self.tests[item.nodeid] = (seconds, self.since(set()))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self) -> Any:
+        yield from self._within_limit()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Any:
+        yield from self._within_limit()
+
+    def _within_limit(self) -> Any:
+        """Let what takes too long fail, in seconds of the processor, however busy that is."""
+        signal.setitimer(signal.ITIMER_PROF, self.most)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if not report.passed:
@@ -127,9 +157,9 @@ class Watch:
         for name, (seconds, reached) in self.tests.items():
             file = name.partition("::")[0]
             if name not in self.failed:
-                places = sorted(map(int, reached | self.shared[file]))
+                places = sorted(reached | self.shared[file])
                 out.append(Watched(name, seconds, self.seconds[file], places))
-        self.out.write_text(json.dumps([sorted(map(int, self.imported)), out]))
+        self.out.write_text(json.dumps([sorted(self.imported), out]))
 
 
 class Limit:
@@ -156,7 +186,7 @@ def pytest_configure(config: pytest.Config) -> None:
         hypothesis.settings.register_profile(PLAN, usual, phases=phases, database=None)
         hypothesis.settings.load_profile(PLAN)
     if "watch" in asked:
-        config.pluginmanager.register(Watch(Path(asked["watch"])))
+        config.pluginmanager.register(Watch(Path(asked["watch"]), asked["most"]))
     if "tests" in asked:
         config.pluginmanager.register(Limit(asked["tests"]))
 
@@ -172,11 +202,14 @@ def copied(packages: list[str], asked: argparse.Namespace) -> dict[str, list[boo
         shutil.copytree(ROOT, tree, ignore=unwanted)
         settings = {"PYTHONPATH": str(tree / "src"), "TMPDIR": folder}
         settings["NUMBA_DISABLE_JIT"] = str(int(packages == ["kernels"]))
-        words = [f"--{name}={getattr(asked, name)}" for name in ("each", "seed", "seconds", "kept")]
+        words = [
+            f"--{name}={getattr(asked, name)}"
+            for name in ("each", "seed", "seconds", "kept", "jobs")
+        ]
         command = [sys.executable, "-m", "tests.mutants", "--here", *words, *packages]
         subprocess.run(command, cwd=tree, env=os.environ | settings, check=True)
         noticed = {}
-        for job in range(JOBS):
+        for job in range(asked.jobs):
             noticed |= json.loads((tree / f"noticed{job}.json").read_text())
     in_order = [noticed[number] for number in sorted(noticed, key=int)]
     return {one: [found for name, found in in_order if name == one] for one in packages}
@@ -194,20 +227,24 @@ def try_here(asked: argparse.Namespace) -> None:
         for package in asked.packages
         for change in sampled(package, asked.each, asked.seed)
     ]
-    imported, watched = watch(asked.packages, tree, Path(asked.kept))
+    imported, watched = watch(asked, tree)
     tree.write(chosen)
     import_all()
     forking.warm_up()
-    jobs = []
-    for job in range(JOBS):
+    jobs, (take, put) = [], os.pipe()
+    for number in chosen:
+        os.write(put, number.to_bytes(4))
+    os.close(put)
+    for job in range(asked.jobs):
         if process := os.fork():
             jobs.append(process)
             continue
         noticed = {}
-        for number in chosen[job::JOBS]:
+        while number_taken := os.read(take, 4):
+            number = int.from_bytes(number_taken)
             package, change = tree.changes[number]
-            places = {number}
-            if anew := number in imported:  # it is seen by whatever uses the package
+            places = {tree.marks[number]}
+            if anew := not places.isdisjoint(imported):  # it is seen by whatever uses the package
                 places = {other for other, one in enumerate(tree.changes) if one[0] == package}
             start, tests = time.perf_counter(), quickest(watched, places, asked.seconds)
             test = notices(str(number), tests, f"{LOG}{job}", anew=anew) if tests else ""
@@ -227,6 +264,14 @@ class Tree:
     def __init__(self, changes: list[tuple[str, Change]]) -> None:
         self.changes = changes
         self.sources = {change.path: Path(change.path).read_bytes() for _, change in changes}
+        # By change the one around all of it: whoever comes to the first comes to the second.
+        self.marks = outermost([change for _, change in changes], self.sources)
+
+    def mark(self) -> None:
+        """Write the sources with marks that tell which of the changes a test comes to."""
+        for path, source in self.sources.items():
+            here = {n: self.changes[n][1] for n in self.marks if self.changes[n][1].path == path}
+            Path(path).write_bytes(with_marks(source, here))
 
     def write(self, numbers: Collection[int]) -> None:
         """Write the sources with these changes as choices."""
@@ -245,12 +290,13 @@ def import_all() -> None:
         importlib.import_module(module)
 
 
-def watch(packages: list[str], tree: Tree, kept: Path) -> tuple[set[int], list[Watched]]:
+def watch(asked: argparse.Namespace, tree: Tree) -> tuple[set[int], list[Watched]]:
     """Run the tests of packages; return the changes run by importing, and where each test comes.
 
     Kernels are run by Python, which is to be changed and not to be compiled for each change; tests
     that take too long so are passed over. What is known of a file from a run before is taken.
     """
+    packages, kept = asked.packages, Path(asked.kept)
     patterns = " ".join(TESTS[package] for package in packages).split()
     files = {path for one in patterns for path in Path("tests").glob(f"test_{one}.py")}
     files |= {path for one in packages for path in Path(f"src/keyhole/{one}").rglob("*.py")}
@@ -266,19 +312,21 @@ def watch(packages: list[str], tree: Tree, kept: Path) -> tuple[set[int], list[W
     known = json.loads(kept.read_text()) if kept.exists() else {}
     unknown = sorted(path for path, name in names.items() if name not in known)
     if unknown:
-        tree.write(range(len(tree.changes)))
-        timeout = f"--timeout={120 if packages == ['kernels'] else 600}"
+        tree.mark()
+        most = MOST_BY_PYTHON if packages == ["kernels"] else MOST
         runs = []
-        for job in range(JOBS):
-            environment = os.environ | {PLAN: json.dumps({"watch": f"watched{job}.json"})}
-            command = [sys.executable, "-m", "pytest", *WORDS, timeout, *unknown[job::JOBS]]
+        for job in range(asked.jobs):
+            environment = os.environ | {
+                PLAN: json.dumps({"watch": f"watched{job}.json", "most": most})
+            }
+            command = [sys.executable, "-m", "pytest", *WORDS, *unknown[job :: asked.jobs]]
             with open(f"{LOG}{job}", "w") as log:
                 runs.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
         for job, run in enumerate(runs):
             if run.wait() not in (0, 1, 5):
                 sys.exit(f"The tests do not run:\n{Path(f'{LOG}{job}').read_text()}")
             imported, rows = json.loads(Path(f"watched{job}.json").read_text())
-            known |= {names[file]: (imported, []) for file in unknown[job::JOBS]}
+            known |= {names[file]: (imported, []) for file in unknown[job :: asked.jobs]}
             for row in rows:
                 known[names[Watched(*row).file]][1].append(row)
         kept.write_text(json.dumps(known))
@@ -339,6 +387,7 @@ def main() -> None:
     ask.add_argument("--each", type=int, default=12, help="mutants per package")
     ask.add_argument("--seed", type=int, default=1, help="which places are sampled")
     ask.add_argument("--seconds", type=float, default=300, help="of tests per mutant")
+    ask.add_argument("--jobs", type=int, default=2, help="mutants tried at a time")
     ask.add_argument("--kept", default=ROOT / ".mutants.json", help="where each test comes, kept")
     ask.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     asked = ask.parse_args()

@@ -10,10 +10,12 @@ from __future__ import annotations
 import ast
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+# What stands in the code, while tests are watched, where they come to.
+MARK = "come_to_by_a_test"
 ROOT = Path(__file__).resolve().parent.parent
 SWAPPED: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -201,13 +203,39 @@ def sampled(package: str, each: int, seed: int) -> list[Change]:
     return [chance.choice(statements[place]) for place in chosen]
 
 
+def outermost(changes: list[Change], sources: Mapping[str, bytes]) -> list[int]:
+    """Return by change the number of the widest around it that is run whenever it is.
+
+    What is in a function without a name is run when that is called, whoever made it.
+    """
+    out, wide = list(range(len(changes))), 0
+    order = sorted(out, key=lambda n: (changes[n].path, changes[n].start, -changes[n].end))
+    for number in order:
+        one, around = changes[number], changes[wide]
+        inside = one.path == around.path and around.start <= one.start and one.end <= around.end
+        if inside and b"lambda" not in sources[one.path][around.start : one.start]:
+            out[number] = wide
+        else:
+            wide = number
+    return out
+
+
+def with_marks(source: bytes, changes: Mapping[int, Change]) -> bytes:
+    """Return a module that says when it comes to a change."""
+    return _with(source, changes, lambda number, _: f"({MARK}({number}) or (")
+
+
 def with_changes(source: bytes, changes: Mapping[int, Change]) -> bytes:
     """Return a module that makes each change while `mutated` says yes to its number."""
+    asked = '__builtins__.get("mutated", "".__eq__)'
+    return _with(source, changes, lambda number, text: f'({text} if {asked}("{number}") else (')
+
+
+def _with(source: bytes, changes: Mapping[int, Change], write: Callable[[int, str], str]) -> bytes:
     texts = []
     for number, change in changes.items():
-        asked = f'({change.text} if __builtins__.get("mutated", "".__eq__)("{number}") else ('
         size = change.end - change.start
-        texts += [(change.start, 1, -size, asked), (change.end, 0, size, "))")]
+        texts += [(change.start, 1, -size, write(number, change.text)), (change.end, 0, size, "))")]
     for at, *_, text in sorted(texts, reverse=True):
         source = source[:at] + text.encode() + source[at:]
     return source

@@ -4,8 +4,9 @@ import ast
 import builtins
 from pathlib import Path
 
+from tests import mutations
 from tests.mutants import TESTS
-from tests.mutations import ROOT, Finder, with_changes
+from tests.mutations import MARK, ROOT, Finder, outermost, with_changes, with_marks
 
 SAYS = {"raises", "warns", "fail", "expect", "validate"}
 
@@ -62,3 +63,32 @@ def test_a_mutant_is_the_code_as_it_is_until_it_is_asked_for(monkeypatch):
     assert number in asked
     monkeypatch.setattr(builtins, "mutated", number.__eq__)
     assert is_apart(5, 4)
+
+
+CODE = """
+def first(rows, least=1 + 1):
+    kept = sorted((x for x in rows if x > least and not x == 3), key=lambda x: x - 1)
+    return (kept[0] if kept else 0), lambda y: y + len(kept) - 1
+"""
+
+
+def test_whoever_comes_to_a_change_comes_to_the_mark_around_it(monkeypatch, tmp_path):
+    """Fewer marks than changes stand in the code that is watched, and no test is missed by them."""
+    monkeypatch.setattr(mutations, "ROOT", tmp_path)
+    (tmp_path / "first.py").write_text(CODE)
+    changes, asked, marked = Finder(tmp_path / "first.py").found, set(), set()
+    marks = outermost(changes, {"first.py": CODE.encode()})
+    assert 3 < len({*marks}) < len(changes)
+    monkeypatch.setattr(builtins, "mutated", lambda one: asked.add(int(one)), raising=False)
+    monkeypatch.setattr(builtins, MARK, marked.add, raising=False)
+    asking, marking = ({"__builtins__": vars(builtins)} for _ in range(2))
+    exec(with_changes(CODE.encode(), dict(enumerate(changes))), asking)
+    exec(with_marks(CODE.encode(), {n: changes[n] for n in marks}), marking)
+    seen = []
+    for rows in ([], [1], [5, 4], [3]):
+        given = [names["first"](rows) for names in (asking, marking)]
+        assert given[0][0] == given[1][0]
+        seen.append(len(marked))
+        assert given[0][1](2) == given[1][1](2)
+        assert {marks[number] for number in asked} == marked
+    assert seen[0] < len(marked) < len(changes)
