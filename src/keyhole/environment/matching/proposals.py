@@ -62,7 +62,7 @@ _SAME_LIST = 0.55  # the same telling answers under other words
 _MOST_TIES = 200
 _SHOWN = 60
 _WEIGHT = "a sampling weight, which nobody matches on"
-_NUMBERED = (("number",), ("no",), ("id",), ("identifier",))
+_NUMBERED = frozenset({"number", "no", "id", "identifier", "pin"})
 _BEFORE = "decided before for the same text"
 
 Action = Literal["assimilate", "accommodate", "create", "identifier", "leave"]
@@ -202,11 +202,11 @@ def rank(
     own = one.own(best)
     if own.name not in {p.name for p in found}:
         found.append(own)
-    if answers.sort == "text" and best < 0.8 and one.raw[-1:] in _NUMBERED:
-        reason = "a number that is written freely may be a direct identifier"
+    if answers.sort == "text" and best < 0.8 and one.apart():
+        reason = "a name or number that is written freely is a direct identifier"
         found = [replace(p, score=min(p.score, 0.6)) for p in found]
         more: Any = {"identifier": kind_of_identifier([field.path or field.name], field.label)}
-        found.append(Proposal(field.name, "identifier", 0.7, reason, **more))
+        found.append(Proposal(field.name, "identifier", 0.8, reason, **more))
     if left := one.left():
         # A concept in the same words is worth a question, unless it is their open end.
         sure = best < (0.6 if "belongs to the page" in left else 0.9) or left == _WEIGHT
@@ -246,8 +246,9 @@ class _Ranking:
 
     @property
     def raw(self) -> tuple[str, ...]:
-        """The words of the field, its label's last."""
-        return words(f"{self.field.path or self.field.name} {self.field.label}")
+        """The words of the field, its label's last and without what is in brackets."""
+        label = re.sub(r"\([^()]*\)", "", self.field.label)
+        return words(f"{self.field.path or self.field.name} {label}")
 
     def fits(self, coding: Coding) -> bool:
         """Tell whether a coding has the same answers, one to one, asked of the same people."""
@@ -323,6 +324,13 @@ class _Ranking:
                 given = self.catalogue.free_letters(name, named.values())
             named[name] = given
         return named[name]
+
+    def apart(self) -> bool:
+        """Tell whether what is asked is a number, or the name of somebody else."""
+        asked = self.questions[0]
+        other = asked.subject and asked.subject not in WORDS["things"]
+        named = other and not any(is_specific(word) for word, _ in asked.weights)
+        return not {*self.raw[-1:]}.isdisjoint(_NUMBERED | ({"name"} if named else set()))
 
     def left(self) -> str:
         """Say why the field is to be left: it belongs to the page (consents, remarks)."""

@@ -24,6 +24,8 @@ _LONGEST, _LONGEST_NAME, _LONGEST_PHRASE, _MOST_WORDS = 300, 110, 7, 24
 _Words = tuple[str, ...]
 _ARTICLES = frozenset({"the", "this"})
 _POINTING = frozenset({"your", "his", "her", "their", "does", "did"})  # "does head of household"
+# "The date you arrived" is when, "the number of rooms" how many.
+_SORT_ABSORBS = {"date": ("date", "year", "day", "time"), "measure": ("number", "count", "amount")}
 _ENDS: dict[_Words, _Words] = {("from",): ("start", "date"), ("to",): ("end", "date")}
 
 
@@ -369,7 +371,8 @@ def _leaf(step: _Words) -> _Words:
 
 def _absorbed(step: _Words) -> set[str]:
     """Return the words that add nothing beside the concepts of a step."""
-    return {w for word in step if word.startswith("#") for w in CONCEPT_OF[word[1:]].absorbs}
+    told = [CONCEPT_OF[word[1:]] for word in step if word.startswith("#")]
+    return {w for one in told for w in (*one.absorbs, *_SORT_ABSORBS.get(one.sort, ()))}
 
 
 def _without(steps: list[_Words], words_: Collection[str]) -> list[_Words]:
@@ -418,8 +421,9 @@ def _joined(leaf: _Words, containers: list[_Words]) -> tuple[_Words, list[_Words
     if leaf in _ENDS.values():
         while containers and set(containers[-1]) <= {"date", "range", "period"}:
             containers.pop()
-    if containers and leaf and WORDS["units"].issuperset(leaf) and "#" in str(containers[-1]):
-        leaf = containers.pop()  # "height: in cm"
+    idle = WORDS["units"].union(WORDS["coded"], _absorbed(containers[-1] if containers else ()))
+    if leaf and containers and "#" in str(containers[-1]) and idle.issuperset(leaf):
+        leaf = containers.pop()  # "height: in cm", "education: highest level"
     whole = (*containers[-1], *leaf) if containers else ()
     outer = {word for step in containers for word in step}
     if leaf in _WITHIN and outer & _WITHIN[leaf][0]:  # the income of a household
