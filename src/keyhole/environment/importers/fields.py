@@ -336,8 +336,9 @@ def _identifier(
     told = {*words(path[-1]), *words(label)}
     if found.kind == "licence number" and told & _WORDS["about"]:
         return None  # the country that issued a passport
-    if found.kind == "address" and {*words(label)[-1:]} & _WORDS["about"]:
-        return None  # "mailing address: state", in a field called "addr"
+    parts = words(label)[-1:] + (words(label)[:1] if " of " in label else ())
+    if found.kind == "address" and {*parts} & _WORDS["about"]:
+        return None  # "mailing address: state", in a field called "addr"; "state of home address"
     named = found.kind in ("name", "employer name") and told & _WORDS["organisations"]
     return None if named and not told & _WORDS["persons"] else found.kind
 

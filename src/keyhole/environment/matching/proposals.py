@@ -326,9 +326,9 @@ class _Ranking:
         return named[name]
 
     def apart(self) -> bool:
-        """Tell whether what is asked is a number, or the name of somebody else."""
+        """Tell whether what is asked is a number, or the name of somebody."""
         asked = self.questions[0]
-        other = asked.subject and asked.subject not in WORDS["things"]
+        other = asked.role or asked.subject not in {"", *WORDS["things"]}
         named = other and not any(is_specific(word) for word, _ in asked.weights)
         return not {*self.raw[-1:]}.isdisjoint(_NUMBERED | ({"name"} if named else set()))
 

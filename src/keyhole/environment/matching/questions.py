@@ -141,7 +141,8 @@ def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
     by_path = replace(by_path, time=time)
     said = _COUNTED.sub(r"number of \1", _BEHIND.sub(r"\2's \1", label))
     said = _BOILERPLATE.sub(" ", said)
-    if set(words(said)) == set(words(path)):  # made from the path by an importer
+    made = set(words(said)) == set(words(path))  # by an importer
+    if made and "(" not in label:
         return (by_path,)
     by_label = _read_label(said)
     if not by_label.concept and (two := _OTHERWISE.match(said)):
@@ -279,11 +280,14 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
         if size > 1 and _PHRASES[singular[at : at + size]][0].startswith("#")
         for place in range(at, at + size)
     }
-    found = None
+    found, owned = None, False
     for at, size in _found(singular, _SUBJECTS):
-        named = size and any(_SUBJECTS[singular[at : at + size]]) and at not in concepts
+        who = _SUBJECTS.get(singular[at : at + size], ("", "")) if size else ("", "")
+        # "The mother's nationality at the time of your birth" is the mother's.
+        named = any(who) and at not in concepts and (who[0] or not owned)
         if named and (not leaf or _tells(step, at, at + size, natural)):
             found = at, at + size
+            owned = natural and who[0] not in {"", *WORDS["things"]}
     if found is None:
         return "", "", singular
     start, end = found
