@@ -51,8 +51,7 @@ def test_statistical_files_and_stores_name_theirs(tmp_path, capsys, monkeypatch)
     for name in ("p.sav", "p.dta", "p.xpt"):
         with pytest.raises(OptionError, match=r"keyhole\[statistical\]"):
             keyhole.load(PEOPLE).save(tmp_path / name)
-    for module in ("keyhole.environment.store", "keyhole.environment.places"):
-        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.delitem(sys.modules, "keyhole.environment.store", raising=False)
     assert run(["environment", "list", "forms", "--store", str(tmp_path / "e.db")]) == 2
     assert "pip install 'keyhole[stores]'" in capsys.readouterr().err
     write_environment(example_environment(), tmp_path / "e.json")

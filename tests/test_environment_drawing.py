@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyhole.charts import lay_out, reduce_edges
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.exchange import example_environment
 from keyhole.environment.model import (
@@ -19,13 +20,7 @@ from keyhole.environment.model import (
     Form,
     Intervals,
 )
-from keyhole.environment.pictures import (
-    draw_graph,
-    lay_out,
-    prevalence,
-    prevalence_chart,
-    reduce_edges,
-)
+from keyhole.environment.prevalence import draw_graph, prevalence, prevalence_chart
 from keyhole.errors import InputError
 
 SVG = "{http://www.w3.org/2000/svg}"

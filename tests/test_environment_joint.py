@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.environment.mapping import trends
-from keyhole.environment.mapping.mapping import map_class
-from keyhole.environment.mapping.trends import closed_sets, joint_keys
+from keyhole.environment.mapping import mapping
+from keyhole.environment.mapping.mapping import closed_sets, joint_keys, map_class
 from keyhole.environment.model import (
     Category,
     CategoryMap,
@@ -107,7 +106,7 @@ def test_what_is_left_out_is_said(monkeypatch):
     assert len(some.sets) == 3
     assert some.found == whole.found == len(whole.sets)
     assert f"3 of {whole.found} closed sets" in some.summary()
-    monkeypatch.setattr(trends, "MOST", 10)
+    monkeypatch.setattr(mapping, "MOST_SETS", 10)
     cut = joint_keys(environment, "t")
     assert not cut.complete
     complete = {s.columns for s in whole.sets if s.support > cut.searched_to}

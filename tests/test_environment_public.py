@@ -14,7 +14,6 @@ from keyhole.environment.mapping.public import (
     resource_band,
     resource_index,
 )
-from keyhole.environment.mapping.trends import matrix, trend
 from keyhole.environment.model import (
     Category,
     CategoryMap,
@@ -27,6 +26,7 @@ from keyhole.environment.model import (
     Source,
     Target,
 )
+from keyhole.environment.prevalence import matrix, trend
 from keyhole.errors import InputError, OptionError
 
 

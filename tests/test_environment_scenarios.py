@@ -14,7 +14,6 @@ import keyhole
 from keyhole.data.examples import veterans, veterans_sample
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.exchange import environment_to_json, example_environment, from_json
-from keyhole.environment.scenarios.identification import p_identification
 from keyhole.environment.scenarios.recoding import scenario_key
 from keyhole.environment.scenarios.scenarios import (
     POINTS,
@@ -22,6 +21,7 @@ from keyhole.environment.scenarios.scenarios import (
     PublicStage,
     RestrictedStage,
     Scenario,
+    p_identification,
     preset,
     read_scenarios,
     scenario_from_dict,

@@ -16,8 +16,7 @@ import sqlalchemy as sa
 from keyhole.cli.main import run
 from keyhole.environment.exchange import read_environment
 from keyhole.environment.model import Coding, Construct, Environment, Organisation
-from keyhole.environment.places import APPLICATION, place_of_store
-from keyhole.environment.store import history, metadata, open_store
+from keyhole.environment.store import APPLICATION, history, metadata, open_store, place_of_store
 from keyhole.errors import ConflictError, FileError, InputError, KeyholeError, OptionError, RunError
 
 WORLD = Environment(

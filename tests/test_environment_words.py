@@ -7,9 +7,9 @@ from keyhole.environment.listing import changes_told, in_words
 from keyhole.environment.mapping.mapping import class_of, needed_of
 from keyhole.environment.model import Construct, Environment
 from keyhole.environment.options import Day
-from keyhole.environment.places import place_of_store
 from keyhole.environment.scenarios.recoding import code_text
 from keyhole.environment.scenarios.scenarios import resource_problems, scenario_from_dict
+from keyhole.environment.store import place_of_store
 from keyhole.environment.wording import short
 from keyhole.errors import FileError, InputError
 

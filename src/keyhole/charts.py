@@ -18,8 +18,9 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from keyhole.core.apart import ask_apart
 from keyhole.core.extras import extra_problems, require_extra
@@ -331,3 +332,100 @@ def _version() -> str | None:
 
     version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     return version if version in vl_convert.get_vegalite_versions() else None
+
+
+Edge = tuple[str, str]
+Node = str | tuple[str, str, int]
+"""A node of a drawn graph, or the place of an edge on its way through a layer."""
+_SWEEPS = 12
+
+
+class LayeredLayout(NamedTuple):
+    """Where nodes stand: layer (0 at the top) and place from 0 to `width`; edges by their bends."""
+
+    places: Mapping[str, tuple[float, int]]
+    bends: Mapping[Edge, tuple[tuple[float, int], ...]]
+    width: float
+    height: int
+
+
+def reduce_edges(above: Mapping[str, Iterable[str]]) -> tuple[Edge, ...]:
+    """Return the edges that do not follow from others; of two equal nodes one is above."""
+    known = {name: set(found) & set(above) for name, found in above.items()}
+    strict = {
+        name: {b for b in found if b != name and (name not in known[b] or name < b)}
+        for name, found in known.items()
+    }
+    return tuple(
+        (a, b)
+        for a in sorted(strict)
+        for b in sorted(strict[a])
+        if not any(b in strict[c] for c in strict[a] if c != b)
+    )
+
+
+def lay_out(nodes: Sequence[str], edges: Iterable[Edge]) -> LayeredLayout:
+    """Lay the nodes of a graph out in layers; an edge (finer, coarser) goes up.
+
+    Sugiyama's way in short: layers by the longest path, places in between for edges that span
+    several, orders by the mean place of neighbours, swept to and fro. Nothing is random.
+    """
+    drawn = sorted(set(edges))
+    above: dict[str, list[str]] = {name: [] for name in nodes}
+    for finer, coarser in drawn:
+        above[finer].append(coarser)
+    depth: dict[str, int] = {}
+    while len(depth) < len(nodes):
+        ready = [n for n in nodes if n not in depth and all(b in depth for b in above[n])]
+        for name in ready or [n for n in nodes if n not in depth][:1]:  # a circle is cut
+            depth[name] = max((depth[b] + 1 for b in above[name] if b in depth), default=0)
+    layers: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0) + 1)]
+    for name in sorted(nodes):
+        layers[depth[name]].append(name)
+    links: dict[Node, list[Node]] = {name: [] for name in nodes}
+    for finer, coarser in drawn:
+        chain: list[Node] = [coarser]
+        for layer in range(depth[coarser] + 1, depth[finer]):
+            layers[layer].append((finer, coarser, layer))
+            links[finer, coarser, layer] = []
+            chain.append((finer, coarser, layer))
+        for one, other in pairwise([*chain, finer]):
+            links[one].append(other)
+            links[other].append(one)
+    x: dict[Node, float] = {node: float(i) for layer in layers for i, node in enumerate(layer)}
+
+    def mean(node: Node, near: Iterable[Node]) -> float:
+        beside = [x[other] for other in links[node] if other in near]
+        return sum(beside) / len(beside) if beside else x[node]
+
+    for sweep in range(_SWEEPS):  # order each layer by where its neighbours stand
+        turn = range(1, len(layers)) if sweep % 2 == 0 else range(len(layers) - 2, -1, -1)
+        for k in turn:
+            near = set(layers[k - 1] if sweep % 2 == 0 else layers[k + 1])
+            layers[k].sort(key=lambda node, near=near: mean(node, near))  # type: ignore[misc]
+            x.update((node, float(i)) for i, node in enumerate(layers[k]))
+    for _ in range(_SWEEPS):  # then as near its neighbours as the others allow
+        for members in (*layers, *reversed(layers)):
+            x.update(zip(members, _apart([mean(node, x) for node in members]), strict=True))
+    least = min(x.values(), default=0.0)
+    x = {node: round(place - least, 3) for node, place in x.items()}
+    bends = {
+        (a, b): tuple((x[a, b, layer], layer) for layer in range(depth[a] - 1, depth[b], -1))
+        for a, b in drawn
+    }
+    places = {name: (x[name], depth[name]) for name in nodes}
+    return LayeredLayout(places, bends, max(x.values(), default=0.0), len(layers))
+
+
+def _apart(wanted: Sequence[float]) -> list[float]:
+    """Return the places nearest to those wanted, in order and one apart (pooled means)."""
+    blocks: list[tuple[float, int]] = []  # the mean of wanted - index, and how many
+    for i, place in enumerate(wanted):
+        mean, size = place - i, 1
+        while blocks and blocks[-1][0] >= mean:
+            before, number = blocks.pop()
+            mean = (before * number + mean * size) / (number + size)
+            size += number
+        blocks.append((mean, size))
+    shifts = [mean for mean, size in blocks for _ in range(size)]
+    return [shift + i for i, shift in enumerate(shifts)]

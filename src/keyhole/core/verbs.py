@@ -155,13 +155,13 @@ _ENVIRONMENT = (
         "enhance --store ENV.db --target FILE --resources 6",
     ),
     _part(
-        "mapping.trends.trend",
+        "prevalence.trend",
         "Count, for each year, the share of its forms or sources that ask each construct.",
         "trend --store ENV.db --sector banking",
         picture=True,
     ),
     _part(
-        "mapping.trends.matrix",
+        "prevalence.matrix",
         "Count constructs on which two classes of forms can be linked, or list forms by coding.",
         "matrix --store ENV.db --by sector",
     ),

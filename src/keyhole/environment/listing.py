@@ -72,7 +72,7 @@ class Listing(Result):
         return [Table(title, self.columns, rows, () if rows else ("There are none.",))]
 
     plot = drawn_by(
-        "environment.pictures.prevalence_chart",
+        "environment.prevalence.prevalence_chart",
         "Draw which share of each sector's forms asks each construct.",
         lambda self: self.environment or Environment(),
     )
@@ -248,7 +248,7 @@ def show(
         if kind != "construct" or Path(plot).suffix.lower() != ".svg":
             problem = "{plot} draws the codings of a construct: name its letters, and a .svg file."
             raise OptionError(Problem(problem))
-        from keyhole.environment.pictures import draw_graph
+        from keyhole.environment.prevalence import draw_graph
 
         told = written("drawing", plot, draw_graph(environment, title), force=force)
         found = replace(found, wrote=told)

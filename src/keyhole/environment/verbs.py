@@ -212,9 +212,8 @@ def map_target(
     """
     from keyhole.data import load
     from keyhole.environment.codings.graph import CodingGraph
-    from keyhole.environment.mapping.mapping import map_restricted
+    from keyhole.environment.mapping.mapping import joint_keys, map_restricted
     from keyhole.environment.mapping.public import combine_keys, map_public
-    from keyhole.environment.mapping.trends import joint_keys
     from keyhole.environment.scenarios.recoding import file_weights
 
     asked = bind(map_target, locals())

@@ -17,8 +17,8 @@ from keyhole.core.marks import COUNT, HIDDEN, SPREAD, Named, Share, figure
 from keyhole.core.names import quoted, repeated
 from keyhole.core.tables import Table
 from keyhole.data.reading import load
-from keyhole.environment.scenarios.identification import Identification, Interval, interval_shown
 from keyhole.environment.scenarios.recoding import ScenarioKey
+from keyhole.environment.scenarios.scenarios import Identification, Interval, interval_text
 from keyhole.errors import OptionError
 from keyhole.exposure.cells import Exposure, risk
 from keyhole.results import Result, drawn_by, share
@@ -239,7 +239,7 @@ def _detail(coding: KeyCoding | None) -> str:
 def _row(part: ScenarioExposure, sensitive: Sequence[str]) -> list[str]:
     exposure, found = part.exposure, part.identification
     if exposure is None or found is None:
-        attempt = interval_shown(part.attempt)
+        attempt = interval_text(part.attempt)
         return [part.name, "0", "", "", "", "", attempt, EMPTY, *("" for _ in sensitive)]
     told = exposure.sensitive or {}
     return [
@@ -248,8 +248,8 @@ def _row(part: ScenarioExposure, sensitive: Sequence[str]) -> list[str]:
         f"{exposure.uniques:,}",
         share(exposure.rp),
         share(exposure.cr),
-        interval_shown(found.conditional),
-        interval_shown(found.attempt),
-        interval_shown(found.probability),
+        interval_text(found.conditional),
+        interval_text(found.attempt),
+        interval_text(found.probability),
         *(share(told[name].disclosed) if name in told else "" for name in sensitive),
     ]

@@ -20,7 +20,7 @@ from keyhole.core.notes import Note
 from keyhole.core.tables import Table
 from keyhole.data.reading import load
 from keyhole.data.writing import save
-from keyhole.environment.scenarios.identification import Identification
+from keyhole.environment.scenarios.scenarios import Identification
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Flags
 from keyhole.reidentification.baseline import Baseline

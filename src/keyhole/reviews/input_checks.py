@@ -71,7 +71,7 @@ def check_scenarios(
     with source.telling(("environment", "store")):
         store = given["store"]
         if "://" in store:
-            from keyhole.environment.places import FilePlace, place_of_store
+            from keyhole.environment.store import FilePlace, place_of_store
 
             place = place_of_store(store)
             if isinstance(place, FilePlace):

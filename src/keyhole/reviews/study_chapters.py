@@ -14,7 +14,7 @@ from typing import Any
 from keyhole.charts import percentage
 from keyhole.core.options import Question
 from keyhole.core.tables import Table
-from keyhole.environment.scenarios.identification import interval_shown
+from keyhole.environment.scenarios.scenarios import interval_text
 from keyhole.reidentification.rates import Interval, Part, Rates
 from keyhole.reidentification.residual_risk import Attack, listed_attacks
 from keyhole.reidentification.result import Study
@@ -93,10 +93,10 @@ def _identified(study: Study, scenarios: Any) -> list[str]:
         return []
     story = next(one for one in scenarios.comparison.parts if one.name == name)
     attempt = story.identification.attempt
-    product = interval_shown((bounds[0] * attempt[0], bounds[1] * attempt[1]))
+    product = interval_text((bounds[0] * attempt[0], bounds[1] * attempt[1]))
     return [
         f"p(identification) under scenario {name!r} is {product}: the 95% interval of the "
-        f"confirmed rate times p(attempt), {interval_shown((attempt[0], attempt[1]))}."
+        f"confirmed rate times p(attempt), {interval_text((attempt[0], attempt[1]))}."
     ]
 
 

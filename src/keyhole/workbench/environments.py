@@ -105,7 +105,7 @@ def _summary(changes: Sequence[Change]) -> str:
 def environment_place(project: Project, store: str) -> EnvironmentPlace:
     """Return where the environment is that a review names; a password is not shown."""
     if "://" in store:
-        from keyhole.environment.places import place_of_store
+        from keyhole.environment.store import place_of_store
 
         name = str(place_of_store(store)).strip("'")
         return EnvironmentPlace(name, store, "server", project.memory)
@@ -131,7 +131,7 @@ def environments_below(folder: Path) -> list[str]:
 
 
 def _is_environment(path: Path) -> bool:
-    from keyhole.environment.places import FilePlace
+    from keyhole.environment.store import FilePlace
 
     try:
         if path.is_symlink() or not path.is_file():

@@ -1,21 +1,28 @@
 """Mapping a target against one form, or against a class of forms with a prevalence threshold.
 
 Elliot, Mackey & Purdam (2011), "The Key Variable Mapping System": the key is the metadata
-intersection of two datasets, or of a dataset and a class of datasets.
+intersection of two datasets, or of a dataset and a class of datasets. Prevalence by variable
+overstates what anyone has, since half of the forms may hold each of two columns and none both:
+`joint_keys` finds what forms hold together.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from itertools import islice
+from operator import and_
+from typing import Annotated, Any
 
 import numpy as np
+import polars as pl
 
+from keyhole.core.marks import HIDDEN
 from keyhole.core.names import plural, quoted, shown
+from keyhole.core.tables import Table
 from keyhole.environment.codings.graph import CodingGraph, Holder
 from keyhole.environment.codings.partitions import (
     group_count,
@@ -26,11 +33,13 @@ from keyhole.environment.codings.partitions import (
     representatives,
 )
 from keyhole.environment.mapping import keys
-from keyhole.environment.mapping.undecided import bounded
+from keyhole.environment.mapping.undecided import bounded, upper_graph
 from keyhole.environment.model import Environment, Form, Target
 from keyhole.environment.scenarios.scenarios import class_words
+from keyhole.environment.wording import frame_of
 from keyhole.errors import InputError, OptionError
 from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.results import Result, share
 
 # An explanation tells of so many codings, the most common first.
 SHOWN = 3
@@ -368,3 +377,141 @@ def _counted(held: Iterable[tuple[Ints, int]], answers: Ints) -> Counted:
 
 def _tells(partition: Ints, answers: Ints) -> bool:
     return len(answers) > 0 and bool((partition[answers] != partition[answers[0]]).any())
+
+
+# --- key sets that forms hold together ----------------------------------------------------------
+
+
+def closed_sets(holders: Sequence[int], everybody: int, minimum: int) -> Iterator[tuple[int, int]]:
+    """Yield (items, support) of each closed set, in falling order of support.
+
+    A set is closed if nothing can be added to it without losing a holder. `holders` has for each
+    item its holders as the bits of a whole number; sets with fewer than `minimum` are left out.
+    Each is made once, by adding to its parent an item after which it has no new earlier one (the
+    prefix-preserving closure extension of LCM, Uno et al. 2004), best first.
+    """
+    everyone = (1 << everybody) - 1
+    heap = [(-everybody, _closure(holders, everyone), -1, everyone)] if everybody >= minimum else []
+    while heap:
+        support, items, core, who = heapq.heappop(heap)
+        yield items, -support
+        for item in range(core + 1, len(holders)):
+            both = who & holders[item]
+            if items >> item & 1 or both.bit_count() < max(minimum, 1):
+                continue
+            closure, before = _closure(holders, both), (1 << item) - 1
+            if closure & before == items & before:
+                heapq.heappush(heap, (-both.bit_count(), closure, item, both))
+
+
+def _closure(holders: Sequence[int], who: int) -> int:
+    """Return all items that these holders have in common."""
+    return sum(1 << item for item, has in enumerate(holders) if has & who == who)
+
+
+# So many closed sets are looked at before the search says that it is not complete.
+MOST_SETS = 20_000
+SETS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """Columns that the same forms hold, each at its coding in the class key.
+
+    `bits` adds up the columns' entropies: the most the set can tell, if they are independent.
+    """
+
+    columns: tuple[str, ...]
+    support: int
+    share: float
+    bits: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class JointKeys(Result):
+    """The closed sets of key columns that forms hold together.
+
+    `whole` is how many forms hold all columns of the key. Where `complete` is false, all
+    sets with a support above `searched_to` were seen. `found` counts the sets of two or more
+    columns, of which `sets` are those with the most bits.
+    """
+
+    target: str
+    forms: int
+    minimum: int
+    found: int
+    whole: int
+    complete: bool
+    searched_to: int
+    sets: tuple[KeySet, ...]
+    mapping: Annotated[keys.KeyMapping, HIDDEN]
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a set."""
+        return frame_of(self.sets, columns=list[str], support=int, share=float, bits=float)
+
+    def tables(self) -> list[Table]:
+        """Return the sets with the most bits."""
+        rows = [
+            [", ".join(s.columns), f"{s.support:,}", share(s.share, 3), share(s.bits, 2)]
+            for s in self.sets[:SETS_SHOWN]
+        ]
+        title = f"Columns of {self.mapping.target} held together, {self.mapping.against}"
+        notes = [
+            f"{self.whole:,} of {self.mapping.forms:,} forms hold the whole key.",
+            f"{len(rows):,} of {self.found:,} closed sets of two or more columns are shown.",
+        ]
+        if not self.complete:
+            notes.append(
+                f"Not complete: sets held by {self.searched_to:,} or fewer may be missing."
+            )
+        return [Table(title, ["columns", "forms", "share", "bits"], rows, notes)]
+
+
+def joint_keys(
+    environment: Environment | CodingGraph,
+    target: str | Target,
+    *,
+    sector: str | None = None,
+    purpose: str | None = None,
+    classifications: Mapping[str, str] | None = None,
+    threshold: float = 0.0,
+    weights: keys.ColumnWeights | None = None,
+    minimum: int | None = None,
+    limit: int = 50,
+) -> JointKeys:
+    """Find the sets of key columns that forms hold together, with their support.
+
+    The key of `map_class`, which takes the same options, says at which coding a form must hold a
+    column. `minimum` is how many forms must hold a set (as many as the threshold asks for if left
+    out), `limit` how many sets to return: those with the most bits.
+    """
+    graph = CodingGraph.of(environment)
+    of: Any = {"sector": sector, "purpose": purpose, "classifications": classifications}
+    mapping = map_class(graph, target, **of, threshold=threshold, weights=weights)
+    graph, aim = upper_graph(graph, target)
+    forms, _ = forms_in(graph, sector, purpose, classifications)
+    least = mapping.needed if minimum is None else minimum
+    if least < 1 or limit < 1:
+        raise OptionError("minimum and limit must be at least 1. Got less instead.")
+    columns = {c.name: c for c in keys.columns_of(graph, aim, weights)[0]}
+    holders = []  # of each variable at its coding in the key, as bits
+    for variable in mapping.key:
+        groups = np.array(variable.groups, dtype=np.int64)
+        holds = np.zeros(len(forms), dtype=bool)
+        for one in holdings_of(graph, columns[variable.column], forms):
+            holds[one.forms] = one.held.groups is not None and refines(one.held.groups, groups)
+        packed = np.packbits(holds, bitorder="little").tobytes()
+        holders.append(int.from_bytes(packed, "little"))
+    whole = reduce(and_, holders).bit_count() if holders else 0
+    found: list[KeySet] = []
+    seen = list(islice(closed_sets(holders, mapping.forms, least), MOST_SETS + 1))
+    for items, support in seen[:MOST_SETS]:
+        held = [v for i, v in enumerate(mapping.key) if items >> i & 1]
+        if len(held) > 1:
+            names, bits = tuple(v.column for v in held), sum(v.entropy for v in held)
+            found.append(KeySet(names, support, support / mapping.forms, bits))
+    found.sort(key=lambda s: (-round(s.bits, 9), -s.support, s.columns))
+    complete = len(seen) <= MOST_SETS
+    head = mapping.target, mapping.forms, least, len(found), whole, complete
+    return JointKeys(*head, least if complete else seen[-1][1], tuple(found[:limit]), mapping)

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -39,13 +39,10 @@ from keyhole.environment.mapping.mapping import map_restricted
 from keyhole.environment.mapping.public import combine_keys, map_public
 from keyhole.environment.mapping.undecided import bounded, upper_graph
 from keyhole.environment.model import Environment, Target
-from keyhole.environment.scenarios.scenarios import Scenario
+from keyhole.environment.scenarios.scenarios import Identification, Scenario, p_identification
 from keyhole.environment.wording import meant, require_none
 from keyhole.errors import ColumnError, InputError, OptionError
 from keyhole.kernels.arrays import Floats, Ints
-
-if TYPE_CHECKING:
-    from keyhole.environment.scenarios.identification import Identification
 
 
 def map_scenario(
@@ -137,13 +134,11 @@ class ScenarioKey(MappedResult):
     def identification(
         self, conditional: Any, *, figure: str | None = None, undecided: bool = False
     ) -> Identification:
-        """Return p(identification); see `keyhole.environment.scenarios.identification`.
+        """Return p(identification); see `keyhole.environment.scenarios.scenarios`.
 
         While the lower and upper key differ it is given only if asked for (`undecided`), here or
         of the key.
         """
-        from keyhole.environment.scenarios.identification import p_identification
-
         asked = undecided or self.undecided or self.mapping.settled
         pending = 0 if asked else len(self.mapping.undecided) or 1
         return p_identification(self.scenario, conditional, figure=figure, pending=pending)

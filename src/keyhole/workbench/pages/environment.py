@@ -27,7 +27,7 @@ _TOOLTIP = re.compile(r"<title>[^<]*</title>")
 
 
 def _context(view: View) -> dict[str, Any]:
-    from keyhole.environment.pictures import draw_graph
+    from keyhole.environment.prevalence import draw_graph
 
     settings = view.review.scenarios
     found = {
@@ -145,7 +145,7 @@ def _lists(environment: Environment, find: str | None) -> list[dict[str, Any]]:
 
 def prevalence_map(graph: CodingGraph) -> dict[str, Any] | None:
     """Return the share of each sector's forms that ask a construct, the widest held first."""
-    from keyhole.environment.pictures import prevalence
+    from keyhole.environment.prevalence import prevalence
 
     found = prevalence(graph)
     if not found:
