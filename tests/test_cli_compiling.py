@@ -5,6 +5,7 @@ import pickle
 import stat
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -123,11 +124,16 @@ def test_damaged_compiled_code_is_told_with_the_remedy(tmp_path, monkeypatch, ca
 def test_the_first_run_tells_of_compiling_once(compiled, monkeypatch, capsys):
     monkeypatch.setattr("keyhole.kernels.caching.is_compiled", lambda: compiled)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setitem(sys.modules, "numba", sys.modules.get("numba"))
+    others = [one for one in sys.meta_path if one is not output._Compiling]
+    monkeypatch.setattr(sys, "meta_path", others)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
     output.tell_of_compiling.cache_clear()
     for _ in range(3):
         output.tell_of_compiling()
     output.tell_of_compiling.cache_clear()
+    find_spec("json")
+    assert "Compiling" not in capsys.readouterr().err
+    assert find_spec("numba") is not None
     assert capsys.readouterr().err.count("Compiling") == (0 if compiled else 1)
 
 

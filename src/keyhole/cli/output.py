@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keyhole.core.codec import to_plain
 from keyhole.core.expressions import write_definition
@@ -166,11 +166,19 @@ def working(doing: str) -> Iterator[Callable[..., None]]:
 
 @cache
 def tell_of_compiling() -> None:
-    """Say, once, why the very first run takes longer: nothing has been compiled yet."""
-    compiles = "numba" in sys.modules  # a verb that counts without it has not imported it
-    if not compiles or sys.stderr is None or not sys.stderr.isatty():
-        return
-    from keyhole.kernels.caching import is_compiled
+    """Say, once, why the very first run takes longer, if and when it loads code to be compiled."""
+    sys.meta_path.insert(0, _Compiling)
 
-    if not is_compiled():
-        print("Compiling keyhole's kernels, once: this takes about half a minute.", file=sys.stderr)
+
+class _Compiling:
+    """Finder of modules that finds none, but sees numba being imported."""
+
+    @staticmethod
+    def find_spec(name: str, *_: Any) -> None:
+        if name != "numba" or sys.stderr is None or not sys.stderr.isatty():
+            return
+        from keyhole.kernels.caching import is_compiled
+
+        if not is_compiled():
+            text = "Compiling keyhole's kernels, once: this takes about half a minute."
+            print(text, file=sys.stderr)

@@ -158,9 +158,14 @@ def name_as_flag(name: str) -> str:
 
 
 @cache
+def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
+    return get_type_hints(function, include_extras=True)
+
+
+@cache
 def parameters_of(function: Callable[..., Any]) -> Mapping[str, Parameter]:
     """Return the options of a verb by name: its parameters that have an `Option`, in order."""
-    hints = get_type_hints(function, include_extras=True)
+    hints = _hints(function)
     found = {}
     for name, given in inspect.signature(function).parameters.items():
         hint, nullable = _without_none(hints.get(name))
@@ -177,7 +182,7 @@ def parameters_of(function: Callable[..., Any]) -> Mapping[str, Parameter]:
 
 def source_of(function: Callable[..., Any]) -> DataSource | None:
     """Return what a verb declares of its data, if it declares anything."""
-    hint = get_type_hints(function, include_extras=True).get("data")
+    hint = _hints(function).get("data")
     return next((extra for extra in _extras(hint) if isinstance(extra, DataSource)), None)
 
 
@@ -353,7 +358,7 @@ Verbal = TypeVar("Verbal", bound=Callable[..., Any])
 def documented(function: Verbal) -> Verbal:
     """Write the meanings of a verb's options into its docstring, below its first paragraphs."""
     told = {name: parameter.help for name, parameter in parameters_of(function).items()}
-    if "data" in inspect.signature(function).parameters:
+    if "data" in _hints(function):
         source = source_of(function)
         told = {"data": source.help if source else "A file, a frame or `Microdata`.", **told}
     lines = ["Parameters", "----------"]

@@ -18,8 +18,7 @@ from keyhole.engines.resources import ROWS_TO_SHARE, WORKERS, in_threads
 from keyhole.engines.storage import MEMORY, Storage, copied, parts
 from keyhole.kernels import cells, crosstab, leave_one_out
 from keyhole.kernels.arrays import Ints, Words
-from keyhole.kernels.fields import in_order
-from keyhole.kernels.packing import Layout, layout
+from keyhole.kernels.packing import Layout, in_order, layout
 
 # Fewer words than this are sorted sooner by one thread than shared out.
 WORDS_TO_SHARE = 1 << 17

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -113,3 +113,18 @@ def in_threads(work: Callable[[A], T], items: Sequence[A], rows: int = ROWS_TO_S
     for one in others:
         one.result()
     return [one for several in found for one in several]
+
+
+def in_turn(
+    work: Callable[[A], T], pieces: Sequence[A], stop: Callable[[], None] | None = None
+) -> Iterator[tuple[A, T]]:
+    """Work on the pieces on all cores and yield them in turn; `stop` is called on an interrupt."""
+    pool = ThreadPoolExecutor(workers())
+    try:
+        yield from zip(pieces, pool.map(work, pieces), strict=True)
+    except BaseException:
+        if stop is not None:
+            stop()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)

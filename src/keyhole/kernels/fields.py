@@ -25,25 +25,6 @@ class Fields(NamedTuple):
     missing: Words
 
 
-def in_order(sizes: Sequence[int]) -> Layout:
-    """Lay variables out in the order given, from the lowest bit up, none without a bit.
-
-    Sets of variables then compare as numbers in the same way as their fields do.
-    """
-    word, shift, bits = [], [], []
-    home = used = 0
-    for size in sizes:
-        width = max(1, (int(size) - 1).bit_length())
-        if used + width > 64:
-            home, used = home + 1, 0
-        word.append(home)
-        shift.append(used)
-        bits.append(width)
-        used += width
-    as_ints = [np.array(x, dtype=np.int64) for x in (word, shift, bits)]
-    return Layout(as_ints[0], as_ints[1], as_ints[2], home + 1)
-
-
 def fields_of(plan: Layout, missing: Sequence[int]) -> Fields:
     """Return the fields of a layout; `missing` is by variable the code of a missing value."""
     high, absent = [0] * plan.words, [0] * plan.words

@@ -20,10 +20,9 @@ from keyhole.core.notes import Note
 from keyhole.core.options import Problem, Question
 from keyhole.data.columns import encode
 from keyhole.data.microdata import Microdata
-from keyhole.kernels import closest as kernel
+from keyhole.engines.resources import in_turn
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.reidentification.linkage import absent_problems
-from keyhole.reidentification.neighbours import in_turn
 from keyhole.reidentification.question import taken_as_categories
 from keyhole.reidentification.residual_risk import LEAST_CONTROLS, Attack, Trials, Z
 from keyhole.reidentification.variables import alike, as_floats, strangers, variable_problems
@@ -207,7 +206,9 @@ class Predicates:
 
     def isolate(self, rows: Floats) -> Flags:
         """Tell which predicates fit exactly one row."""
-        fit = kernel.matches(rows, self.columns, self.low, self.high, self.starts, 2)
+        from keyhole.kernels.closest import matches
+
+        fit = matches(rows, self.columns, self.low, self.high, self.starts, 2)
         return np.asarray(fit == 1)
 
 
@@ -352,13 +353,12 @@ class ReleasePatterns:
 
 def closest_patterns(release: Floats, rows: Floats) -> tuple[Ints, Floats]:
     """Return the closest of the release's distinct rows, of several the first, and distances."""
+    from keyhole.kernels.closest import box, closest_row
+
     asked = ReleasePatterns.of(rows)
-    boxes = kernel.box(release)
+    boxes = box(release)
     pieces = np.array_split(asked.rows, max(1, -(-len(asked.rows) // SPAN)))
-    done = [
-        found
-        for _, found in in_turn(lambda piece: kernel.closest_row(release, boxes, piece), pieces)
-    ]
+    done = [found for _, found in in_turn(lambda piece: closest_row(release, boxes, piece), pieces)]
     at, distances = (np.concatenate(part) for part in zip(*done, strict=True))
     return at[asked.each], distances[asked.each]
 

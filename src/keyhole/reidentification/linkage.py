@@ -41,7 +41,6 @@ from keyhole.reidentification.rates import (
     rates_by_stratum,
 )
 from keyhole.reidentification.result import Perturbation, Study, StudyOverlap
-from keyhole.reidentification.scores import load_scores, score_problems
 from keyhole.reidentification.variables import EXACT, WIDE, strangers
 
 Progress = Callable[..., None]
@@ -206,6 +205,8 @@ def linking_problems(question: Question) -> Iterator[Problem]:
     )
     yield from (Problem(template, name) for name in linked if name in question.strata)
     if "adhoc" in question.metric and question.scores is not None:
+        from keyhole.reidentification.scores import load_scores, score_problems
+
         try:
             scores = question.scores
             declared = load_scores(scores) if isinstance(scores, str | os.PathLike) else scores

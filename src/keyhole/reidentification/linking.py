@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +16,10 @@ from keyhole.core.names import absent
 from keyhole.core.options import Question
 from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
-from keyhole.engines.resources import workers
+from keyhole.engines.resources import in_turn, workers
 from keyhole.errors import ColumnError, OptionError
-from keyhole.kernels import unicity
 from keyhole.kernels.arrays import Flags, Floats, Ints, Numbers, Words
-from keyhole.kernels.fields import in_order
-from keyhole.kernels.packing import Layout, pack
-from keyhole.reidentification import scores
-from keyhole.reidentification.neighbours import Progress, collapse, entropy, find_nearest, in_turn
+from keyhole.kernels.packing import Layout, in_order, pack
 from keyhole.reidentification.question import Linkage, Orders
 from keyhole.reidentification.rates import number_strata
 from keyhole.reidentification.variables import (
@@ -34,8 +30,13 @@ from keyhole.reidentification.variables import (
 )
 from keyhole.results import Result, share
 
+if TYPE_CHECKING:
+    from keyhole.kernels.unicity import Visits
+    from keyhole.reidentification.neighbours import Progress
+    from keyhole.reidentification.scores import Costs, Graded
+
 Places = Mapping[str, npt.NDArray[np.integer]]
-V = TypeVar("V", bound=LinkCodes | scores.Graded)
+V = TypeVar("V", bound="LinkCodes | Graded")
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -123,7 +124,7 @@ class LinkAttack:
 
     question: Question
     categories: tuple[LinkCodes, ...] = ()
-    costs: scores.Costs | None = None
+    costs: Costs | None = None
 
     @property
     def threshold(self) -> float | None:
@@ -144,6 +145,9 @@ class LinkAttack:
             puf, eif, subset = find_mates(self.categories, strata, asked.orders, progress)
             score, rank = np.bitwise_count(subset).astype(np.float64), np.ones(len(puf), np.int64)
             return {"puf": puf, "eif": eif, "score": score, "rank": rank, "subset": subset}
+        from keyhole.reidentification import scores
+        from keyhole.reidentification.neighbours import find_nearest
+
         cap = min(asked.rank_cap, self.costs.eif_records)  # nobody has more pairs
         ranked = find_nearest(self.costs, strata, cap, progress=progress)
         score, count = ranked.keys / scores.DECIMALS, len(asked.link)
@@ -196,6 +200,8 @@ def prepare(
     if question.metric == "unicity":
         cut = (linking_category(puf, eif, n, question, held.get(n)) for n in question.link)
         return LinkAttack(question, categories=tuple(cut))
+    from keyhole.reidentification import scores
+
     if question.metric == "adhoc":
         return LinkAttack(question, costs=scores.adhoc(puf, eif, question))
     variables = [linking_variable(puf, eif, n, question, held.get(n)) for n in question.link]
@@ -292,6 +298,8 @@ def find_mates(
 
 def _highest(variables: Sequence[LinkCodes], strata: LinkCodes | None) -> Mates:
     """Match the records that are alone on all variables, and complete."""
+    from keyhole.reidentification.neighbours import collapse
+
     columns = list(variables) if strata is None else [*variables, strata]
     names = [str(i) for i in range(len(columns))]
     frames = []
@@ -312,6 +320,8 @@ class _Search:
     """Both files arranged for the kernel: the most selective variables come first."""
 
     def __init__(self, variables: Sequence[LinkCodes], strata: LinkCodes | None) -> None:
+        from keyhole.reidentification.neighbours import entropy
+
         given = [] if strata is None else [strata]
         entropies = [entropy(_counts(v)) for v in variables]
         order = sorted(range(len(variables)), key=lambda v: -entropies[v])
@@ -324,13 +334,15 @@ class _Search:
 
     def _arranged(self, file: str, layout: Layout) -> tuple[Words, Numbers]:
         """Pack the distinct patterns, the last variables counting most, and who has each."""
+        from keyhole.kernels.unicity import SEVERAL
+
         rows = pack([getattr(v, file).astype(np.uint32) for v in self._order], layout)
         places = np.argsort(rows[:, 0]) if layout.words == 1 else np.lexsort(rows.T)
         rows = rows[places]
         first = np.ones(len(rows) + 1, dtype=np.bool_)
         first[1:-1] = (rows[1:] != rows[:-1]).any(axis=1)
         alone = first[:-1] & first[1:]
-        records = np.where(alone, places, unicity.SEVERAL).astype(np.int32)
+        records = np.where(alone, places, SEVERAL).astype(np.int32)
         return rows[first[:-1]], records[first[:-1]]
 
     def pieces(self) -> list[tuple[int, Flags]]:
@@ -348,6 +360,8 @@ class _Search:
 
     def find(self, piece: tuple[int, Flags]) -> tuple[Words, Words]:
         """Find the pairs of one piece of work."""
+        from keyhole.kernels import unicity
+
         found: tuple[Words, Words] = unicity.find(*self._files, self._plan, *piece, self._watch)
         return found
 
@@ -356,16 +370,18 @@ class _Search:
         self._watch[0] = 1
 
 
-def _plan(order: Sequence[LinkCodes], bits: Sequence[int], layout: Layout) -> unicity.Visits:
+def _plan(order: Sequence[LinkCodes], bits: Sequence[int], layout: Layout) -> Visits:
+    from keyhole.kernels.unicity import SMALL, Visits
+
     missing = [v.missing if bit else _NO_CODE for v, bit in zip(order, bits, strict=True)]
-    return unicity.Visits(
+    return Visits(
         layout.word,
         layout.shift.astype(np.uint64),
         ((1 << layout.bits) - 1).astype(np.uint64),
         np.array(missing, dtype=np.int64),
         np.array(bits, dtype=np.uint64),
         np.array([layout.mask(range(t, len(order))) for t in range(len(order) + 1)]),
-        unicity.SMALL,
+        SMALL,
     )
 
 

@@ -6,22 +6,21 @@ looked through cell by cell, the cheapest first (`keyhole.kernels.scanning`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from keyhole.engines.partition import sort
-from keyhole.engines.resources import workers
+from keyhole.engines.resources import in_turn
 from keyhole.kernels import scanning
 from keyhole.kernels.arrays import Flags, Floats, Ints, Numbers, Words
 from keyhole.kernels.cells import bounds
-from keyhole.kernels.fields import Fields, fields_of, in_order
+from keyhole.kernels.fields import Fields, fields_of
 from keyhole.kernels.grading import TABLE, Asked, Rules, Side, least_grades
-from keyhole.kernels.packing import Layout, layout, pack
+from keyhole.kernels.packing import Layout, in_order, layout, pack
 from keyhole.kernels.scanning import CODES, CellIndex, Prices
 from keyhole.reidentification.scores import Costs, Graded
 from keyhole.reidentification.variables import LinkCodes
@@ -280,8 +279,6 @@ def _lay_out(
 
 
 Progress = Callable[[int, int], None]
-A = TypeVar("A")
-T = TypeVar("T")
 
 # Queries of one piece of work.
 SPAN = 2048
@@ -363,21 +360,6 @@ def _ask(costs: Costs, puf: FilePatterns, filled: Flags) -> Asked:
         costs.puf_base()[first],
         np.where(filled[stratum], stratum, -1).astype(np.int32),
     )
-
-
-def in_turn(
-    work: Callable[[A], T], pieces: Sequence[A], stop: Callable[[], None] | None = None
-) -> Iterator[tuple[A, T]]:
-    """Work on the pieces on all cores and yield them in turn; `stop` is called on an interrupt."""
-    pool = ThreadPoolExecutor(workers())
-    try:
-        yield from zip(pieces, pool.map(work, pieces), strict=True)
-    except BaseException:
-        if stop is not None:
-            stop()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _expand(found: Ints, puf: FilePatterns, eif: FilePatterns) -> Ranked:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,11 @@ from keyhole.core.tables import Table
 from keyhole.data.microdata import Microdata
 from keyhole.errors import ColumnError
 from keyhole.kernels.arrays import Flags, Ints, number_rows
-from keyhole.reidentification.scores import Graded, adhoc
 from keyhole.reidentification.variables import LinkCodes, common_codes, linking_category
 from keyhole.results import share
+
+if TYPE_CHECKING:
+    from keyhole.reidentification.scores import Graded
 
 MISSING = "(missing)"
 
@@ -343,7 +345,11 @@ def agreements(
     agrees where it has the variable's highest declared score. What is missing agrees with
     nothing.
     """
-    priced = adhoc(puf, eif, question).by_name() if question.metric == "adhoc" else {}
+    priced: dict[str, LinkCodes | Graded] = {}
+    if question.metric == "adhoc":
+        from keyhole.reidentification.scores import adhoc
+
+        priced = adhoc(puf, eif, question).by_name()
     for name in question.link:
         yield agree(priced.get(name) or linking_category(puf, eif, name, question), pairs)
 

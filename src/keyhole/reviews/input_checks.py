@@ -24,7 +24,6 @@ from keyhole.environment.scenarios.scenarios import Scenario, scenario_from_dict
 from keyhole.errors import InputError
 from keyhole.reidentification.files import blank_variables, declared_for, linking_keys
 from keyhole.reidentification.linkage import find_truth
-from keyhole.reidentification.scores import load_scores
 from keyhole.reidentification.study import study
 from keyhole.reidentification.variables import variable_problems
 from keyhole.reviews.files import (
@@ -174,6 +173,8 @@ def check_study(
 ) -> tuple[Question, Files]:
     """Load a study's files and say all that is wrong; return its settings, completed, and files."""
     if given.scores_file is not None:
+        from keyhole.reidentification.scores import load_scores
+
         # Told once: with the file, not again as scores that are missing.
         others = tuple(metric for metric in given.metrics if metric != "adhoc")
         metrics, given = given.metrics, given.replace(metrics=others)

@@ -14,7 +14,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -101,7 +101,7 @@ def _is_never(text: str) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _by_words(text: str, where: str) -> tuple[Identifier, ...]:
-    if not text or _is_never(text) or not _ANY_WORDS.search(text):
+    if not text or _is_never(text) or not _any_words().search(text):
         return ()
     near = " / ".join(text.split(" / ")[-_NEAR:])
     return tuple(
@@ -182,8 +182,13 @@ def _kinds() -> Iterator[IdentifierKind]:
 
 
 KINDS: tuple[IdentifierKind, ...] = tuple(_kinds())
-# Most fields have no such word at all.
-_ANY_WORDS = re.compile("|".join(f"(?:{words})" for kind in KINDS for words, _ in kind.words))
+
+
+@cache
+def _any_words() -> re.Pattern[str]:
+    """Return a pattern that finds any such word: most fields have none at all."""
+    return re.compile("|".join(f"(?:{words})" for kind in KINDS for words, _ in kind.words))
+
 
 _FREQUENT = tomllib.loads(Path(__file__).with_name("names.toml").read_text("utf-8"))
 GIVEN, SURNAMES = (frozenset(_FREQUENT[name].split()) for name in ("given", "surnames"))

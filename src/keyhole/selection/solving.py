@@ -23,7 +23,7 @@ from keyhole.engines.memory import Progress
 from keyhole.engines.resources import in_threads
 from keyhole.exposure.attributes_cells import SensitiveCodes
 from keyhole.kernels.arrays import Ints, Numbers
-from keyhole.kernels.packing import Layout, pack
+from keyhole.kernels.packing import Layout, in_order, pack
 from keyhole.selection.frontier import OutOfTimeError
 
 
@@ -49,8 +49,6 @@ class KeyCells:
     def __init__(
         self, codes: Mapping[int, Ints], weights: Ints, ladders: Mapping[int, Steps], cutoff: int
     ) -> None:
-        from keyhole.kernels.fields import in_order
-
         # The columns decided first lead the words, so that sorted rows lie in cells; before them
         # stands what is released of a column in any case.
         always = [v for v in codes if ladders[v].must]

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.core.options import Question
-from keyhole.kernels import nearest_donors
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.synthesis.constraints import MOST_CHOICES, Acceptance
 from keyhole.synthesis.design import Design, Weights
@@ -640,6 +639,8 @@ class Donors:
 
     def draw(self, predictions: Predictions, random: np.random.Generator, count: int) -> Ints:
         """Name donors for each recipient, the first choice first, -1 past the last."""
+        from keyhole.kernels import nearest_donors
+
         queries = predictions.astype(np.float32, copy=False)
         wanted = max(count, self._neighbours) if self._match == "k-closest" else count
         wanted, draws = min(wanted, len(self)), random.random(len(queries))

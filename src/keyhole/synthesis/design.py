@@ -19,7 +19,6 @@ import numpy.typing as npt
 import polars as pl
 
 from keyhole.data import Codes, Microdata, Variable
-from keyhole.kernels import additive
 from keyhole.kernels.arrays import Flags, Floats, Ints
 from keyhole.synthesis.associations import BINS, grouped
 
@@ -221,12 +220,16 @@ class Design:
 
     def gram(self, rows: Places, weights: Weights, codes: CodeRows) -> Floats:
         """Return the weighted sums of products over some rows of the codes given."""
+        from keyhole.kernels import additive
+
         places, weights = rows.astype(np.int32, copy=False), weights.astype(np.float32, copy=False)
         out: Floats = additive.gram(codes, places, weights, self._entries(), self.size)
         return out
 
     def totals(self, rows: Places, weights: Weights) -> Floats:
         """Return the weighted sums of the columns over some rows."""
+        from keyhole.kernels import additive
+
         places = rows.astype(np.int32, copy=False)
         out: Floats = additive.totals(self.codes, places, weights, self._entries(), self.size)
         return out

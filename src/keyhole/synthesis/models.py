@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.core.options import Question
-from keyhole.kernels import additive
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.synthesis.design import Design, level_groups, plain_name, scores_name
 
@@ -110,6 +109,8 @@ class Fitted:
         self, codes: npt.NDArray[np.unsignedinteger], rows: npt.NDArray[np.integer]
     ) -> npt.NDArray[np.float32]:
         """Predict some rows of the codes."""
+        from keyhole.kernels import additive
+
         places = rows.astype(np.int32, copy=False)
         out: npt.NDArray[np.float32] = additive.score(codes, places, self.starts, self.scores)
         return out
@@ -197,6 +198,8 @@ def fit_shares(
     records of each level of each predictor, numbers in bins, have as many of each level of the
     target as there are: a logistic regression that is stopped early.
     """
+    from keyhole.kernels import additive
+
     names = [target, *predictors]
     at = [design.names.index(name) for name in names]
     tables = [level_groups(design.blocks[v], design.codes[:, v]) for v in at[1:]]

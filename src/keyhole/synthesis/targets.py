@@ -20,7 +20,6 @@ from keyhole.core.names import quoted
 from keyhole.core.notes import Note
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Flags, Ints, Words
-from keyhole.kernels.smallest_sets import break_all
 from keyhole.synthesis.associations import KIN, NEVER_RELEASED, related
 from keyhole.synthesis.designate import Designation
 
@@ -96,6 +95,8 @@ def _target_sets(designation: Designation, names: tuple[str, ...]) -> tuple[Ints
 def _targeted(
     data: Microdata, designation: Designation, names: tuple[str, ...], owner: Ints, mask: Words
 ) -> Flags:
+    from keyhole.kernels.smallest_sets import break_all
+
     rows = np.flatnonzero(designation.at_risk)
     generator = np.random.default_rng(np.random.SeedSequence(designation.seed, spawn_key=(2,)))
     # A record without minimal uniques stands out by its whole key.

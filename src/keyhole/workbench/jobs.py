@@ -264,8 +264,8 @@ def _progress_into(state: WorkbenchState, number: int) -> Progress:
     return write
 
 
-NEEDED = ("keyhole.protection.ledger", "keyhole.reviews.drafting", "pyarrow", "scipy.optimize",
-          "keyhole.workbench.stored_results")  # fmt: skip
+NEEDED = ("keyhole.protection.ledger", "keyhole.reviews.drafting", "numba", "pyarrow",
+          "scipy.optimize", "keyhole.workbench.stored_results")  # fmt: skip
 """What most jobs import: two seconds of work."""
 
 

@@ -6,8 +6,9 @@ what is not in the key says why.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Annotated, Any, Literal
 
@@ -485,3 +486,54 @@ def map_columns(
     absent += [part for part in found if isinstance(part, Absent)]
     who = others.kind, target.name, others.words, others.forms, others.threshold, others.needed
     return KeyMapping(*who, key, tuple(absent), others.identifiers, others.notes)
+
+
+def settled(graph: CodingGraph, *, upper: bool) -> CodingGraph:
+    """Return a graph that answers by itself: once, as the lower or the upper bound."""
+    made = copy.copy(graph)
+    made.settled, made.possible = True, upper
+    made.memory = {} if upper else graph.memory
+    return made
+
+
+def bounded(
+    graph: CodingGraph,
+    target: str | Target,
+    weights: ColumnWeights | None,
+    against: Callable[[CodingGraph], Holders],
+) -> KeyMapping:
+    """Map a target against holders with what may be asked, and tell beside it what surely is."""
+    from keyhole.environment.mapping.undecided import possible
+
+    if graph.settled:
+        return map_columns(graph, graph.target(target), weights, against(graph))
+    sure = settled(graph, upper=False)
+    lower = bounded(sure, target, weights, against)
+    may = possible(graph, target)
+    open_codings = [part for part in lower.absent if part.reason.startswith("unresolved")]
+    loose = any(not variable.exact for variable in lower.key)
+    if not (may.fields or open_codings or loose):
+        bound = KeyBound.of(lower)
+        return replace(lower, lower=bound, upper=bound)
+    named = target if isinstance(target, str) else may.target
+    upper = bounded(may.graph, named, weights, against)
+    below, above = KeyBound.of(lower), KeyBound.of(upper)
+    changed = {name for name, size in above.variables.items() if size != below.variables.get(name)}
+    told = [one for one in may.fields if one.column in changed]
+    reasons = {part.column: part.reason.removeprefix("unresolved: ") for part in open_codings}
+    known = {one.column for one in told}
+    for variable in upper.key:  # codings on which somebody should decide
+        column, words = variable.column, "what some forms hold of it"
+        if column in reasons:
+            told.append(Undecided("", "", column, reasons[column], "coding"))
+        elif column in changed - known:
+            words = f"{words} is known only in part: tie their codings to {variable.target_coding}"
+            told.append(Undecided("", "", column, words, "coding"))
+    return replace(upper, lower=below, upper=above, undecided=tuple(told), surely=lower)
+
+
+def upper_graph(graph: CodingGraph, target: str | Target) -> tuple[CodingGraph, Target]:
+    """Return the graph of the upper answer, and the target as it is there."""
+    from keyhole.environment.mapping.undecided import possible
+
+    return (graph, graph.target(target)) if graph.settled else possible(graph, target)[:2]

@@ -33,7 +33,6 @@ from keyhole.environment.codings.partitions import (
     representatives,
 )
 from keyhole.environment.mapping import keys
-from keyhole.environment.mapping.undecided import bounded, upper_graph
 from keyhole.environment.model import Environment, Form, Target
 from keyhole.environment.scenarios.scenarios import class_words
 from keyhole.environment.wording import frame_of
@@ -136,7 +135,7 @@ def map_pair(
 
         return keys.Holders("pair", holder, find, identifiers=identifiers_of([other]))
 
-    return bounded(CodingGraph.of(environment), target, weights, against)
+    return keys.bounded(CodingGraph.of(environment), target, weights, against)
 
 
 def map_class(
@@ -174,7 +173,7 @@ def map_class(
             notes=(f"{note} (threshold {threshold:g}).",),
         )
 
-    return bounded(CodingGraph.of(environment), target, weights, against)
+    return keys.bounded(CodingGraph.of(environment), target, weights, against)
 
 
 def map_restricted(
@@ -489,7 +488,7 @@ def joint_keys(
     graph = CodingGraph.of(environment)
     of: Any = {"sector": sector, "purpose": purpose, "classifications": classifications}
     mapping = map_class(graph, target, **of, threshold=threshold, weights=weights)
-    graph, aim = upper_graph(graph, target)
+    graph, aim = keys.upper_graph(graph, target)
     forms, _ = forms_in(graph, sector, purpose, classifications)
     least = mapping.needed if minimum is None else minimum
     if least < 1 or limit < 1:

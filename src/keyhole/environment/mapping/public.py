@@ -25,7 +25,6 @@ from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.partitions import inexact, is_discrete
 from keyhole.environment.mapping import keys
 from keyhole.environment.mapping.mapping import commonest, identifiers_of, map_restricted
-from keyhole.environment.mapping.undecided import bounded
 from keyhole.environment.model import Environment, Source, Target
 from keyhole.environment.scenarios.scenarios import resource_problems
 from keyhole.environment.wording import frame_of, require_none
@@ -114,7 +113,7 @@ def map_public(
             notes=(note,) if len(reached) > 1 else (),
         )
 
-    return PublicKey(resources, table, bounded(graph, target, weights, against))
+    return PublicKey(resources, table, keys.bounded(graph, target, weights, against))
 
 
 def _variable(
@@ -192,7 +191,7 @@ def combine_keys(
             notes=("The worst case: whoever holds the sources of all stages can link them.",),
         )
 
-    return StagedKey(tuple(stages), bounded(graph, target, weights, against))
+    return StagedKey(tuple(stages), keys.bounded(graph, target, weights, against))
 
 
 def _together(

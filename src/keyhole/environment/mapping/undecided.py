@@ -7,7 +7,6 @@ compared at the detail of the file itself. The truth lies between them.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -64,7 +63,7 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
     owners: list[Owner] = [aim, *environment.forms, *environment.sources]
     coded = {graph.node(f.coding).construct for f in aim.fields if f.coding is not None}
     if not (any(waits(f) for one in owners for f in one.fields) or _alike(graph, coded)):
-        return Possible(_settled(graph, upper=True), aim, ())
+        return Possible(keys.settled(graph, upper=True), aim, ())
     placer = Placer(environment)
     catalogue = placer.catalogue
     ranked: dict[Any, tuple[Proposal, ...]] = {}
@@ -132,7 +131,7 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
         "targets": tuple(upper if one.name == aim.name else one for one in environment.targets),
     }
     made = CodingGraph(replace(placer.environment, **changed)) if found else graph
-    return Possible(_settled(made, upper=True), upper, tuple(dict.fromkeys(found)))
+    return Possible(keys.settled(made, upper=True), upper, tuple(dict.fromkeys(found)))
 
 
 def _alike(graph: CodingGraph, wanted: Collection[str]) -> dict[str, list[str]]:
@@ -147,53 +146,6 @@ def _alike(graph: CodingGraph, wanted: Collection[str]) -> dict[str, list[str]]:
             if both and questions_alike(asked[one], asked[other]) >= NEAR:
                 found.setdefault(one, []).append(other)
     return found
-
-
-def _settled(graph: CodingGraph, *, upper: bool) -> CodingGraph:
-    """Return a graph that answers by itself: once, as the lower or the upper bound."""
-    made = copy.copy(graph)
-    made.settled, made.possible = True, upper
-    made.memory = {} if upper else graph.memory
-    return made
-
-
-def bounded(
-    graph: CodingGraph,
-    target: str | Target,
-    weights: keys.ColumnWeights | None,
-    against: Callable[[CodingGraph], keys.Holders],
-) -> keys.KeyMapping:
-    """Map a target against holders with what may be asked, and tell beside it what surely is."""
-    if graph.settled:
-        return keys.map_columns(graph, graph.target(target), weights, against(graph))
-    sure = _settled(graph, upper=False)
-    lower = bounded(sure, target, weights, against)
-    may = possible(graph, target)
-    open_codings = [part for part in lower.absent if part.reason.startswith("unresolved")]
-    loose = any(not variable.exact for variable in lower.key)
-    if not (may.fields or open_codings or loose):
-        bound = keys.KeyBound.of(lower)
-        return replace(lower, lower=bound, upper=bound)
-    named = target if isinstance(target, str) else may.target
-    upper = bounded(may.graph, named, weights, against)
-    below, above = keys.KeyBound.of(lower), keys.KeyBound.of(upper)
-    changed = {name for name, size in above.variables.items() if size != below.variables.get(name)}
-    told = [one for one in may.fields if one.column in changed]
-    reasons = {part.column: part.reason.removeprefix("unresolved: ") for part in open_codings}
-    known = {one.column for one in told}
-    for variable in upper.key:  # codings on which somebody should decide
-        column, words = variable.column, "what some forms hold of it"
-        if column in reasons:
-            told.append(keys.Undecided("", "", column, reasons[column], "coding"))
-        elif column in changed - known:
-            words = f"{words} is known only in part: tie their codings to {variable.target_coding}"
-            told.append(keys.Undecided("", "", column, words, "coding"))
-    return replace(upper, lower=below, upper=above, undecided=tuple(told), surely=lower)
-
-
-def upper_graph(graph: CodingGraph, target: str | Target) -> tuple[CodingGraph, Target]:
-    """Return the graph of the upper answer, and the target as it is there."""
-    return (graph, graph.target(target)) if graph.settled else possible(graph, target)[:2]
 
 
 _SHOWN = 60

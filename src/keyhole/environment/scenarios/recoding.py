@@ -33,11 +33,12 @@ from keyhole.environment.mapping.keys import (
     Part,
     TargetColumn,
     VariableMaker,
+    bounded,
     columns_of,
+    upper_graph,
 )
 from keyhole.environment.mapping.mapping import map_restricted
 from keyhole.environment.mapping.public import combine_keys, map_public
-from keyhole.environment.mapping.undecided import bounded, upper_graph
 from keyhole.environment.model import Environment, Target
 from keyhole.environment.scenarios.scenarios import Identification, Scenario, p_identification
 from keyhole.environment.wording import meant, require_none

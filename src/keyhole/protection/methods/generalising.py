@@ -16,7 +16,6 @@ from keyhole.data.reading import load
 from keyhole.environment.codings.categories import Node
 from keyhole.environment.mapping.keys import KeyVariable
 from keyhole.environment.model import Coding
-from keyhole.environment.scenarios.recoding import UNKNOWN, level_positions
 from keyhole.errors import OptionError
 from keyhole.protection.method import AS_CODED, Protected, PublicNote, method
 from keyhole.protection.methods.recoding import became
@@ -157,6 +156,8 @@ def _new_levels(data: Microdata, options: Options) -> list[Any]:
 
 
 def _by_key(data: Microdata, name: str, key: KeyVariable, coding: Coding | Node) -> list[Any]:
+    from keyhole.environment.scenarios.recoding import UNKNOWN, level_positions
+
     node = coding if isinstance(coding, Node) else Node(coding)
     if len(key.groups) != node.size:
         raise OptionError(

@@ -18,7 +18,6 @@ from math import prod
 import numpy as np
 
 from keyhole.kernels.arrays import Flags, Floats, Ints
-from keyhole.kernels.hypercubes import cheapest_hypercube
 from keyhole.protection.tables.attackers import Demand, SuppressionProblem, Witnesses
 from keyhole.protection.tables.cells import Linked
 
@@ -182,6 +181,8 @@ class Hypercubes:
         moved: Floats | None = None,
     ) -> tuple[float, Ints]:
         """Return the cheapest hypercube in which a cell moves by a step, and its price."""
+        from keyhole.kernels.hypercubes import cheapest_hypercube
+
         up, down = self.problem.up, self.problem.down
         if moved is not None:
             up, down = up - moved, down + moved
