@@ -1,5 +1,6 @@
 """The engine's counts against counting with dictionaries, record by record."""
 
+import string
 from collections import Counter
 from random import Random
 from unittest.mock import patch
@@ -11,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.data.columns import encode
-from keyhole.engines import memory
+from keyhole.engines import memory, partition
 from keyhole.engines.memory import MemoryEngine
 from keyhole.engines.partition import ShrinkingKey
 from keyhole.kernels.cells import tally_words
 
-NAMES = "abcdefghijklmnop"
+NAMES = string.ascii_letters
 
 
 @st.composite
@@ -94,6 +95,21 @@ def test_shrinking_a_long_key_on_which_nearly_all_are_alone(few):
         shrink_a_key(rows, 3, random, until=12)
     # What is known of few variables serves several steps; few records are all looked at again.
     assert new.call_count == 0 if few else 1 < new.call_count < 12
+
+
+@pytest.mark.parametrize("few", [0, partition.FEW_ROWS])
+@settings(max_examples=15)
+@given(st.integers(1, 5), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_shrinking_a_key_that_takes_several_words(few, cutoff, kinds, random):
+    """Records are like one of few, but for two variables at most, in small cells and in large."""
+    few_kinds = [[random.randrange(4) for _ in range(40)] for _ in range(kinds)]
+    rows = [[level] * 40 for level in range(4)]
+    for _ in range(random.randrange(120)):
+        rows.append(list(random.choice(few_kinds)))
+        for place in random.choices(range(40), k=random.randrange(3)):
+            rows[-1][place] = random.randrange(4)
+    with patch.object(partition, "FEW_ROWS", few):
+        shrink_a_key([*map(tuple, rows)], cutoff, random, until=38)
 
 
 def shrink_a_key(rows, cutoff, random, until=1):
