@@ -167,7 +167,7 @@ def concept_scores(
             plainly = not questions[0].time and not any(w[0] == "#" for w in asked)
             agrees = any(w.startswith(one) for w in plain for one in _BAGS[letters][1])
             plainly = plainly and not CONCEPT_OF[letters].local
-            sure = plainly and agrees and hint == 1.0
+            sure = plainly and agrees and hint >= 0.75
             sure = others <= _HINTED and (sure or (plainly and hint >= 0.75 and idle))
             found[letters] = (0.85, "by all its answers") if sure else (0.7, "by its answers")
     if all(score < 0.4 for score, _ in found.values()):  # most words, in whatever phrases

@@ -328,9 +328,11 @@ class _Ranking:
     def apart(self) -> bool:
         """Tell whether what is asked is a number, or the name of somebody."""
         asked = self.questions[0]
-        other = asked.role or asked.subject not in {"", *WORDS["things"]}
-        named = other and not any(is_specific(word) for word, _ in asked.weights)
-        return not {*self.raw[-1:]}.isdisjoint(_NUMBERED | ({"name"} if named else set()))
+        if self.raw[-1:] and self.raw[-1] in _NUMBERED:
+            return True
+        told = {word for word, _ in asked.weights} - {"address"}
+        somebody = asked.role or asked.subject not in {"", *WORDS["things"]}
+        return bool(somebody) and "name" in told and not any(map(is_specific, told))
 
     def left(self) -> str:
         """Say why the field is to be left: it belongs to the page (consents, remarks)."""

@@ -293,6 +293,9 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     start, end = found
     subject, role = _SUBJECTS[singular[start:end]]
     before, after = singular[:start], singular[end:]
+    if subject:  # of "the respondent's children" the respondent says nothing more
+        owners = {_singular(w) for w in step[:start] if w.endswith("'s")}
+        before = tuple(w for w in before if not (w in owners and w in _ROLES))
     if subject:  # primary and secondary caregivers, past and present employers are one subject
         while before and before[-1] in _QUALIFIERS:
             before = before[:-1]
