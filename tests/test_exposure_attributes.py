@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import pairwise
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import hypothesis.strategies as st
 import numpy as np
@@ -19,6 +20,7 @@ from keyhole.cli.main import run
 from keyhole.engines import partition
 from keyhole.engines.choose import local_engine
 from keyhole.errors import OptionError
+from keyhole.exposure.attributes_cells import AttributeCells
 from keyhole.kernels.attributes import count_values
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # no difference of whole numbers lies on this boundary
@@ -73,10 +75,16 @@ def slow(frame, keys, column, cutoff=3):
     }
 
 
-@settings(max_examples=150, deadline=None)
+def cells_of_patterns(data, keys, names):
+    return {name: AttributeCells(data, keys, name=name) for name in names}
+
+
+@pytest.mark.parametrize("by_column", [AttributeCells.by_column, cells_of_patterns])
+@settings(max_examples=100, deadline=None)
 @given(frames, st.sampled_from([["k"], ["k", "j"]]))
-def test_every_measure_equals_its_slow_twin(frame, keys):
-    found = keyhole.attributes(frame, keys=keys, sensitive=["s"]).sensitive["s"]
+def test_every_measure_equals_its_slow_twin(by_column, frame, keys):
+    with patch.object(AttributeCells, "by_column", by_column):
+        found = keyhole.attributes(frame, keys=keys, sensitive=["s"]).sensitive["s"]
     twin = slow(frame, keys, "s")
     assert found.homogeneous_records == twin["homogeneous_records"]
     assert found.homogeneous == twin["homogeneous_records"] / frame.height
