@@ -65,7 +65,9 @@ builtins.mutated = lambda number: os.environ.get("{MUTANT}") == number
 builtins.{MARK} = lambda number: None
 """
 WORDS = ["-n", "0", "-q", "--hypothesis-seed=0", "-p", "no:cacheprovider", "-p", "tests.mutants"]
-WORDS += ["-W", "ignore:Module already imported", "-W", "ignore:overflow encountered"]
+WORDS += ["-W", "ignore:Module already imported"]
+if os.environ.get("NUMBA_DISABLE_JIT") == "1":  # whole numbers of kernels go round, unsaid
+    WORDS += ["-W", "ignore:overflow encountered"]
 
 
 class Watched(NamedTuple):
