@@ -161,7 +161,7 @@ def concept_scores(
             found[letters] = 0.9, "in the words of its answers"
         if hint >= _HINTED and found.get(letters, (0.0, ""))[0] < 0.7:
             others = max((h for one, h in hints.items() if one != letters), default=0.0)
-            idle = bool(plain) and plain <= WORDS["describing"]
+            idle = plain <= WORDS["describing"]
             # Nothing else is asked; or one of its words, and no other concept nor another time,
             # agrees with all answers.
             plainly = not questions[0].time and not any(w[0] == "#" for w in asked)

@@ -331,7 +331,10 @@ class _Ranking:
         if self.raw[-1:] and self.raw[-1] in _NUMBERED:
             return True
         told = {word for word, _ in asked.weights} - {"address"}
-        somebody = asked.role or asked.subject not in {"", *WORDS["things"]}
+        thing = asked.subject in WORDS["things"]
+        if not thing and self.raw[-2:-1] and self.raw[-2].endswith("'s") and self.raw[-1] == "name":
+            return True  # "the funeral director's name"
+        somebody = asked.role or (asked.subject and not thing)
         return bool(somebody) and "name" in told and not any(map(is_specific, told))
 
     def left(self) -> str:

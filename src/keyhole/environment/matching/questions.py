@@ -273,11 +273,12 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     own name only the first ("spouseIsVeteran"); in a sentence also "spouse's" and "of spouse".
     """
     singular = tuple(map(_singular, step))
-    # "Number of dependents" is a concept and has no subject.
+    # "Number of dependents" is a concept and has no subject; "deceased's date" is none.
     concepts = {
         place
         for at, size in _found(singular, _PHRASES)
         if size > 1 and _PHRASES[singular[at : at + size]][0].startswith("#")
+        if not step[at].endswith("'s")
         for place in range(at, at + size)
     }
     found, owned = None, False
