@@ -154,6 +154,7 @@ def concept_scores(
     if len(first) == 2 and first[0] - first[1] < _CLOSE:  # "race or ethnicity": a person decides
         found = {one: (min(score, 0.75), told) for one, (score, told) in found.items()}
     plain = {word for word in asked if is_specific(word) and not word.startswith("#")}
+    said_at_all = any(len(word) > 1 and not word.isdigit() for word in asked)
     for letters, hint in hints.items() if not asked & WORDS["another"] else ():
         # "Are you married, widowed or divorced?" asks in the words of its answers.
         spelt = len(plain & CONCEPT_OF[letters].answers)
@@ -161,7 +162,7 @@ def concept_scores(
             found[letters] = 0.9, "in the words of its answers"
         if hint >= _HINTED and found.get(letters, (0.0, ""))[0] < 0.7:
             others = max((h for one, h in hints.items() if one != letters), default=0.0)
-            idle = plain <= WORDS["describing"]
+            idle = said_at_all and plain <= WORDS["describing"]
             # Nothing else is asked; or one of its words, and no other concept nor another time,
             # agrees with all answers.
             plainly = not questions[0].time and not any(w[0] == "#" for w in asked)

@@ -297,7 +297,7 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     if subject:  # of "the respondent's children" the respondent says nothing more
         owners = {_singular(w) for w in step[:start] if w.endswith("'s")}
         before = tuple(w for w in before if not (w in owners and w in _ROLES))
-    if subject:  # primary and secondary caregivers, past and present employers are one subject
+    if subject or leaf:  # primary and secondary caregivers, past and present employers are one
         while before and before[-1] in _QUALIFIERS:
             before = before[:-1]
     # Of "husband/partner's age" both say whose.
@@ -324,7 +324,7 @@ def _found(step: _Words, table: Mapping[_Words, object]) -> Iterable[tuple[int, 
 def _tells(step: _Words, start: int, end: int, natural: bool) -> bool:
     """Tell whether a phrase of the field's own words says who is asked about."""
     if all(word in _STOP or word in _QUALIFIERS for word in step[:start]):
-        return True
+        return step[:2] != ("how", "many") or step[end - 1].endswith("'s")
     whose = step[start - 1]
     if natural and (whose in _POINTING or whose.endswith("'s")):
         return True
