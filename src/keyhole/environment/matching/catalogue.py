@@ -174,7 +174,7 @@ def concept_scores(
     if all(score < 0.4 for score, _ in found.values()):  # most words, in whatever phrases
         for letters, (telling, every) in _BAGS.items():
             fits = _OTHER_SORT[CONCEPT_OF[letters].sort].get(answers.sort, 1.0) >= 0.85
-            if fits and len(plain & telling) > 1 and len(plain & every) > 0.65 * len(plain):
+            if fits and len(plain & telling) > 1 and len(plain & every) > 0.7 * len(plain):
                 found[letters] = 0.55, "by single words of it"
     return found
 
