@@ -328,8 +328,8 @@ class _Ranking:
     def apart(self) -> bool:
         """Tell whether what is asked is a number, or the name of somebody."""
         asked = self.questions[0]
-        if self.raw[-1:] and self.raw[-1] in _NUMBERED:
-            return True
+        if _NUMBERED.intersection(self.raw[-1:]):
+            return WORDS["numbered"].isdisjoint(self.raw[-2:])
         told = {word for word, _ in asked.weights} - {"address"}
         thing = asked.subject in WORDS["things"]
         if not thing and self.raw[-2:-1] and self.raw[-2].endswith("'s") and self.raw[-1] == "name":
