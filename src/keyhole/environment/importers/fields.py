@@ -333,7 +333,7 @@ def _identifier(
     counted = re.search(r"\b(how (many|long)|numbers? of)\b", label, re.I)
     if intervals is not None and (counted or intervals.edges or found.kind in ("name", "address")):
         return None
-    told = {*words(path[-1]), *words(label)}
+    told = {word.removesuffix("'s") for word in (*words(path[-1]), *words(label))}
     if found.kind == "licence number" and told & _WORDS["about"]:
         return None  # the country that issued a passport
     parts = words(label)[-1:] + (words(label)[:1] if " of " in label else ())

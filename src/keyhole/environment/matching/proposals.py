@@ -62,6 +62,7 @@ _SAME_LIST = 0.55  # the same telling answers under other words
 _MOST_TIES = 200
 _SHOWN = 60
 _WEIGHT = "a sampling weight, which nobody matches on"
+_TOLD = "a narrative, which nobody matches on"
 _NUMBERED = frozenset({"number", "no", "id", "identifier", "pin"})
 _BEFORE = "decided before for the same text"
 
@@ -209,7 +210,7 @@ def rank(
         found.append(Proposal(field.name, "identifier", 0.8, reason, **more))
     if left := one.left():
         # A concept in the same words is worth a question, unless it is their open end.
-        sure = best < (0.6 if "belongs to the page" in left else 0.9) or left == _WEIGHT
+        sure = best < (0.6 if "to the page" in left or left == _TOLD else 0.9) or left == _WEIGHT
         found.append(Proposal(field.name, "leave", 1.0 if sure else 0.5, left))
     return tuple(sorted(found, key=lambda p: (-p.score, p.construct, p.action)))
 
@@ -335,7 +336,8 @@ class _Ranking:
         if not thing and self.raw[-2:-1] and self.raw[-2].endswith("'s") and self.raw[-1] == "name":
             return True  # "the funeral director's name"
         somebody = asked.role or (asked.subject and not thing)
-        return bool(somebody) and "name" in told and not any(map(is_specific, told))
+        plainly = not any(map(is_specific, told)) or self.field.label.lower().startswith("name of")
+        return bool(somebody) and "name" in told and plainly
 
     def left(self) -> str:
         """Say why the field is to be left: it belongs to the page (consents, remarks)."""
@@ -347,8 +349,10 @@ class _Ranking:
             return _WEIGHT
         if told == {"complete"}:
             return "the state of the page, not of the person"
-        if self.answers.sort == "text" and told & WORDS["narrative"]:
-            return "a narrative, which nobody matches on"
+        if self.answers.sort == "text" and (
+            told & WORDS["narrative"] or {"describe", "explain"} & {*self.raw}
+        ):
+            return _TOLD
         ended = self.raw[-1:] == ("other",) or {"specify", "describe"} & {*self.raw}
         open_end = self.answers.sort == "text" and "other" in told and ended
         return "the open end of another question" if open_end else ""
