@@ -169,13 +169,13 @@ def test_tables_made_apart_would_give_small_cells_away():
 @pytest.mark.parametrize("seed", range(6))
 def test_large_tables_cost_little_more_than_the_best(seed, monkeypatch):
     frame = people(300 + seed, records=240)
-    options = {"rows": ["area", "part"], "cols": ["sex"], "seconds": 10.0}
+    options = {"rows": ["area", "part"], "cols": ["sex"]}
     best = table(frame, **options).internal.pattern
     monkeypatch.setattr(suppression, "EXACT_CELLS", 0)
     fast = table(frame, **options).internal.pattern
     assert best.proven
     assert best.cost <= fast.cost <= 1.1 * best.cost
-    hasty = table(frame, **options | {"seconds": 1e-9}).internal.pattern
+    hasty = table(frame, **options, seconds=1e-9).internal.pattern
     assert (hasty.suppressed == fast.suppressed).all()  # whatever the clock says
 
 

@@ -172,7 +172,7 @@ def test_two_reviews_do_not_write_into_one_folder_at_once(folder):
     def first():
         def wait(_):
             begun.set()
-            assert done.wait(20)
+            assert done.wait(500)
 
         def once(word):
             if word == "exposure":
@@ -182,7 +182,7 @@ def test_two_reviews_do_not_write_into_one_folder_at_once(folder):
 
     thread = threading.Thread(target=first)
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(500)
     before = {p: p.stat().st_mtime_ns for p in (folder / "out").rglob("*")}
     try:
         review(folder / "review.toml", out=folder / "out", force=True)

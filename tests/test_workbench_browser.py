@@ -233,8 +233,8 @@ def test_cuts_are_moved_by_mouse_and_by_keys_and_undone(page: Page, small: Path)
     expect(field).to_have_value(str(begun))
     asked = []
     page.once("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
-    page.get_by_role("navigation").get_by_role("link", name="Select", exact=True).click()
-    page.wait_for_timeout(300)
+    with page.expect_event("dialog"):
+        page.get_by_role("navigation").get_by_role("link", name="Select", exact=True).click()
     assert asked == ["beforeunload"], "what is not sent is not lost without a question"
     started(page, page.get_by_role("button", name="Add to the plan").click)
     settled(page)

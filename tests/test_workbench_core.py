@@ -215,7 +215,7 @@ def test_a_job_of_a_killed_server_has_ended_before_the_next_begins(
             threading.Timer(0.3, os.kill, (process, signal.SIGCONT)).start()
 
     monkeypatch.setattr("keyhole.workbench.jobs.os.killpg", stop)
-    monkeypatch.setattr("keyhole.workbench.jobs._ENDING", 0.1 if is_deaf else 60)
+    monkeypatch.setattr("keyhole.workbench.jobs._ENDING", 0.1 if is_deaf else 500)
     again.start(1, bench.folder / "review.toml", "stages", {"stages": ["exposure"]})
     assert told == [signal.SIGTERM, signal.SIGKILL][: 1 + is_deaf]
     assert bench.wait().state == "done"
