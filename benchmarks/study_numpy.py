@@ -7,7 +7,9 @@ differ in how they price a block of PUF records against all EIF records.
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,7 +46,7 @@ class Scorer:
 
     def __init__(self, costs: Costs) -> None:
         self.costs, self.width = costs, len((costs.counted or costs.graded)[0].eif)
-        self.unit = costs.unit() or ALPHA * ALPHA
+        self.unit = _unit(costs) or ALPHA * ALPHA
         self.measured = [g for g in costs.graded if g.kind == LOGISTIC]
         self.squares = [_Measured(graded) for graded in self.measured]
         self.stepped = [g for g in costs.graded if g.kind != LOGISTIC]
@@ -182,6 +184,18 @@ def _smallest(category: LinkCodes) -> tuple[Array, Array]:
     kind = np.min_scalar_type(category.missing + 1)
     eif = np.where(category.eif == category.missing, category.missing + 1, category.eif)
     return category.puf.astype(kind), eif.astype(kind)
+
+
+def _unit(costs: Costs) -> float:
+    """Return the greatest number of which all prices are multiples; 0 if none is sensible."""
+    prices = {costs.differ, costs.absent} if costs.counted else set()
+    for graded in costs.graded:
+        if graded.kind == LOGISTIC:
+            return 0.0
+        prices |= {graded.absent, *graded.prices, *np.unique(graded.table).tolist()}
+    whole = [Fraction(price).limit_denominator(1000) for price in prices if price > 0]
+    denominator = math.lcm(*(one.denominator for one in whole))
+    return math.gcd(*(int(one * denominator) for one in whole)) / denominator
 
 
 def _steps(puf: Array, graded: Graded, unit: float) -> Bytes:
