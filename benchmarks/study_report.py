@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.targets import SPREAD, spread_cells
+
 Case = Mapping[str, Any]
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 
@@ -34,10 +36,8 @@ def _compared(cases: Sequence[Case], table: Table) -> str:
         "metric, records x records",
         "rival",
         "queries",
-        "runs",
-        "rival s",
         "ours s",
-        "ratio",
+        *SPREAD,
         "from frames s",
     ]
     return (
@@ -56,10 +56,8 @@ def _rivals(case: Case) -> Iterator[list[str]]:
             f"{case['metric']}, {case['records']:,} x {case['records']:,}",
             rival["name"],
             "all" if whole else f"{rival['queries']:,}, scaled",
-            str(rival["runs"]),
-            f"{rival['seconds']:.3f}",
             f"{rival['ours']:.3f}",
-            f"{rival['ratio']:.1f}",
+            *spread_cells(rival),
             f"{case['from_frames']:.3f}",
         ]
 
