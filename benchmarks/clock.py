@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import resource
 import statistics
 import sys
 import time
@@ -27,6 +28,12 @@ def timed(run: Callable[[], T]) -> tuple[float, T]:
     begin = time.perf_counter()
     out = run()
     return time.perf_counter() - begin, out
+
+
+def processor_seconds() -> float:
+    """Return what all processes started until now have taken of the processor."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def best_of(rounds: int, run: Callable[[], T]) -> tuple[float, T]:

@@ -13,6 +13,7 @@ from benchmarks.files import MORE
 from benchmarks.population import population_sections, population_targets
 from benchmarks.protection_report import protection_sections, protection_targets
 from benchmarks.solving_report import solving_sections, solving_targets
+from benchmarks.sources import sources_sections, sources_targets
 from benchmarks.spark_report import spark_sections, spark_targets
 from benchmarks.study_report import study_sections
 from benchmarks.synthesis_report import (
@@ -40,7 +41,7 @@ def render(
     parts
         By part its figures.
     failures
-        By part why its last measurement failed.
+        By part why it has no figures.
     quick
         Whether the sizes were small.
     """
@@ -56,8 +57,10 @@ def render(
         *disk_sections(found.get("disk", []), _table),
         *spark_sections(found.get("spark", {}), _table),
         _subsets(found),
+        *sources_sections(found.get("sources"), _table),
         *solving_sections(found.get("solving"), _table),
         *attributes_sections(found.get("attributes"), _table),
+        _command(found.get("command")),
         _first_hour(found.get("first hour")),
         *workbench_sections(found.get("workbench"), _table),
         *population_sections(found.get("population"), _table),
@@ -75,11 +78,25 @@ def _first_hour(found: Mapping[str, Any] | None) -> str:
     """Lay out what a new user's machine spends until the first dossier."""
     if not found:
         return ""
-    rows = [[step, f"{found[step]:.1f}"] for step in ("install", "init", "review")]
+    rows = [[step, f"{found[step]:.1f}"] for step in ("install", "init", "review", "demo")]
     return (
         "## From `pip install` to the first dossier\n\n"
         f"Processor seconds in a new environment, for a file of {found['records']:,} records; "
-        f"{found['megabytes']:.0f} MB are then on the disk.\n\n" + _table(["step", "seconds"], rows)
+        f"{found['megabytes']:.0f} MB are then on the disk, {found['bare_megabytes']:.0f} of them "
+        "neither pip nor bytecode. The demo has nothing compiled either.\n\n"
+        + _table(["step", "seconds"], rows)
+    )
+
+
+def _command(found: Mapping[str, Any] | None) -> str:
+    """Lay out what importing each verb takes."""
+    if not found:
+        return ""
+    rows = [[f"`{one['verb']}`", *spread_cells(one)[:3]] for one in found["imports"]]
+    return (
+        "## Importing a verb\n\nIn a fresh process each, without the "
+        f"{found['python_seconds']:.3f} s that Python takes to start.\n\n"
+        + _table(["verb", *SPREAD[:3]], rows)
     )
 
 
@@ -136,6 +153,7 @@ def _targets(found: Mapping[str, Any]) -> str:
         *coverage_targets(found.get("coverage", [])),
         *environment_targets(found),
         *protection_targets(found.get("protection")),
+        *sources_targets(found.get("sources")),
         *solving_targets(found.get("solving")),
         *attributes_targets(found.get("attributes")),
         *workbench_targets(found.get("workbench")),
