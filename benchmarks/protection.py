@@ -29,7 +29,7 @@ KEYS = ("sex", "ag8r", "ms", "race1", "ethnic", "homstate", "psrcd")
 SIZES = (12_500, 25_000, 50_000, 100_000)
 COLUMNS = 4
 # Plain MDAV takes time in the square of the records: beyond this it is not waited for.
-PLAIN_MOST = 25_000
+PLAIN_MOST = 12_500
 
 Floats = npt.NDArray[np.float64]
 

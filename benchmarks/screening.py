@@ -1,8 +1,10 @@
-"""How long screening takes, and how that grows: up to 10⁵ records, and up to 8,000 columns.
+"""How long screening takes, and how that grows: up to 10⁵ records, and up to 10,000 columns.
 
 `python -m benchmarks.screening` prints a table. The columns of the long files are codes, words,
 amounts, days, text and numbers, with planted dependences of one and of two columns. Those of the
-wide ones are nearly unique, so that each is looked at and none is compared with another.
+wide ones are nearly unique, so that each is looked at and none is compared with another, or have
+three levels each, so that each is compared with its neighbours. The structure of the largest long
+file (rules that its records obey) is also searched for by itself.
 """
 
 from __future__ import annotations
@@ -13,17 +15,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from benchmarks.clock import best_of, say
+from benchmarks.clock import best_of, say, timed
 from keyhole.data import load
 from keyhole.screening.screen import screen
+from keyhole.screening.structure import find_structure
 
 SIZES = (12_500, 25_000, 50_000, 100_000)
 WIDTHS = (1_000, 2_000, 4_000, 8_000)
 FEW = 4
+LEVELS, LONG = 3, 2_000
 
 
 def measure_screening(
-    sizes: tuple[int, ...] = SIZES, widths: tuple[int, ...] = WIDTHS, rounds: int = 3
+    sizes: tuple[int, ...] = SIZES,
+    widths: tuple[int, ...] = WIDTHS,
+    alike: tuple[int, ...] = (5_000, 10_000),
+    rounds: int = 3,
 ) -> list[dict[str, Any]]:
     """Time the screening of files of some sizes and widths, encoding included."""
     screen(_file(2_000))  # compiled once
@@ -41,7 +48,17 @@ def measure_screening(
         seconds, _ = best_of(rounds, lambda frame=wide: screen(load(frame)))  # type: ignore[misc]
         say(f"screening {width:,} columns: {seconds:.2f} s")
         out.append({"records": FEW, "columns": width, "seconds": seconds})
-    return out
+    for width in alike:
+        codes = np.random.default_rng(1).integers(0, LEVELS, (LONG, width))
+        wide = pl.DataFrame(codes, schema=[f"column {i}" for i in range(width)])
+        seconds, _ = timed(lambda frame=wide: screen(load(frame)))  # type: ignore[misc]
+        say(f"screening {width:,} columns of {LEVELS} levels: {seconds:.2f} s")
+        out.append({"records": LONG, "columns": width, "seconds": seconds})
+    data = load(_file(sizes[-1]))
+    seconds, _ = best_of(rounds, lambda: find_structure(data))
+    say(f"structure of {sizes[-1]:,} records: {seconds:.2f} s")
+    about = {"records": sizes[-1], "columns": len(data.names), "seconds": seconds}
+    return [*out, {**about, "structure": True}]
 
 
 def _file(records: int, seed: int = 1) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.targets import Target
 
-MOST_JOBS = 2
+MOST_JOBS = 1
 """For a step of a selection, however many candidates it has."""
 
 
