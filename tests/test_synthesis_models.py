@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from keyhole.core.options import bind
 from keyhole.data import load
-from keyhole.kernels import additive, nearest_donors
+from keyhole.kernels import additive, level_shares, nearest_donors
 from keyhole.synthesis.chains import Donors, Holders, _Fold
 from keyhole.synthesis.design import find_knots, make_design, spline_basis
 from keyhole.synthesis.models import (
@@ -257,6 +257,25 @@ def test_a_level_is_drawn_as_often_as_its_share_says():
     ordinary = np.log(np.tile([0.7, 0.1, 0.1, 0.1], (6, 1)))
     drawn = codes[Holders(codes, ordinary).draw(np.repeat(ordinary, 500, axis=0), random, 1)[:, 0]]
     assert np.abs(np.bincount(drawn, minlength=4) - [1_000, 500, 0, 1_500]).max() <= 5
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 4))
+def test_fitted_shares_and_their_levels_are_those_of_a_slow_twin(seed, rounds):
+    random = np.random.default_rng(seed)
+    shares, held = random.random((40, 4)) + 0.01, random.integers(0, 9, 4)
+    times = (held > 0).astype(float)
+    for _ in range(rounds):
+        each = shares * times
+        total = each.sum(axis=1, keepdims=True)
+        each = np.divide(each, total, out=np.zeros_like(each), where=total > 0)
+        expected = each.sum(axis=0)
+        times *= np.divide(held, expected, out=np.zeros(4), where=expected > 0)
+    assert_allclose(level_shares.fit_times(shares, held, rounds, 1e-300), times)
+    running, wanted = np.cumsum(shares * times, axis=1), random.random((40, 3)) * 3
+    expected = [[sum(w >= s for s in own[:-1]) for w in some]
+                for own, some in zip(running, wanted, strict=True)]  # fmt: skip
+    np.testing.assert_array_equal(level_shares.levels(running, wanted), expected)
 
 
 def test_draws_of_implicates_that_share_a_fit_are_independent():

@@ -77,18 +77,21 @@ def score(codes: CodeRows, rows: Rows, starts: Rows, scores: Floats) -> npt.NDAr
     their last bits decide nothing.
     """
     out = np.empty((len(rows), scores.shape[1]), dtype=np.float32)
+    total, used = np.empty(scores.shape[1]), np.flatnonzero(starts >= 0)
     for i in range(len(rows)):
-        for d in range(scores.shape[1]):
-            total = 0.0
-            for v in range(len(starts)):
-                if starts[v] >= 0:
-                    total += scores[starts[v] + np.int64(codes[rows[i], v]), d]
-            out[i, d] = total
+        total[:] = 0.0
+        for v in used:
+            own = scores[starts[v] + np.int64(codes[rows[i], v])]
+            for d in range(len(total)):
+                total[d] += own[d]
+        out[i] = total
     return out
 
 
 # Levels are added up in so many lanes, which a processor does at once, always in one order.
 LANES = 4
+# A place that cannot be negative is not checked for it.
+FIRST, SECOND, THIRD, FOURTH = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 
 
 @njit(nogil=True, cache=True)

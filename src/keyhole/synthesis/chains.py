@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.core.options import Question
-from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.kernels.arrays import Array, Flags, Floats, Ints
 from keyhole.synthesis.constraints import MOST_CHOICES, Acceptance
 from keyhole.synthesis.design import Design, Weights
 from keyhole.synthesis.models import (
@@ -206,11 +206,11 @@ class Chain:
         if not waiting.any():
             return
         who = np.flatnonzero(self.plan.replace[own, t])
-        near = self._alike(t, blanked[who], given[who])
         at = np.flatnonzero(waiting[who])
+        near = self._alike(t, blanked[who], given[who], at)
         for step in range(near.shape[1]):
             # The nearest first; nobody is asked by two.
-            there = near[at, step]
+            there = near[:, step]
             first = np.unique(there, return_index=True)[1]
             one, other = who[at[first]], who[there[first]]
             one, other = one[~waiting[other]], other[~waiting[other]]
@@ -221,12 +221,13 @@ class Chain:
             fine &= accept.keeps(own[one], rows[get]) & accept.keeps(own[other], rows[give])
             given[one[fine]], given[other[fine]] = get[fine], give[fine]
             waiting[one[fine]] = False
-            at = np.flatnonzero(waiting[who])
+            left_over = waiting[who[at]]
+            at, near = at[left_over], near[left_over]
             if not len(at):
                 return
 
-    def _alike(self, t: int, blanked: Places, given: Places) -> Ints:
-        """Return the neighbours of completed records, by what all the rest predicts of a target."""
+    def _alike(self, t: int, blanked: Places, given: Places, asking: Ints) -> Ints:
+        """Return neighbours among completed records, by what all the rest predicts of a target."""
         from scipy.spatial import cKDTree
 
         plan, design = self.plan, self.design
@@ -240,7 +241,7 @@ class Chain:
             codes[:, at] = design.codes[np.ix_(given[:, u], at)]
         predicted = self._models[t].predict(codes, np.arange(len(codes)))
         most = min(EXCHANGES + 1, len(codes))
-        nearest = cKDTree(predicted).query(predicted, most)[1].reshape(len(codes), most)
+        nearest = cKDTree(predicted).query(predicted[asking], most)[1].reshape(len(asking), most)
         return np.asarray(nearest, dtype=np.int64)
 
 
@@ -466,7 +467,7 @@ class _Fold:
         giver = self._given[who, leader]
         self._given[who, t] = giver
         at = self._chain.places[t]
-        self._codes[np.ix_(who, at)] = self._design.codes[np.ix_(giver, at)]
+        self._codes[who[:, None], at] = self._design.codes[giver[:, None], at]
 
     def _acceptable(
         self, t: int, who: Ints, predicted: npt.NDArray[np.float32], source: _Source, chosen: Ints
@@ -543,42 +544,43 @@ class _DonorPools:
     def __init__(self, acceptance: Acceptance, target: int, rows: Ints) -> None:
         self._acceptance, self._ties = acceptance, acceptance.ties(target, rows)
         self._steps: list[Ints] = []
-        self.donors = self.place(rows, np.repeat(rows[:, None], len(acceptance.targets), axis=1))
+        self.donors = self._columns([tie.own[rows] for tie in self._ties], len(rows))
 
     def place(self, rows: Ints, given: Ints) -> Floats:
-        """Return the columns of records, with what they were given so far; of donors at first."""
-        pool, pools, numbers, step = np.zeros(len(rows), dtype=np.int64), 1, [], 0
-        for tie in self._ties:
-            value = self._acceptance.tied(tie, rows, given)
+        """Return the columns of records, with what they were given so far."""
+        tied = [self._acceptance.tied(tie, rows, given) for tie in self._ties]
+        return self._columns(tied, len(rows))
+
+    def _columns(self, tied: Sequence[Array], count: int) -> Floats:
+        pool, pools, numbers, step = np.zeros(count, dtype=np.int64), 1, [], 0
+        for tie, value in zip(self._ties, tied, strict=True):
             if tie.is_number:
                 numbers.append(TIED * value)
                 continue
-            keys = pool * MOST_CHOICES + value.astype(np.int64)
+            keys = pool * MOST_CHOICES + value
             if step == len(self._steps):
-                found, counts = np.unique(keys, return_counts=True)
-                self._steps.append(found[counts >= LEAST_POOL])
-            kept = self._steps[step]
-            places = np.searchsorted(kept, keys)
-            inside = np.append(kept, -1)[places] == keys
-            pool, pools, step = np.where(inside, pools + places, pool), pools + len(kept), step + 1
+                kept = np.bincount(keys, minlength=pools * MOST_CHOICES) >= LEAST_POOL
+                before = np.arange(len(kept)) // MOST_CHOICES
+                self._steps.append(np.where(kept, pools - 1 + np.cumsum(kept), before))
+            pool, pools = self._steps[step][keys], int(self._steps[step].max()) + 1
+            step += 1
         apart = [pool * ANOTHER_POOL] if step else []
-        return np.array([*apart, *numbers], dtype=np.float64).reshape(-1, len(pool)).T
+        return np.array([*apart, *numbers], dtype=np.float64).reshape(-1, count).T
 
 
 class Holders:
     """Donors by the level they hold: a level is drawn from its share, then any who hold it."""
 
     def __init__(self, codes: npt.NDArray[np.unsignedinteger], logs: Predictions) -> None:
+        from keyhole.kernels import level_shares
+
         size = logs.shape[1]
         self._order = np.argsort(codes, kind="stable").astype(np.int32)
         self._bounds = np.searchsorted(codes[self._order], np.arange(size + 1))
         # The pool may be more ordinary than the donors: they have each level as often as they do.
         held = np.bincount(codes, minlength=size)
         shares = np.exp((logs - logs.max(axis=1, keepdims=True)).astype(np.float64))
-        times = (held > 0).astype(np.float64)
-        for _ in range(ROUNDS):
-            expected = times * (1 / np.maximum(shares @ times, TINY) @ shares)
-            times *= held / np.maximum(expected, TINY)
+        times = level_shares.fit_times(shares, held, ROUNDS, TINY)
         with np.errstate(divide="ignore"):
             self._offset = np.log(times)
 
@@ -587,6 +589,8 @@ class Holders:
 
     def draw(self, predictions: Predictions, random: np.random.Generator, count: int) -> Ints:
         """Name donors for each recipient, by the logarithms of the shares of its levels."""
+        from keyhole.kernels import level_shares
+
         held = np.diff(self._bounds) > 0
         logs = predictions[:, : len(held)] + self._offset
         shares = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
@@ -599,9 +603,7 @@ class Holders:
             place = np.lexsort((random.random(len(logs)), np.arange(len(logs)) // NEIGHBOURS))
             wanted[likely, 0] = (random.random() + GOLDEN * place) % 1
         wanted *= shares[:, -1:]
-        level = np.zeros(wanted.shape, dtype=np.int64)
-        for k in range(len(held) - 1):
-            level += wanted >= shares[:, k, None]
+        level = level_shares.levels(shares, wanted)
         first, past = self._bounds[level], self._bounds[level + 1]
         out: Ints = self._order[first + (random.random(level.shape) * (past - first)).astype(int)]
         return out

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from keyhole.data import Microdata
-from keyhole.kernels.arrays import Flags, Floats, Ints
+from keyhole.kernels.arrays import Array, Flags, Floats, Ints
 from keyhole.synthesis.associations import KIN, associate, evenly, grouped
 from keyhole.synthesis.design import Coded, is_numeric
 from keyhole.synthesis.rule_language import RuleNode
@@ -185,16 +185,58 @@ class OrderGap(NamedTuple):
 class DonorTie(NamedTuple):
     """What the columns that rules tie to a target say of its donors.
 
-    `values` has an entry for each combination of the codes of `columns`. Where `is_number`, it is
-    a number that a donor should have about the same of; else records with the same entry have the
-    same choice of values, and `forbidden` has a row an entry and a column a code of the target.
+    `values` has an entry for each cell of a `table`, and `own` for each record of the file. Where
+    `is_number`, it is a number that a donor should have about the same of; else records with the
+    same entry have the same choice of values, and `varies` tells for which codes of the target.
     """
 
-    columns: tuple[str, ...]
-    sizes: tuple[int, ...]
-    values: Ints | Floats
-    forbidden: Flags
+    table: tuple[Ints, Ints]
+    values: Array
+    own: Array
+    varies: Flags
     is_number: bool
+
+
+class _Cells:
+    """The tables of rules and of constraints, laid out to be looked up by a kernel."""
+
+    def __init__(
+        self,
+        data: Coded,
+        targets: Sequence[str],
+        tables: Sequence[RuleTable],
+        constraints: Sequence[Constraint],
+    ) -> None:
+        from keyhole.kernels import combinations
+
+        names = list(dict.fromkeys(name for table in tables for name in table.columns))
+        columns = [data.codes(name).values for name in names]
+        self._at = {name: place for place, name in enumerate(names)}
+        laid = [(*self.table(t.columns, t.sizes), t.numbers, t.broken.ravel()) for t in tables]
+        for one in constraints:
+            at, strides = np.arange(2) + len(columns), np.array([one.allowed.shape[1], 1])
+            columns += [data.codes(one.target).values, one.groups]
+            names += [one.target, one.column]
+            laid.append((at, strides, np.array([combinations.NOBODY]), ~one.allowed.ravel()))
+        self.codes = np.empty((len(columns[0]) if columns else 0, len(columns)), dtype=np.int32)
+        for place, values in enumerate(columns):
+            self.codes[:, place] = values
+        order = {name: t for t, name in enumerate(targets)}
+        self.givers = np.array([order.get(name, -1) for name in names], dtype=np.int64)
+        self.every = np.arange(len(laid))
+        own = [self.givers[one[0]] for one in laid]
+        self.about = [np.flatnonzero([t in one for one in own]) for t in range(len(targets))]
+        first = [np.cumsum([0, *(len(one[part]) for one in laid)]) for part in (0, 2, 3)]
+        joined = [
+            np.concatenate([np.zeros(0, type_), *(one[part] for one in laid)])
+            for part, type_ in enumerate((np.int64, np.int64, np.int64, np.bool_))
+        ]
+        self.tables = (first[0], joined[0], joined[1], first[1], joined[2], first[2], joined[3])
+
+    def table(self, columns: Sequence[str], sizes: Sequence[int]) -> tuple[Ints, Ints]:
+        """Return the places and the strides of some columns of rules."""
+        places = np.array([self._at[name] for name in columns], dtype=np.int64)
+        return places, np.cumprod([1, *sizes[:0:-1]], dtype=np.int64)[::-1].copy()
 
 
 class Acceptance:
@@ -222,11 +264,11 @@ class Acceptance:
         self.rules, self.must_change, self.constraints = rules, must_change, tuple(constraints)
         # Which rules each record broke already.
         self.broken_before: Flags | None = None
-        self._tables: list[RuleTable] = []
+        tables: list[RuleTable] = []
         self._slow: tuple[EditRules, Ints, dict[str, pl.Series]] | None = None
         if rules is not None:
-            self._tables = tabulate_rules(data, rules)
-            done = {int(number) for table in self._tables for number in table.numbers}
+            tables = tabulate_rules(data, rules)
+            done = {int(number) for table in tables for number in table.numbers}
             left = [number for number in range(len(rules)) if number not in done]
             slow = EditRules(rules.rules[number] for number in left)
             columns = {name: data.column(name) for name in sorted(slow.columns)}
@@ -234,7 +276,8 @@ class Acceptance:
             before = pl.DataFrame([data.column(name) for name in sorted(rules.columns)])
             self.broken_before = rules.broken(before)
         self.leaders = lead_sums(rules, self.targets)
-        self._ties = [self._tied(t) for t in range(len(self.targets))]
+        self._cells = _Cells(data, self.targets, tables, constraints)
+        self._ties = [self._tied(t, tables) for t in range(len(self.targets))]
         self._gaps = [self._gap(t) for t in range(len(self.targets))]
 
     def concerns(self, target: str) -> bool:
@@ -254,38 +297,27 @@ class Acceptance:
             fine &= ~self.must_change[rows, target] | (values[donors] != values[rows])
         changed = given.copy()
         changed[:, target] = donors
-        if self.rules is not None and name in self.rules.columns:
-            fine &= self._keeps_rules(rows, changed, done=target, about=name)
-        for constraint in self.constraints:
-            if name in (constraint.target, constraint.column):
-                fine &= self._keeps_constraint(constraint, rows, changed, done=target)
-        return fine
+        about = self._cells.about[target]
+        return fine & self._keeps(rows, changed, about, done=target, name=name)
 
     def keeps(self, rows: Ints, given: Ints) -> Flags:
         """Tell for each record whether it keeps rules and constraints, with what it was given."""
-        fine = self._keeps_rules(rows, given, done=len(self.targets))
-        for constraint in self.constraints:
-            fine &= self._keeps_constraint(constraint, rows, given, done=len(self.targets))
-        return fine
+        return self._keeps(rows, given, self._cells.every, done=len(self.targets))
 
     def ties(self, target: int, rows: Ints) -> list[DonorTie]:
         """Return what ties a target to other columns, as far as it matters to these donors."""
-        codes = np.unique(self.data.codes(self.targets[target]).values[rows])
-        return [
-            tie
-            for tie in self._ties[target]
-            if tie.is_number or (tie.forbidden[:, codes] != tie.forbidden[:1, codes]).any()
-        ]
+        codes = self.data.codes(self.targets[target]).values[rows]
+        return [tie for tie in self._ties[target] if tie.is_number or tie.varies[codes].any()]
 
-    def tied(self, tie: DonorTie, rows: Ints, given: Ints) -> Ints | Floats:
+    def tied(self, tie: DonorTie, rows: Ints, given: Ints) -> Array:
         """Return what a tie says of records, with what they were given."""
-        return tie.values[self._cells(tie, rows, given)]
+        from keyhole.kernels import combinations
 
-    def _cells(self, table: DonorTie | RuleTable, rows: Ints, given: Ints) -> Ints:
-        """Return the rows of records in a table by combinations of codes."""
-        codes = tuple(self._codes(name, rows, given) for name in table.columns)
-        cells: Ints = np.ravel_multi_index(codes, table.sizes)
-        return cells
+        known = self._cells
+        values: Array = tie.values[
+            combinations.cells(known.codes, known.givers, *tie.table, rows, given)
+        ]
+        return values
 
     def gap(self, target: int, rows: Ints, given: Ints) -> tuple[Floats, Floats] | None:
         """Return the target's values and those of the number that it is ordered with, if any."""
@@ -309,12 +341,12 @@ class Acceptance:
                 return OrderGap(other, *(np.append(one, np.nan) for one in levels))
         return None
 
-    def _tied(self, target: int) -> list[DonorTie]:
+    def _tied(self, target: int, tables: Sequence[RuleTable]) -> list[DonorTie]:
         """Find what rules leave of a target's values by the other columns known by then."""
         from scipy.special import ndtri
 
         found, name = [], self.targets[target]
-        for table in self._tables:
+        for table in tables:
             others = tuple(one for one in table.columns if one != name)
             known = all(self._at.get(one, -1) < target for one in others)
             if name not in table.columns or not others or not known:
@@ -325,16 +357,21 @@ class Acceptance:
             packed = np.packbits(forbidden, axis=1)
             kinds, first, kind = np.unique(packed, axis=0, return_index=True, return_inverse=True)
             sizes = tuple(size for i, size in enumerate(table.sizes) if i != at)
-            if 1 < len(kinds) <= MOST_CHOICES:
-                choice = kind.ravel().astype(np.int64)
-                found.append(DonorTie(others, sizes, choice, forbidden[first], False))
-            elif len(kinds) > MOST_CHOICES and len(others) == 1:
+            values: Array = kind.ravel().astype(np.uint8)
+            varies = (forbidden[first] != forbidden[first[:1]]).any(axis=0)
+            if len(kinds) > MOST_CHOICES and len(others) == 1:
                 # The rank in the file of each code of the number, as a normal deviate.
                 codes = self.data.codes(others[0])
                 counts = np.bincount(codes.values, minlength=codes.size)
                 middle = (np.cumsum(counts) - counts / 2) / max(counts.sum(), 1)
-                scores = ndtri(np.clip(middle, 1e-6, 1 - 1e-6))
-                found.append(DonorTie(others, sizes, scores, forbidden[:0], True))
+                values = ndtri(np.clip(middle, 1e-6, 1 - 1e-6))
+            elif len(kinds) > MOST_CHOICES:
+                continue
+            if len(kinds) > 1:
+                columns, strides = self._cells.table(others, sizes)
+                own = values[self._cells.codes[:, columns] @ strides]
+                is_number = len(kinds) > MOST_CHOICES
+                found.append(DonorTie((columns, strides), values, own, varies, is_number))
         return found
 
     def _codes(self, name: str, rows: Ints, given: Ints) -> Ints:
@@ -351,38 +388,30 @@ class Acceptance:
                 pending |= self._replace[rows, self._at[name]]
         return pending
 
-    def _keeps_constraint(
-        self, constraint: Constraint, rows: Ints, given: Ints, *, done: int
+    def _keeps(
+        self, rows: Ints, given: Ints, tables: Ints, *, done: int, name: str | None = None
     ) -> Flags:
-        """Tell whether a constraint holds, or is about a target after `done`, still to come."""
-        target, column = constraint.target, constraint.column
-        groups = constraint.groups[given[:, self._at[column]] if column in self._at else rows]
-        fine: Flags = constraint.allowed[self._codes(target, rows, given), groups]
-        return fine | self._pending((target, column), rows, done=done)
+        """Tell which records keep the rules they kept, and the constraints, with what was given."""
+        from keyhole.kernels import combinations
 
-    def _keeps_rules(
-        self, rows: Ints, given: Ints, *, done: int, about: str | None = None
-    ) -> Flags:
-        """Tell for each record whether it keeps the rules it kept, with what it was given."""
-        fine = np.ones(len(rows), dtype=np.bool_)
-        if self.broken_before is None:
-            return fine
-        exempt = self.broken_before[rows]
-        for table in self._tables:
-            if about is None or about in table.columns:
-                broken = table.broken[self._cells(table, rows, given)]
-                if broken.any():
-                    broken &= ~exempt[:, table.numbers]
-                    fine &= ~broken.any(axis=1) | self._pending(table.columns, rows, done=done)
+        known, none = self._cells, np.zeros((0, 0), dtype=np.bool_)
+        exempt = none if self.broken_before is None else self.broken_before
+        # Where nothing is to be replaced, nothing is still to come.
+        replace, after = none, len(self.targets)
+        if self._replace is not None:
+            replace, after = self._replace, done
+        fine: Flags = combinations.kept(
+            known.codes, known.givers, known.tables, tables, rows, given, exempt, replace, after
+        )
         if self._slow is not None:
             rules, numbers, columns = self._slow
             drawn = [
-                column.gather(given[:, self._at[name]] if name in self._at else rows)
-                for name, column in columns.items()
+                column.gather(given[:, self._at[one]] if one in self._at else rows)
+                for one, column in columns.items()
             ]
-            broken = rules.broken(pl.DataFrame(drawn)) & ~exempt[:, numbers]
+            broken = rules.broken(pl.DataFrame(drawn)) & ~exempt[rows][:, numbers]
             for place, rule in enumerate(rules.rules):
-                if about is None or about in rule.columns:
+                if name is None or name in rule.columns:
                     fine &= ~broken[:, place] | self._pending(rule.columns, rows, done=done)
         return fine
 
