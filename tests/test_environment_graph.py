@@ -192,9 +192,6 @@ def test_crossing_decades_join_to_nothing_but_rule_out_most_pairs():
     # Each decade meets two of the eleven shifted ones.
     assert found.ruled_out == pytest.approx(1 - 20 / 110)
     assert found.to_frame().height == 20
-    weights = [1.0] + [0.0] * 9
-    one = compatibility(graph, "AG10.001", "AG11.001", left_weights=weights)
-    assert one.ruled_out_weighted == pytest.approx(1 - 2 / 11)
 
 
 def test_bands_of_different_width_join_where_their_edges_meet():

@@ -22,7 +22,7 @@ from keyhole.environment.codings.relations import CodingRelation, Day, Edge, Pai
 from keyhole.environment.exchange import read_place
 from keyhole.environment.model import Coding, Environment, Form, Source, Target
 from keyhole.environment.scenarios.scenarios import Scenario
-from keyhole.environment.soundness import coding_names, graph_problems, require_sound
+from keyhole.environment.soundness import KIND_OF, coding_names, graph_problems, require_sound
 from keyhole.environment.wording import not_there as not_there
 from keyhole.environment.wording import require_none
 from keyhole.errors import InputError
@@ -457,28 +457,13 @@ class CodingGraph:
 
         return join_codings(self, left, right, as_of=as_of, weights=weights)
 
-    def target(self, name: str | Target) -> Target:
-        """Return a target by its name."""
-        return _part(name, self.environment.targets, "target")
-
-    def form(self, name: str | Form) -> Form:
-        """Return a form by its name."""
-        return _part(name, self.environment.forms, "form")
-
-    def scenario(self, name: str | Scenario) -> Scenario:
-        """Return a scenario by its name."""
-        return _part(name, self.environment.scenarios, "scenario")
-
-    def source(self, name: str | Source) -> Source:
-        """Return a public source by its name."""
-        return _part(name, self.environment.sources, "source")
-
-
-def _part(name: str | Part, parts: Sequence[Part], kind: str) -> Part:
-    if not isinstance(name, str):
-        return name
-    known = {part.name: part for part in parts}
-    if name not in known:
-        remedy = f" There are {quoted(known) or 'none'}."
-        raise InputError(not_there(kind, name, known, remedy))
-    return known[name]
+    def find(self, kind: type[Part], name: str | Part) -> Part:
+        """Return a form, source, target or scenario by its name; one that is given is its own."""
+        if not isinstance(name, str):
+            return name
+        sort = kind.__name__.lower()
+        known: dict[str, Part] = {one.name: one for one in KIND_OF[sort].of(self.environment)}
+        if name not in known:
+            remedy = f" There are {quoted(known) or 'none'}."
+            raise InputError(not_there(sort, name, known, remedy))
+        return known[name]

@@ -216,9 +216,8 @@ def group_names(
 class Compatibility(Result):
     """Which categories of two codings can be the same person, and how many pairs cannot.
 
-    `ruled_out` is the share of pairs of answers that are impossible; `ruled_out_weighted`
-    the probability that two people drawn by the weights of either side are kept apart.
-    "Not stated" and "not applicable" rule out nothing and are left out of both.
+    `ruled_out` is the share of pairs of answers that are impossible. "Not stated" and "not
+    applicable" rule out nothing and are left out.
     """
 
     left: str
@@ -227,7 +226,6 @@ class Compatibility(Result):
     reason: str
     exact: bool
     ruled_out: float | None
-    ruled_out_weighted: float | None
     pairs: tuple[tuple[str, str], ...]
     explanation: tuple[str, ...]
 
@@ -247,63 +245,39 @@ class Compatibility(Result):
         more = len(met) - len(rows)
         notes = [f"and {more:,} more categories of {self.left}"] if more else []
         notes.append(f"share of pairs ruled out: {share(self.ruled_out)}")
-        if self.ruled_out_weighted is not None:
-            notes.append(f"share ruled out by weight: {share(self.ruled_out_weighted)}")
         columns = [self.left, f"can be in {self.right}"]
         return [Table(title, columns, rows, [*notes, *self.explanation])]
 
 
 def compatibility(
-    environment: model.Environment | CodingGraph,
-    left: str,
-    right: str,
-    *,
-    as_of: Day = None,
-    left_weights: Weights | None = None,
-    right_weights: Weights | None = None,
+    environment: model.Environment | CodingGraph, left: str, right: str, *, as_of: Day = None
 ) -> Compatibility:
     """Tell which categories of two codings of one construct can be the same person.
 
-    On the day `as_of` dates of birth are compared with ages. Weights are how many people there are
-    in each category, by code or in order; a side without weights is uniform.
+    On the day `as_of` dates of birth are compared with ages.
     """
     graph = CodingGraph.of(environment)
     one, other = graph.node(left), graph.node(right)
     relation = graph.overlap(left, right, as_of=as_of)
-    weights = category_weights(one, left_weights), category_weights(other, right_weights)
-    weighted = None
-    if left_weights is not None or right_weights is not None:
-        weighted = ruled_out(one, other, relation, *weights)
     words = partitions.relation_words(one, other, relation)
     if relation.resolved and not relation.exact:
         words.append("more pairs may be impossible: the overlap is known through other codings")
     pairs = zip(relation.left.tolist(), relation.right.tolist(), strict=True)
     return Compatibility(
         *(one.name, other.name, relation.resolved, relation.reason, relation.exact),
-        *(ruled_out(one, other, relation), weighted),
+        ruled_out(one, other, relation),
         tuple((one.labels[i], other.labels[j]) for i, j in pairs),
         tuple(words) if relation.resolved else (),
     )
 
 
-def ruled_out(
-    left: Node,
-    right: Node,
-    relation: CodingRelation,
-    left_weights: Floats | None = None,
-    right_weights: Floats | None = None,
-) -> float | None:
+def ruled_out(left: Node, right: Node, relation: CodingRelation) -> float | None:
     """Return the share of pairs of answers that cannot be the same person, if it is known."""
-    if not relation.resolved:
+    pairs = int(left.substantive.sum()) * int(right.substantive.sum())
+    if not relation.resolved or not pairs:
         return None
-    shares = []
-    for node, weights in ((left, left_weights), (right, right_weights)):
-        values = np.where(node.substantive, 1.0 if weights is None else weights, 0.0)
-        if not values.sum() > 0:
-            return None
-        shares.append(values / values.sum())
-    possible = float(shares[0][relation.left] @ shares[1][relation.right])
-    return min(max(1 - possible, 0.0), 1.0)
+    both = left.substantive[relation.left] & right.substantive[relation.right]
+    return 1 - int(both.sum()) / pairs
 
 
 class Minted(NamedTuple):

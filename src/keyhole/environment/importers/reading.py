@@ -24,9 +24,9 @@ from keyhole.data.codebook import delimited_cells, is_census, local_name, parse_
 from keyhole.data.excel import open_workbook
 from keyhole.data.guarding import ask_reader
 from keyhole.data.text import decoded_blocks, text_encoding
-from keyhole.environment.exchange import parse_json
+from keyhole.environment.exchange import decode_attributes, parse_json
 from keyhole.environment.importers.fields import FormReading
-from keyhole.environment.model import COLLECTION_METHODS, CapturedForm, Form
+from keyhole.environment.model import CapturedForm, Form
 from keyhole.environment.wording import require_none
 from keyhole.errors import FileError, InputError, OptionError
 
@@ -86,7 +86,12 @@ def read_forms(
     >>> form.form.name, form.form.organisation, form.fields[0].label
     ('claim', 'Agency', 'sex')
     """
-    known = _checked(attributes)
+    given = {name: value for name, value in attributes.items() if value is not None}
+    if isinstance(given.get("collected"), datetime.date):
+        given["collected"] = str(given["collected"])
+    problems: list[str] = []
+    known = decode_attributes(Form, given, problems)
+    require_none((problem.lstrip(".") for problem in problems), OptionError)
     file = Path(path)
     if kind is not None and kind not in KINDS:
         raise OptionError(f"kind must be one of {', '.join(KINDS)}. Got {kind!r} instead.")
@@ -105,25 +110,6 @@ def read_forms(
     return tuple(
         dataclasses.replace(one, form=dataclasses.replace(one.form, **known)) for one in forms
     )
-
-
-def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    allowed = [one.name for one in dataclasses.fields(Form) if one.name != "fields"]
-    unknown = (name for name in attributes if name not in allowed)
-    problems = [f"{name} must be one of {', '.join(allowed)}." for name in unknown]
-    known = {name: value for name, value in attributes.items() if value is not None}
-    if known.get("method", COLLECTION_METHODS[0]) not in COLLECTION_METHODS:
-        problems.append(
-            f"method must be one of {', '.join(COLLECTION_METHODS)}. "
-            f"Got {shown(str(known['method']))} instead."
-        )
-    if isinstance(day := known.get("collected"), str):
-        try:
-            known["collected"] = datetime.date.fromisoformat(day)
-        except ValueError:
-            problems.append(f"collected must be a day, as 2024-05-31. Got {shown(day)} instead.")
-    require_none(problems, OptionError)
-    return known
 
 
 def _detect(path: Path, encoding: str | None) -> str:

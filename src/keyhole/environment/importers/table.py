@@ -29,6 +29,7 @@ from typing import Any, get_args
 from keyhole.core.names import shown
 from keyhole.environment import model
 from keyhole.environment.codings.categories import edges_of, interval_problems
+from keyhole.environment.exchange import decode_attributes
 from keyhole.environment.importers.fields import (
     capture,
     category_kind,
@@ -123,18 +124,14 @@ def _group(rows: Sequence[SheetRow], problems: list[str]) -> list[_Group]:
 
 
 def _form(about: dict[str, str], problems: list[str]) -> model.Form:
-    name, method = about["form"], about["method"].lower() or model.COLLECTION_METHODS[0]
-    if method not in model.COLLECTION_METHODS:
-        problems.append(
-            f"form {shown(name)}: method must be one of {', '.join(model.COLLECTION_METHODS)}. "
-            f"Got {shown(method)} instead."
-        )
-    collected = _day(about["collected"])
-    if about["collected"] and collected is None:
-        problems.append(f"form {shown(name)}: collected must be a day, as 2024-05-31.")
-    words = ("organisation", "sector", "purpose", *_CAPTURE)
-    given: Any = {column: about[column] for column in words}
-    return model.Form(name, method=method, collected=collected, **given)  # type: ignore[arg-type]
+    name, found = about["form"], list[str]()
+    given = {column: text for column, text in about.items() if text and column != "form"}
+    if day := _day(about["collected"]):  # a cell of a workbook may have its midnight too
+        given["collected"] = str(day)
+    given |= {"method": about["method"].lower()} if about["method"] else {}
+    known = decode_attributes(model.Form, given, found)
+    problems += [f"form {shown(name)}: {problem.lstrip('.')}" for problem in found]
+    return model.Form(name, **known)
 
 
 def _field(

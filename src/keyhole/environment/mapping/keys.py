@@ -506,7 +506,7 @@ def bounded(
     from keyhole.environment.mapping.undecided import possible
 
     if graph.settled:
-        return map_columns(graph, graph.target(target), weights, against(graph))
+        return map_columns(graph, graph.find(Target, target), weights, against(graph))
     sure = settled(graph, upper=False)
     lower = bounded(sure, target, weights, against)
     may = possible(graph, target)
@@ -536,4 +536,4 @@ def upper_graph(graph: CodingGraph, target: str | Target) -> tuple[CodingGraph, 
     """Return the graph of the upper answer, and the target as it is there."""
     from keyhole.environment.mapping.undecided import possible
 
-    return (graph, graph.target(target)) if graph.settled else possible(graph, target)[:2]
+    return (graph, graph.find(Target, target)) if graph.settled else possible(graph, target)[:2]

@@ -124,7 +124,7 @@ def map_pair(
     def against(graph: CodingGraph) -> keys.Holders:
         name = form if isinstance(form, str) else form.name
         here = graph.possible and any(f.name == name for f in graph.environment.forms)
-        other = graph.form(name if here else form)
+        other = graph.find(Form, name if here else form)
         holder, asked = f"form {shown(other.name)}", graph.asked(other)
 
         def find(maker: keys.VariableMaker, column: keys.TargetColumn) -> keys.Part:

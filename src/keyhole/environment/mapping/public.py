@@ -171,7 +171,7 @@ def combine_keys(
     Of a class of forms the partition is taken that enough of them hold.
     """
     graph = CodingGraph.of(environment)
-    aim = graph.target(target)
+    aim = graph.find(Target, target)
     strange = [stage.target for stage in stages if stage.target != aim.name]
     if strange or not stages:
         raise InputError(
@@ -301,7 +301,7 @@ def enhance(
     public = map_public(graph, target, resources=resources, weights=weights)
     both = combine_keys(graph, target, [base, public.mapping], weights=weights).mapping
     added = tuple(sorted({*public.mapping.identifiers} - {*base.identifiers}))
-    reached = [graph.source(s.name) for s in public.sources if s.reached]
+    reached = [graph.find(Source, s.name) for s in public.sources if s.reached]
     gains = []
     for variable in both.key:
         known = base.variable(variable.column)

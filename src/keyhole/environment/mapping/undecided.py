@@ -54,12 +54,12 @@ def waits(field: Field) -> bool:
 
 def possible(graph: CodingGraph, target: str | Target) -> Possible:
     """Return the graph with every undecided field where it may belong."""
-    aim = graph.target(target)
+    aim = graph.find(Target, target)
     return graph.remembered(_possible, aim.name, aim if isinstance(target, Target) else None)
 
 
 def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
-    environment, aim = graph.environment, given or graph.target(name)
+    environment, aim = graph.environment, given or graph.find(Target, name)
     owners: list[Owner] = [aim, *environment.forms, *environment.sources]
     coded = {graph.node(f.coding).construct for f in aim.fields if f.coding is not None}
     if not (any(waits(f) for one in owners for f in one.fields) or _alike(graph, coded)):

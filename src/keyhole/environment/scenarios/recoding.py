@@ -203,7 +203,8 @@ def _asked(
     if target is None and len(targets) != 1:
         names = quoted(one.name for one in targets) or "none"
         raise InputError(f"target must be named where there is not just one. There are {names}.")
-    return graph.scenario(scenario), graph.target(targets[0] if target is None else target)
+    named = targets[0] if target is None else target
+    return graph.find(Scenario, scenario), graph.find(Target, named)
 
 
 def _nodes(graph: CodingGraph, target: Target) -> dict[str, Node]:
