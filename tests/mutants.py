@@ -249,7 +249,8 @@ def try_here(asked: argparse.Namespace) -> None:
             places = {tree.marks[number]}
             if anew := not places.isdisjoint(imported):  # it is seen by whatever uses the package
                 places = {other for other, one in enumerate(tree.changes) if one[0] == package}
-            start, tests = time.perf_counter(), quickest(watched, places, asked.seconds)
+            near = {n for n, (_, one) in enumerate(tree.changes) if one.path == change.path}
+            start, tests = time.perf_counter(), quickest(watched, places, near, asked.seconds)
             test = notices(str(number), tests, f"{LOG}{job}", anew=anew) if tests else ""
             survived = f"SURVIVED {len(tests)} tests" if tests else "SURVIVED: no test comes to it"
             end = f"noticed by {test}" if test else survived
@@ -337,11 +338,16 @@ def watch(asked: argparse.Namespace, tree: Tree) -> tuple[set[int], list[Watched
     return set(known[0][0]), [Watched(*row) for _, rows in known for row in rows]
 
 
-def quickest(watched: list[Watched], places: set[int], seconds: float) -> list[Watched]:
-    """Choose tests that come to places, the quickest first, until they take these seconds."""
+def quickest(
+    watched: list[Watched], places: set[int], near: set[int], seconds: float
+) -> list[Watched]:
+    """Choose tests that come to places until they take these seconds.
+
+    The quickest come first, those that come to none of the places near by last.
+    """
     fit = sorted(
         (test for test in watched if not places.isdisjoint(test.places)),
-        key=lambda test: (test.seconds + test.shared, test.name),
+        key=lambda test: (near.isdisjoint(test.places), test.seconds + test.shared, test.name),
     )
     total, files, chosen = 0.0, set(), []
     for test in fit:

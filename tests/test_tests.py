@@ -5,7 +5,7 @@ import builtins
 from pathlib import Path
 
 from tests import mutations
-from tests.mutants import TESTS
+from tests.mutants import TESTS, Watched, quickest
 from tests.mutations import MARK, ROOT, Finder, outermost, with_changes, with_marks
 
 SAYS = {"raises", "warns", "fail", "expect", "validate"}
@@ -63,6 +63,18 @@ def test_a_mutant_is_the_code_as_it_is_until_it_is_asked_for(monkeypatch):
     assert number in asked
     monkeypatch.setattr(builtins, "mutated", number.__eq__)
     assert is_apart(5, 4)
+
+
+def test_the_quickest_tests_near_a_change_are_tried_first():
+    watched = [
+        Watched("one.py::slow", 3.0, 0.0, [1]),
+        Watched("two.py::far", 1.0, 0.0, [2]),
+        Watched("one.py::near", 2.0, 0.0, [1, 3]),
+        Watched("two.py::elsewhere", 1.0, 0.0, [9]),
+    ]
+    tried = [test.name for test in quickest(watched, {1, 2}, {1, 9}, 10)]
+    assert tried == ["one.py::near", "one.py::slow", "two.py::far"]
+    assert [test.name for test in quickest(watched, {1, 2}, {1, 9}, 1)] == tried[:1]
 
 
 CODE = """
