@@ -208,7 +208,7 @@ def test_raked_factors_are_those_of_a_slow_twin(seed, sweeps, steady, levels):
             wanted[v] *= ratio
             shares *= ratio[groups[:, v]]
             shares /= shares.sum(axis=1, keepdims=True)
-    found = additive.rake(groups, starts, goal, levels, sweeps, steady)
+    found = additive.rake(np.ascontiguousarray(groups.T), starts, goal, levels, sweeps, steady)
     assert_allclose(found, np.concatenate(wanted))
 
 

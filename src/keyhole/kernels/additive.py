@@ -91,60 +91,60 @@ def score(codes: CodeRows, rows: Rows, starts: Rows, scores: Floats) -> npt.NDAr
 # Levels are added up in so many lanes, which a processor does at once, always in one order.
 LANES = 4
 # A place that cannot be negative is not checked for it.
-FIRST, SECOND, THIRD, FOURTH = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+ZERO, ONE, TWO, THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 
 
 @njit(nogil=True, cache=True)
 def rake(groups: Rows, starts: Rows, goal: Rows, size: int, sweeps: int, steady: float) -> Floats:
     """Return factors of a goal's levels by which each group of each variable has its own counts.
 
-    `groups` has a row a record and a column a variable; the factors of group g of variable v are
+    `groups` has a row a variable and a column a record; the factors of group g of variable v are
     row ``starts[v] + g``, and ``starts`` ends with their number. Variable by variable the shares of
     all records are multiplied by observed over expected counts, `steady` added to both.
     """
-    records, variables = groups.shape
+    variables, records = groups.shape
     width = -(-size // LANES) * LANES  # nobody holds a level past the last
-    turned = np.empty((variables, records), dtype=np.int32)
     observed = np.zeros((starts[variables], width))
     share = np.zeros(width)
     for i in range(records):
         share[goal[i]] += 1
         for v in range(variables):
-            turned[v, i] = groups[i, v]
-            observed[starts[v] + groups[i, v], goal[i]] += 1
+            observed[starts[v] + groups[v, i], goal[i]] += 1
     shares = np.empty((records, width))
     shares[:] = share / records
     factors = np.ones((starts[variables], width))
     expected = np.zeros((starts[1] - starts[0], width))
     for i in range(records):
-        expected[turned[0, i]] += shares[i]
+        expected[groups[0, i]] += shares[i]
     for step in range(sweeps * variables):
         v, after = step % variables, (step + 1) % variables
         first, past = starts[v], starts[v + 1]
         ratio = (observed[first:past] + steady) / (expected + steady)
         factors[first:past] *= ratio
         expected = np.zeros((starts[after + 1] - starts[after], width))
-        _sweep(shares, ratio, turned[v], expected, turned[after])
+        _sweep(shares, ratio, groups[v], expected, groups[after])
     return factors[:, :size]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _sweep(shares: Floats, ratio: Floats, group: Rows, counts: Floats, after: Rows) -> None:
     """Multiply the shares by the ratios of their groups, and count those of the next variable."""
-    for i in range(len(shares)):
-        own, times, count = shares[i], ratio[group[i]], counts[after[i]]
-        for k in range(len(own)):
-            own[k] *= times[k]
+    width = np.uint64(shares.shape[1])
+    for i in range(np.uint64(len(shares))):
+        here, there = np.uint64(group[i]), np.uint64(after[i])
+        for k in range(width):
+            shares[i, k] *= ratio[here, k]
         a = b = c = d = 0.0
-        for k in range(0, len(own), LANES):
-            a += own[k]
-            b += own[k + 1]
-            c += own[k + 2]
-            d += own[k + 3]
+        for k in range(ZERO, width, np.uint64(LANES)):
+            a += shares[i, k]
+            b += shares[i, k + ONE]
+            c += shares[i, k + TWO]
+            d += shares[i, k + THREE]
         scale = 1 / ((a + b) + (c + d))
-        for k in range(len(own)):
-            own[k] *= scale
-            count[k] += own[k]
+        for k in range(width):
+            share = shares[i, k] * scale
+            shares[i, k] = share
+            counts[there, k] += share
 
 
 @njit(nogil=True, cache=True)

@@ -178,11 +178,15 @@ class Coded(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignBlock:
-    """A variable's columns: by code their values; the last may tell which numbers are missing."""
+    """A variable's columns: by code their values; the last may tell which numbers are missing.
+
+    `groups` has the group of each code: a column of a category, or a bin of a number.
+    """
 
     columns: npt.NDArray[np.int32]
     values: Floats
     width: int
+    groups: npt.NDArray[np.int32]
     is_numeric: bool
     has_missing: bool = False
 
@@ -253,7 +257,11 @@ class Design:
         for v, (block, first) in enumerate(zip(self.blocks, self.firsts, strict=True)):
             if self.names[v] in names:
                 starts[v] = at
-                tables.append(np.einsum("ck,ckd->cd", block.values, whole[block.columns + first]))
+                if block.is_numeric:
+                    table = np.einsum("ck,ckd->cd", block.values, whole[block.columns + first])
+                else:  # a one in a single column
+                    table = whole[block.columns[:, 0] + first]
+                tables.append(table)
                 at += len(tables[-1])
         return starts, np.concatenate(tables)
 
@@ -281,7 +289,7 @@ def make_design(
         present, codes[:, v] = np.flatnonzero(seen), (np.cumsum(seen) - 1)[values]
         counts = np.bincount(codes[:, v], minlength=len(present))
         if name in short:
-            blocks.append(_block(standardise(short[name].scores[present], counts)))
+            blocks.append(_block(standardise(short[name].scores[present], counts), counts))
         elif is_numeric(data, name):
             levels = column.levels.to_physical().cast(pl.Float64).to_numpy()
             levels = np.append(levels, np.nan) if column.has_missing else levels
@@ -299,17 +307,6 @@ def with_marks(design: Design, marks: Mapping[str, Flags]) -> Design:
     whole = (*design.blocks, *blocks)
     firsts = np.cumsum([1] + [block.width for block in whole])[:-1]
     return Design((*design.names, *marks), codes, whole, tuple(firsts.tolist()))
-
-
-def level_groups(block: DesignBlock, codes: npt.NDArray[np.unsignedinteger]) -> Ints:
-    """Return the group of each code: a column of a category, or a bin of a number."""
-    if not block.is_numeric:
-        return block.columns[:, 0].astype(np.int64)
-    counts = np.bincount(codes, minlength=len(block.values))
-    counts = counts[:-1] if block.has_missing else counts
-    middle = (np.cumsum(counts) - counts / 2) / max(counts.sum(), 1)
-    bins = np.minimum(middle * BINS, BINS - 1).astype(np.int64)
-    return np.append(bins, BINS) if block.has_missing else bins
 
 
 def is_numeric(data: Coded, name: str) -> bool:
@@ -330,12 +327,16 @@ def _numeric(levels: Floats, counts: Ints, knots: int) -> DesignBlock:
         values[known] = standardise(basis, counts[known])
     if not known.all():
         values = np.column_stack([values, ~known])
-    return _block(values, has_missing=not known.all())
+    return _block(values, counts, has_missing=not known.all())
 
 
-def _block(values: Floats, *, has_missing: bool = False) -> DesignBlock:
+def _block(values: Floats, counts: Ints, *, has_missing: bool = False) -> DesignBlock:
     columns = np.tile(np.arange(values.shape[1], dtype=np.int32), (len(values), 1))
-    return DesignBlock(columns, values, values.shape[1], True, has_missing)
+    known = counts[:-1] if has_missing else counts
+    middle = (np.cumsum(known) - known / 2) / max(known.sum(), 1)
+    bins = np.minimum(middle * BINS, BINS - 1).astype(np.int32)
+    groups = np.append(bins, np.int32(BINS)) if has_missing else bins
+    return DesignBlock(columns, values, values.shape[1], groups, True, has_missing)
 
 
 def standardise(basis: Floats, counts: Ints) -> Floats:
@@ -357,4 +358,5 @@ def _categories(counts: Ints) -> DesignBlock:
     columns = np.cumsum(own) - 1
     columns[~own] = own.sum()
     width = int(own.sum()) + int(not own.all())
-    return DesignBlock(columns.astype(np.int32)[:, None], np.ones((len(counts), 1)), width, False)
+    groups = columns.astype(np.int32)
+    return DesignBlock(groups[:, None], np.ones((len(counts), 1)), width, groups, False)

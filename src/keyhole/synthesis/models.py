@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from keyhole.core.options import Question
 from keyhole.kernels.arrays import Floats, Ints
-from keyhole.synthesis.design import Design, level_groups, plain_name, scores_name
+from keyhole.synthesis.design import Design, plain_name, scores_name
 
 Columns = npt.NDArray[np.intp]
 Model = Literal["logistic", "canonical", "linear", "quantile", "tree"]
@@ -202,12 +202,12 @@ def fit_shares(
 
     names = [target, *predictors]
     at = [design.names.index(name) for name in names]
-    tables = [level_groups(design.blocks[v], design.codes[:, v]) for v in at[1:]]
-    groups = [table[design.codes[rows, v]] for table, v in zip(tables, at[1:], strict=True)]
-    goal = design.codes[rows, at[0]].astype(np.int64)
+    tables = [design.blocks[v].groups for v in at[1:]]
+    goal, *codes = design.codes[rows].T[at]
+    groups = np.array([table[own] for table, own in zip(tables, codes, strict=True)])
     size = len(design.blocks[at[0]].values)
     starts = np.cumsum([0, *(int(table.max()) + 1 for table in tables)])
-    factors = additive.rake(np.column_stack(groups), starts, goal, size, SWEEPS, STEADY_COUNT)
+    factors = additive.rake(groups, starts, goal.astype(np.int64), size, SWEEPS, STEADY_COUNT)
     known = np.bincount(goal, minlength=size)
     logs = np.log(np.maximum(np.vstack([known, factors]), TINY))
     first, scores, whole = np.full(len(design.names), -1, dtype=np.int64), [], 0
