@@ -20,6 +20,7 @@ from keyhole.kernels.arrays import Array, Flags, Floats, Ints
 from keyhole.synthesis.constraints import MOST_CHOICES, Acceptance
 from keyhole.synthesis.design import Design, Weights
 from keyhole.synthesis.models import (
+    CentredGram,
     Fitted,
     centred,
     fit_quantiles,
@@ -56,6 +57,8 @@ NEIGHBOURS = 10
 ROUNDS, TINY = 10, 1e-300
 # A category of at most so many levels is drawn from their shares.
 MOST_DRAWN = 30
+# Sums of products of the folds are kept if they have no more entries than this.
+MOST_KEPT = 1 << 22
 # How far another pool is, and a standard deviation of a tied number, in those of a prediction.
 ANOTHER_POOL, TIED = 100.0, 2.0
 
@@ -155,9 +158,32 @@ class Chain:
         if self.plan.question.donor_model == "refit":
             weights["observed"] = np.bincount(usable, minlength=records)
         self.weights = {which: one.astype(np.float32) for which, one in weights.items()}
-        self.grams = {
-            which: design.gram(usable, w, design.codes) for which, w in self.weights.items()
-        }
+        # What a fold blanks is taken out of the sums again: it is added up by itself, if that is
+        # not too much to keep.
+        folds = int(self.folds.max(initial=-1)) + 1
+        self.apart: list[dict[str, Floats]] = []
+        if self.plan.question.donors == "folds" and folds * design.size**2 <= MOST_KEPT:
+            self.apart = [self._grams(self.without(fold)) for fold in range(folds)]
+            usable = usable[~self.blanked]
+        self.grams = self._grams(usable)
+        for part in self.apart:
+            self.grams = {which: gram + part[which] for which, gram in self.grams.items()}
+
+    def without(self, fold: int) -> Places:
+        """Return the records that are blanked in a fold."""
+        return np.flatnonzero(self.blanked & (self.folds == fold)).astype(np.int32)
+
+    def _grams(self, rows: Places) -> dict[str, Floats]:
+        codes = self.design.codes
+        return {which: self.design.gram(rows, w, codes) for which, w in self.weights.items()}
+
+    def moments(self, fold: int) -> dict[str, CentredGram]:
+        """Return the centred sums of products without the records blanked in a fold."""
+        grams = self.grams
+        if self.plan.question.donors == "folds":
+            out = self.apart[fold] if self.apart else self._grams(self.without(fold))
+            grams = {which: gram - out[which] for which, gram in grams.items()}
+        return {which: centred(gram) for which, gram in grams.items()}
 
     def run(
         self, subgroups: Sequence[Places], randoms: Sequence[np.random.Generator]
@@ -259,23 +285,31 @@ class _FoldModels:
 
     def __init__(self, chain: Chain, fold: int) -> None:
         self._chain, self.fold = chain, fold
-        self._without = np.flatnonzero(chain.blanked & (chain.folds == fold)).astype(np.int32)
-        self._grams: dict[str, Floats] = {}
+        self._moments: dict[str, CentredGram] = {}
         self._fitted: dict[tuple[int, tuple[str, ...]], tuple[Model, Model]] = {}
 
     def get(self, t: int, predictors: tuple[str, ...]) -> tuple[Model, Model]:
         """Return the models of a target and of its donors, fitted once."""
         if (t, predictors) not in self._fitted:
-            self._fitted[t, predictors] = self.fit(t, predictors, self._gram("drawn"))
+            self._fitted[t, predictors] = self.fit(t, predictors)
         return self._fitted[t, predictors]
 
-    def fit(self, t: int, predictors: tuple[str, ...], gram: Floats) -> tuple[Model, Model]:
-        """Fit a target by sums of products: return the model of its records and of its donors."""
+    def fit(
+        self, t: int, predictors: tuple[str, ...], gram: Floats | None = None
+    ) -> tuple[Model, Model]:
+        """Fit a target: return the model of its records and of its donors.
+
+        By the sums of products of the bootstrap if no others are given.
+        """
         chain, plan, design = self._chain, self._chain.plan, self._chain.design
         question, target = plan.question, plan.targets[t]
-        kind, moments = (question.models or {}).get(target), centred(gram)
-        weights = chain.weights["drawn"].copy()
-        weights[self._without] = 0
+        self._moments = self._moments or chain.moments(self.fold)
+        kind = (question.models or {}).get(target)
+        moments = self._moments["drawn"] if gram is None else centred(gram)
+        weights = chain.weights["drawn"]
+        if kind in ("tree", "quantile"):
+            weights = weights.copy()
+            weights[chain.without(self.fold)] = 0
         if kind == "tree" and predictors and weights.any():  # a tree chooses by itself
             seed = int(chain.random.integers(1 << 31))
             tree = fit_tree(design, target, predictors, weights, seed)
@@ -287,7 +321,7 @@ class _FoldModels:
         variates, model = fit_target(design, moments, target, predictors, question)
         if question.donor_model != "refit" or not predictors:
             return model, model
-        observed = centred(self._gram("observed"))
+        observed = self._moments["observed"]
         return model, refit(design, observed, target, predictors, variates, question)
 
     def _quantiles(self, target: str, predictors: tuple[str, ...], weights: Weights) -> Fitted:
@@ -299,16 +333,6 @@ class _FoldModels:
             chain.quantiles[asked] = found[0]
         rows, start = np.flatnonzero(weights), chain.quantiles[asked]
         return fit_quantiles(design, *asked, rows, weights, question, start)[1]
-
-    def _gram(self, which: str) -> Floats:
-        """Return the pool's sums of products without the records blanked here."""
-        if which not in self._grams:
-            chain, gram = self._chain, self._chain.grams[which]
-            if chain.plan.question.donors == "folds":
-                weights, codes = chain.weights[which], chain.design.codes
-                gram = gram - chain.design.gram(self._without, weights, codes)
-            self._grams[which] = gram
-        return self._grams[which]
 
 
 class _Fold:

@@ -85,7 +85,8 @@ def regress(
 def _root(moments: CentredGram, columns: Columns, ridge: float) -> Floats:
     """Return the Cholesky factor of the columns' products with the ridge added."""
     products = moments.products[np.ix_(columns, columns)]
-    root = np.linalg.cholesky(products + ridge * np.eye(len(columns)))
+    np.einsum("ii->i", products)[:] += ridge
+    root = np.linalg.cholesky(products)
     return root.astype(np.float64, copy=False)
 
 
