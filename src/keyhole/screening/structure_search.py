@@ -221,13 +221,13 @@ def _route(
     left, columns, says, exceptions = np.ones(len(blank), dtype=np.bool_), [], [], 0
     most = EXCEPTIONS_OF_ALL * min(goal.blank, len(blank) - goal.blank)
     for _ in range(MOST_ROUTES):
-        share = float(blank[left].mean())
+        gone = blank[left]
+        share = float(gone.mean())
         best: tuple[int, int, _Column, Ints] | None = None
         for view in others:
             if view.name in columns:
                 continue
-            codes = _always_blank(view, left, blank)
-            rows = np.bincount(view.codes[left], minlength=len(view.counts))
+            codes, rows = _always_blank(view, view.codes[left], gone)
             covered = int(rows[codes].sum())
             # Chance may pick any set of categories, or either end of a number.
             choices = 1 if view.is_number else int(np.count_nonzero(rows))
@@ -250,24 +250,28 @@ def _route(
     return None
 
 
-def _always_blank(view: _Column, left: Flags, blank: Flags) -> Ints:
-    """Return the codes of a column, or the end of a number, with which all are blank."""
+def _always_blank(view: _Column, codes: Ints, blank: Flags) -> tuple[Ints, Ints]:
+    """Return the codes of a column, or the end of a number, with which all are blank.
+
+    With them come how many records have each code.
+    """
     last = len(view.levels)
-    rows = np.bincount(view.codes[left], minlength=last + 1)
-    gone = np.bincount(view.codes[left & blank], minlength=last + 1)
+    rows = np.bincount(codes, minlength=last + 1)
+    gone = np.bincount(codes[blank], minlength=last + 1)
     pure = gone == rows
     if not view.is_number:
         if last > MOST_LEVELS:
             pure[:last] = False
         few = (rows - gone) * 200 <= rows  # a slip or two in many records
-        return np.flatnonzero((pure | few) & (rows > 0)).astype(np.int64)
+        return np.flatnonzero((pure | few) & (rows > 0)).astype(np.int64), rows
     start = int(np.argmin(pure[:last])) if not pure[:last].all() else last
     stop = last - int(np.argmin(pure[:last][::-1])) if not pure[:last].all() else last
     low, high = np.arange(start), np.arange(stop, last)
     end = low if rows[low].sum() >= rows[high].sum() else high
     both = rows[low].sum() and rows[high].sum() and min(rows[low].sum(), rows[high].sum()) >= LEAST
-    codes = np.concatenate([low, high]) if both else end
-    return np.append(codes, last) if rows[last] and pure[last] else codes.astype(np.int64)
+    found = np.concatenate([low, high]) if both else end
+    found = np.append(found, last) if rows[last] and pure[last] else found
+    return found.astype(np.int64), rows
 
 
 def _orders(views: Sequence[_Column], pairs: Sequence[tuple[int, int]]) -> list[Structure]:

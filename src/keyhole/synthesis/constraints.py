@@ -64,6 +64,7 @@ def find_constraints(
         binned = codes.size > MOST_GROUPS and is_numeric(data, name)
         groups[name] = grouped(data, name) if binned else codes.values.astype(np.int64)
     some = evenly(data.records, RECORDS)
+    bins = {name: grouped(data, name)[some] for name in groups}
     found = []
     for target in targets:
         goal, pairs = grouped(data, target)[some], _neighbours(data, target)
@@ -72,7 +73,7 @@ def find_constraints(
             fits = 1 < size <= MOST_GROUPS and size * data.codes(target).size <= MOST_CELLS
             if name == target or not fits:
                 continue
-            near = associate(goal, grouped(data, name)[some]).v >= KIN
+            near = associate(goal, bins[name]).v >= KIN
             if near or _sureness(values, *pairs) >= FOLLOWS:
                 found.append(_constraint(data, target, name, values))
     return tuple(found)
