@@ -155,7 +155,9 @@ def concept_scores(
         found = {one: (min(score, 0.75), told) for one, (score, told) in found.items()}
     plain = {word for word in asked if is_specific(word) and not word.startswith("#")}
     said_at_all = any(len(word) > 1 and not word.isdigit() for word in asked)
-    for letters, hint in hints.items() if not asked & WORDS["another"] else ():
+    # The answers to a question about somebody else tell nothing of the person.
+    meant = {} if questions[0].subject or asked & WORDS["another"] else hints
+    for letters, hint in meant.items():
         # "Are you married, widowed or divorced?" asks in the words of its answers.
         spelt = len(plain & CONCEPT_OF[letters].answers)
         if hint >= _HINTED and spelt > 1 and 2 * (spelt + (f"#{letters}" in asked)) > len(plain):

@@ -195,22 +195,29 @@ class Placer:
             tie_edge(coding.name, known[tie.coding].name, tie.relation, tie.pairs)
             for tie in decision.ties
         ]
-        kept, notes = self._tie(decision.construct, edges, strict=strict)
+        kept, notes, graph = self._tie(decision.construct, edges, strict=strict)
         ties = tuple(decision.ties[i] for i in kept)
-        minted = self._mint(decision.construct, ties, coding) if kept else ()
+        minted = self._mint(graph, ties, coding) if graph is not None else ()
         told = decision.construct, coding.name, "", minted, tuple(notes), ties
         return Placement(field.name, "accommodate", *told)
 
-    def _tie(self, letters: str, edges: list[Edge], *, strict: bool) -> tuple[list[int], list[str]]:
-        """Keep the edges that agree with all others; return their numbers, and what does not."""
+    def _tie(
+        self, letters: str, edges: list[Edge], *, strict: bool
+    ) -> tuple[list[int], list[str], CodingGraph | None]:
+        """Keep the edges that agree with all others.
+
+        Return their numbers, what does not agree, and the graph of the construct with them.
+        """
+        if not edges:
+            return [], [], None
         try:
-            self._graph(letters, edges)
+            graph = self._graph(letters, edges)
         except InputError:
             if strict:
                 raise
         else:
             self._keep(letters, edges)
-            return list(range(len(edges))), []
+            return list(range(len(edges))), [], graph
         kept, notes = [], []
         for number, edge in enumerate(edges):
             try:
@@ -222,7 +229,7 @@ class Placer:
             else:
                 self._keep(letters, [edge])
                 kept.append(number)
-        return kept, notes
+        return kept, notes, self._graph(letters) if kept else None
 
     def _keep(self, letters: str, edges: Sequence[Edge]) -> None:
         self._edges.setdefault(letters, []).extend(edges)
@@ -238,10 +245,10 @@ class Placer:
         known = _sorted_out([*self._edges.get(letters, ()), *edges])
         return CodingGraph(Environment((self.catalogue.constructs[letters],), codings, *known))
 
-    def _mint(self, letters: str, ties: Iterable[Tie], coding: Coding) -> tuple[str, ...]:
+    def _mint(self, graph: CodingGraph, ties: Iterable[Tie], coding: Coding) -> tuple[str, ...]:
         """Mint the joins of the new coding with those it is tied to, where they are missing."""
         minted: list[str] = []
-        graph = self._graph(letters)
+        letters = coding.construct
         for tie in ties:
             other = self.catalogue.names[tie.coding]
             if max(size_of(coding), size_of(other)) > _LARGEST or len(minted) == _MOST_MINTED:
