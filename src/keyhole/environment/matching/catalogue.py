@@ -156,8 +156,8 @@ def concept_scores(
     plain = {word for word in asked if is_specific(word) and not word.startswith("#")}
     said_at_all = any(len(word) > 1 and not word.isdigit() for word in asked)
     # The answers to a question about somebody else tell nothing of the person.
-    meant = {} if questions[0].subject or asked & WORDS["another"] else hints
-    for letters, hint in meant.items():
+    hinted = {} if questions[0].subject or asked & WORDS["another"] else hints
+    for letters, hint in hinted.items():
         # "Are you married, widowed or divorced?" asks in the words of its answers.
         spelt = len(plain & CONCEPT_OF[letters].answers)
         if hint >= _HINTED and spelt > 1 and 2 * (spelt + (f"#{letters}" in asked)) > len(plain):
