@@ -25,7 +25,11 @@ _Words = tuple[str, ...]
 _ARTICLES = frozenset({"the", "this"})
 _POINTING = frozenset({"your", "his", "her", "their", "does", "did"})  # "does head of household"
 # "The date you arrived" is when, "the number of rooms" how many.
-_SORT_ABSORBS = {"date": ("date", "year", "day", "time"), "measure": ("number", "count", "amount")}
+_SORT_ABSORBS = {
+    "date": ("date", "year", "day", "time"),
+    "measure": ("number", "count", "amount"),
+    "name": ("name",),
+}
 _ENDS: dict[_Words, _Words] = {("from",): ("start", "date"), ("to",): ("end", "date")}
 
 
@@ -358,7 +362,7 @@ def _leaf(step: _Words) -> _Words:
     within = _absorbed(found)
     cues = [
         (cue, meant)
-        for cue, meant in (_CUES if len({*known}) < 2 else ())
+        for cue, meant in _CUES
         # What a phrase says, words in any order say no better, unless they mean that and more.
         if cue <= told
         and meant not in within
