@@ -162,7 +162,7 @@ def concept_scores(
         spelt = len(plain & CONCEPT_OF[letters].answers)
         if hint >= _HINTED and spelt > 1 and 2 * (spelt + (f"#{letters}" in asked)) > len(plain):
             found[letters] = 0.9, "in the words of its answers"
-        if hint >= _HINTED and found.get(letters, (0.0, ""))[0] < 0.7:
+        if hint > _HINTED and found.get(letters, (0.0, ""))[0] < 0.7:
             others = max((h for one, h in hints.items() if one != letters), default=0.0)
             idle = said_at_all and plain <= WORDS["describing"]
             # Nothing else is asked; or one of its words, and no other concept nor another time,
