@@ -356,7 +356,7 @@ def _leaf(step: _Words) -> _Words:
     """Rewrite the field's own words; where no phrase is known, words in any order may tell."""
     found = _rewritten(step)
     known = [word for word in found if word.startswith("#")]
-    if " ".join(found) in _WHOLE and "where" not in step:
+    if " ".join(found) in _WHOLE and not {"where", "when"} & {*step}:
         return (f"#{_WHOLE[' '.join(found)]}",)
     told = {*step, *found}
     within = _absorbed(found)
