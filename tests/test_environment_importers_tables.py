@@ -110,7 +110,7 @@ def test_all_problems_of_a_dictionary_are_told(tmp_path: Path) -> None:
     assert all("row " in one for one in caught.value.problems)
     (form,) = read_forms(written(tmp_path, text + "c,text,\n", "d.csv"))
     assert [one.name for one in form.fields] == ["c"]
-    assert "row 2: 'a' has no choices: it is left out." in form.notes
+    assert "row 2: 'a' has no answers: it is left out." in form.notes
 
 
 # --- XLSForm -----------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from keyhole.core.names import shown
 from keyhole.data.codebook import children, local_name
@@ -40,7 +40,43 @@ from keyhole.errors import FileError
 from keyhole.screening.identifiers import words
 
 _TABLE: Any = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TYPES = {
+    (which, kind): sort
+    for which, table in _TABLE.items()
+    for sort, kinds in table.get("types", {}).items()
+    for kind in kinds.split()
+}
+_SORTS = get_args(fields.Kind)
 _DEEPEST = 60
+
+
+def _asked(
+    form: FormReading,
+    sort: str | None,
+    path: Sequence[str],
+    label: str = "",
+    *,
+    where: str,
+    options: Sequence[tuple[str, str]] = (),
+    **more: Any,
+) -> Asked:
+    """Ask a question of a sort that the table of its format names, or say what keeps it from that.
+
+    ``one`` and ``several`` choose among options, ``= kind`` is a direct identifier, ``hidden`` is
+    not asked; the rest are kinds of `fields.ask`, or text.
+    """
+    if sort == "hidden":
+        return
+    if not path[-1]:
+        form.broken.append(f"{where} has no name")
+    elif sort is None:
+        form.broken.append(f"{where}: the type of {shown(path[-1])} is unknown")
+    elif sort in ("one", "several") and not options and not more.get("other"):
+        form.broken.append(f"{where}: {shown(path[-1])} has no answers")
+    else:
+        more |= {"identifier": sort[2:]} if sort.startswith("= ") else {}
+        kind: Any = sort if sort in _SORTS else ""
+        yield from ask(path, label, options=options, several=sort == "several", kind=kind, **more)
 
 
 def kind_of_columns(columns: frozenset[str]) -> str:
@@ -66,8 +102,6 @@ def kind_of_json(document: Any) -> str:
 
 # --- REDCap ------------------------------------------------------------------------------------
 
-_CHOSEN = ("radio", "dropdown", "select", "checkbox")
-_WRITTEN = ("text", "notes", "textarea", "calc", "file", "slider", "sql", "")
 _FLAGGED = "Flagged dates and numbers remain fields to match on; flagged text is kept apart."
 
 
@@ -84,29 +118,20 @@ def read_redcap(path: Path, encoding: str | None, form: FormReading) -> Asked:
     ]
     require_headings(rows, ("field_name", "field_type"), path.name)
     for row in rows:
-        kind, name, where = row["field_type"].lower(), row["field_name"], f"row {row.number}"
+        sort = _TYPES.get(("redcap", row["field_type"].lower() or "text"))
+        name, label = row["field_name"], plain_text(row["field_label"])
+        asked: Any = {"path": [*filter(None, [row["form_name"]]), name], "label": label}
+        asked |= {"name": name, "universe": row["branching_logic"]}
+        if name and sort in ("text", "slider"):
+            yield _redcap_written(row, sort, asked, form)
+            continue
         parts = (part.partition(",") for part in re.split(r"[|\n]", row["choices"]))
         options = [(code.strip(), plain_text(said)) for code, _, said in parts if code.strip()]
-        asked: Any = {"path": [*filter(None, (row["form_name"], name))], "name": name}
-        asked |= {"label": plain_text(row["field_label"]), "universe": row["branching_logic"]}
-        if kind == "descriptive":
-            continue
-        if not name:
-            form.broken.append(f"{where}: field_name is empty")
-        elif kind in _CHOSEN and not options:
-            form.broken.append(f"{where}: {shown(name)} has no choices")
-        elif kind in _CHOSEN:
-            yield from ask(options=options, several=kind == "checkbox", **asked)
-        elif kind in ("yesno", "truefalse"):
-            yield from ask(kind="yes or no", **asked)
-        elif kind in _WRITTEN:
-            yield _redcap_written(row, kind, asked, form)
-        else:
-            form.broken.append(f"{where}: field_type {shown(kind)} is not one of REDCap's")
+        yield from _asked(form, sort, options=options, where=f"row {row.number}", **asked)
 
 
 def _redcap_written(
-    row: SheetRow, kind: str, asked: dict[str, Any], form: FormReading
+    row: SheetRow, sort: str, asked: dict[str, Any], form: FormReading
 ) -> CapturedField:
     validation, intervals = row["validation"].lower(), None
     low, high = fields.parse_number(row["lowest"]), fields.parse_number(row["highest"])
@@ -114,7 +139,7 @@ def _redcap_written(
         last = fields.parse_day(row["highest"])
         after = last + datetime.timedelta(1) if last and last < datetime.date.max else None
         intervals = fields.dates("day", fields.parse_day(row["lowest"]), after)
-    elif kind == "slider":
+    elif sort == "slider":
         intervals = fields.bounded_numbers((), low or 0, high or 100)
     elif validation.startswith(("intege", "number")):
         told = words(row["field_name"]) + words(asked["label"])
@@ -134,8 +159,6 @@ def _redcap_written(
 _GROUPS = re.compile(r"(begin|end)[ _]?(group|repeat)")
 _SELECT = re.compile(r"(select[ _]?one|select[ _]?multiple|rank)\s+(\S+)(\s+or[ _]other)?", re.I)
 _BOUND = re.compile(r"\.\s*(>=|<=|>|<)\s*(-?\d{1,12}(?:\.\d{1,6})?)(?![\d.])")
-_NOT_ASKED = frozenset({"note", "start", "end", "today", "audit", "hidden", "csv-external"})
-_FREE = frozenset({"text", "string", "calculate", "barcode", "file", "time", "xml-external"})
 
 
 def read_xlsform(path: Path, _: str | None, form: FormReading) -> Asked:
@@ -147,42 +170,41 @@ def read_xlsform(path: Path, _: str | None, form: FormReading) -> Asked:
     settings = (found.get("settings") or [SheetRow(0, {})])[0]
     language = settings["default_language"]
     form.form = Form(settings["form_id"] or path.stem, purpose=settings["form_title"])
-    choices: dict[str, list[tuple[str, str]]] = {}
+    choices: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for row in found.get("choices", []):
         name, code = row["list_name"] or row["list name"], row["name"] or row["value"]
         if name and code:
-            choices.setdefault(name, []).append((code, _xlsform_label(row, language)))
+            choices[name].append((code, _xlsform_label(row, language)))
     groups: list[str] = []
     for row in found["survey"]:
-        kind, name, where = " ".join(row["type"].split()), row["name"], f"survey, row {row.number}"
+        kind, where = " ".join(row["type"].split()), f"survey, row {row.number}"
         group, select = _GROUPS.fullmatch(kind.lower()), _SELECT.fullmatch(kind)
-        label = _xlsform_label(row, language)
-        if not kind or kind.lower() in _NOT_ASKED:
-            continue
         if group and group[1] == "begin":
-            groups.append(name)
+            groups.append(row["name"])
             if group[2] == "repeat":
                 form.note("The questions of a repeated group are read once.")
         elif group and groups:
             groups.pop()
         elif group:
             form.broken.append(f"{where}: a group ends that did not begin")
-        elif not name:
-            form.broken.append(f"{where}: name is empty")
         elif select and select[2] not in choices:
             told = f"the list {shown(select[2])} is not in the sheet 'choices'"
             form.broken.append(f"{where}: {told}")
-        else:
-            plain = kind.split()[0].lower()
-            more = _xlsform_answers(row, plain, words(name) + words(label))
+        elif kind:
+            first, more = kind.split()[0].lower(), dict[str, Any]()
+            sort = _TYPES.get(("xlsform", first))
             if select:
-                several, other = "one" not in select[1].lower(), bool(select[3])
-                more = {"options": choices[select[2]], "several": several, "other": other}
-            if more is None:
-                form.broken.append(f"{where}: the type {shown(plain)} is not one of XLSForm's")
-                continue
-            more["universe"] = row["relevant"]
-            yield from ask([*filter(None, groups), name], label, **more)
+                sort = "one" if "one" in select[1].lower() else "several"
+                more = {"options": choices[select[2]], "other": bool(select[3])}
+            elif first.startswith(("select_one_from", "select_multiple_from")):
+                sort = "text"
+            elif sort == "number":
+                more = _bounds(row["constraint"][:1000])
+            elif sort == "day":
+                sort = {"year": "year", "month-year": "month"}.get(row["appearance"], sort)
+            more |= {"universe": row["relevant"], "where": where}
+            label = _xlsform_label(row, language)
+            yield from _asked(form, sort, [*filter(None, groups), row["name"]], label, **more)
     if groups:
         form.note(f"Group {shown(groups[-1])} is not closed.")
 
@@ -194,26 +216,16 @@ def _xlsform_label(row: SheetRow, language: str) -> str:
     return next((row[name] for name in [*wanted, *others] if row[name]), "")
 
 
-def _xlsform_answers(row: SheetRow, kind: str, asked: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return what a type other than a choice says of the answers; None of an unknown type."""
-    if kind in _TABLE["xlsform"]["direct"]:
-        return {"identifier": _TABLE["xlsform"]["direct"][kind]}
-    if kind in ("integer", "int", "decimal", "range"):
-        bounds: dict[str, float] = {}
-        text = row["constraint"][:1000]  # as ". >= 0 and . <= 120"
-        for sign, number in _BOUND.findall(text) if " or " not in text else ():
-            value = float(number) if "." in number else int(number)
-            if sign[0] == ">":
-                bounds["low"] = value + 1 if sign == ">" and value != 0 else value
-            else:
-                bounds["high"] = value - 1 if sign == "<" else value
-        return {"intervals": fields.bounded_numbers(asked, **bounds)}
-    if kind in ("date", "datetime"):
-        return {"kind": {"year": "year", "month-year": "month"}.get(row["appearance"], "day")}
-    if kind in ("acknowledge", "trigger"):
-        return {"kind": "yes or no"}
-    free = kind in _FREE or kind.startswith(("select_one_from", "select_multiple_from"))
-    return {} if free else None
+def _bounds(constraint: str) -> dict[str, Any]:
+    """Read the bounds of numbers, as ``. >= 0 and . <= 120``."""
+    found: dict[str, Any] = {}
+    for sign, number in _BOUND.findall(constraint) if " or " not in constraint else ():
+        value = float(number) if "." in number else int(number)
+        if sign[0] == ">":
+            found["low"] = value + 1 if sign == ">" and value != 0 else value
+        else:
+            found["high"] = value - 1 if sign == "<" else value
+    return found
 
 
 # --- LimeSurvey --------------------------------------------------------------------------------
@@ -231,36 +243,29 @@ def read_limesurvey(path: Path, encoding: str | None, form: FormReading) -> Aske
         head, parts = kept[start], kept[start + 1 : end]
         if head["class"] == "G":
             group = plain_text(head["name"])
-        elif not head["name"]:
-            form.broken.append(f"row {head.number}: name is empty")
-        elif head["type/scale"] not in "X|*":  # what is only shown
+        else:
             yield from _lime_fields(head, parts, group, form)
 
 
 def _lime_fields(head: SheetRow, parts: Sequence[SheetRow], group: str, form: FormReading) -> Asked:
     kind, name = head["type/scale"], head["name"]
-    path, label = [part for part in (group, name) if part], plain_text(head["text"])
+    path, label = [*filter(None, [group]), name], plain_text(head["text"])
     answers, items = (
         [(row["name"], plain_text(row["text"])) for row in parts if row["class"] == what]
         for what in ("A", "SQ")
     )
-    if kind in _TABLE["limesurvey"]["scales"]:
-        answers = [(one, one) for one in _TABLE["limesurvey"]["scales"][kind]]
-    universe = head["relevance"] if head["relevance"] != "1" else ""
-    asked: Any = {"universe": universe, "other": head["other"] == "Y"}
-    if kind in "L!O" and not answers:
-        form.broken.append(f"row {head.number}: {shown(name)} has no answers")
-    elif kind in "MP":
-        yield from ask(path, label, name=name, options=items, several=True, **asked)
-    else:
-        asked["other"] &= bool(answers)
-        for code, said in items or [("", "")]:
-            told = words(name) + words(label) + words(said)
-            intervals = fields.bounded_numbers(told) if kind in ("N", "K", ":") else None
-            asked["intervals"] = fields.dates("day") if kind == "D" else intervals
-            where, what = [*path, code] if code else path, f"{label}: {said}" if said else label
-            own = f"{name}.{code}" if code else name
-            yield from ask(where, what, name=own, options=answers, **asked)
+    answers = [(one, one) for one in _TABLE["limesurvey"]["scales"].get(kind, ())] or answers
+    sort = _TYPES.get(("limesurvey", kind), "text")
+    more: Any = {"universe": head["relevance"] if head["relevance"] != "1" else ""}
+    more |= {"where": f"row {head.number}", "other": head["other"] == "Y"}
+    if sort == "several":
+        yield from _asked(form, sort, path, label, name=name, options=items, **more)
+        return
+    more["other"] &= bool(answers)
+    for code, said in items or [("", "")]:
+        place, what = [*path, code] if code else path, f"{label}: {said}" if said else label
+        own = f"{name}.{code}" if code else name
+        yield from _asked(form, sort, place, what, name=own, options=answers, **more)
 
 
 def _lss_rows(root: Any) -> list[SheetRow]:
@@ -351,26 +356,18 @@ def _eq_fields(node: Any, seen: set[str], form: FormReading, depth: int) -> Aske
 
 
 def _eq_answer(answer: Mapping[str, Any], name: str, label: str, form: FormReading) -> Asked:
-    kind = str(answer.get("type"))
     options = [
         (_text(one.get("value")) or _text(one.get("label")), _text(one.get("label")))
         for one in _mappings(answer.get("options"))
     ]
-    if kind in ("Radio", "Checkbox", "Dropdown", "Relationship") and not options:
-        form.broken.append(f"answer {name!r}: it has no options")
-        return
+    sort = _TYPES.get(("eq", str(answer.get("type"))), "text")
+    sort = "one" if sort == "several" and len(options) == 1 else sort
     low, high = (_number(_mapping(answer.get(k)).get("value")) for k in ("minimum", "maximum"))
-    more: Any = {"several": kind == "Checkbox" and len(options) > 1, "low": low, "high": high}
-    more |= {"kind": _TABLE["eq"]["kinds"].get(kind, "")}
-    more |= {"identifier": _TABLE["eq"]["direct"].get(kind)}
-    yield from ask([name.removesuffix("-answer")], label, name=name, options=options, **more)
+    more: Any = {"options": options, "low": low, "high": high, "where": f"answer {name!r}"}
+    yield from _asked(form, sort, [name.removesuffix("-answer")], label, name=name, **more)
 
 
 # --- SurveyJS ----------------------------------------------------------------------------------
-
-_ONE_OF = ("radiogroup", "dropdown", "imagepicker", "buttongroup")
-_SEVERAL = ("checkbox", "tagbox", "ranking")
-_SHOWN_ONLY = ("html", "image", "expression", "file", "signaturepad")
 
 
 def read_surveyjs(path: Path, encoding: str | None, form: FormReading) -> Asked:
@@ -392,7 +389,7 @@ def _js_fields(node: Mapping[str, Any], path: list[str], form: FormReading) -> A
             yield from _js_fields(one, [*path, name or "panel"], form)
         elif not name or not isinstance(kind, str):
             form.broken.append("an element has no name or no type")
-        elif kind not in _SHOWN_ONLY:
+        else:
             yield from _js_question(one, kind, [*path, name], form)
 
 
@@ -407,30 +404,20 @@ def _js_options(listed: Any) -> list[tuple[str, str]]:
 
 def _js_question(one: Mapping[str, Any], kind: str, path: list[str], form: FormReading) -> Asked:
     label, options = _text(one.get("title")), _js_options(one.get("choices"))
-    other = bool(one.get("hasOther") or one.get("showOtherItem"))
-    more: Any = {"universe": _text(one.get("visibleIf"))}
     if kind in ("matrix", "multipletext", "matrixdropdown", "matrixdynamic"):
         yield from _js_parts(one, kind, path, f"{label}: " if label else "", form)
         return
-    if kind in (*_ONE_OF, *_SEVERAL):
-        if not options and not other and "choicesByUrl" not in one:
-            form.broken.append(f"question {'.'.join(path)!r} has no choices")
-            return
-        several = kind in _SEVERAL and bool(options or other)
-        more |= {"options": options, "several": several, "other": other}
-    elif kind == "boolean":
-        more["kind"] = "yes or no"
+    written = "surveyjs inputs", _text(one.get("inputType"))
+    sort = _TYPES.get(("surveyjs", kind)) or _TYPES.get(written, "text")
+    more: Any = {"universe": _text(one.get("visibleIf")), "where": f"question {'.'.join(path)!r}"}
+    if sort in ("one", "several"):
+        more |= {"other": bool(one.get("hasOther") or one.get("showOtherItem")), "options": options}
+        sort = sort if options or more["other"] or "choicesByUrl" not in one else "text"
     elif kind == "rating":
-        low, high = _number(one.get("rateMin")) or 1, _number(one.get("rateMax")) or 5
-        more |= {"kind": "number", "low": low, "high": high}
+        more |= {"low": _number(one.get("rateMin")) or 1, "high": _number(one.get("rateMax")) or 5}
     else:
-        known, written = _TABLE["surveyjs"], _text(one.get("inputType"))
         more |= {"low": _number(one.get("min")), "high": _number(one.get("max"))}
-        more |= {
-            "kind": known["kinds"].get(written, ""),
-            "identifier": known["direct"].get(written),
-        }
-    yield from ask(path, label, **more)
+    yield from _asked(form, sort, path, label, **more)
 
 
 def _js_parts(

@@ -89,9 +89,9 @@ def read_forms(
     given = {name: value for name, value in attributes.items() if value is not None}
     if isinstance(given.get("collected"), datetime.date):
         given["collected"] = str(given["collected"])
-    problems: list[str] = []
-    known = decode_attributes(Form, given, problems)
-    require_none((problem.lstrip(".") for problem in problems), OptionError)
+    unfit: list[str] = []
+    known = decode_attributes(Form, given, unfit)
+    require_none((problem.lstrip(".") for problem in unfit), OptionError)
     file = Path(path)
     if kind is not None and kind not in KINDS:
         raise OptionError(f"kind must be one of {', '.join(KINDS)}. Got {kind!r} instead.")
