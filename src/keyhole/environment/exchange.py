@@ -1,12 +1,9 @@
 """Exchange of environments: a JSON file that reads back as the same, or a store.
 
-Equal environments give the same bytes: things are sorted by name and stand on a line each, so
-that two files can be compared line by line.
-
-Nothing is written by hand for a class: a frozen dataclass becomes an object whose keys are its
-attributes in their order. An attribute that has its default is left out, so a default must not
-change its meaning without a new version of what is stored. Mappings and sets are sorted: equal
-things give equal text.
+Equal environments give the same bytes: things, mappings and sets are sorted, and things stand on a
+line each. A frozen dataclass becomes an object whose keys are its attributes in their order. An
+attribute that has its default is left out, so a default must not change its meaning without a new
+version of what is stored.
 
 Whoever writes or reads a value adds what is wrong with it to a list of problems. A problem
 begins with the way to its value (``.fields[0].label must be text``); whoever holds the value
@@ -58,10 +55,7 @@ def environment_to_json(environment: Environment) -> str:
 
 
 def parse_json(text: str, name: str) -> Any:
-    """Read JSON in which each key of an object stands once; `name` is for messages.
-
-    Nesting without end and numbers of thousands of digits are refused here too.
-    """
+    """Read JSON in which each key of an object stands once; `name` is for messages."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -153,10 +147,7 @@ def is_exported(place: str | os.PathLike[str]) -> bool:
 
 
 def read_place(place: Any) -> Environment:
-    """Read an environment from a ``.json`` file, an SQLite file or a PostgreSQL URL.
-
-    Nothing is changed there. An environment is its own place, and so is its graph.
-    """
+    """Read an environment from a ``.json`` file, an SQLite file or a URL; one is its own place."""
     if not isinstance(place, str | os.PathLike):
         held: Environment = getattr(place, "environment", place)
         return held

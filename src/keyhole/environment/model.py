@@ -101,8 +101,7 @@ class Coding:
 class CategoryMap:
     """An edge of the coding graph: each category of ``finer`` falls into one of ``coarser``.
 
-    ``pairs`` maps codes of categories to codes; ``None`` is an edge drawn without saying
-    how the categories fall, which leaves every join through it unresolved.
+    Without ``pairs`` (of codes) nobody has said how: every join through it is unresolved.
     """
 
     finer: str
@@ -129,11 +128,7 @@ class Organisation:
 
 @dataclass(frozen=True, slots=True)
 class CapturedQuestion:
-    """What an importer found out about a field that nobody has placed yet.
-
-    ``categories`` and ``intervals`` are as in `Coding`; neither means free text. ``path``,
-    ``universe``, ``coding`` and ``option`` are as in `CapturedField`.
-    """
+    """What an importer found out about a field that nobody has placed yet; see `CapturedField`."""
 
     categories: tuple[Category, ...] = ()
     intervals: Intervals | None = None
@@ -147,11 +142,10 @@ class CapturedQuestion:
 class Field:
     """One question of a form, source or target.
 
-    ``coding`` names its coding; a direct identifier has ``identifier`` instead (its kind,
-    as "name" or "ssn"); a field with neither has not been placed yet, and ``question`` keeps
-    what was asked, so that somebody can decide later. ``use`` is what an intruder can do with
-    it: identify, match, or learn something sensitive. ``decided`` says that a person, not a
-    rule, has said which coding it has; ``option`` is as in `CapturedField`.
+    ``coding`` names its coding; a direct identifier has ``identifier`` (its kind, as "ssn")
+    instead. A field with neither waits, and ``question`` keeps what was asked. ``use`` is what an
+    intruder can do with it. ``decided`` says that a person, not a rule, said which coding it has;
+    ``option`` is as in `CapturedField`.
     """
 
     name: str
@@ -168,9 +162,8 @@ class Field:
 class Form:
     """A data-capture form: what the database behind it holds, at the detail it is asked.
 
-    ``statement`` is what the form says of how the data are used; ``method`` which of the seven
-    methods of data environment analysis found it, with what that method needs: search parameters,
-    time frame, social group.
+    ``statement`` is what it says of the use of the data; ``method`` to ``social_group`` tell how it
+    was found, by one of the seven methods of data environment analysis.
     """
 
     name: str
@@ -189,10 +182,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A public source, typed and ranked as in the paper ("What is Public Data?", Tables 1-4).
-
-    ``method`` to ``social_group`` say how it was found, as in `Form`.
-    """
+    """A public source, typed and ranked as in the paper ("What is Public Data?", Tables 1-4)."""
 
     name: str
     formality: Literal["formal", "informal"] = "formal"
@@ -239,10 +229,9 @@ class Environment:
 class CapturedField:
     """A question as an importer found it, before anybody said which construct it asks.
 
-    ``categories`` and ``intervals`` are as in `Coding`; neither means free text. ``path``
-    tells where it stands in its file ("veteran/address/state"), ``identifier`` which kind
-    of direct identifier it is, if any, ``coding`` the name of its coding where the source
-    itself gives one, ``option`` the answer of which it says whether it was among several chosen.
+    ``categories`` and ``intervals`` are as in `Coding`. ``path`` tells where it stands in its file,
+    ``coding`` the name of its coding where the source gives one, ``option`` the answer of which it
+    says whether it was among several chosen.
     """
 
     name: str

@@ -147,9 +147,8 @@ def _require_construct(graph: CodingGraph, construct: str | None) -> None:
 class HoldingMatrix(Result):
     """Classes against classes by the constructs on which they can be linked, or forms by codings.
 
-    Of classes a cell counts the constructs that forms of both ask so that their codings join to
-    two categories or more, and `constructs` names them; on the diagonal those that a class asks.
-    Of codings a cell is 1 where the form holds the coding.
+    Of classes a cell counts the constructs that forms of both ask so that their codings join to two
+    categories or more (`constructs` names them), on the diagonal those that a class asks.
     """
 
     what: Literal["classes", "codings"]

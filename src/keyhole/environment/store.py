@@ -270,8 +270,7 @@ def _meaning(place: Place, timeout: float, error: Exception) -> KeyholeError | N
 class Snapshot:
     """An environment as read from a store, with what is needed to write it back.
 
-    The things of each kind are sorted by name; ``versions`` has the number of the last change of
-    each thing by kind and name, ``number`` that of the last change of all.
+    ``versions`` has the number of the last change of each thing, ``number`` that of all.
     """
 
     environment: Environment
@@ -282,10 +281,9 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that somebody added, changed or removed.
+    """One thing that somebody added, changed or removed; things written together share ``number``.
 
-    ``when`` is in UTC; ``before`` and ``after`` are the thing's plain values as JSON has
-    them, ``None`` where it was not there. Things written together share ``number``.
+    ``before`` and ``after`` are its plain values as JSON has them; ``when`` is in UTC.
     """
 
     number: int
@@ -336,9 +334,9 @@ class Store:
     ) -> Snapshot:
         """Write what differs between a snapshot of this store and an environment made from it.
 
-        Everything is written, or nothing. What others changed since the snapshot stays, and is
-        in the snapshot that is returned. If somebody else changed one of the same things, to
-        something else, a `ConflictError` says who and when. `who` and `note` are for the history.
+        Everything is written, or nothing. What others changed since stays, and is in the snapshot
+        that is returned; if they changed one of the same things otherwise, a `ConflictError` says
+        who and when.
         """
         self._check(snapshot, who, note)
         require_none(soundness.unfit_names(environment))
@@ -475,11 +473,11 @@ def open_store(
 
     The place is the path of a SQLite file, or a URL: ``sqlite:///folder/environment.db``,
     ``postgresql://user:password@host/database``. A password may also be in ``PGPASSWORD`` or a
-    password file; it is never shown. With `create` a store is made where nothing is; `timeout` are
-    the seconds to wait while another process has it locked.
+    password file. With `create` a store is made where nothing is; `timeout` are the seconds to wait
+    for a lock.
 
-    A store of an older version is brought up, in one transaction, or read as it is (`writing`
-    false). One of a newer version, and anything that is not a store, is refused and left as it is.
+    A store of an older version is brought up, or read as it is (`writing` false); one of a newer
+    version, and anything that is not a store, is refused and left as it is.
     """
     if not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
         raise OptionError(f"timeout must be a number of seconds above 0. Got {timeout!r} instead.")

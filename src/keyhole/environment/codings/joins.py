@@ -35,10 +35,9 @@ Sides = tuple[Side, Side]
 class Join(Result):
     """The finest common coarsening of two codings.
 
-    `groups_left` and `groups_right` give the group of each category; groups with members on
-    one side only are there too. `coding` is the stored coding with these groups, or the
-    name under which it would be minted. `antichain` are the finest stored codings above
-    both: more than one, or one that is coarser, means that the join was missing. `entropy`
+    The group of each category is in `groups_left` and `groups_right`. `coding` is the stored coding
+    with these groups, or the name under which it would be minted. `antichain` are the finest stored
+    codings above both: more than one, or a coarser one, means that the join was missing. `entropy`
     and `lost` are in bits of the left coding. A join that is not `resolved` says why.
     """
 

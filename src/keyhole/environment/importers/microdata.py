@@ -55,11 +55,7 @@ _ROUND = (1, 5)
 
 
 def read_labels(path: str | os.PathLike[str], *, encoding: str | None = None) -> Codebook:
-    """Read a file of labels: any codebook that `load` takes, also as a workbook.
-
-    CSV and Excel files have the columns ``name,label,code,category``; the Census Bureau's
-    dictionaries of its microdata (rows ``NAME`` and ``VAL``) are read too.
-    """
+    """Read labels: any codebook that `load` takes, a table of labels also as a workbook."""
     file = Path(path)
     if file.suffix.lower() not in (".csv", ".tsv", ".txt", *WORKBOOKS):
         return read_codebook(file)
@@ -85,11 +81,7 @@ def read_labels(path: str | os.PathLike[str], *, encoding: str | None = None) ->
 
 
 def attach_labels(microdata: Microdata, labels: Codebook) -> Microdata:
-    """Return the data with labels of columns and values; those of other columns are ignored.
-
-    Codes are compared with the values as numbers in a column of numbers, else as text. Labels of
-    codes that no record has are kept: the coding has them.
-    """
+    """Return the data with labels; those of codes that no record has are kept, for the coding."""
     variables = []
     for one in microdata.variables:
         about, column = labels.get(one.name, ColumnLabels()), microdata.column(one.name)
@@ -181,8 +173,7 @@ def _field(
 def _levels(column: pl.Series, variable: Variable, notes: dict[str, None]) -> list[Category]:
     """Return labelled values in their order, then those that occur without a label.
 
-    A value of few records that is no short code may tell who they are: it is not listed. If none
-    is listed, the column is as good as free text.
+    A value of few records that is no short code may tell who they are: it is not listed.
     """
     labels = variable.value_labels
     missing = {code_text(code) for code in variable.missing_codes}

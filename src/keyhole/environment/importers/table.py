@@ -229,10 +229,8 @@ def write_forms(
 ) -> Path:
     """Write forms as a CSV file: a row a category, or one for free text and intervals.
 
-    Regular intervals are one row with ``from``, ``to`` and ``every`` (a number, or day, month
-    or year); others are a row each, with an open end left empty. Text that a spreadsheet would
-    take for a formula begins with an apostrophe. A form without fields has no row. A whole
-    environment, with what this layout has no columns for, is what `write_environment` keeps.
+    Text that a spreadsheet would take for a formula begins with an apostrophe. A form without
+    fields has no row. A whole environment is what `write_environment` keeps.
     """
     require_sound(environment)
     known = {form.name: form for form in environment.forms}

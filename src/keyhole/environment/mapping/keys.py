@@ -39,12 +39,11 @@ MOST = 2_000
 class KeyVariable:
     """One column of the target and the coding at which others hold it too.
 
-    ``groups`` gives, for each category of the target's coding in its order (intervals
-    first), the number of the group it falls into; ``labels`` names the groups. ``coding``
-    is the name of the stored coding with these groups, or of the one to be minted
-    (``stored`` is false then). ``entropy`` is in bits, ``lost`` what harmonising took.
-    ``explanation`` says which forms, which path up the graph, which categories merged;
-    ``codings`` are those in which it is held, where one holder has them all.
+    ``groups`` gives for each category of the target's coding the number of its group, ``labels``
+    name the groups. ``coding`` has these groups; it is to be minted unless ``stored``. ``entropy``
+    is in bits, ``lost`` what harmonising took. ``explanation`` says which forms, which path up the
+    graph, which categories merged; ``codings`` are those in which it is held, where one holder has
+    them all.
     """
 
     construct: str
@@ -78,9 +77,8 @@ class KeyVariable:
 class Absent:
     """A column of the target that is not in the key, and why.
 
-    `ruled_out` is the share of pairs of categories that cannot be the same person although
-    the codings join to nothing (see `keyhole.environment.compatibility`), where known.
-    `codings` are those in which it is held all the same: with others they may tell it.
+    `ruled_out` is the share of pairs of categories that cannot be the same person although the
+    codings join to nothing, `codings` those in which it is held: with others they may tell it.
     """
 
     column: str
@@ -95,10 +93,7 @@ Part = KeyVariable | Absent
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """A field of a form, source or target, or a coding, on which somebody should decide.
-
-    `column` is the column of the target of which it may tell more.
-    """
+    """A field, or a coding, on which somebody should decide; it may tell more of the `column`."""
 
     form: str
     field: str
@@ -126,13 +121,10 @@ class KeyBound:
 class KeyMapping(Result):
     """The key variables of a target, at the detail at which others hold them.
 
-    `key` is the upper answer, which counts what is undecided as asked; `lower` and `upper` are
-    both in short, and `undecided` the fields that make them differ. `surely` is the lower answer
-    whole, where it is another.
-
-    `against` says in words who the others are and `forms` how many; `needed` is how many of
-    them must hold a coding for the `threshold` asked for. `identifiers` are the direct
-    identifiers they hold, with how many hold each.
+    `key` is the upper answer, which counts what is undecided as asked; `lower` and `upper` are both
+    in short, `undecided` the fields that make them differ, `surely` the lower answer whole where it
+    is another. `against` says who the others are and `forms` how many; `needed` of them must hold a
+    coding for the `threshold`. `identifiers` says how many hold each direct identifier.
     """
 
     kind: MappingKind
@@ -394,10 +386,7 @@ class VariableMaker:
         codings: Sequence[str] = (),
         near: Sequence[str] = (),
     ) -> KeyVariable:
-        """Make the key variable of a column at a partition of its categories.
-
-        `codings` are those in which one holder has it; `near` others that may be its coding.
-        """
+        """Make the variable of a column at a partition; `near` may be its coding too."""
         graph, node, day, told = self.graph, column.node, column.as_of, [*because]
         name, stored = self.name(column, groups, (*codings, *near))
         labels = partitions.group_labels(node, groups)
@@ -418,10 +407,7 @@ class VariableMaker:
         )
 
     def name(self, column: TargetColumn, groups: Ints, codings: Sequence[str]) -> tuple[str, bool]:
-        """Return the stored coding with these groups, or the name it would be minted under.
-
-        `codings` are some in which it is held: one of them may be the coding itself.
-        """
+        """Return the stored coding with these groups, or the name it would be minted under."""
         node, key = column.node, groups.tobytes()
         if partitions.is_discrete(groups):
             return node.name, True

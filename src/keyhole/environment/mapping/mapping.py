@@ -115,11 +115,7 @@ def map_pair(
     *,
     weights: keys.ColumnWeights | None = None,
 ) -> keys.KeyMapping:
-    """Map a target against one form: each column at the join of both codings.
-
-    Target and form are given by name, or as they are; `weights` says for columns of the target how
-    many people are in each category (by code).
-    """
+    """Map a target against one form: each column at the join of both codings; see `map_class`."""
 
     def against(graph: CodingGraph) -> keys.Holders:
         name = form if isinstance(form, str) else form.name
@@ -152,7 +148,8 @@ def map_class(
 
     The class is that of a sector, purpose and other classifications; all forms if none is given.
     `threshold` is the share of them that must hold a coding, equal or finer. 0: any form has it; 1:
-    all forms have it or harmonise to it. The target and `weights` are as in `map_pair`.
+    all forms have it or harmonise to it. The target is given by name or as it is; `weights` says
+    for its columns how many people are in each category (by code).
 
     Notes
     -----
@@ -415,10 +412,7 @@ SETS_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """Columns that the same forms hold, each at its coding in the class key.
-
-    `bits` adds up the columns' entropies: the most the set can tell, if they are independent.
-    """
+    """Columns that the same forms hold as in the class key; `bits` is the most they can tell."""
 
     columns: tuple[str, ...]
     support: int
@@ -430,9 +424,9 @@ class KeySet:
 class JointKeys(Result):
     """The closed sets of key columns that forms hold together.
 
-    `whole` is how many forms hold all columns of the key. Where `complete` is false, all
-    sets with a support above `searched_to` were seen. `found` counts the sets of two or more
-    columns, of which `sets` are those with the most bits.
+    `whole` is how many forms hold the whole key. `found` counts the sets of two or more columns, of
+    which `sets` have the most bits. Unless `complete`, all with a support above `searched_to` were
+    seen.
     """
 
     target: str

@@ -157,9 +157,9 @@ _CUTOFF = 3
 class Pending:
     """A field that waits for a decision, and its proposals, the best first.
 
-    `forms` counts the forms that ask the same text; `changes_key` are the columns of the target
-    of which it may tell more, `bits` how much at most, and `rp` how much RP would rise then: the
-    share of records in cells smaller than three on the key that is surely held and these columns.
+    `forms` counts the forms that ask the same text; `changes_key` are the columns of the target of
+    which it may tell more, `bits` how much at most, and `rp` how much RP would rise on the key that
+    is surely held and these columns.
     """
 
     kind: str

@@ -98,10 +98,9 @@ def _named(
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ScenarioKey(MappedResult):
-    """The key of a scenario, with the file recoded to it.
+    """The key of a scenario, and the file recoded to it: `microdata` has the labels of the groups.
 
-    `microdata` has the columns of the file; those of the key hold the labels of their groups.
-    `mapping` says how each came about, `stages` what each of the intruder's sources tells.
+    `mapping` says how each column came about, `stages` what each of the intruder's sources tells.
     """
 
     name: Annotated[str, Named("scenario")]
@@ -124,8 +123,7 @@ class ScenarioKey(MappedResult):
     def recode(self, data: Microdata, *, partial: bool = False) -> Microdata:
         """Return a file with its key columns brought to the groups of the key.
 
-        It has the target's columns and codes, as the intruder's copy may; with `partial` only the
-        key columns that it has are recoded, else all must be there.
+        All must be there; with `partial` only those that the file has are recoded.
         """
         if data is self.microdata or data is self._source:
             return self.microdata
@@ -135,11 +133,7 @@ class ScenarioKey(MappedResult):
     def identification(
         self, conditional: Any, *, figure: str | None = None, undecided: bool = False
     ) -> Identification:
-        """Return p(identification); see `keyhole.environment.scenarios.scenarios`.
-
-        While the lower and upper key differ it is given only if asked for (`undecided`), here or
-        of the key.
-        """
+        """Return p(identification), while lower and upper key differ only if `undecided`."""
         asked = undecided or self.undecided or self.mapping.settled
         pending = 0 if asked else len(self.mapping.undecided) or 1
         return p_identification(self.scenario, conditional, figure=figure, pending=pending)

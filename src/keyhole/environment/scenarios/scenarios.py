@@ -404,10 +404,10 @@ def scenario_to_toml(scenario: Scenario) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Identification(Result):
-    """How likely an identification is, and what that was made of.
+    """How likely an identification is, and what that was made of; None where not estimable.
 
-    `probability` is None where the conditional part could not be estimated; `basis` says why.
-    `conditional` has `coverage` and `divergence` in it, where the scenario gives them.
+    `basis` says which figure it rests on, or why there is none; `conditional` has `coverage` and
+    `divergence` in it.
     """
 
     scenario: str
