@@ -186,28 +186,27 @@ def current_user() -> str:
 
 _ABSENT = object()
 _LARGEST = 2**31 - 1
-_DAY = "a day (2026-11-16)"
 _INFINITIES: dict[Any, float] = {"inf": math.inf, "-inf": -math.inf}
-Converter = Callable[[Any, list[str]], Any]
+Converter = Callable[[Any, list[str], bool], Any]
+"""Makes the plain form of a value (the last argument: writing), or the value of a plain form."""
 
 
 def encode_thing(value: Any, problems: list[str]) -> Any:
     """Give a thing of the model as plain values, and add to the problems what cannot be kept."""
     found: list[str] = []
-    kind: Any = type(value)
-    plain = _converter(kind, True)(value, found)
+    plain = _record(type(value), value, found, True)
     problems += [problem.lstrip(".") for problem in found]
     return plain
 
 
 def decode(kind: type, plain: Any, where: str, problems: list[str]) -> Any:
     """Make a thing of the model from plain values; useless if there were problems."""
-    return _at(where, _converter(kind, False), plain, problems)
+    return _at(where, partial(_record, kind), plain, problems, False)
 
 
 def decode_attributes(kind: Any, plain: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
     """Make those attributes of a thing that are given and fit; the problems say what does not."""
-    known, values = _plan(kind)[0], {}
+    known, values = _plan(kind), {}
     for name, value in plain.items():
         if name not in known:
             near = nearest(name, list(known))
@@ -215,44 +214,46 @@ def decode_attributes(kind: Any, plain: Mapping[str, Any], problems: list[str]) 
             problems.append(f".{shown(name)} is unknown. {hint}")
             continue
         before = len(problems)
-        values[name] = _at(f".{name}", known[name].read, value, problems)
+        values[name] = _at(f".{name}", known[name][0], value, problems, False)
         if len(problems) > before:
             del values[name]
     return values
 
 
-def _at(where: str, convert: Converter, value: Any, problems: list[str]) -> Any:
+def _at(where: str, convert: Converter, value: Any, problems: list[str], writing: bool) -> Any:
     """Convert a value, and put the way there before the problems that it has."""
     before = len(problems)
-    found = convert(value, problems)
+    found = convert(value, problems, writing)
     if len(problems) > before:
         problems[before:] = [f"{where}{problem}" for problem in problems[before:]]
     return found
 
 
 @cache
-def _converter(hint: Any, writing: bool) -> Converter:
-    """Return what converts a value of the model to its plain form, or back."""
+def _converter(hint: Any) -> Converter:
+    """Return what converts a value of the model to its plain form, and back."""
     if hint in _SINGLE:
-        return _SINGLE[hint][writing]
+        return _SINGLE[hint]
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is None:
-        return partial(_write_record if writing else _read_record, hint)
+        return partial(_record, hint)
     if origin in (typing.Union, types.UnionType):
-        one = _converter(next(part for part in inner if part is not type(None)), writing)
-        return lambda value, problems: None if value is None else one(value, problems)
+        one = _converter(next(part for part in inner if part is not type(None)))
+        return lambda value, problems, writing: (
+            None if value is None else one(value, problems, writing)
+        )
     if origin is typing.Literal:
         return partial(_word, inner)
     if origin is Mapping:
-        return partial(_mapping, _converter(str, writing), _converter(inner[1], writing), writing)
+        return partial(_mapping, *map(_converter, inner))
     if origin is tuple and inner[-1] is not Ellipsis:  # with a place for each of its values
-        return partial(_places, [_converter(part, writing) for part in inner], writing)
+        return partial(_places, [*map(_converter, inner)])
     if origin in (frozenset, tuple):
-        return partial(_several, _converter(inner[0], writing), origin, writing)
+        return partial(_several, _converter(inner[0]), origin)
     raise TypeError(f"{hint} has no plain form")
 
 
-def _word(known: Sequence[str], value: Any, problems: list[str]) -> Any:
+def _word(known: Sequence[str], value: Any, problems: list[str], _: bool) -> Any:
     words = f"one of {', '.join(map(repr, known))}"
     if type(value) is not str:
         return _must_be(words, value, problems)
@@ -262,87 +263,74 @@ def _word(known: Sequence[str], value: Any, problems: list[str]) -> Any:
 
 
 def _mapping(
-    key: Converter, convert: Converter, writing: bool, value: Any, problems: list[str]
+    key: Converter, convert: Converter, value: Any, problems: list[str], writing: bool
 ) -> Any:
     if not isinstance(value, Mapping):
         return _must_be("a mapping", value, problems)
     before = len(problems)
     for name in value:
-        _at(".a key", key, name, problems)
+        _at(".a key", key, name, problems, writing)
     names = (sorted(value) if writing else value) if len(problems) == before else ()
-    return {name: _at(f".{shown(name)}", convert, value[name], problems) for name in names}
+    return {name: _at(f".{shown(name)}", convert, value[name], problems, writing) for name in names}
 
 
-def _places(each: Sequence[Converter], writing: bool, value: Any, problems: list[str]) -> Any:
+def _places(each: Sequence[Converter], value: Any, problems: list[str], writing: bool) -> Any:
     if not isinstance(value, tuple | list) or len(value) != len(each):
         problems.append(f" must have {len(each)} values.")
         return []
-    found = [convert(one, problems) for convert, one in zip(each, value, strict=True)]
+    found = [convert(one, problems, writing) for convert, one in zip(each, value, strict=True)]
     return found if writing else tuple(found)
 
 
 def _several(
-    convert: Converter, origin: Any, writing: bool, value: Any, problems: list[str]
+    convert: Converter, origin: Any, value: Any, problems: list[str], writing: bool
 ) -> Any:
     given = origin if writing else list
     if not isinstance(value, (set, frozenset) if given is frozenset else given):
         _must_be(f"a {given.__name__}", value, problems)
         return []
     before = len(problems)
-    found = [convert(one, problems) for one in value]
+    found = [convert(one, problems, writing) for one in value]
     if len(problems) > before:  # say where
         del problems[before:]
         for i, one in enumerate(value):
-            _at(f"[{i}]", convert, one, problems)
+            _at(f"[{i}]", convert, one, problems, writing)
         return []
     return (sorted(found) if origin is frozenset else found) if writing else origin(found)
 
 
-class _Attribute(typing.NamedTuple):
-    """How an attribute of a dataclass is read and written, and its plain default."""
-
-    read: Converter
-    write: Converter
-    default: Any
-
-
 @cache
-def _plan(kind: Any) -> tuple[dict[str, _Attribute], tuple[str, ...]]:
-    """Return the attributes of a dataclass, and the names of those without a default."""
+def _plan(kind: Any) -> dict[str, tuple[Converter, Any]]:
+    """Return how each attribute of a dataclass is converted, and its plain default."""
     hints, found = typing.get_type_hints(kind), {}
     for one in fields(kind):
-        read, write = (_converter(hints[one.name], writing) for writing in (False, True))
+        convert = _converter(hints[one.name])
         made = one.default if one.default_factory is MISSING else one.default_factory()
-        found[one.name] = _Attribute(read, write, _ABSENT if made is MISSING else write(made, []))
-    return found, tuple(name for name, one in found.items() if one.default is _ABSENT)
+        found[one.name] = convert, _ABSENT if made is MISSING else convert(made, [], True)
+    return found
 
 
-def _write_record(kind: Any, value: Any, problems: list[str]) -> Any:
-    plain, attributes = {}, _plan(kind)[0]
-    if type(value) is not kind:
-        return _must_be(f"a {kind.__name__}", value, problems)
-    for name, attribute in attributes.items():
-        one = _at(f".{name}", attribute.write, getattr(value, name), problems)
-        if one != attribute.default:
-            plain[name] = one
-    return plain
-
-
-def _read_record(kind: Any, plain: Any, problems: list[str]) -> Any:
-    if type(plain) is not dict:
-        return _must_be("an object", plain, problems)
+def _record(kind: Any, value: Any, problems: list[str], writing: bool) -> Any:
+    if writing and type(value) is kind:
+        plain = {}
+        for name, (convert, default) in _plan(kind).items():
+            one = _at(f".{name}", convert, getattr(value, name), problems, True)
+            if one != default:
+                plain[name] = one
+        return plain
+    if writing or type(value) is not dict:
+        return _must_be(f"a {kind.__name__}" if writing else "an object", value, problems)
     with suppress(TypeError):  # most forms ask the same: equal parts are made once
-        found = _made(kind, *plain, *plain.values())
-        if found is not None:
+        if (found := _made(kind, *value, *value.values())) is not None:
             return found
-    return _new_record(kind, plain, problems)
+    return _new_record(kind, value, problems)
 
 
 def _new_record(kind: Any, plain: dict[str, Any], problems: list[str]) -> Any:
     start = len(problems)
     values = decode_attributes(kind, plain, problems)
-    missing = (name for name in _plan(kind)[1] if name not in plain)
-    problems += [f".{name} is missing. Give it." for name in missing]
+    needed = (name for name, (_, default) in _plan(kind).items() if default is _ABSENT)
+    problems += [f".{name} is missing. Give it." for name in needed if name not in plain]
     return kind(**values) if len(problems) == start else None
 
 
@@ -363,7 +351,7 @@ def _must_be(wanted: str, value: Any, problems: list[str]) -> Any:
     problems.append(f" must be {wanted}. Got {kind} instead.")
 
 
-def _text(value: Any, problems: list[str]) -> Any:
+def _text(value: Any, problems: list[str], _: bool) -> Any:
     if type(value) is not str:
         _must_be("text", value, problems)
     elif "\0" in value:
@@ -376,17 +364,17 @@ def _text(value: Any, problems: list[str]) -> Any:
     return value
 
 
-def _flag(value: Any, problems: list[str]) -> Any:
+def _flag(value: Any, problems: list[str], _: bool) -> Any:
     return value if type(value) is bool else _must_be("true or false", value, problems)
 
 
-def _whole(value: Any, problems: list[str]) -> Any:
+def _whole(value: Any, problems: list[str], _: bool) -> Any:
     if type(value) is int and abs(value) <= _LARGEST:
         return value
     return _must_be(f"a whole number of at most {_LARGEST:,}", value, problems)
 
 
-def _number(writing: bool, value: Any, problems: list[str]) -> Any:
+def _number(value: Any, problems: list[str], writing: bool) -> Any:
     """JSON has no infinity: it is written as text."""
     known = _INFINITIES.get(value, value) if isinstance(value, str) and not writing else value
     if isinstance(known, int | float) and not isinstance(known, bool) and known == known:
@@ -396,20 +384,20 @@ def _number(writing: bool, value: Any, problems: list[str]) -> Any:
     return _must_be("a number", value, problems)
 
 
-def _day(writing: bool, value: Any, problems: list[str]) -> Any:
+def _day(value: Any, problems: list[str], writing: bool) -> Any:
     if writing and type(value) is datetime.date:
         return value.isoformat()
     with suppress(TypeError, ValueError):
         day = datetime.date.fromisoformat(value)
         if not writing and day.isoformat() == value:
             return day
-    return _must_be(_DAY, value, problems)
+    return _must_be("a day (2026-11-16)", value, problems)
 
 
-_SINGLE: dict[Any, tuple[Converter, Converter]] = {  # how each is read, and written
-    str: (_text, _text),
-    bool: (_flag, _flag),
-    int: (_whole, _whole),
-    float: (partial(_number, False), partial(_number, True)),
-    datetime.date: (partial(_day, False), partial(_day, True)),
+_SINGLE: dict[Any, Converter] = {
+    str: _text,
+    bool: _flag,
+    int: _whole,
+    float: _number,
+    datetime.date: _day,
 }

@@ -124,16 +124,14 @@ class FilePlace:
             with self.path.open("rb") as file:
                 header = file.read(100)
         except (FileNotFoundError, NotADirectoryError):
-            problem = ""
-            if not create:
-                make = "make a store with `keyhole environment init`"
-                problem = f"does not exist. Check its name, or {make}."
-            elif not self.path.parent.is_dir():
-                folder_name = repr(str(self.path.parent))
-                problem = f"cannot be made: the folder {folder_name} does not exist. Make it first."
-            if problem:
-                raise FileError(f"{self} {problem}") from None
-            return
+            if create and self.path.parent.is_dir():
+                return
+            problem = "does not exist. Check its name, or make a store with"
+            problem += " `keyhole environment init`."
+            if create:
+                parent = repr(str(self.path.parent))
+                problem = f"cannot be made: the folder {parent} does not exist. Make it first."
+            raise FileError(f"{self} {problem}") from None
         except (OSError, ValueError) as error:
             number = error.errno if isinstance(error, OSError) else None
             reason = os.strerror(number) if number else "the system refuses"

@@ -115,40 +115,32 @@ def interval_problems(intervals: Intervals) -> list[str]:
     """Say what is wrong with a partition into intervals: the first thing that is."""
     start, stop, step = intervals.start, intervals.stop, intervals.step
     days, edges = intervals.scale == "date", np.array(intervals.edges or (start, stop), float)
+    finite = edges[np.isfinite(edges)]
+    are_days = ((finite >= 1) & (finite <= 3_652_059) & (finite == np.floor(finite))).all()
     steep = np.flatnonzero(~(edges[:-1] < edges[1:]))
-    problem = ""
     if intervals.scale not in ("number", "date"):
-        problem = f"scale must be 'number' or 'date'. Got {intervals.scale!r} instead."
-    elif not (math.isfinite(intervals.factor) and intervals.factor > 0):
-        problem = f"factor must be above 0. Got {intervals.factor:g} instead."
-    elif intervals.edges:
-        if len(edges) < 2:
-            problem = "edges must be two or more. Got one instead."
-        elif np.isnan(edges).any():
-            problem = "edges must be numbers. Got nan instead."
-        elif steep.size:
-            low, high = edges[steep[0]], edges[steep[0] + 1]
-            problem = f"edges must rise. Got {low:g} followed by {high:g} instead."
-        elif days and not _are_days(edges[np.isfinite(edges)]):
-            problem = "edges of dates must be day ordinals from 1 to 3,652,059. Got others instead."
-    elif intervals.exact:
-        return []
-    elif steep.size or not all(map(math.isfinite, (start, stop, step))):
-        problem = f"start must lie below stop. Got {start:g} and {stop:g} instead."
-    elif days and not (0 <= step <= MOST and step == int(step)):
-        problem = f"step must be whole and not negative. Got {step:g} instead."
-    elif days and not _are_days(edges):
-        problem = "start and stop of dates must be day ordinals from 1 to 3,652,059."
-    elif not days and step <= 0:
-        problem = f"step must be above 0. Got {step:g} instead."
-    elif not days and (stop - start) / step > MOST:
-        problem = f"at most {MOST:,} intervals can be made. Got {(stop - start) / step:,.0f}."
-    return [problem] if problem else []
-
-
-def _are_days(values: Floats) -> bool:
-    inside = (values >= 1) & (values <= 3_652_059)
-    return bool((inside & (values == np.floor(values))).all())
+        return [f"scale must be 'number' or 'date'. Got {intervals.scale!r} instead."]
+    if not (math.isfinite(intervals.factor) and intervals.factor > 0):
+        return [f"factor must be above 0. Got {intervals.factor:g} instead."]
+    if intervals.edges and len(edges) < 2:
+        return ["edges must be two or more. Got one instead."]
+    if intervals.edges and np.isnan(edges).any():
+        return ["edges must be numbers. Got nan instead."]
+    if intervals.edges and steep.size:
+        low, high = edges[steep[0]], edges[steep[0] + 1]
+        return [f"edges must rise. Got {low:g} followed by {high:g} instead."]
+    if not (intervals.edges or intervals.exact):
+        if steep.size or not all(map(math.isfinite, (start, stop, step))):
+            return [f"start must lie below stop. Got {start:g} and {stop:g} instead."]
+        if days and not (0 <= step <= MOST and step == int(step)):
+            return [f"step must be whole and not negative. Got {step:g} instead."]
+        if not days and step <= 0:
+            return [f"step must be above 0. Got {step:g} instead."]
+        if not days and (stop - start) / step > MOST:
+            return [f"at most {MOST:,} intervals can be made. Got {(stop - start) / step:,.0f}."]
+    if days and not are_days:
+        return ["edges, start and stop of dates must be day ordinals from 1 to 3,652,059."]
+    return []
 
 
 def homes(inner: Floats, outer: Floats) -> tuple[Ints, Ints]:

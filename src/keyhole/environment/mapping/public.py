@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import polars as pl
 
-from keyhole.core.marks import HIDDEN, SPREAD, figure
+from keyhole.core.marks import SPREAD, figure
 from keyhole.core.names import quoted, shown
 from keyhole.core.options import Problem, Question, bind, documented
 from keyhole.core.tables import Table
@@ -252,9 +252,6 @@ class Enhancement(Result):
     resources: float
     gains: tuple[Gain, ...]
     identifiers: tuple[str, ...]
-    base: Annotated[keys.KeyMapping, HIDDEN]
-    public: Annotated[PublicKey, HIDDEN]
-    mapping: Annotated[keys.KeyMapping, HIDDEN]
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a column that public sources tell more about."""
@@ -312,8 +309,7 @@ def enhance(
             after = variable.entropy
             gains.append(Gain(variable.column, before, after, variable.coding, names))
     gains.sort(key=lambda gain: (-round(gain.gained, 9), gain.column))
-    told = base.target, base.against, public.resources, tuple(gains), added
-    return Enhancement(*told, base, public, both)
+    return Enhancement(base.target, base.against, public.resources, tuple(gains), added)
 
 
 def enhance_problems(asked: Question) -> Iterator[Problem]:
