@@ -245,7 +245,7 @@ def _converter(hint: Any) -> Converter:
     if origin is typing.Literal:
         return partial(_word, inner)
     if origin is Mapping:
-        return partial(_mapping, *map(_converter, inner))
+        return partial(_mapping, _converter(inner[0]), _converter(inner[1]))
     if origin is tuple and inner[-1] is not Ellipsis:  # with a place for each of its values
         return partial(_places, [*map(_converter, inner)])
     if origin in (frozenset, tuple):
@@ -311,14 +311,15 @@ def _plan(kind: Any) -> dict[str, tuple[Converter, Any]]:
 
 
 def _record(kind: Any, value: Any, problems: list[str], writing: bool) -> Any:
-    if writing and type(value) is kind:
+    fits = type(value) is (kind if writing else dict)
+    if writing and fits:
         plain = {}
         for name, (convert, default) in _plan(kind).items():
             one = _at(f".{name}", convert, getattr(value, name), problems, True)
             if one != default:
                 plain[name] = one
         return plain
-    if writing or type(value) is not dict:
+    if not fits:
         return _must_be(f"a {kind.__name__}" if writing else "an object", value, problems)
     with suppress(TypeError):  # most forms ask the same: equal parts are made once
         if (found := _made(kind, *value, *value.values())) is not None:
