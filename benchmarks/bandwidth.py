@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.clock import interleaved, say, spread
 from benchmarks.files import keys_of, sample
-from keyhole.engines.partition import DistinctPatterns
+from keyhole.engines.partition import DistinctPatterns, OpenCells
 from keyhole.kernels import cells
 from keyhole.kernels.attributes import learn_by_cell
 from keyhole.kernels.packing import layout, pack
@@ -37,9 +37,10 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
     source = np.ones(LARGE)
     target = np.empty_like(source)
     room, room_weights = np.empty_like(rows), np.empty_like(weights)
-    places, everything = np.empty(records + 1, np.int64), plan.mask(range(len(keys)))
+    places = np.empty(records + 1, np.int64)
     every = frozenset(range(len(keys)))
     distinct = DistinctPatterns.of(rows.copy(), weights.copy(), plan, every)
+    opened = OpenCells.of(distinct, [0], range(1, len(keys)), np.array([c.size for c in codes]), 3)
     each: dict[str, tuple[float, Callable[[], Any]]] = {
         "copy": (2 * source.nbytes, lambda: np.copyto(target, source)),
         "packing 16 columns": (
@@ -60,11 +61,9 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
                 ordered, weights, starts, span, fields[0], 3, room, room_weights, places
             ),
         ),
-        "settling cells": (
+        "narrowing cells": (
             2 * (rows.nbytes + weights.nbytes),
-            lambda: cells.settle_cells(
-                ordered.copy(), weights.copy(), key, everything, 3, places
-            ),
+            lambda: opened.narrowed(1, list(range(2, len(keys)))),
         ),
         "leaving out a key": (
             2 * (distinct.rows.nbytes + distinct.weights.nbytes),

@@ -80,7 +80,7 @@ def targets(found: Mapping[str, Any]) -> list[Target]:
 KERNELS = {
     "forward": ("tallying 15 candidates", "splitting cells"),
     "backward": ("leaving out a key",),
-    "frontier": ("tallying 15 candidates", "settling cells"),
+    "frontier": ("tallying 15 candidates", "narrowing cells"),
 }
 """What each search spends its time in."""
 ENOUGH = 0.6

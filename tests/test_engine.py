@@ -160,9 +160,15 @@ def test_wide_fields_and_several_words_at_sizes_where_radix_passes_run(records, 
         assert found(engine.tally_added(held, rest, cutoff=3)) == [
             counted([*held, n]) for n in rest
         ]
-    joint = engine.open_cells(names[:1], names[1:], cutoff=3).joint()
-    every = frozenset(range(len(names)))
-    assert (engine.count_cells([every])[every], joint) == counted(names)
+    cells = engine.open_cells(names[:1], names[1:], cutoff=3)
+    for size in range(1, len(names)):  # the widest fields join first, and then the others
+        more = cells.open[1:]
+        assert found([cells.joint(records)]) == [counted(names)]
+        assert cells.split(cells.open, records) == [
+            counted([*names[:size], names[v]])[1] for v in cells.open
+        ]
+        cells = cells.narrowed(cells.open[0], more)
+        assert found([cells.tally(records)]) == [counted(names[: size + 1])]
     held = list(names)
     while len(held) > 1:
         without = [counted([n for n in held if n != name]) for name in held]
@@ -189,20 +195,29 @@ def test_wildcards_by_joins_and_by_pairs_agree(rows):
 
 @given(tables(max_columns=6), st.integers(1, 5), st.integers(0, 9), st.data())
 def test_open_cells_know_who_is_in_small_cells_whatever_joins(rows, cutoff, most, data):
-    engine, count = engine_of(rows), len(rows[0])
-    order = data.draw(st.permutations(range(count)))
-    cuts = sorted(data.draw(st.integers(0, count)) for _ in range(2))
-    head, middle, rest = order[: cuts[0]], order[cuts[0] : cuts[1]], order[cuts[1] :]
-    more = [NAMES[v] for v in (*middle, *rest)]
-    cells = engine.open_cells([NAMES[v] for v in head], more, cutoff=cutoff)
-    for open_cells, held in ((cells, head), (cells.narrowed(middle, rest), [*head, *middle])):
-        assert open_cells.joint() == slow_tally(rows, [*held, *open_cells.open], cutoff)[1]
-        for v, found in zip(open_cells.open, open_cells.split(most), strict=True):
+    """Variables join, stay open or are left out in any order, each time from what is left."""
+    engine, n = engine_of(rows), len(rows)
+    order = data.draw(st.permutations(range(len(rows[0]))))
+    cut = data.draw(st.integers(0, len(order)))
+    held, more = list(order[:cut]), list(order[cut:])
+    cells = engine.open_cells([NAMES[v] for v in held], [NAMES[v] for v in more], cutoff=cutoff)
+    while True:
+        assert found([cells.tally(n)]) == [slow_tally(rows, held, cutoff)]
+        assert found([cells.joint(n)]) == [slow_tally(rows, [*held, *more], cutoff)]
+        for v, count in zip(more, cells.split(more, most), strict=True):
             exact = slow_tally(rows, [*held, v], cutoff)[1]
-            assert found == exact or (most < found <= exact)
-    sets = [frozenset(order[:k]) for k in range(count + 1)] + [frozenset(rest)]
-    cells_of = {one: slow_tally(rows, sorted(one), cutoff)[0] for one in sets}
-    assert engine.count_cells(sets) == cells_of
+            assert count == exact or (most < count <= exact)
+        if not more:
+            break
+        one = data.draw(st.sampled_from([None, *more]))
+        more = [v for v in more if v != one and data.draw(st.booleans())]
+        if one is not None or data.draw(st.booleans()):
+            cells = cells.narrowed(one, more)
+            held += [] if one is None else [one]
+        else:
+            more = data.draw(st.permutations(more))
+            cells = cells.ordered(more)
+        assert cells.open == tuple(more)
 
 
 def test_adding_a_variable_never_lowers_rp_or_cr():

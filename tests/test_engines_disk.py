@@ -311,7 +311,12 @@ def test_arrays_worked_through_in_parts_give_the_same(rows, few, cutoff):
         found += engine.tally_added(names[:2], names[2:], cutoff=cutoff)
         found += engine.tally_removed(names, names, cutoff=cutoff)
         whole = engine.open_cells(names[:1], names[1:], cutoff=cutoff)
-        found += [whole.joint(), whole.split(len(rows)), engine.count_cells([frozenset({1, 3})])]
+        found += [
+            whole.tally(len(rows)),
+            whole.joint(len(rows)),
+            *whole.split([1, 2, 3], len(rows)),
+        ]
+        found += [whole.narrowed(2, [1, 3]).joint(len(rows))]
         sized = [engine.cell_sizes(names, missing=m).tolist() for m in ("own", "wildcard", "drop")]
         table = engine.patterns(names)
         patterns = [sorted(zip(table.codes("b"), table.records, strict=True)), table.numbers("a")]

@@ -78,24 +78,7 @@ class MemoryEngine:
         from keyhole.engines.partition import OpenCells
 
         keyed, joining = self.numbers(keys), self.numbers(more)
-        return OpenCells(self._patterns(), keyed, joining, self.sizes, cutoff)
-
-    def count_cells(self, sets: Iterable[frozenset[int]]) -> dict[frozenset[int], int]:
-        """Count the cells of many sets of columns, given by number; those alike share the work."""
-        from keyhole.engines.partition import CellCounter
-
-        often = Counter(v for one in sets for v in one)
-        rank = {v: i for i, (v, _) in enumerate(often.most_common())}
-        paths = sorted(sorted(rank[v] for v in one) for one in sets)
-        names, patterns = list(rank), self._patterns()
-        found = in_threads(
-            lambda some: CellCounter(patterns, self.sizes).count(some),
-            [
-                [[names[i] for i in path] for path in paths[some]]
-                for some in parts(len(paths), -(-len(paths) // WORKERS) or 1)
-            ],
-        )
-        return {numbers: cells for several in found for numbers, cells in several}
+        return OpenCells.of(self._patterns(), keyed, joining, self.sizes, cutoff)
 
     def _patterns(self) -> DistinctPatterns:
         if self._base is None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,7 +15,7 @@ from keyhole.engines.memory import Tags, sort_as_words
 from keyhole.engines.protocol import Tally
 from keyhole.engines.resources import ROWS_TO_SHARE, WORKERS, in_threads
 from keyhole.engines.storage import MEMORY, Storage, copied, parts
-from keyhole.kernels import cells, crosstab, leave_one_out
+from keyhole.kernels import cells, leave_one_out, narrowing
 from keyhole.kernels.arrays import Ints, Words
 from keyhole.kernels.packing import Layout, in_order, layout
 
@@ -394,140 +393,149 @@ class ShrinkingKey:
         return self._in_company[-1]
 
 
+Rows = tuple[Words, Weights, Ints]
+"""Rows sorted into cells, how many records each stands for, and where each cell starts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class OpenCells:
     """The cells of a set of variables that more variables could still split into small ones.
 
-    Rows are the distinct patterns of the cell and of the variables that may join (`open`). Cells
-    that stay small, or can never become small, are dropped; `at_risk` counts the former.
+    Rows are the distinct patterns of the cell and of the variables that may join (`open`), sorted
+    by these, the last first. Cells that stay small or can never become small are `_closed`: they
+    are split only to be counted. `_alone` are the cells of one row, which are not kept, and
+    `at_risk` the records in cells that stay small.
     """
 
-    def __init__(
-        self,
+    storage: Storage
+    cutoff: int
+    sizes: Ints
+    open: tuple[int, ...]
+    _places: Mapping[int, Ints]
+    _split: Rows
+    _closed: Rows
+    _alone: int = 0
+    at_risk: int = 0
+
+    @classmethod
+    def of(
+        cls,
         patterns: DistinctPatterns,
         variables: Sequence[int],
         more: Sequence[int],
         sizes: Ints,
         cutoff: int,
-    ) -> None:
-        self._storage, self._sizes, self._cutoff, self.at_risk = patterns.storage, sizes, cutoff, 0
-        weights = self._storage.empty(len(patterns.weights), np.int32)
+    ) -> OpenCells:
+        """Return the cells of some variables."""
+        storage, plan = patterns.storage, patterns.plan
+        weights = storage.empty(len(patterns.weights), np.int32)
         for some in parts(len(weights)):
             np.minimum(patterns.weights[some], cutoff, out=weights[some])
-        self._rows, self._weights = patterns.rows, weights
-        self._starts = np.array([0, len(weights)], dtype=np.int64)
-        plan = patterns.plan
+        rows, none = patterns.rows, np.zeros(1, dtype=np.int64)
         fields = np.column_stack([plan.word, plan.shift, plan.bits])
-        self._fields = {v: fields[v] for v in (*variables, *more)}
-        self._regroup(variables, more)
+        places = {v: fields[v] for v in (*variables, *more)}
+        whole = (rows, weights, np.array([0, len(rows)], dtype=np.int64)[: 1 + (len(rows) > 0)])
+        closed = (rows[:0], weights[:0], none)
+        every = (*variables, *more)
+        made = cls(storage, cutoff, sizes, every, places, whole, closed)
+        for i, v in enumerate(variables):
+            made = made.narrowed(v, every[i + 1 :])
+        return made.ordered(more)
 
-    @property
-    def open(self) -> tuple[int, ...]:
-        """The variables that may join."""
-        return tuple(self._fields)
+    def ordered(self, more: Sequence[int]) -> OpenCells:
+        """Return the cells with only `more` to join, the first where its loss merges rows best."""
+        plan = in_order(self.sizes[list(more)].tolist())
+        # The first variable is the lowest field of the last word.
+        places = np.column_stack([plan.words - 1 - plan.word, plan.shift, plan.bits])
+        old = np.array([self._places[v] for v in more], dtype=np.int64).reshape(-1, 3)
+        moved = []
+        for rows, weights, starts in (self._split, self._closed):
+            out = self.storage.empty((len(rows), plan.words), np.uint64)
+            narrowing.move_fields(rows, old, places, out)
+            moved.append((out, weights, starts))
+        held = dict(zip(more, places, strict=True))
+        made = replace(self, open=tuple(more), _places=held, _split=moved[0], _closed=moved[1])
+        return made._narrowed(None, more, is_sorted=False)
 
-    def narrowed(self, variables: Sequence[int], more: Sequence[int]) -> OpenCells:
-        """Return the cells split by some variables, to which only `more` may join."""
-        made = copy.copy(self)
-        made._regroup(variables, more)
-        return made
+    def narrowed(self, variable: int | None, more: Sequence[int]) -> OpenCells:
+        """Return the cells split by a variable, if any, to which only `more` may join, in order."""
+        left = [v for v in self.open if v != variable]
+        return self._narrowed(variable, more, is_sorted=left[len(left) - len(more) :] == [*more])
 
-    def _regroup(self, variables: Sequence[int], more: Sequence[int]) -> None:
-        """Lay the rows out anew, sort them, merge equal ones and drop the cells that are settled.
+    def _narrowed(self, variable: int | None, more: Sequence[int], is_sorted: bool) -> OpenCells:
+        words, storage, most = self._split[0].shape[1], self.storage, len(self._split[0])
+        mask = np.zeros(words, dtype=np.uint64)
+        for v in more:
+            word, shift, bits = self._places[v].tolist()
+            mask[word] |= np.uint64(((1 << bits) - 1) << shift)
+        tops = [0 if is_sorted else int(one).bit_length() for one in mask]
+        places = [
+            (w, max(t - 8, 0), min(t, 8)) for w in range(words) for t in range(tops[w], 0, -8)
+        ]
+        digits = np.array(places, dtype=np.int64).reshape(-1, 3)
+        field = _NO_FIELD if variable is None else self._places[variable]
+        every = most + len(self._closed[0]) + 1
 
-        From the lowest bits up: the weight, what may join, what splits, the cell until now.
-        """
-        fields = [*more, *variables]
-        sizes = [self._cutoff + 1, *(int(self._sizes[v]) for v in fields), len(self._starts) - 1]
-        plan, storage = in_order(sizes), self._storage
-        places = np.column_stack([plan.word, plan.shift, plan.bits])
-        moves: dict[tuple[int, int, int], int] = {}
-        for v, (to, shift, bits) in zip(fields, places[1:-1].tolist(), strict=True):
-            word, at, _ = self._fields[v].tolist()
-            move = (word, to, shift - at)
-            moves[move] = moves.get(move, 0) | ((1 << bits) - 1) << at
-        rows = storage.empty((len(self._rows), plan.words), np.uint64)
-        cells.move_fields(
-            self._rows, self._weights, self._starts,
-            np.array(list(moves.values()), dtype=np.uint64),
-            np.array(list(moves), dtype=np.int64).reshape(-1, 3), places[-1], rows,
-        )  # fmt: skip
-        if plan.words > 1:
-            rows = rows[np.lexsort(rows.T)]
-        else:
-            rows[:, 0].sort()
-        weights, starts = (
-            storage.empty(len(rows) + n, k) for n, k in ((0, np.int32), (1, np.int64))
+        def room(kind: Any, rows: int = every, columns: int = 0) -> npt.NDArray[Any]:
+            return storage.empty((rows, columns) if columns else rows, kind)
+
+        kept, closed = (
+            (room(np.uint64, every, words), room(np.int32), room(np.int64, every // 2 + 2))
+            for _ in range(2)
         )
-        for some in parts(len(rows)):
-            weights[some] = rows[some, 0] & np.uint64((1 << int(plan.bits[0])) - 1)
-        last = len(sizes) - 1
-        cell, whole = (plan.mask(range(n, last + 1)) for n in (1 + len(more), 1))
-        left, count, small = cells.settle_cells(rows, weights, cell, whole, self._cutoff, starts)
-        self._rows, self._weights, self._starts = rows[:left], weights[:left], starts[: count + 1]
-        self._fields = {v: places[1 + i] for i, v in enumerate(more)}
-        self.at_risk += small
+        numbers = (room(kind) for kind in (np.int32, np.int32, np.uint8, *[np.int32] * 3))
+        working = narrowing.Room(room(np.uint64, every, words), *numbers)
+        spare = (
+            (closed[0], closed[1]) if is_sorted else (room(np.uint64, every, words), room(np.int32))
+        )
+        found = np.zeros(6, dtype=np.int64)
+        how = (field, mask, digits, spare, self.cutoff, working, kept, closed, found)
+        narrowing.narrow_cells(*self._split, True, *how)
+        narrowing.narrow_cells(*self._closed, False, *how)
+        counts = found.tolist()
+        return replace(
+            self,
+            open=tuple(more),
+            _places={v: self._places[v] for v in more},
+            _split=_cut(kept, *counts[:2]),
+            _closed=_cut(closed, *counts[2:4]),
+            _alone=self._alone + counts[4],
+            at_risk=self.at_risk + counts[5],
+        )
 
-    def joint(self) -> int:
-        """Return the records in small cells if everything that may join did."""
-        small = (self._weights[some] for some in parts(len(self._weights)))
-        return self.at_risk + sum(int(one[one < self._cutoff].sum()) for one in small)
+    def tally(self, records: int) -> Tally:
+        """Tally the cells as they are."""
+        split = len(self._split[2]) + len(self._closed[2]) - 2
+        return Tally(records, self._alone + split, self.at_risk)
 
-    def split(self, most: int) -> list[int]:
-        """Return the records in small cells with each variable that may join, about, if > most."""
-        fields = np.array(list(self._fields.values()), dtype=np.int64).reshape(-1, 3)
-        span = np.array([0, len(self._starts) - 1], dtype=np.int64)
+    def joint(self, records: int) -> Tally:
+        """Tally the cells if everything that may join did."""
+        rows, weights, _ = self._split
+        small = (weights[some] for some in parts(len(rows)))
+        at_risk = sum(int(one[one < self.cutoff].sum()) for one in small)
+        every = self._alone + len(rows) + len(self._closed[0])
+        return Tally(records, every, self.at_risk + at_risk)
+
+    def split(self, candidates: Sequence[int], most: int) -> list[int]:
+        """Return the records in small cells with each candidate, about, if > most."""
+        rows, weights, starts = self._split
+        fields = np.array([self._places[v] for v in candidates], dtype=np.int64).reshape(-1, 3)
+        span = np.array([0, len(starts) - 1], dtype=np.int64)
         found = cells.tally_splits(
-            self._rows, self._weights, self._starts, span, fields,
-            self._sizes[list(self._fields)], self._cutoff, most - self.at_risk,
+            rows, weights, starts, span, fields, self.sizes[list(candidates)], self.cutoff,
+            most - self.at_risk,
         )  # fmt: skip
         return [self.at_risk + int(x) for x in found[:, 1]]
 
 
-class CellCounter:
-    """Counts the cells of sets of variables, one after the other, from what they begin with alike.
+_NO_FIELD = np.zeros(3, dtype=np.int64)
 
-    Each pattern has the number of its cell for every beginning of the last set.
-    """
 
-    def __init__(self, patterns: DistinctPatterns, sizes: Ints) -> None:
-        self._patterns, self._sizes = patterns, sizes
-        plan = patterns.plan
-        self._fields = np.column_stack([plan.word, plan.shift, plan.bits])
-        self._held, self._used = np.zeros(0, dtype=np.int32), 0
-
-    def count(self, paths: Iterable[Sequence[int]]) -> list[tuple[frozenset[int], int]]:
-        """Return the number of cells of each set; those that begin alike should stand together."""
-        rows, found = self._patterns.rows, []
-        every = self._patterns.storage.empty(len(rows), np.int32)
-        every[:] = 0
-        whole = min(1, len(rows))
-        stack: list[tuple[int, npt.NDArray[np.int32], int]] = [(-1, every, whole)]
-        for path in paths:
-            alike = 0
-            while alike < min(len(stack), len(path)) - 1 and stack[alike + 1][0] == path[alike]:
-                alike += 1
-            del stack[alike + 1 :]
-            for v in path[alike:-1]:
-                stack.append((v, *self._split(*stack[-1][1:], v)))
-            held = whole
-            if path:  # the last variable need not be numbered: a bit for each cell
-                _, numbers, count = stack[-1]
-                met = np.zeros(count * int(self._sizes[path[-1]]) // 64 + 1, dtype=np.uint64)
-                given = (rows, self._fields[path[-1]], numbers, int(self._sizes[path[-1]]))
-                held = int(crosstab.count_split(*given, met))
-            found.append((frozenset(path), held))
-        return found
-
-    def _split(self, numbers: Tags, count: int, v: int) -> tuple[Tags, int]:
-        places = count * int(self._sizes[v])
-        if places > len(self._held) or self._used > 1 << 30:
-            self._held, self._used = self._patterns.storage.empty(places, np.int32), 0
-            self._held[:] = 0
-        out = self._patterns.storage.empty(len(numbers), np.int32)
-        given = (self._patterns.rows, self._fields[v], numbers, int(self._sizes[v]))
-        count = crosstab.split_cells(*given, self._held, self._used, out)
-        self._used += count
-        return out, count
+def _cut(room: Rows, rows: int, count: int) -> Rows:
+    """Return the rows and cells that were written."""
+    held, weights, starts = room
+    starts[count] = rows
+    return held[:rows], weights[:rows], starts[: count + 1]
 
 
 class PatternTable:

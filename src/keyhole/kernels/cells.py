@@ -21,8 +21,8 @@ from keyhole.kernels.arrays import Array, Ints, Numbers, Words
 SMALL = 24
 # So many cells are tallied for all candidates before the next ones.
 CELLS_AT_ONCE = 512
-# As far as cells have about so many rows at most they are tallied in one loop.
-FEW_ROWS = 16
+# Up to so many codes a row, or in all, each code of each cell has a counter of its own.
+CODES_A_ROW, FEW_CODES = 4, 1 << 10
 
 
 class SortRoom(NamedTuple):
@@ -295,20 +295,20 @@ def split(
 
 
 @njit(nogil=True, cache=True)
-def _tally_large(
-    rows: Words, weights: Numbers, a: int, b: int, field: Ints, size: int, cutoff: int, count: Ints
+def _tally_counts(
+    rows: Words, weights: Numbers, field: Ints, numbers: Words, cutoff: int, counts: Numbers
 ) -> tuple[int, int]:
-    """Tally one field of a cell with more rows than the field has codes: count, then look."""
-    word, shift = field[0], np.uint64(field[1])
-    top = np.uint64((1 << field[2]) - 1)
-    count[:size] = 0
-    for i in range(a, b):
-        count[(rows[i, word] >> shift) & top] += weights[i]
-    found = at_risk = 0
-    for code in range(size):
-        found += count[code] > 0
-        at_risk += count[code] if count[code] < cutoff else 0
-    count[:size] = 0
+    """Tally one field of numbered cells: count every code of every cell, then look."""
+    shift, top = np.uint64(field[1]), np.uint64((1 << field[2]) - 1)
+    column, bits, least = rows[:, field[0]], np.uint64(field[2]), np.int32(cutoff)
+    for i in range(len(numbers)):
+        counts[(numbers[i] << bits) | ((column[i] >> shift) & top)] += weights[i]
+    found: Any = np.int32(0)
+    at_risk: Any = np.int32(0)
+    for k in range(len(counts)):
+        found += np.int32(counts[k] > 0)
+        at_risk += counts[k] if counts[k] < least else np.int32(0)
+        counts[k] = 0
     return found, at_risk
 
 
@@ -352,32 +352,36 @@ def tally_splits(
     out = np.zeros((len(fields), 2), dtype=np.int64)
     ends = np.cumsum(sizes)
     counts = np.zeros(ends[-1] if len(ends) else 0, dtype=np.int64)
-    room = np.empty(max(CELLS_AT_ONCE * FEW_ROWS, sizes.max() if len(sizes) else 0), dtype=np.int64)
+    held = 0
+    for first in range(cells[0], cells[1], CELLS_AT_ONCE):
+        held = max(held, starts[min(first + CELLS_AT_ONCE, cells[1])] - starts[first])
+    numbers, bases = np.empty(held, dtype=np.uint64), np.empty(held, dtype=np.int64)
+    by_code = np.zeros(max(held * CODES_A_ROW, FEW_CODES), dtype=np.int32)
     for first in range(cells[0], cells[1], CELLS_AT_ONCE):
         last = min(first + CELLS_AT_ONCE, cells[1])
-        held = starts[last] - starts[first]
-        bases = room[: held if held <= FEW_ROWS * (last - first) else 0]
-        if len(bases):  # in one loop: where each of the small cells ends is hard to predict
-            for c in range(first, last):
-                bases[starts[c] - starts[first] : starts[c + 1] - starts[first]] = (c + 1) << 32
+        a, held = starts[first], starts[last] - starts[first]
+        for c in range(first, last):
+            numbers[starts[c] - a : starts[c + 1] - a] = c - first
+        are_based = False
         for v in range(len(fields)):
             if 0 <= most < out[v, 1]:
                 continue
-            count = counts[ends[v] - sizes[v] : ends[v]]
-            if len(bases):
-                more = _tally_small(rows, weights, starts[first], fields[v], bases, cutoff, count)
-                out[v, 0] += more[0]
-                out[v, 1] += more[1]
-                continue
-            for c in range(first, last):
-                a, b = starts[c], starts[c + 1]
-                if b - a > sizes[v]:
-                    more = _tally_large(rows, weights, a, b, fields[v], sizes[v], cutoff, count)
-                else:
-                    room[: b - a] = (c + 1) << 32
-                    more = _tally_small(rows, weights, a, fields[v], room[: b - a], cutoff, count)
-                out[v, 0] += more[0]
-                out[v, 1] += more[1]
+            codes = (last - first) << fields[v, 2]
+            if codes <= max(held * CODES_A_ROW, FEW_CODES):
+                found, at_risk = _tally_counts(
+                    rows[a:], weights[a:], fields[v], numbers[:held], cutoff, by_code[:codes]
+                )
+            else:
+                if not are_based:
+                    for i in range(held):
+                        bases[i] = (first + numbers[i] + 1) << 32
+                    are_based = True
+                count = counts[ends[v] - sizes[v] : ends[v]]
+                found, at_risk = _tally_small(
+                    rows, weights, a, fields[v], bases[:held], cutoff, count
+                )
+            out[v, 0] += found
+            out[v, 1] += at_risk
     return out
 
 
@@ -390,28 +394,6 @@ def coarsen(rows: Words, field: Ints, table: Numbers) -> None:
     for i in range(len(rows)):
         code = (rows[i, word] >> shift) & top
         rows[i, word] = (rows[i, word] & clear) | (np.uint64(table[code]) << shift)
-
-
-@njit(nogil=True, cache=True)
-def move_fields(
-    rows: Words, weights: Numbers, starts: Ints, masks: Words, moves: Ints, cell: Ints, out: Words
-) -> None:
-    """Move fields of packed rows to other places, above the weight and below the cell's number.
-
-    `masks` has fields of one word that go to one word by one shift, `moves` for each the words
-    from and to and the shift to the left; `cell` the word and the shift of the number.
-    """
-    for c in range(len(starts) - 1):
-        number = np.uint64(c) << np.uint64(cell[1])
-        for i in range(starts[c], starts[c + 1]):
-            for w in range(1, out.shape[1]):
-                out[i, w] = 0
-            out[i, 0] = np.uint64(weights[i])
-            out[i, cell[0]] |= number
-            for k in range(len(masks)):
-                fields, shift = rows[i, moves[k, 0]] & masks[k], moves[k, 2]
-                moved = fields << np.uint64(shift) if shift >= 0 else fields >> np.uint64(-shift)
-                out[i, moves[k, 1]] |= moved
 
 
 @njit(nogil=True, cache=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from keyhole.kernels.arrays import Bytes, CodeRows, Flags, Floats, Ints, Numbers, Words
+from keyhole.kernels.arrays import Bytes, CodeRows, Flags, Floats, Ints, Numbers
 
 
 @njit(nogil=True, cache=True)
@@ -103,39 +103,6 @@ def number_pairs(a: Numbers, b: Numbers, columns: int, most: int) -> tuple[Numbe
             count += 1
         out[i] = held[slot]
     return out, count
-
-
-@njit(nogil=True, cache=True)
-def split_cells(
-    rows: Words, field: Ints, numbers: Numbers, size: int, held: Numbers, used: int, out: Numbers
-) -> int:
-    """Number the cells that splitting numbered cells by a field of packed rows gives.
-
-    Returned is how many there are. `held` has a place for each cell and code; what it has up to
-    `used` is of earlier calls.
-    """
-    word, shift, top = field[0], np.uint64(field[1]), np.uint64((1 << field[2]) - 1)
-    count = 0
-    for i in range(len(numbers)):
-        place = numbers[i] * np.int64(size) + np.int64((rows[i, word] >> shift) & top)
-        if held[place] <= used:
-            count += 1
-            held[place] = used + count
-        out[i] = held[place] - used - 1
-    return count
-
-
-@njit(nogil=True, cache=True)
-def count_split(rows: Words, field: Ints, numbers: Numbers, size: int, met: Words) -> int:
-    """Count the cells that splitting numbered cells by a field gives; `met` has a bit for each."""
-    word, shift, top = field[0], np.uint64(field[1]), np.uint64((1 << field[2]) - 1)
-    count = 0
-    for i in range(len(numbers)):
-        place = numbers[i] * np.int64(size) + np.int64((rows[i, word] >> shift) & top)
-        bit = np.uint64(1) << np.uint64(place & 63)
-        count += (met[place >> 6] & bit) == 0
-        met[place >> 6] |= bit
-    return count
 
 
 @njit(nogil=True, cache=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     import altair
 
     from keyhole.engines.partition import OpenCells
+
+
+ORDERED = 2
+"""At so many levels of the search the variables left are ordered anew."""
 
 
 class OutOfTimeError(Exception):
@@ -84,18 +88,18 @@ class Hunt:
     attributes: criteria.AttributeLimits | None = None
     found: Families = field(default_factory=Families)
     out_of_time: bool = False
-    _at_risk: dict[frozenset[int], int] = field(default_factory=dict)
+    _tallies: dict[frozenset[int], Tally] = field(default_factory=dict)
     _group: dict[int, int] = field(default_factory=dict)
     _known: int = 0
     _branches: dict[int, int] = field(default_factory=dict)
-    _counts: list[tuple[frozenset[int], int]] = field(default_factory=list)
+    _counts: list[tuple[frozenset[int], int, int]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start_from(self, sets: Iterable[Sequence[str]]) -> None:
         """Take sets that are known to be within the limit as found."""
         for variables in sets:
             tally = self.engine.tally(variables, cutoff=self.cutoff)
-            self._report(frozenset(self.engine.numbers(variables)), tally.at_risk)
+            self._report(frozenset(self.engine.numbers(variables)), tally)
         self._known = len(self.found.sets)
 
     def greedy(self, deadline: float) -> dict[str, tuple[str, ...] | None]:
@@ -129,27 +133,26 @@ class Hunt:
         free = [name for group in self.space.groups for name in group]
         root = self.engine.open_cells(self.space.keep, free, cutoff=self.cutoff)
         head = frozenset(self.engine.numbers(self.space.keep))
-        at_risk = root.narrowed((), ()).joint()
-        if not self._fits(head, at_risk):
+        if not self._fits(head, root.at_risk):
             return
-        jobs = self._children(head, root, at_risk)
-        self._branches = {job.args[2]: place for place, job in enumerate(jobs)}
+        root, tail = self._children(head, root, 0)
+        self._branches = {v: place for place, v in enumerate(tail)}
         done = 0
 
-        def branch(job: Callable[[], None]) -> None:
+        def branch(place: int) -> None:
             nonlocal done
             try:
-                job()
+                self._descend(head, root, tail[place:])
             except OutOfTimeError:
                 self.out_of_time = True
             with self._lock:
                 done += 1
                 if progress is not None:
-                    progress(done, len(jobs))
+                    progress(done, len(tail))
 
         with ThreadPoolExecutor(WORKERS) as pool:
             try:
-                pending = {pool.submit(branch, job) for job in jobs}
+                pending = {pool.submit(branch, place) for place in range(len(tail))}
                 while pending:
                     # A short wait, since an interrupt may reach a thread that cannot act on it.
                     done_now, pending = wait(pending, timeout=POLL_SECONDS)
@@ -161,51 +164,55 @@ class Hunt:
                 raise
 
     def _children(
-        self, head: frozenset[int], cells: OpenCells, at_risk: int
-    ) -> list[partial[None]]:
-        """Look at all one-variable extensions; return what remains to be searched."""
-        fits: dict[int, int] = {}
-        if cells.open:
-            split = cells.split(int(self.limit * self.engine.records) + 1)
-            self._counts.append((head.union(cells.open), len(cells.open)))
-            pairs = zip(cells.open, split, strict=True)
-            fits = {v: count for v, count in pairs if self._fits(head | {v}, count)}
-        if not fits:
-            self._report(head, at_risk)
-            return []
-        # The riskiest first: what comes last has few rivals and tends to fit together.
-        tail = sorted(fits, key=lambda v: -fits[v])
-        group, whole = self._group, head.union(tail)
+        self, head: frozenset[int], cells: OpenCells, depth: int
+    ) -> tuple[OpenCells, Sequence[int]]:
+        """Look at all one-variable extensions; return those that remain to be searched."""
+        group, records, known = self._group, self.engine.records, len(self.found.sets)
+        wider = {v: head | {v} for v in cells.open}
+        is_ordered = depth >= ORDERED
+        looked = [v for v in cells.open if not (is_ordered and self._covered(wider[v]))]
+        counts = dict(zip(looked, cells.split(looked, int(self.limit * records) + 1), strict=True))
+        if is_ordered:
+            self._count([wider[v] for v in looked], known)
+        else:
+            self._count([head.union(looked)], known, len(looked))
+        tail = [v for v in cells.open if v not in counts or self._fits(wider[v], counts[v])]
+        if not tail:
+            self._report(head, cells.tally(records))
+            return cells, []
+        if not is_ordered:
+            # The riskiest first: what comes last has few rivals and tends to fit together.
+            tail.sort(key=lambda v: -counts[v])
+        whole = head.union(tail)
         alone = len({group[v] for v in tail}) == len(tail)
         # Perhaps everything left lies inside a set already found, or fits together.
         if alone and self._covered(whole):
-            return []
-        if len(tail) == 1:
-            self._report(whole, fits[tail[0]])
-            return []
-        if len(fits) < len(cells.open):
-            cells = cells.narrowed((), sorted(fits))
+            return cells, []
+        if not is_ordered:
+            cells = cells.ordered(tail)
+        elif len(tail) < len(cells.open):
+            cells = cells.narrowed(None, tail)
         if alone:
-            together = cells.joint()
-            self._counts.append((whole, 1))
-            if self._fits(whole, together):
+            together = cells.joint(records)
+            if len(tail) > 1:
+                self._count([whole], known)
+            if self._fits(whole, together.at_risk):
                 self._report(whole, together)
-                return []
-        later = {v: [u for u in tail[i:] if group[u] != group[v]] for i, v in enumerate(tail, 1)}
-        return [partial(self._descend, head, cells, v, fits[v], later[v]) for v in tail]
+                return cells, []
+        return cells, tail
 
     def _descend(
-        self, head: frozenset[int], cells: OpenCells, v: int, at_risk: int, rest: Sequence[int]
+        self, head: frozenset[int], cells: OpenCells, tail: Sequence[int], depth: int = 1
     ) -> None:
+        """Search the sets that have the first variable of the tail."""
         hurry(self.deadline)
-        head = head | {v}
+        v, head = tail[0], head | {tail[0]}
+        rest = [u for u in tail if self._group[u] != self._group[v]]
         if self._covered(head.union(rest)):
             return
-        if not rest:
-            self._report(head, at_risk)
-            return
-        for job in self._children(head, cells.narrowed([v], sorted(rest)), at_risk):
-            job()
+        cells, fits = self._children(head, cells.narrowed(v, rest), depth)
+        for i in range(len(fits)):
+            self._descend(head, cells, fits[i:], depth + 1)
 
     def _fits(self, numbers: Collection[int], at_risk: int) -> bool:
         """Tell whether a set is within the limits; no superset of one that is not is."""
@@ -218,11 +225,15 @@ class Hunt:
         with self._lock:
             return self.found.covers(numbers)
 
-    def _report(self, numbers: frozenset[int], at_risk: int) -> None:
+    def _report(self, numbers: frozenset[int], tally: Tally) -> None:
         with self._lock:
             if not self.found.covers(numbers):
                 self.found.add(numbers)
-                self._at_risk[numbers] = at_risk
+                self._tallies[numbers] = tally
+
+    def _count(self, spared: Sequence[frozenset[int]], known: int, sets: int = 1) -> None:
+        """Note so many counts for each set, found or not by then, that would have spared them."""
+        self._counts.extend((numbers, sets, known) for numbers in spared)
 
     @property
     def evaluated(self) -> int:
@@ -239,9 +250,9 @@ class Hunt:
             for branch in {0, *self._branches.values()}
         }
         total = 0
-        for place, (whole, sets) in enumerate(self._counts):
-            spared = place and self.found.covers(whole, before[self._branch(whole)])
-            total += 0 if spared else sets  # the first is the root, which nothing spares
+        for numbers, sets, known in self._counts:
+            late = before[self._branch(numbers)] >> known << known
+            total += 0 if late and self.found.covers(numbers, late) else sets
         return total
 
     def _branch(self, numbers: frozenset[int]) -> int:
@@ -252,8 +263,7 @@ class Hunt:
         """Return the sets found that lie inside no other, with their cells."""
         found = self.found
         sets = [s for i, s in enumerate(found.sets) if not found.covers(s, ~(1 << i))]
-        cells = self.engine.count_cells(sets)
-        return {s: Tally(self.engine.records, cells[s], self._at_risk[s]) for s in sets}
+        return {s: self._tallies[s] for s in sets}
 
 
 SHOWN = 20
