@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.clock import interleaved, say, spread
 from benchmarks.files import keys_of, sample
 from keyhole.engines.partition import DistinctPatterns, OpenCells
-from keyhole.kernels import cells
+from keyhole.kernels import additive, cells, crosstab
 from keyhole.kernels.attributes import learn_by_cell
 from keyhole.kernels.packing import layout, pack
 
@@ -19,7 +19,7 @@ LARGE = 1 << 25
 
 
 def measure_bandwidth(records: int) -> dict[str, Any]:
-    """Measure the kernels that selection, risk and attributes spend their time in."""
+    """Measure the kernels in which selection, solve, attributes, screening and synthesis work."""
     say(f"bandwidth: {records:,} records x 16 keys")
     data, keys = sample(records), keys_of(16)
     codes = [data.codes(name) for name in keys]
@@ -41,11 +41,31 @@ def measure_bandwidth(records: int) -> dict[str, Any]:
     every = frozenset(range(len(keys)))
     distinct = DistinctPatterns.of(rows.copy(), weights.copy(), plan, every)
     opened = OpenCells.of(distinct, [0], range(1, len(keys)), np.array([c.size for c in codes]), 3)
+    table = np.column_stack([c.values for c in codes])
+    starts_of = np.cumsum([0, *(c.size for c in codes)])[:-1].astype(np.int32)
+    scores, everybody = np.ones((sum(c.size for c in codes), 1)), np.arange(records, dtype=np.int32)
+    rung = np.arange(sizes[0], dtype=np.int32)[None]
     each: dict[str, tuple[float, Callable[[], Any]]] = {
         "copy": (2 * source.nbytes, lambda: np.copyto(target, source)),
         "packing 16 columns": (
             sum(c.values.nbytes for c in codes) + rows.nbytes,
             lambda: pack([c.values for c in codes], plan),
+        ),
+        "tabulating two columns": (
+            codes[0].values.nbytes + codes[1].values.nbytes,
+            lambda: crosstab.crosstab(
+                codes[0].values, codes[1].values, codes[0].size, codes[1].size
+            ),
+        ),
+        "scoring 16 columns": (
+            table.nbytes + 2 * everybody.nbytes,
+            lambda: additive.score(table, everybody, starts_of, scores),
+        ),
+        "tallying a rung": (
+            rows.nbytes + weights.nbytes,
+            lambda: cells.tally_rungs(
+                ordered, weights, starts, span, fields[0], rung, 3, records
+            ),
         ),
         "sorting words": (
             2 * rows.nbytes,
