@@ -133,7 +133,7 @@ def synthesis_targets(cases: Cases) -> Iterator[Target]:
             for who, words in (("ours", "common donors"), ("ours, folds", "folds")):
                 what = f"implicates of 10⁵ records, {words}, against {fastest}"
                 yield Target(what, times[fastest] / case[who]["seconds"], 5.0, "times", True)
-        if case["records"] == 10**5:
+        if case["records"] == 10**5 and "ours, quantiles" in case:
             times_mean = case["ours, quantiles"]["seconds"] / case["ours, folds"]["seconds"]
             what = "implicates of 10⁵ records, quantiles matched"
             yield Target(what, times_mean, 3, "times matching means")
