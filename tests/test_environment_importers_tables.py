@@ -11,6 +11,7 @@ import pytest
 import xlsxwriter  # type: ignore[import-untyped]
 from tests.workbooks_97 import workbook_97
 
+from keyhole.data import load
 from keyhole.environment.codings.categories import edges_of
 from keyhole.environment.importers.fields import YES_NO
 from keyhole.environment.importers.microdata import read_labels
@@ -360,6 +361,8 @@ def test_workbooks_of_excel_97(tmp_path: Path) -> None:
     table = [["name", "label", "code", "category"], ["sex", "Sex", "1", "Male"]]
     path.write_bytes(workbook_97({"labels": table}))
     assert read_labels(path)["sex"].codes == {"1": "Male"}
+    with pytest.raises(FileError, match=r"Got .xls instead. Save it as .xlsx."):
+        load(path)  # they describe forms; records are not read from them
     path.write_bytes(path.read_bytes()[:3000])
     with pytest.raises(FileError, match="Excel"):
         read_forms(path)

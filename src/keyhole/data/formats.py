@@ -49,9 +49,9 @@ def find_format(path: Path, *, writing: bool = False) -> str:
         held = None
         with suppress(OSError, FileError):
             held = _held(_begin(path)) if path.is_file() else None
-        like = (
-            f" It looks like {_called(held)}: rename it to end in {_PROPER[held]}." if held else ""
-        )
+        like = " Save it as .xlsx." if suffix == ".xls" else ""
+        if held:
+            like = f" It looks like {_called(held)}: rename it to end in {_PROPER[held]}."
         raise FileError(
             f"{path.name!r} must have an extension that says its format: {', '.join(known)}, or "
             f".csv.gz and the like. Got {suffix or 'none'} instead.{like}"

@@ -19,18 +19,8 @@ from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from keyhole.core.names import shown
-from keyhole.environment.importers.fields import (
-    Asked,
-    FormReading,
-    ask,
-    bounded_numbers,
-    capture,
-    clean,
-    dates,
-    distinct_fields,
-    path_label,
-    usual_numbers,
-)
+from keyhole.environment.importers import fields
+from keyhole.environment.importers.fields import Asked, FormReading, ask, capture
 from keyhole.environment.importers.reading import open_json
 from keyhole.environment.model import CapturedForm, Form, Intervals
 from keyhole.environment.wording import require_none
@@ -70,18 +60,18 @@ def capture_schema(document: Mapping[str, Any], *, name: str = "form") -> Captur
     """Capture the form that a JSON Schema describes."""
     form = FormReading(Form(name))
     title = document.get("title")
-    form.title(clean(" ".join(title.split()))[:_LONGEST] if isinstance(title, str) else "")
+    form.title(fields.clean(" ".join(title.split()))[:_LONGEST] if isinstance(title, str) else "")
     shapes = _Shapes(document, form)
     root = shapes.shape(document)
     if not root.properties and root.items is not None:
         root = root.items
-    fields = distinct_fields(_fields(root, (), "", form))
-    if len(shapes.broken) >= len(fields):
+    found = fields.distinct_fields(_fields(root, (), "", form))
+    if len(shapes.broken) >= len(found):
         require_none(shapes.broken)
-    if not fields:
+    if not found:
         raise FileError("the schema must have fields under 'properties'. Got none instead.")
     # A field whose reference is broken may ask anything: it stays, as free text.
-    return CapturedForm(form.form, fields, tuple(form.notes | shapes.broken))
+    return CapturedForm(form.form, found, tuple(form.notes | shapes.broken))
 
 
 def _fields(shape: _Shape, path: tuple[str, ...], context: str, form: FormReading) -> Asked:
@@ -108,7 +98,7 @@ def _place(shape: _Shape, path: tuple[str, ...], context: str, form: FormReading
         # The title, after what it is a part of; nothing where the path's words must do.
         label = shape.title if several else leaf.title or shape.title
         if label and len(path) > 1:
-            label = f"{context or path_label(path[:-1])}: {label}"
+            label = f"{context or fields.path_label(path[:-1])}: {label}"
         options = leaf.options or {}
         if several:
             yield from ask(path, label, options=options.items(), several=True)
@@ -130,16 +120,16 @@ def _intervals(shape: _Shape, name: str, label: str) -> Intervals | None:
     own, pattern = words(name), shape.pattern[:_LONGEST]
     asked = own + words(label)
     if shape.types & {"integer", "number"} and "string" not in shape.types:
-        return bounded_numbers(asked, shape.lowest, shape.highest, shape.step)
+        return fields.bounded_numbers(asked, shape.lowest, shape.highest, shape.step)
     if shape.format in ("date", "date-time") or _DAY_PATTERN.search(pattern):
-        return dates("day")
+        return fields.dates("day")
     if shape.format == "year-month" or _MONTH_PATTERN.search(pattern):
-        return dates("month")
+        return fields.dates("month")
     if "year" in own and re.fullmatch(rf"\^?{_YEAR}\$?", pattern):
-        return dates("year")
+        return fields.dates("year")
     if not pattern and not shape.format and _DATE_WORDS & set(own):
-        return dates("day")
-    return usual_numbers(asked) if pattern and _AMOUNT.fullmatch(pattern) else None
+        return fields.dates("day")
+    return fields.usual_numbers(asked) if pattern and _AMOUNT.fullmatch(pattern) else None
 
 
 @dataclass(slots=True)

@@ -27,15 +27,8 @@ from keyhole.core.names import quoted, shown
 from keyhole.data.codebook import Codebook, ColumnLabels, label_rows, read_codebook
 from keyhole.data.columns import Variable
 from keyhole.data.microdata import Microdata
-from keyhole.environment.importers.fields import (
-    BLANK,
-    SURE,
-    capture,
-    category_kind,
-    dates,
-    number_intervals,
-    tidy,
-)
+from keyhole.environment.importers import fields
+from keyhole.environment.importers.fields import capture, category_kind
 from keyhole.environment.importers.reading import WORKBOOKS, read_cells
 from keyhole.environment.matching.questions import is_weight
 from keyhole.environment.model import CapturedField, CapturedForm, Category, Form, Intervals
@@ -129,8 +122,8 @@ def capture_microdata(
     if weights:
         notes[f"Left out, since they look like sampling weights: {quoted(weights, 5)}."] = None
     kept = [v for v in every if v.role not in ("weight", "drop") and v.name not in weights]
-    fields = [_field(data, one, labels.get(one.name, ColumnLabels()), notes) for one in kept]
-    return CapturedForm(Form(name or data.name), tuple(fields), tuple(notes))
+    found = [_field(data, one, labels.get(one.name, ColumnLabels()), notes) for one in kept]
+    return CapturedForm(Form(name or data.name), tuple(found), tuple(notes))
 
 
 def _field(
@@ -141,7 +134,7 @@ def _field(
     texts = values.head(1000) if column.dtype == pl.String else None
     direct = recognise(variable.name, variable.label, values=texts)
     # Labelled values are a coding, whatever the name.
-    sure = direct is not None and direct.confidence >= SURE and not variable.value_labels
+    sure = direct is not None and direct.confidence >= fields.SURE and not variable.value_labels
     if sure or variable.role == "identifier":
         kind = direct.kind if direct else "record number"
         return capture([variable.name], variable.label, identifier=kind)
@@ -153,7 +146,7 @@ def _field(
         if None not in ends:  # rounded outward to decades
             first, last = (day.year // 10 * 10 for day in ends)
             start = datetime.date(max(first, 1), 1, 1)
-            intervals = dates("day", start, datetime.date(min(last + 10, 9999), 1, 1))
+            intervals = fields.dates("day", start, datetime.date(min(last + 10, 9999), 1, 1))
     elif variable.kind == "measure":
         intervals = _numbers(values, variable, notes)
     elif variable.kind == "category" and values.dtype.is_integer() and len(values):
@@ -206,9 +199,9 @@ def _missing(
     found = {code: said.get(code, "") for code in map(code_text, variable.missing_codes)}
     blank = data.frame[variable.name]
     if blank.null_count() or (blank.dtype == pl.String and (blank == "").any()) or labels.blank:
-        found[BLANK] = labels.blank
+        found[fields.BLANK] = labels.blank
     elif column.null_count() and not found:
-        found[BLANK] = ""
+        found[fields.BLANK] = ""
     kinds = ((code, label, category_kind(label)) for code, label in found.items())
     return tuple(
         Category(code, label or "Missing", kind if kind == "not applicable" else "not stated")
@@ -227,7 +220,9 @@ def _numbers(values: pl.Series, variable: Variable, notes: dict[str, None]) -> I
     span = max(10.0 ** math.floor(math.log10(max(high - low, step))), 10 * step)
     start, stop = (math.ceil(low / span) - 1) * span, (math.floor(high / span) + 1) * span
     start = 0.0 if low >= 0 > start else start
-    found = number_intervals(tidy(start, _FINEST), tidy(stop - step, _FINEST), step, MOST)
+    found = fields.number_intervals(
+        fields.tidy(start, _FINEST), fields.tidy(stop - step, _FINEST), step, MOST
+    )
     if found is not None and found.step > step:
         name = shown(variable.name)
         notes[f"{name} is too detailed; it is rounded to multiples of {found.step:g}."] = None
