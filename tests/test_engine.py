@@ -101,13 +101,14 @@ def test_shrinking_a_long_key_on_which_nearly_all_are_alone(few):
 @settings(max_examples=15)
 @given(st.integers(1, 5), st.integers(1, 6), st.randoms(use_true_random=False))
 def test_shrinking_a_key_that_takes_several_words(few, cutoff, kinds, random):
-    """Records are like one of few, but for two variables at most, in small cells and in large."""
+    """Records are like one of few, but for a few variables, or for two of many levels."""
     few_kinds = [[random.randrange(4) for _ in range(40)] for _ in range(kinds)]
-    rows = [[level] * 40 for level in range(4)]
-    for _ in range(random.randrange(120)):
+    rows, first = [[level] * 40 for level in range(4)], random.randrange(39)
+    spots, levels = random.choice([(range(40), 4), (range(first, first + 2), 24)])
+    for _ in range(random.randrange(150)):
         rows.append(list(random.choice(few_kinds)))
-        for place in random.choices(range(40), k=random.randrange(3)):
-            rows[-1][place] = random.randrange(4)
+        for place in random.choices(spots, k=random.randrange(5)):
+            rows[-1][place] = random.randrange(levels)
     with patch.object(partition, "FEW_ROWS", few):
         shrink_a_key([*map(tuple, rows)], cutoff, random, until=38)
 

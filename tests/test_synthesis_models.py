@@ -144,6 +144,16 @@ def test_the_gram_matrix_is_the_dense_product(missing):
     assert_allclose(design.totals(some, weights), weights[some] @ x, atol=1e-9)
 
 
+@pytest.mark.parametrize("weights", [[1, 1, 1, 1], [0.5, 2, 0, 1], [0, 0, 0, 0]])
+def test_a_gram_matrix_is_centred_as_its_rows_are(weights):
+    x = np.array([[1.0, 3, 5], [1, 4, -2], [1, 4, 0], [1, 0.5, 7]])
+    found = centred((x.T * weights) @ x)
+    means = np.average(x, axis=0, weights=weights) if any(weights) else np.zeros(3)
+    assert found.weight == sum(weights)
+    assert found.means == pytest.approx(means)
+    assert found.products == pytest.approx(((x - means).T * weights) @ (x - means), abs=1e-9)
+
+
 def test_a_level_of_five_records_has_a_column_of_its_own():
     data = load(pl.DataFrame({"area": ["a"] * 20 + ["b"] * 5 + ["c"] * 4 + ["d"]}))
     (block,) = make_design(data, ["area"], np.arange(30), knots=4).blocks
