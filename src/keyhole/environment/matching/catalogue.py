@@ -112,7 +112,8 @@ def concept_scores(
                 worth = likeness if vague or unknown else likeness * 0.7
                 said[word[1:]] = max(said.get(word[1:], 0.0), worth)
     hints = _hints(answers)
-    for letters, other in TABLE["meant_by_answers"].items():
+    for letters, others in TABLE["meant_by_answers"].items():
+        other = max(others.split(), key=lambda one: hints.get(one, 0.0))
         least = _HINTED if other != "GI" else 0.01  # one answer beyond male and female is enough
         if letters in said and hints.get(other, 0.0) >= least:
             said[other] = max(said.pop(letters), said.get(other, 0.0))

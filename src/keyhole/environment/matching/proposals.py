@@ -293,9 +293,12 @@ class _Ranking:
         if name in CONCEPT_NAMED or (question.concept and len(question.steps) == 1):
             sort = self.answers.sort
             name = f"whether {name}" if sort == "yes or no" else f"{name} ({sort})"
-        score = 1.0 - max(0.0, best - 0.4) / 0.6
+        other = {word for word, _ in question.weights} & WORDS["another"]
+        # What is asked of somebody else, of another time or about a concept is not the concept.
+        least = 0.4 if question.subject or question.time or other else 0.25
+        score = 1.0 - max(0.0, best - least) / 0.6
         reason = "a construct in its own words, if it is none of the above"
-        if best < 0.4:
+        if best < least:
             reason = "no known construct is asked in such words"
         if not (question.subject or any(is_specific(word) for word, _ in question.weights)):
             score, reason = min(score, 0.5), "its name and label say too little"
