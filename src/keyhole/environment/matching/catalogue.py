@@ -176,8 +176,8 @@ def concept_scores(
             found[letters] = (0.85, "by all its answers") if sure else (0.7, "by its answers")
     if all(score < 0.4 for score, _ in found.values()):  # most words, in whatever phrases
         for letters, (telling, every) in _BAGS.items():
-            fits = _OTHER_SORT[CONCEPT_OF[letters].sort].get(answers.sort, 1.0) >= 0.85
-            if fits and len(plain & telling) > 1 and len(plain & every) > 0.7 * len(plain):
+            fits = _OTHER_SORT[CONCEPT_OF[letters].sort].get(answers.sort, 1.0) > 0.85
+            if fits and len(plain & telling) > 1 and len(plain & every) > 0.65 * len(plain):
                 found[letters] = 0.55, "by single words of it"
     return found
 
