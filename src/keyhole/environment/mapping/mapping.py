@@ -274,7 +274,6 @@ def _missing(column: keys.TargetColumn, holdings: Sequence[Holding], needed: int
 # is not complete.
 MOST_CANDIDATES = 3_000
 BUDGET = 50_000_000
-Counted = dict[bytes, tuple[Ints, int]]
 
 
 def finest(
@@ -294,7 +293,11 @@ def finest(
     `closed_sets`), the finest first, and no higher than the first that enough forms hold.
     """
     answers = np.flatnonzero(substantive)
-    known = _raised(zip(partitions, counts, strict=True), needed, answers)
+    known: dict[bytes, tuple[Ints, int]] = {}
+    for partition, count in zip(partitions, counts, strict=True):
+        if _tells(partition, answers):
+            key = partition.tobytes()
+            known[key] = partition, count + known.get(key, (partition, 0))[1]
     if not known:
         return [], True
     # The commonest first, so that few forms remain to be added soon.
@@ -337,38 +340,6 @@ def finest(
                 if _tells(further, answers) and not (holding(further) & ~holds)[:i].any():
                     add(further, i)
     return [partition for partition, _ in found], not heap
-
-
-def _raised(held: Iterable[tuple[Ints, int]], needed: int, answers: Ints) -> Counted:
-    """Join to all partitions those without whose forms there are not enough.
-
-    Every answer is coarser than them, so that none is lost; with a high threshold hardly
-    anything remains to be searched.
-    """
-    known = _counted(held, answers)
-    while True:
-        total = sum(count for _, count in known.values())
-        if total < needed:
-            return {}
-        must = [partition for partition, count in known.values() if total - count < needed]
-        if not must:
-            return known
-        floor = reduce(join_partitions, must)
-        joined = ((join_partitions(p, floor), count) for p, count in known.values())
-        further = _counted(joined, answers)
-        if further.keys() == known.keys():
-            return known
-        known = further
-
-
-def _counted(held: Iterable[tuple[Ints, int]], answers: Ints) -> Counted:
-    """Add up the forms of equal partitions; those that tell nothing are left out."""
-    out: Counted = {}
-    for partition, count in held:
-        if _tells(partition, answers):
-            key = partition.tobytes()
-            out[key] = partition, count + out.get(key, (partition, 0))[1]
-    return out
 
 
 def _tells(partition: Ints, answers: Ints) -> bool:
