@@ -256,12 +256,13 @@ def test_forms_become_a_row_a_category(tmp_path):
     ]
 
 
-def test_some_forms_are_written_and_unknown_ones_refused(tmp_path):
-    more = replace(WORLD, forms=(*WORLD.forms, Form("More", fields=(Field("note"),))))
-    path = write_forms(more, tmp_path / "forms.csv", forms=["More"])
-    assert [row["form"] for row in rows_of(path)] == ["More"]
-    with pytest.raises(OptionError, match="form 'Clam' does not exist"):
-        write_forms(WORLD, tmp_path / "other.csv", forms=["Clam"])
+def test_intervals_that_are_none_are_not_written(tmp_path):
+    falling = Coding("AG2.009", "AG", (), Intervals("number", (3.0, 2.0, 1.0)))
+    form = Form("More", fields=(Field("age", coding="AG2.009"),))
+    world = replace(WORLD, codings=(*WORLD.codings, falling), forms=(form,))
+    with pytest.raises(InputError, match="form 'More', field 'age': edges must rise"):
+        write_forms(world, tmp_path / "forms.csv")
+    assert not (tmp_path / "forms.csv").exists()
 
 
 def test_dates_by_several_units_are_spelled_out(tmp_path):

@@ -20,7 +20,7 @@ import io
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -40,7 +40,7 @@ from keyhole.environment.importers.fields import (
 from keyhole.environment.importers.reading import SheetRow, read_sheet, require_headings
 from keyhole.environment.soundness import require_sound
 from keyhole.environment.wording import require_none, write_text
-from keyhole.errors import FileError, OptionError
+from keyhole.errors import FileError
 
 _CAPTURE = ("statement", "search_parameters", "time_frame", "social_group")
 _FORM = ("form", "organisation", "sector", "purpose", "method", "collected", *_CAPTURE)
@@ -224,41 +224,29 @@ def write_forms(
     environment: model.Environment,
     path: str | os.PathLike[str],
     *,
-    forms: Iterable[str] | None = None,
     force: bool = False,
 ) -> Path:
-    """Write forms as a CSV file: a row a category, or one for free text and intervals.
+    """Write all forms as a CSV file: a row a category, or one for free text and intervals.
 
     Text that a spreadsheet would take for a formula begins with an apostrophe. A form without
     fields has no row. A whole environment is what `write_environment` keeps.
     """
     require_sound(environment)
-    known = {form.name: form for form in environment.forms}
-    names = sorted(known) if forms is None else list(dict.fromkeys(forms))
-    absent = (name for name in names if name not in known)
-    require_none(
-        (f"form {shown(name)} does not exist. Check its name." for name in absent), OptionError
-    )
-    held = [(f"coding {shown(one.name)}", one.intervals) for one in environment.codings]
-    held += [
-        (f"form {shown(form.name)}, field {shown(one.name)}", one.question.intervals)
-        for form in environment.forms
-        for one in form.fields
-        if one.question
-    ]
-    spans = ((where, some) for where, some in held if some is not None)
-    require_none(f"{where}: {told}" for where, some in spans for told in interval_problems(some))
     codings = {name: one for one in environment.codings for name in (one.name, *one.aliases)}
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for name in names:
-        rows = _rows(known[name], codings)
+    problems: list[str] = []
+    for form in sorted(environment.forms, key=lambda form: form.name):
+        rows = _rows(form, codings, problems)
         writer.writerows([neutral(cell) for cell in row] for row in rows)
+    require_none(problems)
     return write_text(path, text.getvalue(), force=force)
 
 
-def _rows(form: model.Form, codings: dict[str, model.Coding]) -> Iterator[_Cells]:
+def _rows(
+    form: model.Form, codings: dict[str, model.Coding], problems: list[str]
+) -> Iterator[_Cells]:
     """Give the rows of a form; a field that waits has the answers that were captured."""
     day = form.collected.isoformat() if form.collected else ""
     own = form.name, form.organisation, form.sector, form.purpose, form.method, day
@@ -268,7 +256,10 @@ def _rows(form: model.Form, codings: dict[str, model.Coding]) -> Iterator[_Cells
         named = held.name if isinstance(held, model.Coding) else held.coding if held else ""
         answers: list[_Cells] = []  # the cells from ``code`` on
         some = held.intervals if held else None
-        if asked.identifier is not None:
+        if some is not None and (faults := interval_problems(some)):
+            where = f"form {shown(form.name)}, field {shown(asked.name)}"
+            problems += [f"{where}: {fault}" for fault in faults]
+        elif asked.identifier is not None:
             answers = [("", asked.identifier, "identifier", "", "", "")]
         elif some is not None and some.exact:
             answers = [("", "", "number", "", "", "")]
