@@ -273,22 +273,23 @@ def summarise_contributions(
     one (IHSN SDC Practice Guide).
     """
     scores = suda_scores(sets, convention)
-    scored, total = scores > 0, float(scores.sum())
+    scored, total = np.flatnonzero(scores > 0), float(scores.sum())
     found = []
     value = score_by_size(sets.variables, sets.max_size, convention)
     for j, level in enumerate(codes):
         carried, size = np.zeros(sets.records), len(np.bincount(level))
         for owner, mask in sets.parts():
-            held = contains(mask, j)
+            held = np.flatnonzero(contains(mask, j))
             amount = value[np.bitwise_count(mask[held])]
             carried += np.bincount(owner[held], weights=amount, minlength=sets.records)
-        portion, part = _share(carried, scores)[scored], float(carried.sum())
-        by_level = np.bincount(level[scored], weights=portion, minlength=size)
+        portion, part = carried[scored] / scores[scored], float(carried.sum())
+        levels = level[scored]
+        by_level = np.bincount(levels, weights=portion, minlength=size)
         by_code = np.bincount(level, weights=carried, minlength=size)
         one = Contribution(
             percent=100 * float(portion.mean()) if total else None,
             score_percent=100 * part / total if total else None,
-            level_mean=_share(by_level, np.bincount(level[scored], minlength=size)),
+            level_mean=_share(by_level, np.bincount(levels, minlength=size)),
             level_percent=100 * _share(by_code, np.full(size, part)),
         )
         found.append(one)
