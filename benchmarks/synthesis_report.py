@@ -10,8 +10,8 @@ from benchmarks.targets import Target
 
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 Cases = Sequence[Mapping[str, Any]]
-PEERS = ("statsmodels", "miceforest")
-"""Those who take donors too."""
+PEERS, BY_FOLDS = ("statsmodels", "miceforest"), "statsmodels, folds"
+"""Those who take donors too, and one of them by folds."""
 
 
 def synthesis_sections(found: Mapping[str, Any], table: Table) -> Iterator[str]:
@@ -21,9 +21,22 @@ def synthesis_sections(found: Mapping[str, Any], table: Table) -> Iterator[str]:
             "## Implicates, every rival\n\n"
             "Three targets, five implicates, three cycles for everybody, each in a process of its "
             "own. `ours` has common records alone as donors, like the others; `ours, folds` is "
-            "the default, and `ours, quantiles` matches income by quantiles with it.\n\n"
+            "the default (`ours, quantiles` matches income by quantiles with it): a fifth "
+            "of the records is blanked at a time, and every model is fitted "
+            "five times to nearly all records, where the others fit it once to the common ones. "
+            "`statsmodels, folds` does the same work with statsmodels, as a user would write it. "
+            "Processor seconds of all threads; times ours, and targets, by them.\n\n"
             + table(
-                ["records", "who", "blanked", "seconds", "times ours", "peak MB", "of the table"],
+                [
+                    "records",
+                    "who",
+                    "blanked",
+                    "seconds",
+                    "processor",
+                    "times ours",
+                    "peak MB",
+                    "of the table",
+                ],
                 [row for case in found["synthesis"] for row in _rows(case)],
             )
         )
@@ -75,7 +88,8 @@ def _rows(case: Mapping[str, Any]) -> Iterator[list[str]]:
             who,
             f"{one['blanked']:,}",
             f"{one['seconds']:.2f}",
-            f"{one['seconds'] / case['ours']['seconds']:.1f}",
+            f"{one['processor']:.2f}",
+            f"{one['processor'] / case['ours']['processor']:.1f}",
             f"{one['peak_beyond_input_bytes'] / 1e6:.0f}",
             f"{one['peak_beyond_input_bytes'] / one['table_bytes']:.1f}",
         ]
@@ -127,16 +141,19 @@ def _covered(case: Mapping[str, Any]) -> list[str]:
 def synthesis_targets(cases: Cases) -> Iterator[Target]:
     """Yield what the comparison must show."""
     for case in cases:
-        times = {peer: case[peer]["seconds"] for peer in PEERS if peer in case}
+        times = {peer: case[peer]["processor"] for peer in PEERS if peer in case}
         if case["records"] == 10**5 and times:
             fastest = min(times, key=lambda peer: times[peer])
-            for who, words in (("ours", "common donors"), ("ours, folds", "folds")):
-                what = f"implicates of 10⁵ records, {words}, against {fastest}"
-                yield Target(what, times[fastest] / case[who]["seconds"], 5.0, "times", True)
+            rivals = [("ours", "common donors", fastest), ("ours, folds", "folds", fastest)]
+            rivals += [("ours, folds", "folds", one) for one in (BY_FOLDS,) if one in case]
+            for who, words, rival in rivals:
+                what = f"implicates of 10⁵ records, {words}, against {rival}"
+                ratio = case[rival]["processor"] / case[who]["processor"]
+                yield Target(what, ratio, 5.0, "times", True)
         if case["records"] == 10**5 and "ours, quantiles" in case:
-            times_mean = case["ours, quantiles"]["seconds"] / case["ours, folds"]["seconds"]
+            ratio = case["ours, quantiles"]["processor"] / case["ours, folds"]["processor"]
             what = "implicates of 10⁵ records, quantiles matched"
-            yield Target(what, times_mean, 3, "times matching means")
+            yield Target(what, ratio, 3, "times matching means")
         if case["records"] == 10**6:
             one = case["ours, folds"]
             measured = one["peak_beyond_input_bytes"] / one["table_bytes"]
@@ -160,9 +177,10 @@ def releases_targets(cases: Cases) -> Iterator[Target]:
         yield Target(what, one["off"] / best["off"], 1.0, "times")
         more = max(max(one[kind][1:]) - one[kind][0] for kind in ("births", "below_wages"))
         yield Target("releases, contradictions more than before", float(more), 0, "records")
-        fastest = min(others, key=lambda case: case["seconds"])
-        what = f"releases, time against {fastest['who']}"
-        yield Target(what, fastest["seconds"] / one["seconds"], 1.0, "times", True)
+        for kind, words in (("seconds", "time"), ("processor", "processor seconds")):
+            fastest = min(others, key=lambda case, kind=kind: case[kind])
+            what = f"releases, {words} against {fastest['who']}"
+            yield Target(what, fastest[kind] / one[kind], 1.0, "times", True)
 
 
 def coverage_targets(cases: Cases) -> Iterator[Target]:
