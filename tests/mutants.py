@@ -46,11 +46,13 @@ TESTS = {
     "protection_perturbation protection_suppression protection_tables_linked",
     "exposure": "dispersion exposure* fix* loglinear population scores uniques "
     "environment_scenarios protection_release remedies results_roundtrip cli_bad_options goldens",
-    "selection": "selection* protection_records results_roundtrip cli_bad_options goldens",
-    "reidentification": "study_[aeflpruv]* study_scores cli_study environment_scenarios goldens",
+    "selection": "selection* protection_records results_roundtrip cli_bad_options long_lists "
+    "goldens",
+    "reidentification": "study_[aeflpruv]* study_scores cli_study environment_scenarios "
+    "long_lists goldens",
     "synthesis": "synthesis_[demir]* synthesis_structure goldens",
-    "protection": "protection_* cli_bad_options goldens",
-    "reviews": "reviews* goldens",
+    "protection": "protection_* cli_bad_options long_lists goldens",
+    "reviews": "reviews* long_lists goldens",
 }
 # Kernels are run by Python, all else beside compiled ones.
 GROUPS = [["kernels"], [package for package in TESTS if package != "kernels"]]
