@@ -71,6 +71,19 @@ def test_the_closest_row_of_a_larger_file_is_that_of_all_comparisons():
     assert (distances == every.min(axis=1)).all()
 
 
+@given(st.integers(0, 9999), st.integers(1, 120), st.booleans())
+def test_of_rows_equally_near_the_first_but_the_own_one_is_found(seed, count, has_own):
+    """On a grid there are many ties, within boxes of rows and between them."""
+    rng = np.random.default_rng(seed)
+    rows, queries = (rng.integers(0, 5, (size, 2)) / 4 for size in (count, 20))
+    own = rng.integers(-1, count, 20) if has_own else np.full(20, -1)
+    every = np.minimum(1, np.abs(queries[:, None] - rows[None])).sum(axis=2)
+    every[own >= 0, own[own >= 0]] = np.inf
+    at, distances = closest_row(rows, box(rows), queries, own if has_own else None)
+    assert (distances == every.min(axis=1)).all()
+    assert (at == np.where(np.isinf(distances), -1, every.argmin(axis=1))).all()
+
+
 @given(rows_of(), st.integers(0, 2**32))
 def test_predicates_are_counted_row_by_row(rows, seed):
     rng = np.random.default_rng(seed)
