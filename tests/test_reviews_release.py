@@ -14,6 +14,7 @@ from keyhole.cli.main import run
 from keyhole.data import load
 from keyhole.errors import InputError
 from keyhole.reviews import verdict
+from keyhole.reviews.stages import outgoing
 from keyhole.reviews.stages.outgoing import Intruder, _on_key
 from keyhole.reviews.stages.products import plan_of_release
 
@@ -454,3 +455,37 @@ def test_the_risk_of_implicates_is_that_of_the_worst():
         kept = _on_key(who, made[2], order, made[1], 2)  # records 3 and 4 are as they were
         assert kept.rp_true == 0.5
     assert _on_key(Intruder("pay", ("pay",)), made[2], made[:2], None, 2).rp is None
+
+
+def on_key(**figures):
+    figures = dict.fromkeys(("rp", "rp_wildcard", "rp_true", "original")) | figures
+    return outgoing.OnKey("the keys", ("a", "b"), 1_000, None, **figures)
+
+
+def attribute(**figures):
+    return outgoing.AttributeOnKey("the keys", "ill", ("a", "b"), 1_000, **figures)
+
+
+def answer_of_columns(figure):
+    found = SimpleNamespace(not_counted=(outgoing.UncountedColumn("c", figure),))
+    (reason,) = verdict._not_counted(found, 0.1)
+    return reason
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        lambda figure: verdict._on_key(on_key(rp=figure), 3, 0.1, None),
+        lambda figure: verdict._on_key(on_key(rp=0.5, rp_true=figure), 3, 0.1, None),
+        lambda figure: verdict._on_key(on_key(rp=0.01), 3, 0.1, figure),  # what can be read off
+        lambda figure: verdict._attribute("", attribute(homogeneous=figure), 3, 0.1, ["ill"]),
+        lambda figure: verdict._attribute(
+            "", attribute(homogeneous=0.5, right=figure), 3, 0.1, ["ill"]
+        ),
+        answer_of_columns,
+    ],
+)
+def test_a_figure_that_is_just_the_limit_meets_it(judge):
+    answers = [judge(figure) for figure in (0.099, 0.1, 0.101)]
+    assert [one.answer == "met" for one in answers] == [True, True, False]
+    assert answers[-1].remedy is not None
