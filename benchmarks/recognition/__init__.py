@@ -81,22 +81,26 @@ def fields_of(row: Row) -> list[CapturedField]:
 
 
 def recognise_rows(rows: Sequence[Row]) -> list[Outcome]:
-    """Add the forms of a table to an empty environment; tell what became of each row."""
+    """Add each form of a table to an empty environment; tell what became of each row.
+
+    Where a field goes does not depend on what else is stored, so each form is added by itself.
+    """
     forms: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         forms[f"{row.family}: {row.form}"].append(row)
-    captured = []
-    owners: dict[tuple[str, str], Row] = {}
+    found: list[Outcome] = []
     for name, listed in forms.items():
         fields = []
+        owners: dict[tuple[str, str], Row] = {}
         for row in listed:
             for field in fields_of(row):
                 owners[name, field.name] = row
                 fields.append(field)
-        captured.append(CapturedForm(Form(name), tuple(fields)))
-    batch = add_forms(Environment(), captured, threshold=THRESHOLD)
-    names = {one.letters: one.name for one in batch.environment.constructs}
-    return list(_outcomes(batch.additions, owners, names))
+        captured = CapturedForm(Form(name), tuple(fields))
+        batch = add_forms(Environment(), [captured], threshold=THRESHOLD)
+        names = {one.letters: one.name for one in batch.environment.constructs}
+        found += _outcomes(batch.additions, owners, names)
+    return found
 
 
 def _outcomes(
