@@ -237,13 +237,17 @@ def test_p_identification_is_withheld_while_decisions_are_pending(tmp_path):
 @pytest.mark.parametrize("labelled", [True, False])
 def test_unlabelled_and_labelled_files_have_the_same_key(tmp_path, labelled):
     path = tmp_path / "acs.csv"
-    rows = [f"{1 + i % 2},{1 + i // 3 % 5},{18 + i % 61},{1 + i % 9}" for i in range(200)]
-    path.write_text("SEX,MAR,AGEP,RAC1P\n" + "\n".join(rows) + "\n")
+    rows = [
+        f"{1 + i % 2},{1 + i // 3 % 5},{18 + i % 61},{1 + i % 9},{1 + i // 7 % 2}"
+        for i in range(200)
+    ]
+    path.write_text("SEX,MAR,AGEP,RAC1P,NATIVITY\n" + "\n".join(rows) + "\n")
     labels = None
     if labelled:
         labels = {
             "SEX": ColumnLabels("Sex", {"1": "Male", "2": "Female"}),
             "MAR": ColumnLabels("Marital status", {c.code: c.label for c in MARITAL}),
+            "NATIVITY": ColumnLabels("Nativity", {"1": "Native", "2": "Foreign born"}),
         }
     forms = [
         CapturedForm(
