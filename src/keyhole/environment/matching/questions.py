@@ -268,6 +268,9 @@ _CUES = sorted(
     ),
     key=lambda cue: -len(cue[0]),
 )
+_CUES_OF: dict[str, list[int]] = {}  # by their first word in the alphabet
+for _place, (_words, _) in enumerate(_CUES):
+    _CUES_OF.setdefault(min(_words), []).append(_place)
 
 
 def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str, _Words]:
@@ -362,7 +365,7 @@ def _leaf(step: _Words) -> _Words:
     within = _absorbed(found)
     cues = [
         (cue, meant)
-        for cue, meant in _CUES
+        for cue, meant in (_CUES[i] for i in sorted(i for w in told for i in _CUES_OF.get(w, ())))
         # What a phrase says, words in any order say no better, unless they mean that and more.
         if cue <= told
         and meant not in within
