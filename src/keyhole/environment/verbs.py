@@ -1,4 +1,7 @@
-"""Verbs on stores, keys and joins: ``keyhole environment init``, ``map``, ``key`` and others."""
+"""Verbs on stores, keys and joins: ``keyhole environment init``, ``map``, ``key`` and others.
+
+What a verb works with is imported in it, so that its ``--help`` waits for nothing.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,8 @@ from keyhole.core.kinds import Columns, File
 from keyhole.core.options import Option, Problem, Question, bind, documented
 from keyhole.core.shared import ForceOption, Names
 from keyhole.core.tables import Table
-from keyhole.data import load
 from keyhole.environment import exchange, options
-from keyhole.environment.codings import joins
-from keyhole.environment.codings.graph import CodingGraph
-from keyhole.environment.importers.table import write_forms
-from keyhole.environment.listing import list_environment
-from keyhole.environment.mapping.mapping import joint_keys, map_restricted
-from keyhole.environment.mapping.public import combine_keys, map_public
-from keyhole.environment.matching.placing import propose_tie, tie_codings
-from keyhole.environment.matching.proposals import read_tie_file, tie_to_toml
 from keyhole.environment.model import Environment
-from keyhole.environment.scenarios.recoding import file_weights, scenario_key, scenario_mapping
-from keyhole.environment.soundness import remove
 from keyhole.errors import OptionError
 from keyhole.results import Result
 
@@ -62,6 +54,8 @@ def init_store(
     who: options.Who = None,
 ) -> options.VerbOutcome:
     """Make a store, empty or with something to begin with."""
+    from keyhole.environment.listing import list_environment
+
     bind(init_store, locals()).require()
     environment = Environment() if from_ is None else exchange.read_environment(from_)
     environment = exchange.example_environment() if example else environment
@@ -94,6 +88,8 @@ def export_environment(
     force: ForceOption = False,
 ) -> options.VerbOutcome:
     """Write the whole environment as one JSON file, or its forms as a table."""
+    from keyhole.environment.importers.table import write_forms
+
     bind(export_environment, locals()).require()
     whole = Path(out).suffix.lower() == ".json"
     (exchange.write_environment if whole else write_forms)(
@@ -132,6 +128,7 @@ def remove_thing(
 ) -> options.VerbOutcome:
     """Remove something from the store, unless it is in use."""
     from keyhole.environment.listing import list_environment
+    from keyhole.environment.soundness import remove
 
     bind(remove_thing, locals()).require()
     note = f"removal of {kind} {name}"
@@ -168,6 +165,10 @@ def tie(
     A tie is finer (each category of the first coding falls into one of the second), coarser, or
     an overlap: then a pair of categories is what one person can be.
     """
+    from keyhole.environment.codings.graph import CodingGraph
+    from keyhole.environment.matching.placing import propose_tie, tie_codings
+    from keyhole.environment.matching.proposals import read_tie_file, tie_to_toml
+
     bind(tie, locals()).require()
     if propose is not None:
         text = tie_to_toml(left, propose_tie(exchange.read_place(store), left, right))
@@ -212,6 +213,12 @@ def map_target(
     With resources besides a form or class, both are combined: the intruder holds the one and
     looks up the other. With the target's file, detail is measured on its records.
     """
+    from keyhole.data import load
+    from keyhole.environment.codings.graph import CodingGraph
+    from keyhole.environment.mapping.mapping import joint_keys, map_restricted
+    from keyhole.environment.mapping.public import combine_keys, map_public
+    from keyhole.environment.scenarios.recoding import file_weights
+
     asked = bind(map_target, locals())
     asked.require()
     graph = CodingGraph.of(store)
@@ -256,14 +263,17 @@ def find_join(
     who: options.Who = None,
 ) -> options.VerbOutcome:
     """Find the finest coding to which two codings both lead."""
+    from keyhole.environment.codings.graph import CodingGraph
+
     asked = bind(find_join, locals())
     asked.require()
     if not mint:
         return options.VerbOutcome(CodingGraph.of(store).join(left, right, as_of=asked.as_of))
+    from keyhole.environment.codings.joins import mint as minting
 
     def with_join(held: Environment) -> Environment:
         graph = CodingGraph.of(held)
-        minted = joins.mint(graph, graph.join(left, right, as_of=asked.as_of))
+        minted = minting(graph, graph.join(left, right, as_of=asked.as_of))
         codings, maps = (*held.codings, minted.coding), (*held.maps, *minted.maps)
         return replace(held, codings=codings, maps=maps)
 
@@ -293,12 +303,16 @@ def find_key(
     force: ForceOption = False,
 ) -> options.VerbOutcome:
     """Find the key of a scenario, and write the target's file with the columns of the key only."""
+    from keyhole.environment.scenarios.recoding import scenario_key, scenario_mapping
+
     asked = bind(find_key, locals())
     asked.require()
     environment = exchange.read_place(store)
     found = scenario_mapping(environment, scenario, target)
     wrote: tuple[str, ...] = ()
     if file is not None and out is not None:
+        from keyhole.data import load
+
         recoded = scenario_key(environment, scenario, load(file), target)
         kept = recoded.microdata.require(asked.keep or (), purpose="keep")
         columns = [*kept, *(one for one in recoded.keys if one not in kept)]
@@ -360,6 +374,8 @@ def coding_ladder(
 
 def ladder_of(environment: Any, coding: str) -> CodingLadder:
     """Return the ladder of a coding of an environment, or of its store."""
+    from keyhole.environment.codings.graph import CodingGraph
+
     graph = CodingGraph.of(environment)
     finest = graph.node(coding)
     columns, kept = [list(finest.codes)], []
