@@ -76,6 +76,7 @@ def check_same(mine: Pairs, found: Found, costs: Costs | None, queries: int, nam
 
 def _scores(mine: Pairs, keys: Ints) -> npt.NDArray[np.float64]:
     score = keys / DECIMALS
-    if mine.metric == "taxicab":
-        return score / len(mine.link)
-    return BEST_SCORE * len(mine.link) - score if mine.metric == "adhoc" else score
+    if mine.linkage.metric == "taxicab":
+        return score / len(mine.linkage.link)
+    adhoc = mine.linkage.metric == "adhoc"
+    return BEST_SCORE * len(mine.linkage.link) - score if adhoc else score

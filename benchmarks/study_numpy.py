@@ -70,16 +70,17 @@ class Scorer:
             totals *= np.float32(self.unit)
             for square in self.squares:
                 square.add(totals, block)
-            row, eif = _near(totals, self.costs.largest, SLACK)
+            row, eif = _near(totals, self._beyond(), SLACK)
         else:
-            row, eif = _near(units, self._first_beyond())
+            row, eif = _near(units, int(np.ceil(self._beyond() / self.unit)))
         keys = self._exact(row + block.start, eif, units[row, eif])
         below = keys < self.costs.bound
         return keep_ranks(row[below] + block.start, eif[below], keys[below])
 
-    def _first_beyond(self) -> int:
-        """The first number of units that is not suspected."""
-        return int(np.ceil((self.costs.bound / self.costs.scale - self.costs.base) / self.unit))
+    def _beyond(self) -> float:
+        """The least total of prices that is not suspected, without what every pair costs."""
+        score = self.costs.bound / self.costs.scale
+        return float((score**2 if self.costs.root else score) - self.costs.base)
 
     def _exact(self, puf: Ints, eif: Ints, units: Bytes) -> Ints:
         """Score single pairs in double precision."""
