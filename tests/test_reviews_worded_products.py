@@ -387,11 +387,21 @@ def screened(*columns):
     return screen_said(Result(identifiers=found, columns=9, safe_harbor=()))
 
 
-def remaining_notes(*, detail="exact", still=None):
+def remaining_table(*, detail="exact", still=None):
     row = outgoing.KeyOnProduct(
         "the keys", "x", ("a",), (), detail, 9, uniques=1, at_risk=1, rp=0.1, cr=0.1, still=still
     )
-    return " ".join(outgoing.Remaining(3, (row,)).tables()[0].notes)
+    return outgoing.Remaining(3, (row,)).tables()[0]
+
+
+def remaining_notes(**row):
+    return " ".join(remaining_table(**row).notes)
+
+
+@pytest.mark.parametrize(("detail", "sign"), [("exact", ""), ("at most", "≤")])
+def test_figures_that_are_bounds_have_the_sign_of_one(detail, sign):
+    (row,) = remaining_table(detail=detail).rows
+    assert row[3:] == [f"{sign}{figure}" for figure in ("1", "0.1000", "0.1000")]
 
 
 def linked_on(scenario):
