@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from keyhole.kernels.arrays import Floats, Ints
 
+Shares = npt.NDArray[np.floating]
+
 
 @njit(nogil=True, cache=True)
-def fit_times(shares: Floats, held: Ints, rounds: int, tiny: float) -> Floats:
+def fit_times(shares: Shares, held: Ints, rounds: int, tiny: float) -> Floats:
     """Return by what the levels' shares are multiplied so that each is expected as often as held.
 
     `shares` have a row a record, up to a factor; `held` are counts by level.

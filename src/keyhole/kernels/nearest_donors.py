@@ -1,4 +1,4 @@
-"""Donors on a sorted line: the closest to each recipient, and partners for rank swapping.
+"""Donors on a sorted line or in a plane: the closest to each recipient, and partners to swap ranks.
 
 Donors are given sorted by prediction. Those with equal predictions form a run, and within a run
 every donor is as good as another: a recipient begins at a random place of the nearest run and
@@ -107,6 +107,35 @@ def members(near: Ints, bounds: Ints, count: int, draws: Points) -> Ints:
         found = 0
         for k in range(near.shape[1]):
             found = _go_round(bounds[near[q, k]], bounds[near[q, k] + 1], draws[q], out[q], found)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def nearest_in_plane(points: Points, queries: Points) -> Ints:
+    """Return for each query the place of its nearest point, by both coordinates.
+
+    `points` are sorted by the first coordinate: they are searched outwards from the query's own, as
+    long as that coordinate alone may be nearer. No tree need be made.
+    """
+    out = np.zeros(len(queries), dtype=np.int64)
+    first, total = points[:, 0], len(points)
+    for q in range(len(queries)):
+        x, y = np.float64(queries[q, 0]), np.float64(queries[q, 1])
+        right = np.searchsorted(first, queries[q, 0])
+        left, least = right - 1, np.inf
+        while left >= 0 or right < total:
+            before = x - points[left, 0] if left >= 0 else np.inf
+            after = points[right, 0] - x if right < total else np.inf
+            if min(before, after) ** 2 >= least:
+                break
+            at = left if before < after else right
+            distance = min(before, after) ** 2 + (y - points[at, 1]) ** 2
+            if distance < least:
+                least, out[q] = distance, at
+            if before < after:
+                left -= 1
+            else:
+                right += 1
     return out
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +101,7 @@ class Folds:
             for some, first in ((blanked, 0), (others, -1)):
                 self.number[some] = (first + np.arange(len(some))) % plan.question.folds
         self._shares: dict[tuple[str, tuple[str, ...], bool, int], Fitted] = {}
-        self._logs: dict[tuple[int, tuple[str, ...], bool], Predictions] = {}
+        self._likely: dict[tuple[int, tuple[str, ...], bool], Predictions] = {}
         self._busy = RLock()
 
     def shares(self, t: int, predictors: tuple[str, ...], fold: int, alike: bool) -> Fitted:
@@ -118,16 +118,16 @@ class Folds:
                 self._shares[asked] = fit_shares(self.design, *asked[:2], rows)
             return self._shares[asked]
 
-    def logs(self, t: int, predictors: tuple[str, ...], alike: bool) -> Predictions:
-        """Return the logarithms of the shares of each record, predicted without its own fold.
+    def likely(self, t: int, predictors: tuple[str, ...], alike: bool) -> Predictions:
+        """Return the shares of each record, up to a factor, predicted without its own fold.
 
         A model knows the rare levels of its own records.
         """
         asked = t, predictors, alike
         with self._busy:
-            if asked not in self._logs:
-                if len(self._logs) > len(self.plan.targets):  # many patterns of blanks
-                    self._logs.clear()
+            if asked not in self._likely:
+                if len(self._likely) > len(self.plan.targets):  # many patterns of blanks
+                    self._likely.clear()
                 at = self.design.names.index(self.plan.targets[t])
                 logs = np.empty((len(self.rows), len(self.design.blocks[at].values)), np.float32)
                 for fold in range(int(self.number.max(initial=-1)) + 1):
@@ -135,8 +135,8 @@ class Folds:
                     logs[here] = self.shares(*asked[:2], fold, alike).predict(
                         self.design.codes, here
                     )
-                self._logs[asked] = logs
-            return self._logs[asked]
+                self._likely[asked] = np.exp(logs - logs.max(axis=1, keepdims=True))
+            return self._likely[asked]
 
 
 class Chain:
@@ -444,7 +444,9 @@ class _Fold:
         places = self._givers(t, alike)
         pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
         predicted = np.column_stack([of_donors.predict(design.codes, places), pools.donors])
-        donors = Donors(predicted, match=question.match, neighbours=question.neighbours)
+        asked_of = {"match": question.match, "neighbours": question.neighbours}
+        # The leaves of a tree are evenly spaced, so that two may be as near.
+        donors = Donors(predicted, **asked_of, spaced=isinstance(model, FittedTree))
         return _Source(model, donors, places, pools)
 
     def _givers(self, t: int, alike: bool) -> Places:
@@ -469,8 +471,8 @@ class _Fold:
         at = design.names.index(self._plan.targets[t])
         codes = design.codes[places, at]
         pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
-        logs = self._chain.shared.logs(t, predictors, alike)[places]
-        return _Source(model, Holders(codes, logs), places, pools)
+        shares = self._chain.shared.likely(t, predictors, alike)[places]
+        return _Source(model, Holders(codes, shares), places, pools)
 
     def _update(self, t: int, who: Ints, source: _Source) -> None:
         """Give recipients a new donor for one target."""
@@ -595,15 +597,14 @@ class _DonorPools:
 class Holders:
     """Donors by the level they hold: a level is drawn from its share, then any who hold it."""
 
-    def __init__(self, codes: npt.NDArray[np.unsignedinteger], logs: Predictions) -> None:
+    def __init__(self, codes: npt.NDArray[np.unsignedinteger], shares: Predictions) -> None:
         from keyhole.kernels import level_shares
 
-        size = logs.shape[1]
+        size = shares.shape[1]
         self._order = np.argsort(codes, kind="stable").astype(np.int32)
         self._bounds = np.searchsorted(codes[self._order], np.arange(size + 1))
         # The pool may be more ordinary than the donors: they have each level as often as they do.
         held = np.bincount(codes, minlength=size)
-        shares = np.exp((logs - logs.max(axis=1, keepdims=True)).astype(np.float64))
         times = level_shares.fit_times(shares, held, ROUNDS, TINY)
         with np.errstate(divide="ignore"):
             self._offset = np.log(times)
@@ -640,28 +641,44 @@ class Donors:
     ``weighted`` draws with tricube weights by distance in one dimension, the closest in several.
     """
 
-    def __init__(self, predictions: Predictions, *, match: Match, neighbours: int) -> None:
+    def __init__(
+        self, predictions: Predictions, *, match: Match, neighbours: int, spaced: bool = False
+    ) -> None:
         self._match, self._neighbours = match, neighbours
         rounded = predictions.astype(np.float32, copy=False)
         self._is_line = rounded.shape[1] == 1
+        self._in_plane = rounded.shape[1] == 2 and not spaced
         if self._is_line:
             order = np.argsort(rounded[:, 0], kind="stable")
             self._points = rounded[order, 0]
             self._order = order.astype(np.int32)
             return
-        from scipy.spatial import cKDTree
-
-        # Donors with equal predictions are one point of the tree.
-        order = np.lexsort(rounded.T)
+        # Donors with equal predictions are one point.
+        order = np.lexsort(rounded.T[::-1] if self._in_plane else rounded.T)
         self._order, points = order.astype(np.int32), rounded[order]
         is_first = np.ones(len(points), dtype=np.bool_)
         is_first[1:] = (points[1:] != points[:-1]).any(axis=1)
         self._bounds = np.append(np.flatnonzero(is_first), len(points))
-        # A tree cut at middles of space is made much sooner, and here as good to search.
-        self._tree = cKDTree(points[is_first], balanced_tree=False, compact_nodes=False)
+        self._points = points[is_first]
+        self._tree: Any = None
 
     def __len__(self) -> int:
         return len(self._order)
+
+    def _nearest(self, queries: Predictions, count: int) -> Ints:
+        """Return the nearest points of each query, the nearest first."""
+        from keyhole.kernels import nearest_donors
+
+        if count == 1 and self._in_plane:
+            found: Ints = nearest_donors.nearest_in_plane(self._points, queries)
+            return found[:, None]
+        if self._tree is None:
+            from scipy.spatial import cKDTree
+
+            # A tree cut at middles of space is made much sooner, and here as good to search.
+            self._tree = cKDTree(self._points, balanced_tree=False, compact_nodes=False)
+        near = self._tree.query(queries, k=count)[1]
+        return np.asarray(near, dtype=np.int64).reshape(len(queries), count)
 
     def draw(self, predictions: Predictions, random: np.random.Generator, count: int) -> Ints:
         """Name donors for each recipient, the first choice first, -1 past the last."""
@@ -675,8 +692,7 @@ class Donors:
             line = np.ascontiguousarray(queries[:, 0])
             places = nearest_donors.closest(self._points, line, wanted, draws)
         else:
-            points = min(wanted, self._tree.n)
-            near = self._tree.query(queries, k=points)[1].reshape(len(queries), points)
+            near = self._nearest(queries, min(wanted, len(self._points)))
             if wanted == 1:
                 begin, end = self._bounds[near], self._bounds[near + 1]
                 places = begin + (draws[:, None] * (end - begin)).astype(np.int64)
