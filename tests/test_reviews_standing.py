@@ -47,6 +47,14 @@ def test_single_stages_run_with_those_that_they_need(folder):
     )
 
 
+def test_a_review_names_who_ran_it_as_asked_or_else_who_is_logged_in(folder, monkeypatch):
+    monkeypatch.setattr("keyhole.reviews.runner.getpass.getuser", lambda: "clerk")
+    assert run(folder).made["by"] == "clerk"
+    edit(folder, "keys", 'run_by = "A. Reviewer"\nkeys')
+    edit(folder, "limit = 0.05", "cutoff = 4\nlimit = 0.05")  # else the first run stands
+    assert run(folder).made["by"] == "A. Reviewer"
+
+
 def test_a_result_is_absent_current_or_of_before_a_change(folder):
     asked = ("exposure", "fix", "uniques", "drivers")
     assert states(folder, *asked) == ["absent", "absent", "absent", "unasked"]
