@@ -134,13 +134,9 @@ def concept_scores(
         # The reason for it, the cost of it; the state of something that is not the person.
         if asked & WORDS["another"] or (weighty and letters in PLACES):
             factor *= 0.6
-        # "Retirement income" is not the income: of numbers a telling word more is another, unless
-        # it stands behind ("income received").
+        # "Retirement income" is not the income: of numbers a telling word more is another.
         if more and concept.sort in ("measure", "date"):
-            leaf = questions[0].steps[-1] if questions[0].steps else ()
-            now = not (questions[0].subject or questions[0].time)
-            behind = now and len(more) == 1 and leaf[:1] == (f"#{letters}",) != leaf
-            factor *= 0.9 if behind else 0.75
+            factor *= 0.75
         score, told = words_ * factor, "by its words"
         if asked & WORDS["another"]:
             told = "by its words, though about something else of it"

@@ -195,29 +195,22 @@ class Placer:
             tie_edge(coding.name, known[tie.coding].name, tie.relation, tie.pairs)
             for tie in decision.ties
         ]
-        kept, notes, graph = self._tie(decision.construct, edges, strict=strict)
+        kept, notes = self._tie(decision.construct, edges, strict=strict)
         ties = tuple(decision.ties[i] for i in kept)
-        minted = self._mint(graph, ties, coding) if graph is not None else ()
+        minted = self._mint(decision.construct, ties, coding) if kept else ()
         told = decision.construct, coding.name, "", minted, tuple(notes), ties
         return Placement(field.name, "accommodate", *told)
 
-    def _tie(
-        self, letters: str, edges: list[Edge], *, strict: bool
-    ) -> tuple[list[int], list[str], CodingGraph | None]:
-        """Keep the edges that agree with all others.
-
-        Return their numbers, what does not agree, and the graph of the construct with them.
-        """
-        if not edges:
-            return [], [], None
+    def _tie(self, letters: str, edges: list[Edge], *, strict: bool) -> tuple[list[int], list[str]]:
+        """Keep the edges that agree with all others; return their numbers, and what does not."""
         try:
-            graph = self._graph(letters, edges)
+            self._graph(letters, edges)
         except InputError:
             if strict:
                 raise
         else:
             self._keep(letters, edges)
-            return list(range(len(edges))), [], graph
+            return list(range(len(edges))), []
         kept, notes = [], []
         for number, edge in enumerate(edges):
             try:
@@ -229,7 +222,7 @@ class Placer:
             else:
                 self._keep(letters, [edge])
                 kept.append(number)
-        return kept, notes, self._graph(letters) if kept else None
+        return kept, notes
 
     def _keep(self, letters: str, edges: Sequence[Edge]) -> None:
         self._edges.setdefault(letters, []).extend(edges)
@@ -245,10 +238,10 @@ class Placer:
         known = _sorted_out([*self._edges.get(letters, ()), *edges])
         return CodingGraph(Environment((self.catalogue.constructs[letters],), codings, *known))
 
-    def _mint(self, graph: CodingGraph, ties: Iterable[Tie], coding: Coding) -> tuple[str, ...]:
+    def _mint(self, letters: str, ties: Iterable[Tie], coding: Coding) -> tuple[str, ...]:
         """Mint the joins of the new coding with those it is tied to, where they are missing."""
         minted: list[str] = []
-        letters = coding.construct
+        graph = self._graph(letters)
         for tie in ties:
             other = self.catalogue.names[tie.coding]
             if max(size_of(coding), size_of(other)) > _LARGEST or len(minted) == _MOST_MINTED:

@@ -24,12 +24,6 @@ _LONGEST, _LONGEST_NAME, _LONGEST_PHRASE, _MOST_WORDS = 300, 110, 7, 24
 _Words = tuple[str, ...]
 _ARTICLES = frozenset({"the", "this"})
 _POINTING = frozenset({"your", "his", "her", "their", "does", "did"})  # "does head of household"
-# "The date you arrived" is when, "the number of rooms" how many.
-_SORT_ABSORBS = {
-    "date": ("date", "year", "day", "time"),
-    "measure": ("number", "count", "amount"),
-    "name": ("name",),
-}
 _ENDS: dict[_Words, _Words] = {("from",): ("start", "date"), ("to",): ("end", "date")}
 
 
@@ -78,6 +72,7 @@ CONCEPT_OF = {letters: _concept(letters, given) for letters, given in TABLE["con
 CONCEPTS = tuple(CONCEPT_OF.values())
 CONCEPT_NAMED = {concept.name: concept for concept in CONCEPTS}
 SAME_ANSWERS = _said("same_answers")
+_SORT_ABSORBS: Mapping[str, str] = TABLE["sort_absorbs"]
 STATES = dict(one.split(" ", 1) for one in _listed(TABLE["states"]["postal"]))
 _COLUMNS = {name: one.letters for one in CONCEPTS for name in one.columns}
 _WHOLE, _IRREGULAR, _NAMED = _said("whole"), _said("singular"), _said("subjects")
@@ -301,9 +296,6 @@ def _split_subject(step: _Words, *, leaf: bool, natural: bool) -> tuple[str, str
     start, end = found
     subject, role = _SUBJECTS[singular[start:end]]
     before, after = singular[:start], singular[end:]
-    if subject:  # of "the respondent's children" the respondent says nothing more
-        owners = {_singular(w) for w in step[:start] if w.endswith("'s")}
-        before = tuple(w for w in before if not (w in owners and w in _ROLES))
     if subject or leaf:  # primary and secondary caregivers, past and present employers are one
         while before and before[-1] in _QUALIFIERS:
             before = before[:-1]
@@ -378,16 +370,13 @@ def _leaf(step: _Words) -> _Words:
         kept = tuple(w for w in found if w not in cue[0] and not (w in known and w != cue[1]))
         found = kept if cue[1] in kept else (*kept, cue[1])
     absorbed = _absorbed(found)
-    for one in (CONCEPT_OF[w[1:]] for w in found if w.startswith("#")):
-        listed = {*found} & one.answers  # "race: white, black, Asian, ..."
-        absorbed |= listed if len(listed) > 2 else set()
     return tuple(dict.fromkeys(word for word in found if word not in absorbed))
 
 
 def _absorbed(step: _Words) -> set[str]:
     """Return the words that add nothing beside the concepts of a step."""
     told = [CONCEPT_OF[word[1:]] for word in step if word.startswith("#")]
-    return {w for one in told for w in (*one.absorbs, *_SORT_ABSORBS.get(one.sort, ()))}
+    return {w for one in told for w in (*one.absorbs, *_SORT_ABSORBS.get(one.sort, "").split())}
 
 
 def _without(steps: list[_Words], words_: Collection[str]) -> list[_Words]:
