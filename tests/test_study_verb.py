@@ -591,19 +591,16 @@ def test_bars_of_few_scores_stand_on_ticks_and_the_threshold_is_drawn(world):
     assert "threshold 0.25" in json.dumps(spec)
 
 
-def test_a_stratum_of_one_person_is_not_described_unless_asked_for():
-    ages = [30, 31, 32, 33, 34, 35, 36]
-    puf = pl.DataFrame(
-        {"p": range(7), "age": ages, "sex": 1, "where": ["town"] * 6 + ["lone hamlet"]}
-    )
-    eif = pl.DataFrame(
-        {"e": range(7), "age": ages, "sex": 1, "where": ["town"] * 6 + ["lone hamlet"]}
-    )
+def test_a_stratum_of_fewer_than_three_is_not_described_unless_asked_for():
+    ages = range(30, 37)
+    where = ["town"] * 3 + ["two farms"] * 2 + ["lone hamlet", "lone house"]
+    puf = pl.DataFrame({"p": range(7), "age": ages, "sex": 1, "where": where})
+    eif = pl.DataFrame({"e": range(7), "age": ages, "sex": 1, "where": where})
     truth = pl.DataFrame({"p": range(7), "e": range(7)})
     asked = {"puf": puf, "eif": eif, "iuf": truth, "puf_id": "p", "eif_id": "e",
              "link": ["age", "sex"], "strata": ["where"], "metric": "taxicab"}  # fmt: skip
     found = study(**asked)
-    assert [part.label for part in found.by_stratum] == ["lone hamlet", "town"]
-    assert "lone hamlet" not in found.summary()
-    assert "(1 smaller)" in found.summary()
-    assert "lone hamlet" in study(**asked, name_small_groups=True).summary()
+    assert [part.label for part in found.by_stratum] == sorted({*where})
+    assert [name for name in {*where} if name in found.summary()] == ["town"]
+    assert "(3 smaller)" in found.summary()
+    assert all(name in study(**asked, name_small_groups=True).summary() for name in where)
