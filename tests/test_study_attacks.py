@@ -235,6 +235,16 @@ def test_predicates_fit_one_record_of_the_release(world):
                 assert all(slow)
 
 
+@pytest.mark.parametrize("most", [1, 5, 12])
+@pytest.mark.parametrize("draw", [univariate, multivariate])
+def test_no_more_predicates_are_tried_than_asked(draw, most, monkeypatch):
+    monkeypatch.setattr("keyhole.reidentification.attacks.PREDICATES", most)
+    release = np.random.default_rng(1).random((60, 4))
+    people = SimpleNamespace(release=release, names="abcd", numbers=np.full(4, True))
+    made = draw(people, np.random.default_rng(2))
+    assert len(made.starts) - 1 == made.isolate(release).sum() == most
+
+
 def test_chance_links_two_sources_as_often_as_one_record_would_be_common():
     """All are alike to the first source: in common are those alike to the second, one record of
     ten people and two of thirty."""
