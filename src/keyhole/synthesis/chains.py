@@ -445,8 +445,10 @@ class _Fold:
         pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
         predicted = np.column_stack([of_donors.predict(design.codes, places), pools.donors])
         asked_of = {"match": question.match, "neighbours": question.neighbours}
-        # The leaves of a tree are evenly spaced, so that two may be as near.
-        donors = Donors(predicted, **asked_of, spaced=isinstance(model, FittedTree))
+        # Not where recipients lie outside all common donors, nor for the leaves of a tree: they are
+        # evenly spaced, so that two may be as near.
+        inside = question.donors == "folds" and not isinstance(model, FittedTree)
+        donors = Donors(predicted, **asked_of, in_plane=inside)
         return _Source(model, donors, places, pools)
 
     def _givers(self, t: int, alike: bool) -> Places:
@@ -642,12 +644,12 @@ class Donors:
     """
 
     def __init__(
-        self, predictions: Predictions, *, match: Match, neighbours: int, spaced: bool = False
+        self, predictions: Predictions, *, match: Match, neighbours: int, in_plane: bool = True
     ) -> None:
         self._match, self._neighbours = match, neighbours
         rounded = predictions.astype(np.float32, copy=False)
         self._is_line = rounded.shape[1] == 1
-        self._in_plane = rounded.shape[1] == 2 and not spaced
+        self._in_plane = rounded.shape[1] == 2 and in_plane
         if self._is_line:
             order = np.argsort(rounded[:, 0], kind="stable")
             self._points = rounded[order, 0]
