@@ -121,9 +121,6 @@ _BEHIND = re.compile(
 )
 
 _COUNTED = re.compile(r"^([^:]+): (?:number|count)$", re.IGNORECASE)  # "Dependents: number"
-_OTHERWISE = re.compile(
-    r"^(.*?\w) ?(?: or |/)([^, ]+(?: [^, ]+)?)$", re.IGNORECASE
-)  # "ethnic group or tribe"
 _BRACKETS = re.compile(r"\(([^()]+)\)")
 
 
@@ -144,11 +141,6 @@ def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
     if made and "(" not in label:
         return (by_path,)
     by_label = _read_label(said)
-    if not by_label.concept and (two := _OTHERWISE.match(said)):
-        first, second = map(_read_label, two.groups())
-        told = any(word.startswith("#") for word, _ in second.weights)
-        if first.concept not in PLACES and not told and _sort(first.concept) in ("list", "name"):
-            by_label = first
     if not by_label.weights:
         return (by_path,)
     for inside in _BRACKETS.findall(label):  # "country or region of origin (nationality)"
@@ -162,10 +154,6 @@ def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
     by_label = replace(by_label, subject=subject, time=time)
     alike = by_path.weights in ((), by_label.weights)
     return (by_label,) if alike else (by_label, replace(by_path, subject=subject))
-
-
-def _sort(letters: str) -> str:
-    return CONCEPT_OF[letters].sort if letters else ""
 
 
 def _read_label(label: str) -> AskedQuestion:
@@ -244,8 +232,6 @@ _PHRASES: Mapping[_Words, _Words] = {
     **{_split(said): tuple(meant.split()) for said, meant in _said("rewritten").items()},
     **_MEANT,
 }
-# The phrases that may begin in one step and end in the next.
-_BRIDGES = {said: m for said, m in _PHRASES.items() if {"start", "end", "range"} & set(said)}
 # Concepts that are another below some containers.
 _BORN, _AT_HOME = frozenset({"#PB", "birth"}), frozenset({"household", "family"})
 _WITHIN: Mapping[_Words, tuple[frozenset[str], str]] = {
@@ -335,10 +321,10 @@ def _tells(step: _Words, start: int, end: int, natural: bool) -> bool:
     return before in ("of", "for", "by", "where") or (natural and bool(last or owned))
 
 
-def _once(step: _Words, phrases: Mapping[_Words, _Words] = _PHRASES) -> _Words:
+def _once(step: _Words) -> _Words:
     out: list[str] = []
-    for at, size in _found(step, phrases):
-        out += phrases[step[at : at + size]] if size else (step[at],)
+    for at, size in _found(step, _PHRASES):
+        out += _PHRASES[step[at : at + size]] if size else (step[at],)
     return tuple(out)
 
 
@@ -434,11 +420,7 @@ def _joined(leaf: _Words, containers: list[_Words]) -> tuple[_Words, list[_Words
         return (_WITHIN[leaf][1],), _without(containers, _WITHIN[leaf][0])
     if _PHRASES.get(whole, ("",))[0].startswith("#"):  # "household/size"
         return _PHRASES[whole], containers[:-1]
-    rewritten = _once(whole, _BRIDGES)
-    if rewritten == whole:
-        return leaf, containers
-    # Repeated words come from a container that says again what the field says.
-    return tuple(dict.fromkeys(rewritten)), containers[:-1]
+    return leaf, containers
 
 
 def _weight(word: str) -> float:
