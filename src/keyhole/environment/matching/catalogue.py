@@ -48,7 +48,6 @@ from keyhole.screening.identifiers import words
 _FEWEST = 5  # categories that a list must have to say by itself what is asked
 _MOST = 8  # constructs of the store that are compared word by word
 _FAINT = 0.3
-_CLOSE = 0.05  # two concepts as sure as this are a question for a person
 _HINTED = 0.5  # this share of the answers must be in a concept's words
 # What the words are worth where the answers are of another sort than the concept's.
 _OTHER_SORT: Mapping[str, Mapping[str, float]] = defaultdict(dict, TABLE["other_sorts"])
@@ -146,10 +145,6 @@ def concept_scores(
         elif hints and hint == 0.0 and max(hints.values()) > 0.6 and concept.answers:
             score, told = score * 0.75, "by its words, though not by its answers"
         found[letters] = score, told
-    named = [found[one][0] for one in found if f"#{one}" in asked]
-    first = sorted(named, reverse=True)[:2]
-    if len(first) == 2 and first[0] - first[1] < _CLOSE:  # "race or ethnicity": a person decides
-        found = {one: (min(score, 0.75), told) for one, (score, told) in found.items()}
     plain = {word for word in asked if is_specific(word) and not word.startswith("#")}
     said_at_all = any(len(word) > 1 and not word.isdigit() for word in asked)
     # The answers to a question about somebody else tell nothing of the person.

@@ -336,11 +336,10 @@ class _Ranking:
             return WORDS["numbered"].isdisjoint(self.raw[-2:])
         told = {word for word, _ in asked.weights} - {"address"}
         thing = asked.subject in WORDS["things"]
-        if not thing and self.raw[-2:-1] and self.raw[-2].endswith("'s") and self.raw[-1] == "name":
-            return True  # "the funeral director's name"
-        somebody = asked.role or (asked.subject and not thing)
+        owned = not thing and " ".join(self.raw[-2:]).endswith("'s name")  # "the director's name"
         plainly = not any(map(is_specific, told)) or self.field.label.lower().startswith("name of")
-        return bool(somebody) and "name" in told and plainly
+        somebody = asked.role or (asked.subject and not thing)
+        return owned or bool(somebody and "name" in told and plainly)
 
     def left(self) -> str:
         """Say why the field is to be left: it belongs to the page (consents, remarks)."""

@@ -140,7 +140,8 @@ def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
     made = set(words(said)) == set(words(path))  # by an importer
     if made and "(" not in label:
         return (by_path,)
-    by_label = _read_label(said)
+    steps = (_split(" ".join(words(part))) for part in said.split(": "))  # colons set steps apart
+    by_label = _read([*filter(None, steps)], natural=True)
     if not by_label.weights:
         return (by_path,)
     for inside in _BRACKETS.findall(label):  # "country or region of origin (nationality)"
@@ -154,12 +155,6 @@ def questions_of(path: str, label: str = "") -> tuple[AskedQuestion, ...]:
     by_label = replace(by_label, subject=subject, time=time)
     alike = by_path.weights in ((), by_label.weights)
     return (by_label,) if alike else (by_label, replace(by_path, subject=subject))
-
-
-def _read_label(label: str) -> AskedQuestion:
-    """Read a label, whose steps colons set apart."""
-    steps = (_split(" ".join(words(part))) for part in label.split(": "))
-    return _read([*filter(None, steps)], natural=True)
 
 
 def _time(*texts: str) -> str:
