@@ -19,8 +19,8 @@ from keyhole.kernels.arrays import Array, Ints, Numbers, Words
 
 # Up to this many rows an insertion sort on whole masked words beats another radix pass.
 SMALL = 24
-# So many cells are tallied for all candidates before the next ones.
-CELLS_AT_ONCE = 512
+# So many cells, of so many rows, are tallied for all candidates before the next ones.
+CELLS_AT_ONCE, ROWS_AT_ONCE = 512, 1 << 14
 # Up to so many codes a row, or in all, each code of each cell has a counter of its own.
 CODES_A_ROW, FEW_CODES = 4, 1 << 10
 
@@ -296,13 +296,19 @@ def split(
 
 @njit(nogil=True, cache=True)
 def _tally_counts(
-    rows: Words, weights: Numbers, field: Ints, numbers: Words, cutoff: int, counts: Numbers
+    rows: Words, weights: Numbers, field: Ints, numbers: Array, cutoff: int, counts: Numbers
 ) -> tuple[int, int]:
-    """Tally one field of numbered cells: count every code of every cell, then look."""
+    """Tally one field of numbered cells: count every code of every cell, then look.
+
+    Where there are more rows than numbers these begin again: one cell, of which all are 0.
+    """
     shift, top = np.uint64(field[1]), np.uint64((1 << field[2]) - 1)
-    column, bits, least = rows[:, field[0]], np.uint64(field[2]), np.int32(cutoff)
-    for i in range(len(numbers)):
-        counts[(numbers[i] << bits) | ((column[i] >> shift) & top)] += weights[i]
+    bits, least = np.uint64(field[2]), np.int32(cutoff)
+    for low in range(0, len(rows), len(numbers)):
+        column, held = rows[low : low + len(numbers), field[0]], weights[low : low + len(numbers)]
+        for i in range(len(column)):
+            place = (np.uint64(numbers[i]) << bits) | ((column[i] >> shift) & top)
+            counts[place] += held[i]
     found: Any = np.int32(0)
     at_risk: Any = np.int32(0)
     for k in range(len(counts)):
@@ -314,19 +320,21 @@ def _tally_counts(
 
 @njit(nogil=True, cache=True)
 def _tally_small(
-    rows: Words, weights: Numbers, a: int, field: Ints, bases: Ints, cutoff: int, count: Ints
+    rows: Words, weights: Numbers, field: Ints, numbers: Array, base: int, cutoff: int, count: Ints
 ) -> tuple[int, int]:
     """Tally one field of small cells as their rows come; a count below its base stands for zero."""
     word, shift = field[0], np.uint64(field[1])
     top = np.uint64((1 << field[2]) - 1)
     found = at_risk = 0
-    for i in range(len(bases)):
-        code = (rows[a + i, word] >> shift) & top
-        before = max(count[code] - bases[i], 0)
-        after = before + weights[a + i]
-        count[code] = bases[i] + after
-        found += before == 0
-        at_risk += (after if after < cutoff else 0) - (before if before < cutoff else 0)
+    for low in range(0, len(rows), len(numbers)):
+        for i in range(min(len(numbers), len(rows) - low)):
+            code = (rows[low + i, word] >> shift) & top
+            here = (base + np.int64(numbers[i])) << 32
+            before = max(count[code] - here, 0)
+            after = before + weights[low + i]
+            count[code] = here + after
+            found += before == 0
+            at_risk += (after if after < cutoff else 0) - (before if before < cutoff else 0)
     return found, at_risk
 
 
@@ -352,33 +360,34 @@ def tally_splits(
     out = np.zeros((len(fields), 2), dtype=np.int64)
     ends = np.cumsum(sizes)
     counts = np.zeros(ends[-1] if len(ends) else 0, dtype=np.int64)
-    held = 0
-    for first in range(cells[0], cells[1], CELLS_AT_ONCE):
-        held = max(held, starts[min(first + CELLS_AT_ONCE, cells[1])] - starts[first])
-    numbers, bases = np.empty(held, dtype=np.uint64), np.empty(held, dtype=np.int64)
+    numbers = np.empty(ROWS_AT_ONCE, dtype=np.uint32)
+    held = min(starts[cells[1]] - starts[cells[0]], ROWS_AT_ONCE)
     by_code = np.zeros(max(held * CODES_A_ROW, FEW_CODES), dtype=np.int32)
-    for first in range(cells[0], cells[1], CELLS_AT_ONCE):
-        last = min(first + CELLS_AT_ONCE, cells[1])
-        a, held = starts[first], starts[last] - starts[first]
+    last = cells[0]
+    while last < cells[1]:
+        first, last = last, last + 1
+        while (
+            last < min(first + CELLS_AT_ONCE, cells[1])
+            and starts[last + 1] - starts[first] <= ROWS_AT_ONCE
+        ):
+            last += 1
+        a, b = starts[first], starts[last]
         for c in range(first, last):
             numbers[starts[c] - a : starts[c + 1] - a] = c - first
-        are_based = False
+        some = numbers[: min(b - a, ROWS_AT_ONCE)]
+        most_codes = max(min(b - a, ROWS_AT_ONCE) * CODES_A_ROW, FEW_CODES)
         for v in range(len(fields)):
             if 0 <= most < out[v, 1]:
                 continue
             codes = (last - first) << fields[v, 2]
-            if codes <= max(held * CODES_A_ROW, FEW_CODES):
+            if codes <= most_codes:
                 found, at_risk = _tally_counts(
-                    rows[a:], weights[a:], fields[v], numbers[:held], cutoff, by_code[:codes]
+                    rows[a:b], weights[a:b], fields[v], some, cutoff, by_code[:codes]
                 )
             else:
-                if not are_based:
-                    for i in range(held):
-                        bases[i] = (first + numbers[i] + 1) << 32
-                    are_based = True
                 count = counts[ends[v] - sizes[v] : ends[v]]
                 found, at_risk = _tally_small(
-                    rows, weights, a, fields[v], bases[:held], cutoff, count
+                    rows[a:b], weights[a:b], fields[v], some, first + 1, cutoff, count
                 )
             out[v, 0] += found
             out[v, 1] += at_risk
