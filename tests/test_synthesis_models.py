@@ -251,7 +251,7 @@ def test_a_level_is_drawn_as_often_as_its_share_says():
     random = np.random.default_rng(0)
     codes = np.array([0, 0, 1, 3, 3, 3], dtype=np.uint8)
     logs = np.log(np.repeat([[0.5, 0.2, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6]], 1_000, axis=0))
-    donors = Holders(codes, np.tile([2, 1, 1e-9, 3], (6, 1)))
+    donors = Holders(codes, np.log(np.tile([2, 1, 1e-9, 3], (6, 1))))
     assert len(donors) == 6
     drawn = codes[donors.draw(logs, random, 1)[:, 0]]
     for part, share in ((drawn[:1_000], [0.5, 0.2, 0, 0.1]), (drawn[1_000:], [0.1, 0.1, 0, 0.6])):
@@ -265,7 +265,7 @@ def test_a_level_is_drawn_as_often_as_its_share_says():
     assert holders.min() > 100  # any of those who hold it
     # A model of others that are more ordinary is brought to what the donors hold.
     ordinary = np.log(np.tile([0.7, 0.1, 0.1, 0.1], (6, 1)))
-    donors = Holders(codes, np.exp(ordinary))
+    donors = Holders(codes, ordinary)
     drawn = codes[donors.draw(np.repeat(ordinary, 500, axis=0), random, 1)[:, 0]]
     assert np.abs(np.bincount(drawn, minlength=4) - [1_000, 500, 0, 1_500]).max() <= 5
 
@@ -293,7 +293,7 @@ def test_draws_of_implicates_that_share_a_fit_are_independent():
     """Where all draws of one differed from another's by one number, they agreed in 0 to 100 %."""
     random, codes = np.random.default_rng(0), np.array([0, 1], dtype=np.uint8)
     even = np.zeros((2_000, 2))
-    donors = Holders(codes, np.exp(even[:2]))
+    donors = Holders(codes, even[:2])
     drawn = np.array([codes[donors.draw(even, random, 1)[:, 0]] for _ in range(10)])
     for i in range(10):
         for j in range(i):

@@ -40,11 +40,9 @@ def levels(shares: Floats, wanted: Floats) -> Ints:
 
     `shares` are running sums by level, `wanted` any count of numbers a record.
     """
-    out = np.full(wanted.shape, shares.shape[1] - 1, dtype=np.int64)
+    out = np.zeros(wanted.shape, dtype=np.int64)
     for i in range(len(wanted)):
         for j in range(wanted.shape[1]):
             for k in range(shares.shape[1] - 1):
-                if wanted[i, j] < shares[i, k]:
-                    out[i, j] = k
-                    break
+                out[i, j] += wanted[i, j] >= shares[i, k]
     return out

@@ -101,7 +101,7 @@ class Folds:
             for some, first in ((blanked, 0), (others, -1)):
                 self.number[some] = (first + np.arange(len(some))) % plan.question.folds
         self._shares: dict[tuple[str, tuple[str, ...], bool, int], Fitted] = {}
-        self._likely: dict[tuple[int, tuple[str, ...], bool], Predictions] = {}
+        self._logs: dict[tuple[int, tuple[str, ...], bool], Predictions] = {}
         self._busy = RLock()
 
     def shares(self, t: int, predictors: tuple[str, ...], fold: int, alike: bool) -> Fitted:
@@ -118,16 +118,16 @@ class Folds:
                 self._shares[asked] = fit_shares(self.design, *asked[:2], rows)
             return self._shares[asked]
 
-    def likely(self, t: int, predictors: tuple[str, ...], alike: bool) -> Predictions:
-        """Return the shares of each record, up to a factor, predicted without its own fold.
+    def logs(self, t: int, predictors: tuple[str, ...], alike: bool) -> Predictions:
+        """Return the logarithms of the shares of each record, predicted without its own fold.
 
         A model knows the rare levels of its own records.
         """
         asked = t, predictors, alike
         with self._busy:
-            if asked not in self._likely:
-                if len(self._likely) > len(self.plan.targets):  # many patterns of blanks
-                    self._likely.clear()
+            if asked not in self._logs:
+                if len(self._logs) > len(self.plan.targets):  # many patterns of blanks
+                    self._logs.clear()
                 at = self.design.names.index(self.plan.targets[t])
                 logs = np.empty((len(self.rows), len(self.design.blocks[at].values)), np.float32)
                 for fold in range(int(self.number.max(initial=-1)) + 1):
@@ -135,8 +135,8 @@ class Folds:
                     logs[here] = self.shares(*asked[:2], fold, alike).predict(
                         self.design.codes, here
                     )
-                self._likely[asked] = np.exp(logs - logs.max(axis=1, keepdims=True))
-            return self._likely[asked]
+                self._logs[asked] = logs
+            return self._logs[asked]
 
 
 class Chain:
@@ -473,8 +473,8 @@ class _Fold:
         at = design.names.index(self._plan.targets[t])
         codes = design.codes[places, at]
         pools = _DonorPools(self._plan.acceptance, t, self._chain.rows[places])
-        shares = self._chain.shared.likely(t, predictors, alike)[places]
-        return _Source(model, Holders(codes, shares), places, pools)
+        logs = self._chain.shared.logs(t, predictors, alike)[places]
+        return _Source(model, Holders(codes, logs), places, pools)
 
     def _update(self, t: int, who: Ints, source: _Source) -> None:
         """Give recipients a new donor for one target."""
@@ -599,14 +599,15 @@ class _DonorPools:
 class Holders:
     """Donors by the level they hold: a level is drawn from its share, then any who hold it."""
 
-    def __init__(self, codes: npt.NDArray[np.unsignedinteger], shares: Predictions) -> None:
+    def __init__(self, codes: npt.NDArray[np.unsignedinteger], logs: Predictions) -> None:
         from keyhole.kernels import level_shares
 
-        size = shares.shape[1]
+        size = logs.shape[1]
         self._order = np.argsort(codes, kind="stable").astype(np.int32)
         self._bounds = np.searchsorted(codes[self._order], np.arange(size + 1))
         # The pool may be more ordinary than the donors: they have each level as often as they do.
         held = np.bincount(codes, minlength=size)
+        shares = np.exp((logs - logs.max(axis=1, keepdims=True)).astype(np.float64))
         times = level_shares.fit_times(shares, held, ROUNDS, TINY)
         with np.errstate(divide="ignore"):
             self._offset = np.log(times)
