@@ -14,7 +14,7 @@ from keyhole.data.examples import veterans_sample
 from keyhole.synthesis import chains
 from keyhole.synthesis.chains import DrawingPlan
 from keyhole.synthesis.constraints import Acceptance
-from keyhole.synthesis.implicates import _pools, draw_implicates
+from keyhole.synthesis.implicates import LARGE_POOL, _pools, draw_implicates
 from keyhole.synthesis.rules import EditRules
 from keyhole.synthesis.synthesise import synthesise
 
@@ -114,6 +114,23 @@ def test_the_seed_decides_and_threads_do_not(people, monkeypatch):
         assert_array_equal(a, b)
         assert (a != c).mean() > 0.5
     assert (one.donors[0] != one.donors[1]).mean() > 0.5
+
+
+def test_the_placebo_is_as_far_from_those_released_as_another_seeds_implicate():
+    """In a large pool those released share their folds: the nearest donor is mostly the same."""
+    random, n = np.random.default_rng(4), LARGE_POOL + 500
+    x = random.permutation(n)
+    data = load(pl.DataFrame({"x": x, "y": 10 * x}), kinds={"x": "measure", "y": "measure"})
+    blank, acceptance = (random.random(n) < 0.9)[:, None], Acceptance(data, ("y",), None, None)
+    options = bind(synthesise, {"implicates": 3})
+    plan = DrawingPlan(("y",), {"y": ("x",)}, blank, options, acceptance)
+    *released, placebo = draw_implicates(data, plan, implicates=4, seed=1).donors
+    constant = np.logical_and.reduce([one == released[0] for one in released])
+    of_seeds = [draw_implicates(data, plan, implicates=1, seed=s).donors[0] for s in (2, 3, 4, 5)]
+    others = np.mean([(one == released[0])[constant].mean() for one in of_seeds])
+    met = (placebo == released[0])[constant].mean()
+    assert met == pytest.approx(others, abs=4 * np.sqrt(1.25 / 4 / constant.sum()))
+    assert others < 0.7
 
 
 def test_no_rule_that_was_kept_is_broken():

@@ -26,8 +26,8 @@ from keyhole.synthesis.design import (
     with_marks,
 )
 
-# A subgroup with fewer records than this shares the model of the pooled neighbours, and implicates
-# of a pool with so many share their folds.
+# A subgroup with fewer records than this shares the model of the pooled neighbours, and released
+# implicates of a pool with so many share their folds.
 LARGE_POOL = 4_000
 # Fewer records at risk than this, in the whole file, share the model of all others.
 SMALLEST_POOL = 250
@@ -55,8 +55,8 @@ class Implicates:
 
     `rows` are the records replaced, `donors` for each implicate the donor of each record and
     target; a record that keeps its value is its own donor. `placebo` has the donors of one
-    implicate more, which is never released: the truth of a placebo. Targets in `whole` are drawn
-    for every record.
+    implicate more, with folds of its own, which is never released: the truth of a placebo. Targets
+    in `whole` are drawn for every record.
     """
 
     data: Microdata
@@ -139,7 +139,8 @@ def draw_implicates(
     Each implicate and subgroup has a generator of its own, so that neither the order of the
     work nor the number of threads changes anything. Records `at_risk` are so because their values
     are rare, so that models and donors of all records together would make the file more ordinary
-    than it was; where there are enough of them in a subgroup, they are one of their own.
+    than it was; where there are enough of them in a subgroup, they are one of their own. What is
+    drawn beyond the implicates of the plan's question is a placebo.
     """
     replaced = np.flatnonzero(plan.replace.any(axis=1))
     place = np.full(data.records, -1, dtype=np.int64)
@@ -206,7 +207,9 @@ def draw_pool(
 
     def draw(implicate: int) -> list[tuple[Ints, Ints]]:
         random = generator(implicate, 0)
-        chain = Chain(shared or Folds(plan, design, rows, random), random)
+        # The placebo shares nothing: it must be as far from the others as another seed's implicate.
+        folds = shared if implicate < plan.question.implicates else None
+        chain = Chain(folds or Folds(plan, design, rows, random), random)
         return chain.run(members, [generator(implicate, s) for s in range(1, len(members) + 1)])
 
     return draw
