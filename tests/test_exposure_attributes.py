@@ -19,7 +19,7 @@ import keyhole
 from keyhole.cli.main import run
 from keyhole.engines import partition
 from keyhole.engines.choose import local_engine
-from keyhole.errors import OptionError
+from keyhole.errors import InputError, OptionError
 from keyhole.exposure.attributes_cells import AttributeCells
 from keyhole.kernels.attributes import count_values
 
@@ -479,6 +479,22 @@ def test_a_copy_is_as_near_as_can_be_and_far_numbers_are_far():
     with pytest.raises(OptionError, match=r"in their order. Got 79 records"):
         keyhole.attributes(noisy.head(79), **asked, masked=["pay"])
     assert keyhole.attributes(gone, **asked, masked=["pay"]).d_risk == 1
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"sensitive": ["pay"]}, {"sensitive": ["ill"], "closest": True},
+     {"sensitive": ["ill"], "masked": ["pay"]}],
+)  # fmt: skip
+def test_infinite_numbers_are_refused_where_numbers_are_compared(asked):
+    held = {"sex": ["f", "m"] * 20, "pay": [*range(39), math.inf], "ill": ["n", "y"] * 20}
+    frame = pl.DataFrame(held, schema_overrides={"pay": pl.Float64})
+    people = keyhole.load(frame, kinds={"pay": "measure"}, name="people")
+    marked = keyhole.load(frame, kinds={"pay": "measure"}, missing_codes=["inf"])
+    asked = {"keys": ["sex", "pay"] if "closest" in asked else ["sex"], **asked}
+    with pytest.raises(InputError, match=r"column 'pay' of 'people' must hold finite numbers"):
+        keyhole.attributes(people, **asked, original=people if len(asked) > 2 else None)
+    keyhole.attributes(marked, **asked, original=marked if len(asked) > 2 else None)
 
 
 def test_a_folder_of_implicates_needs_the_original(tmp_path, capsys):

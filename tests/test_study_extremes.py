@@ -168,7 +168,7 @@ def test_the_baseline_has_an_end():
 @pytest.mark.parametrize("kind", ["absolute", "relative"])
 def test_there_is_no_distance_between_infinite_values(kind):
     scores = {**EXACT, "age": {kind: [[0, 5], [1, 3]]}}
-    with pytest.raises(InputError, match="'age' must have finite values"):
+    with pytest.raises(InputError, match="'age' must hold finite numbers"):
         attack({"age": [math.inf, 1.0, 2.0, 3.0]}, metric="adhoc", scores=scores)
 
 

@@ -235,7 +235,7 @@ def test_numeric_must_be_finite_numbers():
     assert "numeric variable 'a' must hold numbers" in problem(ColumnError, numeric=["a"])
     endless = PUF.with_columns(x=pl.Series([1.0, float("inf")]))
     text = problem(ColumnError, puf=endless, link=["a", "x"], numeric=["x"])
-    assert "numeric variable 'x' must have finite values" in text
+    assert "numeric variable 'x' must hold finite numbers" in text
 
 
 def test_numeric_variables_need_no_value_in_common():

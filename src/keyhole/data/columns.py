@@ -154,6 +154,16 @@ def require_flat(series: pl.Series) -> pl.Series:
     return series
 
 
+def infinite_problems(called: str, *columns: pl.Series) -> list[str]:
+    """Say if a column, of one file or of several, holds infinite numbers: nothing measures them."""
+    if not any(one.dtype.is_float() and one.is_infinite().any() for one in columns):
+        return []
+    return [
+        f"{called} must hold finite numbers. Got infinite ones instead: declare them as missing "
+        f"codes (inf, -inf)."
+    ]
+
+
 def require_calendar(frame: pl.DataFrame) -> None:
     """Name the columns with days that no calendar has: to write one may break the program."""
     problems = []

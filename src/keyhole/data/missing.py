@@ -99,6 +99,8 @@ def _null_where(series: pl.Series, hit: pl.Series) -> pl.Series:
 
 def _number(text: str) -> float | None:
     """Read a number as one writes it: ``007`` and ``1_000`` are none."""
+    if text in ("inf", "-inf"):
+        return float(text)
     if not _NUMBER.fullmatch(text):
         return None
     number = float(text)

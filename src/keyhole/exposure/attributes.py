@@ -31,7 +31,7 @@ from keyhole.engines import Records
 from keyhole.engines.choose import backend_of, engine_notes
 from keyhole.engines.opening import DataFile, open_for
 from keyhole.engines.resources import in_threads
-from keyhole.errors import OptionError
+from keyhole.errors import ColumnError, OptionError
 from keyhole.exposure.attributes_cells import (
     DRAWN,
     AttributeCells,
@@ -41,7 +41,7 @@ from keyhole.exposure.attributes_cells import (
     ordered_values,
     sensitive_by_role,
 )
-from keyhole.exposure.attribution import against, numbers_of, spread_of
+from keyhole.exposure.attribution import against, measure_problems, numbers_of, spread_of
 from keyhole.results import Result, drawn_by, share
 
 Distance = Literal["auto", "equal", "ordered"]
@@ -321,6 +321,9 @@ def attributes_problems(question: Question) -> Iterator[Problem]:
 
 def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attributes:
     keys, cutoff, is_here = question.keys, question.cutoff, backend_of(data).is_here
+    measures = [name for name in names if is_here and data.variable(name).kind == "measure"]
+    if problems := [*measure_problems(data, measures)]:
+        raise ColumnError(problems)
     cells = AttributeCells.by_column(data, keys, names)
     ordered = {name: ordered_values(data, name, question.distance) for name in names}
     values = [cells[name].values(name, ordered[name]) for name in names]
@@ -329,11 +332,10 @@ def _of_file(data: Records, question: Question, names: Sequence[str]) -> Attribu
         question.closeness + 1e-12, question.likeness + 1e-12,
     )  # fmt: skip
     told = dict(zip(names, learn(values, limits, cutoff), strict=True))
-    numbers = sum(data.variable(name).kind == "measure" for name in names)
     learnt = in_threads(
         lambda name: _learnt(cells[name], name, told[name], ordered[name], question),
         names,
-        data.records * numbers,  # the rest takes no time
+        data.records * len(measures),  # the rest takes no time
     )
     found = dict(zip(names, learnt, strict=True))
     notes = [*engine_notes(data)]

@@ -20,7 +20,7 @@ from keyhole.core.marks import COUNT, WHEN_SET
 from keyhole.core.names import quoted
 from keyhole.core.options import Problem, Question
 from keyhole.core.tables import Table
-from keyhole.data.columns import encode
+from keyhole.data.columns import encode, infinite_problems
 from keyhole.engines import Records
 from keyhole.engines.choose import engine_notes, open_records
 from keyhole.engines.opening import DataFile
@@ -151,7 +151,7 @@ def against(
     problems: list[str] = list(question.column_problems(source.names, source.name))
     if not source.records:
         problems.append(f"the original {source.name!r} must have records. Got none instead.")
-    problems += [] if problems else _unfit(releases, source, question)
+    problems += [] if problems else _unfit(releases, source, question, names)
     if problems:
         raise OptionError(problems)
     found = [attribution(source, one, question.keys, names) for one in releases]
@@ -175,7 +175,9 @@ def against(
     )
 
 
-def _unfit(releases: Sequence[Records], source: Records, question: Question) -> Iterator[Problem]:
+def _unfit(
+    releases: Sequence[Records], source: Records, question: Question, names: Sequence[str]
+) -> Iterator[str]:
     """Say what is wrong with the files for what is asked besides attribution."""
     largest = max(one.records for one in releases)
     if question.closest and max(largest, source.records) * source.records > MOST_PAIRS:
@@ -192,6 +194,16 @@ def _unfit(releases: Sequence[Records], source: Records, question: Question) -> 
     ]
     if texts:
         yield Problem("{masked} must be numbers. Got {0} instead.", quoted(texts))
+    near = [*question.keys, *names] if question.closest else []
+    for one in (source, *releases):
+        measures = [name for name in near if source.variable(name).kind == "measure"]
+        yield from measure_problems(one, [*measures, *(question.masked or ())])
+
+
+def measure_problems(data: Records, names: Sequence[str]) -> Iterator[str]:
+    """Say which of the columns whose numbers are compared hold infinite ones."""
+    for name in dict.fromkeys(names):
+        yield from infinite_problems(f"column {name!r} of {data.name!r}", data.column(name))
 
 
 def _mean(found: Sequence[Attribution]) -> Attribution:

@@ -32,6 +32,7 @@ import numpy as np
 
 from keyhole.core.options import Question
 from keyhole.core.toml import open_toml
+from keyhole.data.columns import infinite_problems
 from keyhole.data.microdata import Microdata
 from keyhole.errors import OptionError
 from keyhole.kernels.arrays import Floats, Ints
@@ -43,7 +44,6 @@ from keyhole.reidentification.variables import (
     common_codes,
     common_numbers,
     family_of,
-    infinite_problems,
     quintiles,
     strangers,
     z_scores,
@@ -307,7 +307,7 @@ def _price_bands(puf: Microdata, eif: Microdata, name: str, score: Mapping[str, 
                 f"score of {name!r}: the variable must hold {wanted}. Got {family} in "
                 f"{data.name!r} instead: declare another score."
             )
-    problems = infinite_problems(name, (puf.column(name), eif.column(name)))
+    problems = infinite_problems(f"numeric variable {name!r}", puf.column(name), eif.column(name))
     if problems:
         raise OptionError(problems)
     number = common_numbers(puf, eif, name, ratios=kind == "relative")

@@ -16,7 +16,7 @@ import polars as pl
 
 from keyhole.core.names import nearest
 from keyhole.core.options import Question
-from keyhole.data.columns import encode
+from keyhole.data.columns import encode, infinite_problems
 from keyhole.data.microdata import Microdata
 from keyhole.kernels.arrays import Floats, Ints, Numbers
 from keyhole.reidentification.question import Cuts, graded_variables
@@ -253,7 +253,7 @@ def variable_problems(puf: Microdata, eif: Microdata, question: Question) -> lis
                 f"take it out of numeric, or turn it into numbers."
             ]
         elif not wrong and name in question.numeric:
-            wrong = infinite_problems(name, pair)
+            wrong = infinite_problems(f"numeric variable {name!r}", *pair)
         if not wrong and name not in graded_variables(question):
             one, other = (series.drop_nulls().unique() for series in alike(*pair))
             if one.is_in(other.implode()).any():
@@ -275,14 +275,4 @@ def _type_problems(
     return [
         f"{purpose} {name!r} must be of one type. Got {one} in {files[0]!r} and {other} in "
         f"{files[1]!r} instead: turn one into the other."
-    ]
-
-
-def infinite_problems(name: str, pair: tuple[pl.Series, ...]) -> list[str]:
-    """Say if a variable holds infinite numbers, between which there is no distance."""
-    if all(np.isfinite(as_floats(series.drop_nulls())).all() for series in pair):
-        return []
-    return [
-        f"numeric variable {name!r} must have finite values. Got infinite ones instead: "
-        f"declare them as missing codes."
     ]

@@ -16,7 +16,7 @@ from keyhole.core.options import DataSource, Option, Problem, Question, bind, do
 from keyhole.core.shared import EngineInMemory, Level, Names
 from keyhole.core.tables import Table
 from keyhole.data import Microdata, load
-from keyhole.data.columns import named
+from keyhole.data.columns import infinite_problems, named
 from keyhole.engines.opening import DataFile, columns_anyhow
 from keyhole.errors import ColumnError, InputError
 from keyhole.kernels.arrays import Floats
@@ -361,11 +361,8 @@ def figures_of(
             said += [f"{one.name!r}: {text}" for text in error.problems]
         try:
             values += [] if mean is None else [numbers(one, mean)]
-            if mean is not None and np.isinf(values[-1]).any():
-                said.append(
-                    f"column {mean!r} of {one.name!r} must hold finite numbers. Got infinite ones "
-                    f"instead: declare them as missing codes."
-                )
+            if mean is not None:
+                said += infinite_problems(f"column {mean!r} of {one.name!r}", one.column(mean))
         except InputError as error:
             said += error.problems
         for text in said:  # what is wrong with all implicates alike is told once, of the first
