@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from keyhole.environment.importers import reading
-from keyhole.environment.importers.reading import read_forms
+from keyhole.environment.importers.reading import KINDS, read_forms
 from keyhole.errors import FileError, InputError, OptionError
 
 SECRET = "Zaphod4711"
@@ -70,6 +70,20 @@ def test_a_file_that_is_none_is_refused(
     tmp_path: Path, name: str, content: str | bytes, told: str
 ) -> None:
     assert told in refused(tmp_path, name, content)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "content",
+    ["[1]", "{}", "null", "question,answers\n", "form,field\n", "class,type/scale,name,text\n"],
+)
+def test_what_holds_no_form_is_refused_as_each_kind(
+    tmp_path: Path, kind: str, content: str
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"a\.csv"):
+        read_forms(path, kind)
 
 
 def test_words_of_a_schema_that_make_no_sense_are_noted_with_their_field(tmp_path: Path) -> None:

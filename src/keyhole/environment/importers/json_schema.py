@@ -48,11 +48,6 @@ _DATE_WORDS = frozenset({"date", "dates", "dob", "birthdate", "birthday"})
 def read_json_schema(path: Path, encoding: str | None, _: object) -> tuple[CapturedForm, ...]:
     """Read a form from a file of JSON Schema."""
     document = open_json(path, encoding)
-    if not isinstance(document, Mapping):
-        raise FileError(
-            f"{path.name!r} must hold a JSON Schema, an object with 'properties'. "
-            f"Got {type(document).__name__} instead."
-        )
     return (capture_schema(document, name=path.name.split(".")[0].removesuffix("-schema")),)
 
 

@@ -551,6 +551,7 @@ def _headings(columns: Iterable[str]) -> dict[str, str]:
 def read_listed(path: Path, encoding: str | None, form: FormReading) -> Asked:
     """Read a list of questions, a row each, from CSV or a sheet."""
     rows = read_sheet(path, encoding)
+    require_headings(rows, (), path.name)
     named = _headings(rows[0].cells)
     for row in rows:
         told = defaultdict(str, {what: row[column] for what, column in named.items()})
