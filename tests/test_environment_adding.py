@@ -140,6 +140,36 @@ def test_forms_added_one_by_one_meet_in_the_same_constructs():
         assert {c.letters for c in environment.constructs} == {"AG", "SX", "MS"}
 
 
+YES_NO = (Category("yes", "Yes"), Category("no", "No"))
+
+
+def test_each_box_of_a_question_with_several_answers_has_a_coding_of_its_own():
+    names = "isWhite", "isBlackOrAfricanAmerican", "race/isAsian", "serviceBranch/navy", "sex/male"
+    boxes = [CapturedField(one, "", YES_NO, path=one) for one in (*names, "serviceBranch/army")]
+    asked = ask(["races"], "Races", options=[(x, x) for x in ("White", "Asian")], several=True)
+    plain = [CapturedField("isSpanishHispanicLatino", "", YES_NO)]
+    made = add_forms(Environment(), [form("a", *boxes, *plain), form("b", *asked)])
+    graph = sound(made.environment)
+    first, second = made.environment.forms
+    codings = {field.name: graph.node(field.coding) for field in first.fields}
+    told = {name: node.labels for name, node in codings.items()}
+    assert told == {
+        "isWhite": ("White", "Not white"),
+        "isBlackOrAfricanAmerican": ("Black or african american", "Not black or african american"),
+        "race/isAsian": ("Asian", "Not asian"),
+        "serviceBranch/navy": ("Navy", "Not navy"),
+        "sex/male": ("Male", "Not male"),
+        "serviceBranch/army": ("Army", "Not army"),
+        "isSpanishHispanicLatino": ("Yes", "No"),
+    }
+    assert [codings[one].construct for one in names] == ["RA", "RA", "RA", "BS", "SX"]
+    assert [f.coding for f in second.fields] == [codings[n].name for n in (names[0], names[2])]
+    assert not made.environment.maps
+    assert not made.environment.overlaps
+    again = propose(made.environment, form("c", *boxes)).fields
+    assert [one.best.coding for one in again] == [codings[one.name].name for one in boxes]
+
+
 def test_a_join_that_other_paths_contradict_is_not_stored():
     boxes = "Asian", "American Indian/Alaska Native", "Black", "White", "Unknown"
     census = "American Indian or Alaska Native;Asian;Black or African American;Hispanic;White"

@@ -464,6 +464,20 @@ def test_a_box_of_several_answers_meets_a_list_of_single_ones():
     mixed = match_answers(answers_of(listed("White", "Black", "Two or more races")), box)
     assert mixed.relation == "overlap"
     assert {("3", "yes"), ("3", "no")} <= set(mixed.pairs)
+    alone = answers_of(listed("White alone", "Black alone", "Two or more races"))
+    assert match_answers(alone, box).pairs == mixed.pairs
+
+
+def test_boxes_meet_neither_one_another_nor_yes_and_no():
+    white, black = (
+        answers_of((Category("yes", one), Category("no", f"Not {one}")))
+        for one in ("White", "Black")
+    )
+    plain = answers_of((Category("yes", "Yes"), Category("no", "No")))
+    assert match_answers(white, white).relation == "finer"
+    for other in (black, plain):
+        assert match_answers(white, other).relation == "none"
+        assert match_answers(other, white).relation == "none"
 
 
 def test_both_of_two_answers_falls_into_neither():

@@ -29,6 +29,7 @@ from keyhole.environment.matching.catalogue import (
     asked_questions,
     text_key,
     text_of,
+    with_boxes,
 )
 from keyhole.environment.matching.placing import (
     Placement,
@@ -402,7 +403,8 @@ def _add(
     chosen = {one.field for one in read}
     owners: list[Owner] = []
     found: list[Addition] = []
-    for captured, owner in parts:
+    for given, owner in parts:
+        captured = replace(given, fields=with_boxes(given.fields))
         waiting: list[FieldProposals] = []
         if decisions is not None:
             placements = _decided(placer, captured, read)
@@ -454,6 +456,7 @@ def _placed(
             if isinstance(asked, str):
                 asked = captured_again(environment, name, sort)
             require_none(captured_problems(asked))
+            asked = replace(asked, fields=with_boxes(asked.fields))
             placements = _decided(placer, asked, read)
             absent = sorted(chosen - {field.name for field in owner.fields})
             require_none(f"field {shown(field)} is not in {shown(name)}." for field in absent)

@@ -15,7 +15,7 @@ from string import ascii_uppercase
 from typing import NamedTuple
 
 from keyhole.environment.codings.categories import is_coding_name, parse_name
-from keyhole.environment.matching.categories import Answers, answers_of
+from keyhole.environment.matching.categories import Answers, answers_of, box_of
 from keyhole.environment.matching.questions import (
     CONCEPT_NAMED,
     CONCEPT_OF,
@@ -91,6 +91,43 @@ def text_key(field: CapturedField | Field, questions: Sequence[AskedQuestion]) -
     return questions[0].subject, questions[0].time, text_of(field)
 
 
+def with_boxes(fields: Sequence[CapturedField]) -> tuple[CapturedField, ...]:
+    """Name the answer in whose words yes or no is asked: "isWhite" is "White" or "Not White".
+
+    Yes and no would make the boxes of a question with several answers one coding.
+    """
+    found = []
+    for field, questions in zip(fields, asked_questions(fields), strict=True):
+        answers = answers_of(field.categories, field.intervals)
+        letters = answers.sort == "yes or no" and _answer_asked(questions, answers)
+        if letters:
+            named = words(field.label or re.split(r"[/.]", field.path or field.name)[-1])
+            known = CONCEPT_OF[letters].answers | {"or", "and", "other"}
+            known -= {*words(CONCEPT_OF[letters].name)}
+            told = [word for word in named if {word, word.removesuffix("s")} & known]
+            said = " ".join(told or named)
+            keys = dict(zip(answers.categories, answers.keys, strict=True))
+            labels = {"yes": said.capitalize(), "no": f"Not {said}", "": ""}
+            listed = (
+                replace(c, label=labels[keys.get(c, "")] or c.label) for c in field.categories
+            )
+            field = replace(field, categories=tuple(listed))
+        found.append(field)
+    return tuple(found)
+
+
+def _answer_asked(questions: Sequence[AskedQuestion], answers: Answers) -> str:
+    """Return the concept that a field asks by one of its answers: "isWhite" asks for the race."""
+    asked = {word for word, _ in questions[0].weights}
+    if answers.sort != "yes or no" and not box_of(answers):
+        return ""
+    if questions[0].concept or all(word == "other" or word[0] == "#" for word in asked):
+        return ""
+    boxed = *_BOXED, *(word[1:] for word in asked if word[0] == "#")
+    told = ((one, CONCEPT_OF[one].answers | {"other", "#HO", f"#{one}"}) for one in boxed)
+    return next((one for one, known in told if asked <= known), "")
+
+
 def concept_scores(
     questions: Sequence[AskedQuestion], answers: Answers
 ) -> dict[str, tuple[float, str]]:
@@ -116,11 +153,9 @@ def concept_scores(
         least = _HINTED if other != "GI" else 0.01  # one answer beyond male and female is enough
         if letters in said and hints.get(other, 0.0) >= least:
             said[other] = max(said.pop(letters), said.get(other, 0.0))
+    if letters := _answer_asked(questions, answers):
+        return {letters: (0.9, "asks for one of its answers")}
     asked = {word for word, _ in questions[0].weights}
-    if answers.sort == "yes or no" and asked - {"other", "#HO"} and not questions[0].concept:
-        for letters in _BOXED:  # "isWhite" asks for the race
-            if asked - {"other"} <= CONCEPT_OF[letters].answers | {"#HO", f"#{letters}"}:
-                return {letters: (0.9, "asks for one of its answers")}
     found = {}
     for letters, words_ in said.items():
         concept = CONCEPT_OF[letters]

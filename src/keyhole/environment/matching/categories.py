@@ -28,6 +28,7 @@ _SMALL = 60  # lists up to this length are compared word by word
 _SPELT = 0.9
 _LONGEST = 200
 _SPECIAL = ("not stated", "not applicable")
+_ALONE = re.compile(r" (alone|only)$")
 _SEVERAL = re.compile(r"\b(two or more|more than one|multiple|multiracial|mixed|several|both)\b")
 
 
@@ -112,7 +113,8 @@ class Match:
 @lru_cache(maxsize=1 << 14)
 def match_answers(new: Answers, old: Answers) -> Match:
     """Compare two lists of answers; what one rule has paired, a looser one does not pair again."""
-    if not new.keys or not old.keys:
+    boxes = box_of(new), box_of(old)
+    if not (new.keys and old.keys) or (all(boxes) and boxes[0] != boxes[1]):
         return Match("none", (), 1.0)
     pairs, sure = _by_box(new, old) or _turned(_by_box(old, new)), 1.0
     if not pairs:
@@ -137,21 +139,27 @@ def match_answers(new: Answers, old: Answers) -> Match:
     return Match(relation, codes, sure, "; ".join(notes))
 
 
+def box_of(answers: Answers) -> str:
+    """Return the answer of a box ("White", "Not White") of a question with several."""
+    keys = answers.keys if answers.size == 2 else ()
+    return next((key for key in keys if f"not {key}" in keys), "")
+
+
 def _by_box(box: Answers, listed: Answers) -> Rule:
     """Pair a box of a question with several answers with a list of single ones.
 
     Who chose the box's answer alone has it; who chose another has not; who is "other" or has
     several may have it or not.
     """
-    keys = dict(zip(box.keys, range(box.size), strict=True)) if box.size == 2 else {}
-    chosen = next((key for key in keys if f"not {key}" in keys), "")
+    keys, chosen = {key: i for i, key in enumerate(box.keys)}, box_of(box)
     contrary = f"not {chosen}"
-    if listed.sort != "list" or listed.bare or chosen not in keys or contrary in listed.keys:
+    if listed.sort != "list" or listed.bare or not chosen or contrary in listed.keys:
         return set()
-    if chosen not in listed.keys:
+    alone = [_ALONE.sub("", key) for key in listed.keys]
+    if chosen not in alone:
         return set()
     found: Rule = set()
-    for j, (key, category) in enumerate(zip(listed.keys, listed.categories, strict=True)):
+    for j, (key, category) in enumerate(zip(alone, listed.categories, strict=True)):
         part = set(chosen.split(" ")) <= set(key.split(" "))
         if part or category.kind == "other" or _SEVERAL.search(key):
             found.add((keys[chosen], j))
@@ -196,7 +204,7 @@ def _spellings(category: Category, key: str) -> tuple[str, ...]:
     parts = [_normal(part) for part in label.split("/")] if "/" in label else []
     if any(part in STATES for part in parts):
         found += parts
-    if not code.replace(" ", "").isdigit():
+    if not code.replace(" ", "").isdigit() and code not in ("yes", "no"):
         found.append(code)
     more = [SAME_ANSWERS[one] for one in (key, *found) if one in SAME_ANSWERS]
     more += [STATES[one] for one in parts if one in STATES]
@@ -212,7 +220,7 @@ def _by_polarity(new: Answers, old: Answers, left: list[int], _: list[int]) -> R
     negative = [key.split(" ")[0] in contrary for key in listed.keys]
     if new.sort == old.sort or binary.sort != "yes or no" or listed.bare or len(left) != new.size:
         return set()
-    if sum(negative) != 1 or listed.size < 2:
+    if sum(negative) != 1 or listed.size < 2 or box_of(listed):
         return set()
     pairs = {(i, places["no" if no else "yes"]) for i, no in enumerate(negative)}
     return _turned(pairs) if turned else pairs

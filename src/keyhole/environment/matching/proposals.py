@@ -39,6 +39,7 @@ from keyhole.environment.matching.catalogue import (
     concept_scores,
     options_of,
     text_key,
+    with_boxes,
 )
 from keyhole.environment.matching.categories import Answers, answers_of, match_answers
 from keyhole.environment.matching.questions import (
@@ -472,7 +473,7 @@ def propose(
     catalogue = Catalogue(environment)
     found = []
     more: Any = {"exact_codes": exact_codes, "letters": {}}
-    for field, _, given in rank_fields(catalogue, captured.fields, **more):
+    for field, _, given in rank_fields(catalogue, with_boxes(captured.fields), **more):
         ranked = list(given)
         for i, one in enumerate(ranked):
             if one.action == "accommodate" and one.ties:
