@@ -170,6 +170,16 @@ def test_each_box_of_a_question_with_several_answers_has_a_coding_of_its_own():
     assert [one.best.coding for one in again] == [codings[one.name].name for one in boxes]
 
 
+def test_boxes_held_together_may_tell_all_answers_apart():
+    boxes = [CapturedField(one, "", YES_NO) for one in ("isWhite", "isBlack", "isAsian")]
+    races = listed("White alone", "Black alone", "Asian alone", "Two or more races")
+    world = add_forms(Environment(), [form("a", *boxes)]).environment
+    added = add_target(world, form("file", CapturedField("RAC1P", "Race", races)))
+    found = map_class(added.environment, "file")
+    assert [one.column for one in found.surely.key] == []  # each box by itself tells none apart
+    assert [(one.column, len(set(one.groups))) for one in found.key] == [("RAC1P", 4)]
+
+
 def test_a_join_that_other_paths_contradict_is_not_stored():
     boxes = "Asian", "American Indian/Alaska Native", "Black", "White", "Unknown"
     census = "American Indian or Alaska Native;Asian;Black or African American;Hispanic;White"

@@ -23,7 +23,7 @@ from keyhole.environment.codings.categories import Node, Weights, category_weigh
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.joins import climb, group_names, ruled_out
 from keyhole.environment.codings.relations import Day
-from keyhole.environment.model import Target
+from keyhole.environment.model import Form, Source, Target
 from keyhole.environment.wording import frame_of, short
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
@@ -310,6 +310,9 @@ def _held_together(
         product = partitions.product_groups(graph, node, listed, as_of, told)
         sure = product is not None and product[1] and listed == list(codings)
         finer = groups if product is None else partitions.meet(groups, product[0])
+        if graph.possible and len(codings) > 1 and not (product and product[1]):
+            # Nobody said which answers go together in all: as detailed as the file at most.
+            finer = np.arange(node.size)
         if partitions.group_count(finer) > partitions.group_count(groups):
             words += ("they overlap: held together they reveal more than each by itself",)
         groups = finer
@@ -497,7 +500,11 @@ def bounded(
     lower = bounded(sure, target, weights, against)
     may = possible(graph, target)
     open_codings = [part for part in lower.absent if part.reason.startswith("unresolved")]
-    loose = any(not variable.exact for variable in lower.key)
+    untold = {part.construct for part in lower.absent} - {""}
+    owners: tuple[Form | Source, ...] = *graph.environment.forms, *graph.environment.sources
+    held = (graph.asked(one).get(letters, ()) for one in owners for letters in untold)
+    # Codings of which each by itself tells nothing may tell something together.
+    loose = not all(one.exact for one in lower.key) or any(len(codings) > 1 for codings in held)
     if not (may.fields or open_codings or loose):
         bound = KeyBound.of(lower)
         return replace(lower, lower=bound, upper=bound)
