@@ -143,6 +143,34 @@ def test_the_store_is_a_function_of_documents_and_decisions(chosen, shuffle):
         assert found == first
 
 
+def test_what_was_imported_before_changes_no_assignment():
+    near = [
+        CapturedField(one, "", (), DAYS, path=one)
+        for one in (
+            "other/otherEducation/startDates",
+            "education/training/endDate",
+            "trainingStart",
+        )
+    ]
+    list_ = listed("Parent", "Child", "Sibling", "Friend", "Neighbour")
+    near.append(CapturedField("holder/kin", "", list_))
+    asked = CapturedForm(
+        Form("asked"),
+        (
+            CapturedField("educationStartDate", "", (), DAYS),
+            CapturedField("hasTrainingPay", "", listed("Yes", "No")),
+            CapturedField("first/veteranRelation", "", list_, path="first/veteranRelation"),
+            CapturedField("other/veteranRelation", "", list_, path="other/veteranRelation"),
+        ),
+    )
+    homes = []
+    for before in ([], [CapturedForm(Form("near"), tuple(near))]):
+        made = add_forms(add_forms(Environment(), before).environment, [asked])
+        names = {one.letters: one.name for one in made.environment.constructs}
+        homes.append([names.get(one.construct) for one in made.additions[0].placements])
+    assert homes[0] == homes[1]
+
+
 def test_forms_first_or_target_first_give_the_same_holders():
     contact = CapturedForm(Form("a"), (ASKED[8],))
     home = CapturedForm(Form("b"), (ASKED[7],))

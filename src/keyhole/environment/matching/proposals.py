@@ -199,8 +199,7 @@ def rank(
         action: Action = "identifier" if home.identifier else "leave"
         return (Proposal(field.name, action, 1.0, _BEFORE, identifier=home.identifier),)
     whole = (options or {}).get(asked_text(field)[0], answers) if field.option else answers
-    found = one.known(whole)
-    best = max((p.score for p in found), default=0.0)
+    found, best = one.known(whole)
     own = one.own(best)
     if own.name not in {p.name for p in found}:
         found.append(own)
@@ -261,8 +260,11 @@ class _Ranking:
         codes = {category.code for category in coding.categories}
         return not self.exact_codes or codes == {one.code for one in self.field.categories}
 
-    def known(self, whole: Answers) -> list[Proposal]:
-        """Propose what a person decided before, the vocabulary's concepts, then what is near."""
+    def known(self, whole: Answers) -> tuple[list[Proposal], float]:
+        """Propose what a person decided before, the vocabulary's concepts, then what is near.
+
+        With them the best score but of what is near: that depends on what is stored.
+        """
         catalogue, questions = self.catalogue, self.questions
         scores: dict[str, tuple[float, str]] = {}  # by the name of a construct
         decided = catalogue.decided(text_key(self.field, questions))
@@ -274,6 +276,7 @@ class _Ranking:
         for letters, (score, told) in concepts.items():
             name = construct_name(replace(questions[0], steps=((f"#{letters}",),)))
             scores[name] = score, f"asks for {shown(CONCEPT_OF[letters].name)} {told}"
+        known = max((score for score, _ in scores.values() if score >= _FEWEST), default=0.0)
         own = construct_name(questions[0])
         for letters, likeness in catalogue.near(questions).items():
             name = catalogue.constructs[letters].name
@@ -281,11 +284,12 @@ class _Ranking:
                 told = f"similarity {likeness:.2f} to the words of {shown(name)}"
                 scores[name] = min(likeness, 0.7) * 0.7, told
         holder = catalogue.holder(self.answers)
-        if holder and catalogue.questions[holder].subject in {q.subject for q in questions}:
-            told = "the same answers, asked in other words"
-            scores.setdefault(catalogue.constructs[holder].name, (_SAME_LIST, told))
+        alike = catalogue.constructs[holder].name if holder else own
+        if alike != own and catalogue.questions[holder].subject in {q.subject for q in questions}:
+            scores.setdefault(alike, (_SAME_LIST, "the same answers, asked in other words"))
         best = sorted(scores, key=lambda name: (-scores[name][0], name))[:_MOST]
-        return [self.placed(name, *scores[name]) for name in best if scores[name][0] >= _FEWEST]
+        kept = [name for name in best if scores[name][0] >= _FEWEST]
+        return [self.placed(name, *scores[name]) for name in kept], known
 
     def own(self, best: float) -> Proposal:
         """Propose a construct in the field's own words; surer, the less any concept is alike."""
