@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from keyhole.data import load
 from keyhole.data.codebook import ColumnLabels
 from keyhole.environment.codings.graph import CodingGraph
+from keyhole.environment.importers.fields import ask
 from keyhole.environment.importers.microdata import capture_microdata
 from keyhole.environment.mapping.mapping import map_class
 from keyhole.environment.mapping.undecided import waiting
@@ -169,6 +170,19 @@ def test_what_was_imported_before_changes_no_assignment():
         names = {one.letters: one.name for one in made.environment.constructs}
         homes.append([names.get(one.construct) for one in made.additions[0].placements])
     assert homes[0] == homes[1]
+
+
+def test_the_queue_has_what_imports_said_waits():
+    certified = ["I consent to care", "over 18 years of age", "member of the family"]
+    options = [(f"c{i}", one) for i, one in enumerate(certified)]
+    boxes = ask(["certifications"], "Certifications", options=options, several=True)
+    other = CapturedField("q7", "", listed("Married", "Widowed", "Divorced"))
+    twice = CapturedField("section/q7", "q7", other.categories, path="section/q7")
+    made = add_forms(Environment(), [CapturedForm(Form("a"), (*boxes, other, twice))])
+    assert [one.field for _, one in made.waiting] == ["q7", "section/q7"]
+    found = waiting(made.environment)
+    assert found.fields == 2
+    assert [(one.field, one.forms) for one in found.waiting] == [("q7", 1)]
 
 
 def test_forms_first_or_target_first_give_the_same_holders():

@@ -237,6 +237,7 @@ def pending_of(graph: CodingGraph, target: str | None, data: Microdata | None) -
         for one in found.undecided:
             changes.setdefault((one.form, one.field), {})[one.column] = None
     lines: dict[object, Pending] = {}
+    asking: dict[object, set[tuple[str, str]]] = {}
     fields = 0
     for owner, field, key, proposals in pending(graph.environment):
         fields += 1
@@ -245,7 +246,8 @@ def pending_of(graph: CodingGraph, target: str | None, data: Microdata | None) -
         line = Pending(kind, owner.name, field.name, field.label, 0, proposals[:_MOST])
         line = lines.get(key, line)
         every = tuple(dict.fromkeys((*line.changes_key, *columns)))
-        lines[key] = replace(line, forms=line.forms + 1, changes_key=every)
+        asking.setdefault(key, set()).add((kind, owner.name))
+        lines[key] = replace(line, forms=len(asking[key]), changes_key=every)
     told = [
         replace(
             one,

@@ -63,11 +63,11 @@ def asked_questions(fields: Sequence[CapturedField | Field]) -> list[tuple[Asked
 
 def asked_text(field: CapturedField | Field) -> tuple[str, str]:
     """Return the path and label of a field without the option that it is."""
-    path = field.path if isinstance(field, CapturedField) else ""
-    path, label = path or field.name, field.label
-    if field.option:
+    asked = field if isinstance(field, CapturedField) else field.question
+    path, label = (asked.path if asked else "") or field.name, field.label
+    if option := field.option or (asked.option if asked else ""):
         path = re.split(r"[/.](?=[^/.]*$)", path)[0]
-        label = label.removesuffix(f": {field.option}")
+        label = label.removesuffix(f": {option}")
     return path, label
 
 
