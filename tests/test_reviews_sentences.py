@@ -93,6 +93,11 @@ def test_a_sentence_of_the_dossier(pages, sentence, true, false):
     assert sentence.lower() not in pages[false][0].lower()
 
 
+@pytest.mark.parametrize(("name", "done"), [("solved", ""), ("cut short", ", not complete")])
+def test_the_summary_says_which_search_is_not_complete(pages, name, done):
+    assert ["The best release", f"computed{done}"] in pages[name][2].tables()[-1].rows
+
+
 NOTE = [
     ("No values were changed for this release.", "within", "recoded"),
     ("The values of the remaining variables were not changed", "selected", "solved"),

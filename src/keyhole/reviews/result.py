@@ -128,10 +128,11 @@ class ReviewResult(Result):
             rows = [[limit.verdict, limit.what, limit.said] for limit in self.limits]
             remedies = [limit.remedy for limit in self.limits if limit.remedy]
             tables.append(Table("Limits", ["answer", "condition", "found"], rows, remedies))
-        rows = [
-            [str(r["title"]), "reused" if name in self.reused else "computed"]
-            for name, r in self.records.items()
-        ]
+        rows = []
+        for name, r in self.records.items():
+            done = "reused" if name in self.reused else "computed"
+            stopped = r["result"].get("complete") is False
+            rows.append([str(r["title"]), f"{done}, not complete" if stopped else done])
         notes = [
             f"The report is at {self.report}",
             f"The public note is at {self.public_note}",
