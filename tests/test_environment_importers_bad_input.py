@@ -49,6 +49,11 @@ def refused(folder: Path, name: str, content: str | bytes) -> str:
         ("a.json", "{}", "fields"),
         ("a.json", '{"properties": {"a": ' * 50_000, "deep"),
         ("a.json", '{"properties": {"a": {"minimum": ' + "9" * 5000 + "}}}", "number"),
+        (
+            "a.json",
+            '{"properties": {"a": {"$ref": "#/allOf/%s"}}, "allOf": [{}]}' % ("9" * 5000),
+            "leads to nothing",
+        ),
         ("a.json", '{"properties": "\0"}', "NUL"),
         ("a.json", '{"properties": {"é": {}}}'.encode("latin-1"), "encoding"),
         ("a.json", '{"properties": {"a": {"$ref": "https://x.org"}}}', "not fetched"),

@@ -153,6 +153,8 @@ def test_a_limesurvey_structure_as_table_and_as_xml(tmp_path: Path) -> None:
     found = by_name(read(tmp_path, "survey.lss", LSS))
     assert (found["sex"].label, labels(found["sex"])) == ("Sex", ["Female", "Male"])
     assert found["race.w"].label == "Race: White"
+    endless = LSS.replace("<sortorder>1<", f"<sortorder>{'9' * 5000}<")  # counts as no order
+    assert labels(by_name(read(tmp_path, "a.lss", endless))["sex"]) == ["Female", "Male"]
 
 
 DDI = """<DDIInstance xmlns="ddi:instance:3_3" xmlns:r="ddi:reusable:3_3"><ResourcePackage>

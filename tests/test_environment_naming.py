@@ -29,7 +29,20 @@ def test_a_name_says_what_it_was_made_of(letters, size, harmonised, serial):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "ES3", "ES3.1", "ES3.11", "ES3.201", "3.101", "ES03.101", "ES3.1001", "CS3.01", "É3.101"],
+    [
+        "",
+        "ES3",
+        "ES3.1",
+        "ES3.11",
+        "ES3.201",
+        "3.101",
+        "ES03.101",
+        "ES3.1001",
+        "CS3.01",
+        "É3.101",
+        f"ES{'9' * 5000}.101",
+        f"ES3.1{'9' * 5000}",
+    ],
 )
 def test_other_texts_are_no_names(text):
     assert not is_coding_name(text)

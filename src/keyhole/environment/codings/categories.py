@@ -25,8 +25,11 @@ from keyhole.environment.model import CategoryKind, Coding, Intervals
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
 
-# A serial has two digits unless it needs more, so that each coding has one spelling.
-PATTERN = re.compile(r"([A-Za-z]+)(0|[1-9][0-9]*)\.([01])([0-9]{2}|[1-9][0-9]{2,})", re.ASCII)
+# A serial has two digits unless it needs more, so that each coding has one spelling; Python reads
+# no number of thousands of digits.
+PATTERN = re.compile(
+    r"([A-Za-z]+)(0|[1-9][0-9]{0,14})\.([01])([0-9]{2}|[1-9][0-9]{2,14})", re.ASCII
+)
 KINDS: tuple[CategoryKind, ...] = get_args(CategoryKind)
 # Not an answer to the question: these match only their own kind, or nothing.
 SPECIAL: tuple[CategoryKind, ...] = ("not stated", "not applicable")

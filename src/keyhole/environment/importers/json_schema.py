@@ -9,6 +9,7 @@ is asked of each. Properties named ``view:...`` are of the page, not the answer.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -223,8 +224,9 @@ class _Shapes:
         node: Any = self.document
         for step in pointer.split("/")[1:]:
             key: Any = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
-                node = node[int(key)]
+            place = float(key) if key.isdecimal() else math.inf  # of any number of digits
+            if isinstance(node, list) and place < len(node):
+                node = node[int(place)]
             elif isinstance(node, Mapping) and key in node:
                 node = node[key]
             else:

@@ -284,12 +284,12 @@ def _lss_rows(root: Any) -> list[SheetRow]:
 
     said = {"question": texts("question_l10ns", "qid"), "answer": texts("answer_l10ns", "aid")}
     groups = texts("groups", "gid") | texts("group_l10ns", "gid")
-    parts: dict[str, list[tuple[int, dict[str, str]]]] = defaultdict(list)
+    parts: dict[str, list[tuple[float, dict[str, str]]]] = defaultdict(list)
     for table, (what, home, key, code, text, order) in _TABLE["limesurvey"]["parts"].items():
         for row in tables[table]:
             apart = said[text].get(row[key], {}).get(text)
             cells = {"class": what, "name": row[code], "text": apart or row[text]}
-            parts[row[home]].append((int(row[order]) if row[order].isdecimal() else 0, cells))
+            parts[row[home]].append((fields.parse_number(row[order]) or 0, cells))
     found: list[dict[str, str]] = []
     for row in tables["questions"]:
         told = {name: row[name] for name in ("relevance", "other")}
