@@ -99,16 +99,22 @@ def test_every_value_of_a_measure_is_alone_in_its_interval(values: list[int]) ->
 
 def test_decimals_and_constants_and_nothing() -> None:
     frame = pl.DataFrame(
-        {"a": [1.25, 2.5, 7.75] * 20, "b": [3.0] * 60, "c": [None] * 60},
+        {
+            "a": [1.25, 2.5, 7.75] * 20,
+            "b": [3.0] * 60,
+            "c": [None] * 60,
+            "d": [1.7e308, -1.7e308] * 30,
+        },
         schema_overrides={"c": pl.Float64},
     )
-    data = load(frame, kinds=dict.fromkeys("abc", "measure"))
-    a, b, c = (one.intervals for one in capture_microdata(data).fields)
+    data = load(frame, kinds=dict.fromkeys("abcd", "measure"))
+    a, b, c, d = (one.intervals for one in capture_microdata(data).fields)
     assert a is not None
     assert a.step == 0.05
     assert b is not None
     assert b.start < 3 < b.stop
     assert c is None
+    assert d is None
 
 
 def test_free_text_gives_no_categories() -> None:

@@ -293,13 +293,14 @@ def test_all_problems_of_a_table_are_told(tmp_path: Path) -> None:
         ",,,,,,,20,30,,\n"
         ",c,,,,,,9,1,2,\n"
         ",d,,,,,,nine,,,\n"
+        ",e,,,,,,-1e308,1e308,1,\n"
     )
     with pytest.raises(FileError) as caught:
         read_forms(written(tmp_path, text, "forms.csv"))
     told = "\n".join(caught.value.problems)
     for part in ("colour", "form and field", "method", "collected", "twice", "maybe"):
         assert part in told
-    for part in ("must begin where", "start must lie below stop", "'nine'"):
+    for part in ("must begin where", "start must lie below stop", "'nine'", "1e+300"):
         assert part in told
 
 

@@ -148,6 +148,8 @@ def test_open_ages_are_open_births_and_parts_of_years_are_refused():
         (Intervals("number", start=0, stop=5, step=0), "above 0"),
         (Intervals("number", start=0, stop=1e9, step=0.001), "at most"),
         (Intervals("number", start=0, stop=INFINITY, step=1), "below stop"),
+        (Intervals("number", start=-(10**308), stop=10**308, step=1), "from -1e+300 to 1e+300"),
+        (Intervals("number", edges=(0, 1e301)), "from -1e+300 to 1e+300"),
         (Intervals("date", edges=(0.5, 3)), "day ordinals"),
         (Intervals("date", start=1, stop=10**9, unit="day"), "day ordinals"),
         (Intervals("date", start=1, stop=10, step=-1, unit="day"), "negative"),

@@ -40,6 +40,8 @@ Weights = Mapping[str, float] | Sequence[float]
 FIRST_DAY = 719_163
 # More intervals than any file has categories: a slip of the pen, and no memory for it.
 MOST = 5_000_000
+# The difference of farther numbers may be beyond all numbers.
+FARTHEST = 1e300
 _LETTERS = {None: "D", "day": "D", "month": "M", "year": "Y"}
 
 
@@ -116,7 +118,7 @@ def edges_of(intervals: Intervals) -> Floats:
 
 def interval_problems(intervals: Intervals) -> list[str]:
     """Say what is wrong with a partition into intervals: the first thing that is."""
-    start, stop, step = intervals.start, intervals.stop, intervals.step
+    start, stop, step = (float(x) for x in (intervals.start, intervals.stop, intervals.step))
     days, edges = intervals.scale == "date", np.array(intervals.edges or (start, stop), float)
     finite = edges[np.isfinite(edges)]
     are_days = ((finite >= 1) & (finite <= 3_652_059) & (finite == np.floor(finite))).all()
@@ -132,6 +134,8 @@ def interval_problems(intervals: Intervals) -> list[str]:
     if intervals.edges and steep.size:
         low, high = edges[steep[0]], edges[steep[0] + 1]
         return [f"edges must rise. Got {low:g} followed by {high:g} instead."]
+    if not days and (np.abs(finite) > FARTHEST).any():
+        return [f"edges, start and stop must lie from -{FARTHEST:g} to {FARTHEST:g}."]
     if not (intervals.edges or intervals.exact):
         if steep.size or not all(map(math.isfinite, (start, stop, step))):
             return [f"start must lie below stop. Got {start:g} and {stop:g} instead."]
