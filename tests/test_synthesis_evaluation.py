@@ -167,6 +167,14 @@ def test_means_are_rounded_to_the_decimals_seen():
 def test_numbers_as_large_as_can_be_are_guessed_without_a_warning():
     assert guesses([1e308, 5e-324, 0.5], [0, 0], "measure") == 1e308
     assert guesses([1e300, 5e-324, 0.5], [2, 2], "measure") == 0.5
+    assert guesses([-1.7e308, 1.7e308], [0, 0], "measure") == -1.7e308
+
+
+def test_numbers_as_large_as_can_be_are_drawn_as_categories():
+    data = load(pl.DataFrame({"x": np.linspace(-1, 1, 30) * 1.7e308}), kinds={"x": "measure"})
+    bars = target_bars(made_of(data, ["x"], [0], [[1]]), "x")
+    assert not bars.ordered
+    assert sum(bars.original) == pytest.approx(1)
 
 
 def test_a_number_that_all_implicates_agree_on_is_kept_exactly():

@@ -215,6 +215,6 @@ def _steps(levels: pl.Series) -> tuple[Floats, bool]:
             rounded = np.round(values, decimals)
         if (rounded == values).all():
             steps = np.rint(values * 10.0**decimals)
-            if len(steps) < 2 or np.diff(steps).min() > 0:
+            if len(steps) < 2 or (steps[:-1] < steps[1:]).all():
                 return steps, True
     return values, False

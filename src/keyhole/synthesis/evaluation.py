@@ -22,7 +22,7 @@ from keyhole.core.tables import Table
 from keyhole.data import Microdata, Variable
 from keyhole.data.columns import Codes
 from keyhole.errors import InputError
-from keyhole.exposure.regrouping import round_widths
+from keyhole.exposure.regrouping import LARGEST, round_widths
 from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, drawn_by, tables_of
@@ -281,7 +281,7 @@ def target_bars(implicates: Implicates, target: str) -> TargetBars:
     dated = levels.dtype in (pl.Date, pl.Datetime)
     if dated or (data.variable(target).kind == "measure" and levels.dtype.is_numeric()):
         numbers = (levels.dt.year() if dated else levels).cast(pl.Float64).to_numpy()
-    ordered = len(numbers) > MOST_CATEGORIES and bool(np.isfinite(numbers).all())
+    ordered = len(numbers) > MOST_CATEGORIES and bool((np.abs(numbers) < LARGEST).all())
     if ordered:
         places, labels = _bins(numbers, counts[0], codes)
     else:
