@@ -27,9 +27,9 @@ risk --keys sex,age --by stat
 select --candidates agee --limit 0.1
     Did you mean 'age'
 risk --keys sex,age,sex
-    names each column once .'sex' is repeated
+    names each column once. Got 'sex', 'sex' instead
 uniques --keys sex,sex
-    names each column once .'sex' is repeated
+    names each column once. Got 'sex', 'sex' instead
 select --candidates sex,age,sex --limit 0.1
     --candidates and --keep must name each variable once. Got 'sex' twice
 risk --keys ''

@@ -220,7 +220,7 @@ BAD = {
     "numeric that is not linked": ({}, "--numeric income", "'income'"),
     "no linking variable": ({}, "--link ,", "empty name|at least one"),
     "one linking variable": ({}, "--link sex", "at least two"),
-    "linking variable twice": ({}, "--link sex,sex", "'sex' is repeated"),
+    "linking variable twice": ({}, "--link sex,sex", "once. Got 'sex', 'sex' instead"),
     "no category in both": (
         {"eif": f"eif_id,sex,age,state\n{SECRET},x,3,zz\nb,y,{NUMBER},yy\n"}, "--link sex,state",
         "'sex'",

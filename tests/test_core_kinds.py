@@ -101,7 +101,7 @@ def test_a_value_must_be_a_number():
         (Whole(low=1), 3, None),
         (Choice(("own", "drop")), "onw", "one of 'own', 'drop'"),
         (Columns(), 3, "a list of column names"),
-        (Columns(), ["a", "a"], "a list that names each column once ('a' is repeated)"),
+        (Columns(), ["a", "a"], "a list that names each column once"),
         (Columns(), [], "a list of at least one column name"),
         (Text(), "half of a character: \ud800", "text"),
         (Text(), "a whole one: \U0001f511", None),

@@ -271,7 +271,7 @@ def test_keys_may_be_given_and_all_that_is_wrong_with_them_is_told(folder):
     with pytest.raises(InputError) as caught:
         draft(folder, keys=["sexx", "mss"])
     assert len(caught.value.problems) == 3  # the review file exists, too
-    with pytest.raises(InputError, match="'sex' is repeated"):
+    with pytest.raises(InputError, match=r"once\. Got 'sex', 'sex' instead"):
         draft(folder, keys=["sex", "sex"], force=True)
 
 

@@ -382,7 +382,7 @@ def test_all_problems_at_once():
     with pytest.raises(OptionError) as error:
         screen({"age": [1]}, keys=["agee", "ages"], sure=2, nearly="high", year=12)
     assert len(error.value.problems) == 5
-    with pytest.raises(OptionError, match="'age' is repeated"):
+    with pytest.raises(OptionError, match=r"once\. Got 'age', 'age' instead"):
         screen({"age": [1]}, keys=["age", "age"])
     with pytest.raises(FileError, match="no records"):
         screen(pl.DataFrame({"age": []}))

@@ -198,7 +198,7 @@ def test_all_bad_options_at_once():
     ):
         assert words in text
     text = problem(OptionError, link=["a", "bb", "a"], scores={})
-    assert "link must be a list that names each column once ('a' is repeated)." in text
+    assert "link must be a list that names each column once. Got 'a', 'a' instead." in text
     assert "scores can only be used with metric adhoc. Got 'taxicab' instead" in text
 
 

@@ -311,7 +311,7 @@ def test_nobody_at_risk_has_nothing_replaced() -> None:
     [
         ([], False, "at least one"),
         (["zzz"], False, "target 'zzz'"),
-        (["ms", "ms"], False, "'ms' is repeated"),
+        (["ms", "ms"], False, "once. Got 'ms', 'ms' instead"),
         (["income"], True, "at least one of keys if targeted"),
         ([f"v{i}" for i in range(17)], True, "at most 16 if targeted"),
     ],

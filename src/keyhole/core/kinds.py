@@ -13,6 +13,7 @@ import math
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -30,7 +31,7 @@ LARGEST = 1_000_000_000
 LARGEST_CODE = 2**63 - 1
 LARGEST_FLOAT = int(sys.float_info.max)
 # Of a table or list that is no fit value so many entries are shown; more may be data.
-MOST_SHOWN = 3
+MOST_SHOWN, MOST_DOUBLED = 3, 10
 _NAMES = {"type": "array", "items": {"type": "string"}}
 _CODES = {"type": "array", "items": {"type": ["string", "number"]}}
 
@@ -357,8 +358,11 @@ class Columns(Kind):
             return "a list of column names"
         if len(names) < self.least:
             return "a list of at least one column name"
-        double = quoted(repeated(names))
-        return f"a list that names each column once ({double} is repeated)" if double else None
+        return "a list that names each column once" if repeated(names) else None
+
+    def unfit(self, value: Any) -> list[Any]:
+        names = listed_names(value) or [value]
+        return _doubled(names) if all(isinstance(name, str) for name in names) else [value]
 
     def settle(self, value: Any) -> Any:
         return tuple(listed_names(value) or ())
@@ -455,14 +459,14 @@ class Several(Kind):
         faults = [self.of.fault(None)] if len(items) < self.least else map(self.of.fault, items)
         if fault := next(filter(None, faults), None):
             return f"{fault}, or several"
-        double = repeated(map(repr, items))
-        return f"a list that names each once ({', '.join(double)} is repeated)" if double else None
+        return "a list that names each once" if repeated(map(repr, items)) else None
 
     def settle(self, value: Any) -> tuple[Any, ...]:
         return tuple(map(self.of.settle, _items(value)))
 
     def unfit(self, value: Any) -> list[Any]:
-        return [item for item in _items(value) if self.of.fault(item)] or [value]
+        items = _items(value)
+        return [item for item in items if self.of.fault(item)] or _doubled(items)
 
     def read(self, text: str) -> Any:
         items = [self.of.read(item) for item in split_words(text, ",")] if text.strip() else []
@@ -712,6 +716,12 @@ def _items(value: Any) -> Sequence[Any]:
     """Return what a list holds; a value alone is a list of one."""
     items = _listed(value)
     return [value] if items is None else items
+
+
+def _doubled(items: Sequence[Any]) -> list[Any]:
+    """Return what stands in a list more than once, each time that it does; else the list."""
+    counts = Counter(map(repr, items))
+    return [item for item in items if counts[repr(item)] > 1][:MOST_DOUBLED] or [items]
 
 
 def _plain(item: str) -> str:
