@@ -33,19 +33,19 @@ PEOPLE = pl.DataFrame({"sex": ["f", "f", "m", "m"], "age": [30, 30, 30, 41]})
 @pytest.fixture
 def toy_option(monkeypatch):
     """Declare an option of `risk` where options are declared: in its signature."""
-    kept = inspect.signature(cells.risk)
+    given = inspect.signature(cells.risk)
     hint = Annotated[int, Option("How many toys there are.", low=1)]
     toy = inspect.Parameter("toys", inspect.Parameter.KEYWORD_ONLY, default=7, annotation=hint)
-    signature = kept.replace(parameters=[*kept.parameters.values(), toy])
+    signature = given.replace(parameters=[*given.parameters.values(), toy])
     monkeypatch.setattr(cells.risk, "__signature__", signature, raising=False)
     monkeypatch.setitem(cells.risk.__annotations__, "toys", hint)
-    options.parameters_of.cache_clear()
-    main._command.cache_clear()
+    for kept in (options._hints, options.parameters_of, main._command):
+        kept.cache_clear()
     section = schema.section_of("risk", without=("keys",))
     monkeypatch.setitem(schema.SECTIONS, "exposure", section)
     yield
-    options.parameters_of.cache_clear()
-    main._command.cache_clear()
+    for kept in (options._hints, options.parameters_of, main._command):
+        kept.cache_clear()
 
 
 @pytest.mark.usefixtures("toy_option")
