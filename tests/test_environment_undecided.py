@@ -144,6 +144,37 @@ def test_the_store_is_a_function_of_documents_and_decisions(chosen, shuffle):
         assert found == first
 
 
+def test_columns_that_would_be_one_construct_are_asked_about():
+    world = add_forms(Environment(), [CapturedForm(Form("a"), (
+        CapturedField("covered", "Are you covered by health insurance?", listed("Yes", "No")),
+    ))]).environment  # fmt: skip
+    bare = {"hicov": [1, 2] * 40, "privcov": [1, 2] * 40, "pubcov": [2, 1] * 40}
+    told = {
+        "hicov": ("Health insurance coverage", {"1": "With insurance", "2": "No insurance"}),
+        "privcov": ("Private insurance coverage", {"1": "With private", "2": "Without private"}),
+        "pubcov": ("Public health coverage", {"1": "With public", "2": "Without public"}),
+    }
+    labels = {name: ColumnLabels(label, codes) for name, (label, codes) in told.items()}
+    for codebook, doubted in ((None, [*told]), (labels, ["privcov", "pubcov"])):
+        file = capture_microdata(load(bare), name="file", labels=codebook)
+        added = add_target(world, file, as_of=DAY)
+        assert [one.field for one in added.waiting] == doubted
+        queue = [one.field for one in waiting(added.environment).waiting if one.kind == "target"]
+        assert sorted(queue) == sorted(doubted)
+        found = map_class(added.environment, "file")
+        assert set(found.columns) == {*told}
+        assert not {*doubted} & {one.column for one in found.surely.key}
+    decided = [
+        Decision(one, "create", letters, one)
+        for one, letters in (("privcov", "P"), ("pubcov", "Q"))
+    ]
+    again = place(
+        add_target(world, capture_microdata(load(bare), name="file")).environment, "file", decided
+    )
+    hicov = next(one for one in waiting(again.environment).waiting if one.field == "hicov")
+    assert hicov.proposals[0].score > 0.8
+
+
 def test_what_was_imported_before_changes_no_assignment():
     near = [
         CapturedField(one, "", (), DAYS, path=one)

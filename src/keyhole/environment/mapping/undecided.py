@@ -91,9 +91,12 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
         given = captured_field(field, catalogue.names)
         return placer.follow(given, proposal).placed(given)
 
-    columns = list(aim.fields)
+    columns, held = list(aim.fields), set[str]()
+    for one in owners[1:]:
+        held.update(catalogue.names[f.coding].construct for f in one.fields if f.coding)
     for i, field, proposals in candidates(aim):
-        for best in proposals[:1]:
+        # Of what a column may be, what is asked of it elsewhere.
+        for best in sorted(proposals, key=lambda one: one.construct not in held)[:1]:
             columns[i], reason = placed(field, best), f"may be {best.name}"
             found.append(keys.Undecided(aim.name, field.name, field.name, reason, "target"))
     upper = replace(aim, fields=tuple(columns))

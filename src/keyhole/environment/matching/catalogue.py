@@ -174,6 +174,8 @@ def concept_scores(
         score, told = words_ * factor, "by its words"
         if asked & WORDS["another"]:
             told = "by its words, though about something else of it"
+        elif asked & concept.answers and answers.size == 2:
+            told = "by its words, though about one of its answers"  # "private health insurance"
         elif hint >= _HINTED and words_ >= 0.45:
             # Another telling word may say whose, or which: a person decides.
             score, told = max(score, 0.7 if weighty else 0.9), "by its words and answers"

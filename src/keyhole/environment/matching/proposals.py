@@ -59,6 +59,7 @@ from keyhole.screening.identifiers import words
 
 _MOST = 3  # constructs proposed for a field
 _FEWEST = 0.35  # a lower score is not worth a person's time
+_ONE_OF_SEVERAL = 0.75  # columns of one file that would be one construct
 _SAME_LIST = 0.55  # the same telling answers under other words
 _MOST_TIES = 200
 _SHOWN = 60
@@ -228,10 +229,39 @@ def rank_fields(
     `held` are the same fields as the environment has them, whose names and labels are then read.
     """
     asked, options = asked_questions(held or fields), options_of(fields)
-    for field, questions in zip(fields, asked, strict=True):
+    pairs = list(zip(fields, asked, strict=True))
+    doubted = _doubted(catalogue, pairs) if more.get("exact_codes") else set()
+    for field, questions in pairs:
         wanted = only is None or field.name in only
         ranked = rank(catalogue, field, questions, options=options, **more) if wanted else ()
+        if field.name in doubted and ranked and ranked[0].score > _ONE_OF_SEVERAL:
+            told = f"{ranked[0].reason}, as other columns of the file do"
+            ranked = replace(ranked[0], score=_ONE_OF_SEVERAL, reason=told), *ranked[1:]
         yield field, questions, ranked
+
+
+def _doubted(
+    catalogue: Catalogue, pairs: Iterable[tuple[CapturedField, Sequence[AskedQuestion]]]
+) -> set[str]:
+    """Name the columns of a file that would be one construct in the same sort of answers.
+
+    Two columns about the same thing would be one: only the surest is left, if it is alone.
+    """
+    found: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    for field, questions in pairs:
+        best = rank(catalogue, field, questions)[0]
+        if best.construct:
+            sort = answers_of(field.categories, field.intervals).sort
+            score = 2.0 if best.reason == _BEFORE else best.score
+            found.setdefault((best.name, sort), []).append((score, field.name))
+    doubted = set()
+    for listed in found.values():
+        scores = [score for score, _ in listed]
+        alone = scores.count(max(scores)) == 1
+        doubted |= {
+            name for score, name in listed if score < 2 and not (alone and score == max(scores))
+        }
+    return doubted
 
 
 @dataclass(frozen=True, slots=True)
