@@ -311,29 +311,33 @@ def test_p_identification_is_withheld_while_decisions_are_pending(tmp_path):
 def test_unlabelled_and_labelled_files_have_the_same_key(tmp_path, labelled):
     path = tmp_path / "acs.csv"
     rows = [
-        f"{1 + i % 2},{1 + i // 3 % 5},{18 + i % 61},{1 + i % 9},{1 + i // 7 % 2}"
+        f"{1 + i % 2},{1 + i // 3 % 5},{18 + i % 61},{1 + i % 9},{1 + i // 7 % 2},2,{1 + i % 5}"
         for i in range(200)
     ]
-    path.write_text("SEX,MAR,AGEP,RAC1P,NATIVITY\n" + "\n".join(rows) + "\n")
-    labels = None
+    path.write_text("SEX,MAR,AGEP,RAC1P,NATIVITY,MIL,SPORDER\n" + "\n".join(rows) + "\n")
+    labels, served = None, listed("On active duty", "On active duty in the past", "Never served")
     if labelled:
         labels = {
             "SEX": ColumnLabels("Sex", {"1": "Male", "2": "Female"}),
             "MAR": ColumnLabels("Marital status", {c.code: c.label for c in MARITAL}),
             "NATIVITY": ColumnLabels("Nativity", {"1": "Native", "2": "Foreign born"}),
+            "MIL": ColumnLabels("Military service", {c.code: c.label for c in served}),
+            "SPORDER": ColumnLabels("Person number"),
         }
     forms = [
         CapturedForm(
             Form("claim"),
             (ASKED[0], ASKED[2], ASKED[4],
-             CapturedField("race", "Race", listed("White", "Black", "Asian", "Other"))),
+             CapturedField("race", "Race", listed("White", "Black", "Asian", "Other")),
+             CapturedField("veteranStatus", "Veteran status", served)),
         )
     ]  # fmt: skip
     environment = add_forms(Environment(), forms).environment
     captured = capture_microdata(load(path), labels=labels)
     environment = add_target(environment, captured, as_of=DAY).environment
     found = map_class(environment, "acs")
-    assert set(found.upper.columns) == {"SEX", "MAR", "AGEP", "RAC1P"}
+    assert set(found.upper.columns) == {"SEX", "MAR", "AGEP", "RAC1P", "MIL"}
+    assert not any(field.identifier for field in environment.targets[0].fields)
 
 
 def test_a_graph_of_what_may_be_is_sound():

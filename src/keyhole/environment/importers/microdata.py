@@ -43,6 +43,7 @@ MOST = 1_000_000
 # Values without a label that fewer records have are not shown, unless they are short codes.
 FEWEST = 3
 _MOST_CODES = 1_000  # whole numbers further apart are not read as counts
+_MOST_ALIKE = 10  # records that share a record number, on average
 _SHORT_CODE = 3
 _FINEST = 6
 _ROUND = (1, 5)
@@ -136,6 +137,8 @@ def _field(
     direct = recognise(variable.name, variable.label, values=texts)
     # Labelled values are a coding, whatever the name.
     sure = direct is not None and direct.confidence >= fields.SURE and not variable.value_labels
+    if direct is not None and direct.kind == "record number":  # not that of a person in a household
+        sure = sure and values.n_unique() * _MOST_ALIKE > len(values)
     if sure or variable.role == "identifier":
         kind = direct.kind if direct else "record number"
         return capture([variable.name], variable.label, identifier=kind)
@@ -153,7 +156,7 @@ def _field(
     elif variable.kind == "category" and values.dtype.is_integer() and len(values):
         # Whole numbers without labels, close together, may be counts as well as codes.
         low, high = int(values.min()), int(values.max())  # type: ignore[arg-type]
-        if not variable.value_labels and high - low < _MOST_CODES:
+        if not variable.value_labels and 0 < high - low < _MOST_CODES:
             intervals = Intervals("number", start=low, stop=high + 1, step=1)
     if variable.kind == "category" and intervals is None:
         listed = _levels(column, variable, notes)
@@ -183,6 +186,8 @@ def _levels(column: pl.Series, variable: Variable, notes: dict[str, None]) -> li
         for code, label in found.items()
         if code not in missing
     ]
+    if len(listed) == 1 and not rare and not labels:  # a codebook would tell the other answers
+        return [*listed, Category(RARE, "Any other value", "other")]
     if not rare or not listed:
         return listed
     notes[
