@@ -242,6 +242,7 @@ def test_what_is_not_a_store_is_refused_and_left_as_it_is(tmp_path, make, messag
         "UPDATE history SET after = '[]'",
         "UPDATE history SET after = replace(after, 'name', 'mane')",
         "UPDATE history SET kind = 'colour'",
+        "DELETE FROM keyhole_store_version",
     ],
 )
 def test_a_damaged_store_says_so(place, statement):
@@ -254,6 +255,19 @@ def test_a_damaged_store_says_so(place, statement):
 def test_a_damaged_history_says_so(place):
     filled(place)
     execute(place, "UPDATE history SET after = 'no json'")
+    with pytest.raises(FileError, match="is damaged"):
+        open_store(place).history()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE changes SET at = -1", "UPDATE changes SET at = 'yesterday'",
+     "UPDATE changes SET who = CAST(x'ff' AS TEXT)"],
+)  # fmt: skip
+def test_a_history_that_holds_other_values_says_so(new_place, statement):
+    place = new_place("sqlite")
+    filled(place)
+    execute(place, statement)
     with pytest.raises(FileError, match="is damaged"):
         open_store(place).history()
 

@@ -381,7 +381,7 @@ class Store:
             stored_version(connection, self._place)
             try:
                 return _read_history(connection, kind, name)
-            except (ValueError, RecursionError):
+            except (TypeError, ValueError, RecursionError):
                 raise FileError(_DAMAGED.format(place=self._place)) from None
 
     def reading(self) -> AbstractContextManager[sa.Connection]:
@@ -500,6 +500,8 @@ def stored_version(connection: sa.Connection, place: Place, create: bool = False
     there = sa.inspect(connection)
     if there.has_table(version_table.name):
         version: str | None = connection.execute(sa.select(version_table)).scalar()
+        if version is None:
+            raise FileError(_DAMAGED.format(place=place))
         if version not in VERSIONS:
             raise FileError(
                 f"{place} is a store of version {version!r}, which a newer keyhole made; this one "
