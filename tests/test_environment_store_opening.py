@@ -413,6 +413,17 @@ def test_a_server_that_cannot_be_reached_is_told_without_the_password(url):
     assert "hush" not in str(place_of_store(url))
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["nosuch=1", "connect_timeout=abc", "sslmode=maybe", "port=abc", "options=-c%20nosuch%3D1",
+     "options=-c%20statement_timeout%3Dabc", "client_encoding=klingon"],
+)  # fmt: skip
+def test_an_option_of_a_url_that_is_none_is_told(postgres, option):
+    with pytest.raises(OptionError, match=r"Correct what stands behind the \?") as caught:
+        open_store(f"{postgres}{'&' if '?' in postgres else '?'}{option}&password=hush")
+    assert "hush" not in str(caught.value)
+
+
 def test_a_password_that_is_wrong_is_not_shown(postgres):
     url = postgres.replace("postgres:@", "nobody:hush@")
     with pytest.raises(RunError, match="no such user") as caught:

@@ -246,7 +246,9 @@ def _meaning(place: Place, timeout: float, error: Exception) -> KeyholeError | N
     cause: BaseException = getattr(error, "orig", None) or error
     kinds = [kind.__name__ for kind in type(cause).__mro__]
     # An error of psycopg itself comes while a connection is set up.
-    told = isinstance(error, sa.exc.DBAPIError) or type(error).__module__.startswith("psycopg")
+    told = isinstance(error, sa.exc.DBAPIError | sa.exc.ArgumentError) or type(
+        error
+    ).__module__.startswith("psycopg")
     if not told:
         failed = f"{place}: the database failed ({kinds[0]})."
         return RunError(failed) if isinstance(error, sa.exc.SQLAlchemyError) else None
@@ -483,7 +485,8 @@ def open_store(
         raise OptionError("create must be left out where writing is False: nothing is made then.")
     found = place_of_store(place)
     found.check(create=create)
-    engine = found.engine(create=create, writing=writing, timeout=timeout)
+    with failures_told(found, timeout):
+        engine = found.engine(create=create, writing=writing, timeout=timeout)
     store = Store(found, engine, writing=writing, timeout=timeout)
     with store.reading() as connection:
         current = stored_version(connection, found, create) == VERSIONS[-1]
