@@ -41,6 +41,7 @@ JUNK = [
     float("nan"), float("inf"), -1, 10**30, "", ["x", "x"], ["nope"], {"x": "y"}, {"x"}, range(3),
     [["x"], "other"], "scenario:z", "\x00", "../..", {"a": {"b": [1]}}, dt.date(2020, 1, 1),
     "\ud800", "{0}", "{x}", [float("nan")], {1: 2}, {None: None}, [True], 1e308, "9" * 40,
+    "9" * 5000,
 ]  # fmt: skip
 DTYPES: list[Callable[[random.Random, int], list[Any]]] = [
     lambda r, n: [f"{SECRET}{r.randint(0, 4)}" for _ in range(n)],
@@ -58,7 +59,7 @@ DTYPES: list[Callable[[random.Random, int], list[Any]]] = [
     lambda _, n: [[1, 2]] * n,
     lambda _, n: [{SECRET: SECRET}] * n,
     lambda _, n: [2**62] * n,
-    lambda r, n: [r.choice([1e300, -1e300, 5e-324, 2**53 + 1.0]) for _ in range(n)],
+    lambda r, n: [r.choice([1.7e308, -1.7e308, 1e300, 5e-324, 2**53 + 1.0]) for _ in range(n)],
     lambda r, n: [str(r.randint(10, 99)) for _ in range(n)],
 ]
 ORDINARY = 7

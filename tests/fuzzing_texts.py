@@ -24,6 +24,7 @@ from keyhole import environment
 from keyhole.core.options import parameters_of
 from keyhole.core.verbs import verb_named
 from keyhole.environment.exchange import read_place
+from keyhole.environment.importers.reading import KINDS as FORM_KINDS
 from keyhole.environment.matching.importing import import_files
 from keyhole.environment.soundness import KINDS
 from keyhole.environment.verbs import export_environment, find_key, init_store
@@ -368,7 +369,7 @@ def call_form(seed: Seed, folder: Path) -> str:
         cells = content.split(",")
         for _ in range(random_.choice([1, 3])):
             cells[random_.randrange(len(cells))] = random_.choice(
-                [*cells, *NAMES, "1e999", "9" * 99]
+                [*cells, *NAMES, "1e999", "-1e308", "1e308", "9" * 99, "9" * 5000]
             )
         path.write_text(",".join(cells))
     else:
@@ -380,7 +381,9 @@ def call_form(seed: Seed, folder: Path) -> str:
     }
     if sort not in calls and random_.random() < 0.1:
         return judged(seed, f"import of {sort}", lambda: import_files(_store(folder), [path]))
-    return judged(seed, f"reading of {sort}", calls.get(sort, lambda: environment.read_forms(path)))
+    kind = random_.choice(FORM_KINDS) if random_.random() < 0.1 else None
+    read = calls.get(sort, lambda: environment.read_forms(path, kind))
+    return judged(seed, f"reading of {sort} as {kind}", read)
 
 
 def call_sheet(seed: Seed, folder: Path) -> str:
