@@ -404,6 +404,8 @@ def test_what_a_killed_process_left_is_swept_and_what_a_live_one_has_is_not(tmp_
 
 def test_a_work_folder_that_cannot_be_used_is_told(tmp_path):
     with pytest.raises(FileError, match=r"work_folder .* does not exist"):
+        WorkFolder("x" * 5000)
+    with pytest.raises(FileError, match=r"work_folder .* does not exist"):
         WorkFolder(tmp_path / "absent")
     file = tmp_path / "file"
     file.touch()

@@ -83,7 +83,7 @@ class WorkFolder(Storage):
     ) -> None:
         self.memory = memory
         self.place = Path(tempfile.gettempdir() if parent is None else parent)
-        if not self.place.is_dir():
+        if not os.path.isdir(self.place):  # not of Path: it may be too long
             template = "{work_folder} {0!r} does not exist. Make it, or give another."
             raise FileError(Problem(template, str(self.place)))
         with refusing(self.place):
