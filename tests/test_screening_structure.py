@@ -126,6 +126,14 @@ def test_planted_structure_is_found(part: int) -> None:
             assert missed.is_empty(), (seed, name)
 
 
+def test_numbers_as_large_as_can_be_have_no_structure() -> None:
+    draw = np.random.default_rng(1)
+    frame = pl.DataFrame({name: draw.integers(1, 50, 2000) * 1.7e306 for name in "ab"})
+    frame = frame.with_columns(c=pl.col("a") + pl.col("b"))
+    data = load(frame, kinds=dict.fromkeys("abc", "measure"))
+    assert not find_structure(data)
+
+
 def test_structures_read_as_sentences() -> None:
     """Each kind is a sentence and a rule."""
     frame, _ = planted(7)

@@ -18,6 +18,9 @@ Role = Literal["identifier", "key", "weight", "sensitive", "stratum", "household
 KINDS: tuple[str, ...] = get_args(Kind)
 ROLES: tuple[str, ...] = get_args(Role)
 
+# Numbers from here on are infinite for all practical purposes: the sum of two may be.
+LARGEST = 1e300
+
 _FIRST_DAY, _DAY_AFTER = -719_162, 2_932_897  # 0001-01-01 and 10000-01-01, from 1970-01-01
 _PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _SMALL_SPAN = 1 << 16

@@ -21,12 +21,12 @@ from keyhole.core.expressions import derive_line, drop_line
 from keyhole.core.marks import Share, figure
 from keyhole.core.options import bind, documented
 from keyhole.core.tables import Table
-from keyhole.data.columns import Codes
+from keyhole.data.columns import LARGEST, Codes
 from keyhole.engines import Records, Tally
 from keyhole.engines.choose import backend_of, local_engine
 from keyhole.engines.opening import open_for
 from keyhole.engines.storage import count_codes, parts
-from keyhole.exposure.regrouping import LARGEST, round_widths
+from keyhole.exposure.regrouping import round_widths
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, limit_shown, share
 

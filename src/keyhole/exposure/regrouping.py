@@ -17,7 +17,7 @@ import polars as pl
 
 from keyhole.core.marks import COUNT, HIDDEN, Share
 from keyhole.core.options import Problem
-from keyhole.data.columns import Codes, Variable
+from keyhole.data.columns import LARGEST, Codes, Variable
 from keyhole.engines import Records, Tally
 from keyhole.engines.choose import backend_of
 from keyhole.engines.storage import count_codes
@@ -28,8 +28,6 @@ MISSING = "(missing)"
 # A band that holds more than this of the records hides what matters within it.
 MOST_IN_ONE = 0.6
 QUANTILES = np.arange(1, 10) / 10
-# Numbers from here on are infinite for all practical purposes.
-LARGEST = 1e300
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from keyhole.data.columns import LARGEST
 from keyhole.data.microdata import Microdata
 from keyhole.engines.resources import in_threads
 from keyhole.kernels.arrays import Array, Flags, Floats, Ints
@@ -108,7 +109,8 @@ def _column(data: Microdata, name: str) -> _Column | None:
         return None
     values = codes.values.astype(np.int64)
     is_number = variable.kind in ("measure", "date") and dtype not in (pl.String, pl.Boolean)
-    if dtype.is_numeric() and not np.isfinite(codes.levels.cast(pl.Float64).to_numpy()).all():
+    numbers = codes.levels.cast(pl.Float64).to_numpy() if dtype.is_numeric() else np.empty(0)
+    if not (np.abs(numbers) < LARGEST).all():
         return None
     counts = np.bincount(values, minlength=len(codes.levels) + 1)
     return _Column(name, values, codes.levels, counts, is_number)

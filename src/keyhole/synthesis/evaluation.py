@@ -20,9 +20,9 @@ import polars as pl
 from keyhole.core.marks import HIDDEN, WHEN_SET, Named, figure
 from keyhole.core.tables import Table
 from keyhole.data import Microdata, Variable
-from keyhole.data.columns import Codes
+from keyhole.data.columns import LARGEST, Codes
 from keyhole.errors import InputError
-from keyhole.exposure.regrouping import LARGEST, round_widths
+from keyhole.exposure.regrouping import round_widths
 from keyhole.exposure.uniques import NAMED_FROM
 from keyhole.kernels.arrays import Floats, Ints
 from keyhole.results import Result, drawn_by, tables_of

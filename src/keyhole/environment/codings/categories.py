@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keyhole.core.names import quoted, shown
+from keyhole.data.columns import LARGEST
 from keyhole.environment.model import CategoryKind, Coding, Intervals
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
@@ -40,8 +41,6 @@ Weights = Mapping[str, float] | Sequence[float]
 FIRST_DAY = 719_163
 # More intervals than any file has categories: a slip of the pen, and no memory for it.
 MOST = 5_000_000
-# The difference of farther numbers may be beyond all numbers.
-FARTHEST = 1e300
 _LETTERS = {None: "D", "day": "D", "month": "M", "year": "Y"}
 
 
@@ -134,8 +133,8 @@ def interval_problems(intervals: Intervals) -> list[str]:
     if intervals.edges and steep.size:
         low, high = edges[steep[0]], edges[steep[0] + 1]
         return [f"edges must rise. Got {low:g} followed by {high:g} instead."]
-    if not days and (np.abs(finite) > FARTHEST).any():
-        return [f"edges, start and stop must lie from -{FARTHEST:g} to {FARTHEST:g}."]
+    if not days and (np.abs(finite) > LARGEST).any():
+        return [f"edges, start and stop must lie from -{LARGEST:g} to {LARGEST:g}."]
     if not (intervals.edges or intervals.exact):
         if steep.size or not all(map(math.isfinite, (start, stop, step))):
             return [f"start must lie below stop. Got {start:g} and {stop:g} instead."]

@@ -25,9 +25,8 @@ import polars as pl
 
 from keyhole.core.names import quoted, shown
 from keyhole.data.codebook import Codebook, ColumnLabels, label_rows, read_codebook
-from keyhole.data.columns import Variable
+from keyhole.data.columns import LARGEST, Variable
 from keyhole.data.microdata import Microdata
-from keyhole.environment.codings.categories import FARTHEST
 from keyhole.environment.importers import fields
 from keyhole.environment.importers.fields import capture, category_kind
 from keyhole.environment.importers.reading import WORKBOOKS, read_cells
@@ -219,7 +218,7 @@ def _numbers(values: pl.Series, variable: Variable, notes: dict[str, None]) -> I
     numbers = (values if values.dtype.is_numeric() else values.clear()).cast(pl.Float64)
     finite = numbers.filter(numbers.is_finite())
     low, high = float(finite.min() or 0), float(finite.max() or 0)  # type: ignore[arg-type]
-    if not len(finite) or max(-low, high) > FARTHEST:
+    if not len(finite) or max(-low, high) > LARGEST:
         return None
     step = _step(finite)
     # Both ends are rounded outward to a power of ten, beyond them also where they are round.
