@@ -11,12 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from keyhole.core.names import shown
 from keyhole.core.options import Problem
 from keyhole.errors import OptionError
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
-_AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
+_AMOUNT = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([a-zA-Z]*)\s*")
 _MEMINFO = Path("/proc/meminfo")
 _GROUPS = Path("/sys/fs/cgroup")
 
@@ -33,10 +34,10 @@ def parse_memory(amount: Any) -> int:
         size = int(float(found[1]) * _UNITS[found[2].lower()])
     else:
         template = (
-            "{memory} must be an amount like 1GB or 512MB. Got {0!r} instead: say how much the "
+            "{memory} must be an amount like 1GB or 512MB. Got {0} instead: say how much the "
             "program may take."
         )
-        raise OptionError(Problem(template, amount))
+        raise OptionError(Problem(template, shown(amount)))
     if size < LEAST:
         template = "{memory} must be at least {0}. Got {1!r} instead."
         raise OptionError(Problem(template, format_size(LEAST), amount))
