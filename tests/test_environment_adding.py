@@ -145,7 +145,7 @@ YES_NO = (Category("yes", "Yes"), Category("no", "No"))
 
 def test_each_box_of_a_question_with_several_answers_has_a_coding_of_its_own():
     names = "isWhite", "isBlackOrAfricanAmerican", "race/isAsian", "serviceBranch/navy", "sex/male"
-    boxes = [CapturedField(one, "", YES_NO, path=one) for one in (*names, "serviceBranch/army")]
+    boxes = [CapturedField(one, "", YES_NO, path=one) for one in (*names, "serviceBranch/airForce")]
     asked = ask(["races"], "Races", options=[(x, x) for x in ("White", "Asian")], several=True)
     plain = [CapturedField("isSpanishHispanicLatino", "", YES_NO)]
     made = add_forms(Environment(), [form("a", *boxes, *plain), form("b", *asked)])
@@ -159,7 +159,7 @@ def test_each_box_of_a_question_with_several_answers_has_a_coding_of_its_own():
         "race/isAsian": ("Asian", "Not asian"),
         "serviceBranch/navy": ("Navy", "Not navy"),
         "sex/male": ("Male", "Not male"),
-        "serviceBranch/army": ("Army", "Not army"),
+        "serviceBranch/airForce": ("Air force", "Not air force"),
         "isSpanishHispanicLatino": ("Yes", "No"),
     }
     assert [codings[one].construct for one in names] == ["RA", "RA", "RA", "BS", "SX"]
