@@ -91,9 +91,9 @@ def _possible(graph: CodingGraph, name: str, given: Target | None) -> Possible:
         given = captured_field(field, catalogue.names)
         return placer.follow(given, proposal).placed(given)
 
-    columns, held = list(aim.fields), set[str]()
-    for one in owners[1:]:
-        held.update(catalogue.names[f.coding].construct for f in one.fields if f.coding)
+    columns = list(aim.fields)
+    codings = {field.coding for one in owners[1:] for field in one.fields if field.coding}
+    held = {catalogue.names[coding].construct for coding in codings}
     for i, field, proposals in candidates(aim):
         # Of what a column may be, what is asked of it elsewhere.
         for best in sorted(proposals, key=lambda one: one.construct not in held)[:1]:
