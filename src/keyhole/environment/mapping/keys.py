@@ -23,7 +23,7 @@ from keyhole.environment.codings.categories import Node, Weights, category_weigh
 from keyhole.environment.codings.graph import CodingGraph
 from keyhole.environment.codings.joins import climb, group_names, ruled_out
 from keyhole.environment.codings.relations import Day
-from keyhole.environment.model import Form, Source, Target
+from keyhole.environment.model import Target
 from keyhole.environment.wording import frame_of, short
 from keyhole.errors import InputError
 from keyhole.kernels.arrays import Floats, Ints
@@ -500,11 +500,9 @@ def bounded(
     lower = bounded(sure, target, weights, against)
     may = possible(graph, target)
     open_codings = [part for part in lower.absent if part.reason.startswith("unresolved")]
-    untold = {part.construct for part in lower.absent} - {""}
-    owners: tuple[Form | Source, ...] = *graph.environment.forms, *graph.environment.sources
-    held = (graph.asked(one).get(letters, ()) for one in owners for letters in untold)
     # Codings of which each by itself tells nothing may tell something together.
-    loose = not all(one.exact for one in lower.key) or any(len(codings) > 1 for codings in held)
+    together = any(len(part.codings) > 1 for part in lower.absent)
+    loose = together or any(not variable.exact for variable in lower.key)
     if not (may.fields or open_codings or loose):
         bound = KeyBound.of(lower)
         return replace(lower, lower=bound, upper=bound)

@@ -224,7 +224,8 @@ def _class_variable(
         weights=column.weights,
     )
     if not found:
-        return column.absent(_missing(column, holdings, needed))
+        together = (holding.codings for holding in holdings if len(holding.codings) > 1)
+        return column.absent(_missing(column, holdings, needed), None, next(together, ()))
 
     def rank(groups: Ints) -> tuple[float, int, bytes]:
         bits = round(partition_entropy(groups, column.weights), 9)
