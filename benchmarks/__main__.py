@@ -174,7 +174,7 @@ def measure(quick: bool, only: Collection[str], minutes: float) -> Store:
     """
     store, end = stored(quick), time.monotonic() + 60 * minutes
     for name in (name for name in PARTS if name in only):
-        if name in store["parts"] and not quick:
+        if store["parts"].get(name) and not quick:  # what was left out is tried again
             say(f"{name}: measured in this run already; remove {file_of(quick)} to begin anew")
             continue
         begun, worked = time.monotonic(), processor_seconds()
