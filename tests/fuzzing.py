@@ -299,7 +299,8 @@ def call_command(seed: Seed, folder: Path) -> str:
     path = place / f"{stem}.{random_.choice(['csv', 'parquet', 'tsv'] * 5 + ['arrow'])}"
     write = {".csv": flat.write_csv, ".parquet": flat.write_parquet, ".arrow": flat.write_ipc,
              ".tsv": lambda path: flat.write_csv(path, separator="\t")}[path.suffix]  # fmt: skip
-    with contextlib.suppress(pl.exceptions.PolarsError):  # what a format cannot hold
+    unheld = pl.exceptions.PolarsError, pl.exceptions.PanicException
+    with contextlib.suppress(*unheld):  # what a format cannot hold
         write(path)
     options = options_of(verb, flat.columns, random_)
     words = [verb, str(place if verb == "tabulate" else path)]
