@@ -196,10 +196,7 @@ def open_json(path: Path, encoding: str | None = None) -> dict[str, Any]:
     """Read an object of JSON; what is none, or nested without end, is refused with the place."""
     document = parse_json(decoded_text(path, encoding), path.name)
     if not isinstance(document, dict):
-        raise FileError(
-            f"{path.name!r} must hold an object, as a JSON Schema with 'properties' is one. "
-            f"Got {type(document).__name__} instead: export the form again."
-        )
+        raise FileError(f"{path.name!r} must hold one object, in {{ and }}. Export the form again.")
     return document
 
 
