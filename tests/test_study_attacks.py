@@ -15,7 +15,7 @@ import keyhole
 from keyhole.cli.main import run
 from keyhole.data.examples import veterans
 from keyhole.errors import InputError
-from keyhole.kernels.closest import box, closest_row, matches
+from keyhole.kernels.closest import LEAF, box, closest_row, matches
 from keyhole.reidentification.attacks import (
     BEYOND,
     MISSING,
@@ -69,6 +69,26 @@ def test_the_closest_row_of_a_larger_file_is_that_of_all_comparisons():
     at, distances = closest_row(rows, box(rows), queries)
     assert (at == every.argmin(axis=1)).all()
     assert (distances == every.min(axis=1)).all()
+
+
+@given(rows_of())
+def test_boxes_know_their_rows_and_are_divided_until_they_hold_few_or_equal_ones(rows):
+    rows = np.array(rows * 3)
+    boxes = box(rows)
+    assert sorted(boxes.order) == [*range(len(rows))]
+    assert (boxes.start[0], boxes.end[0]) == (0, len(rows))
+    for start, end, low, high, first, left, right in zip(*boxes[1:], strict=True):
+        held = boxes.order[start:end]
+        assert (low == rows[held].min(axis=0)).all()
+        assert (high == rows[held].max(axis=0)).all()
+        assert first == held.min()
+        if left < 0:
+            assert len(held) <= LEAF or (low == high).all()
+        else:
+            assert right == left + 1
+            parts = boxes.start[left], boxes.end[left], boxes.start[right], boxes.end[right]
+            assert parts == (start, boxes.end[left], boxes.end[left], end)
+            assert start < boxes.end[left] < end
 
 
 @given(st.integers(0, 9999), st.integers(1, 120), st.booleans())
