@@ -248,6 +248,8 @@ def test_ladders_are_made_by_kind():
     assert levels(data, "job") == ["job", "pool(job, 60)"]
     assert levels(data, "same") == ["same"]
     assert levels(data, "flag") == ["flag"]
+    few = keyhole.load({"job": ["a"] * 15 + [*"bbcd"]})
+    assert levels(few, "job") == ["job", "pool(job, 2)"]
 
 
 def test_missing_stays_missing_on_every_rung():

@@ -670,3 +670,12 @@ def test_a_missing_number_is_neither_the_smallest_nor_the_largest():
     assert rows == {(0, 0.1, 0.1), (0, -BEYOND, 0.1), (0, 0.5, 1 + BEYOND), (1, 5.0, 5.0)}
     nobody = SimpleNamespace(numbers=[True], release=np.full((3, 1), MISSING))
     assert univariate(nobody, np.random.default_rng(1)) is None
+
+
+def test_a_missing_number_is_asked_for_itself_among_several_columns():
+    """Only the record without a number is alone on both columns."""
+    release = np.array([[MISSING, 0.0]] + [[0.5, 0.0]] * 5 + [[0.5, 1.0]] * 5)
+    people = SimpleNamespace(release=release, names="xb", numbers=np.array([True, False]))
+    found = multivariate(people, np.random.default_rng(1))
+    parts = (found.columns.tolist(), found.low.tolist(), found.high.tolist())
+    assert [*zip(*parts, strict=True)] == [(0, MISSING, MISSING), (1, 0.0, 0.0)]

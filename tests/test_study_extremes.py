@@ -105,6 +105,13 @@ def test_durations_are_the_same_in_any_unit():
     assert found.rates == same.rates
 
 
+def test_bytes_are_linked_like_text():
+    one, other = pl.Series([*"aabc"]), pl.Series([*"abx"])
+    found = attack({"state": one.cast(pl.Binary)}, {"state": other.cast(pl.Binary)})
+    same = attack({"state": one}, {"state": other})
+    assert found.rates == same.rates
+
+
 # Numbers near the largest and the smallest that a float holds.
 
 
