@@ -14,7 +14,7 @@ from keyhole.data.examples import veterans_sample
 from keyhole.data.microdata import Microdata
 from keyhole.errors import InputError, OptionError
 from keyhole.exposure.cells import risk
-from keyhole.kernels.mdav import mdav
+from keyhole.kernels.mdav import LEAF, mdav, plant, take
 from keyhole.kernels.nearest_donors import rank_partners
 from keyhole.protection.methods.leaving_out import sample
 from keyhole.protection.methods.microaggregation import microaggregate
@@ -260,6 +260,37 @@ def test_mdav_is_its_slow_twin(k, more, sides, seed):
     generator = np.random.default_rng(seed)
     points = generator.integers(0, generator.integers(2, 40), (k + more, sides)).astype(float)
     assert mdav(points, k).tolist() == slow_mdav(points, k)
+
+
+@given(st.integers(1, 300), st.integers(1, 3), st.integers(0, 2**16))
+def test_boxes_are_halved_on_their_widest_side_and_shrink_as_records_go(count, sides, seed):
+    generator = np.random.default_rng(seed)
+    points = generator.integers(0, 99, (count, sides)).astype(float)
+    tree = plant(points)
+    nodes = 2 * tree.leaves - 1
+    assert LEAF * tree.leaves >= count > LEAF * tree.leaves // 2 or tree.leaves == 1
+    gone: set[int] = set()
+    for records in [[], *np.array_split(generator.permutation(count)[: count // 2], 4)]:
+        for record in records:
+            take(tree, record)
+            gone.add(record)
+        held = [set() for _ in range(nodes)]
+        for node in reversed(range(nodes)):
+            leaf, left = node - (tree.leaves - 1), tree.alive[node]
+            children = held[2 * node + 1 : 2 * node + 3]
+            held[node] = {*tree.records[leaf, :left]} if leaf >= 0 else set().union(*children)
+            rows = points[sorted(held[node])]
+            assert left == len(rows)
+            assert (tree.low[node] == rows.min(axis=0, initial=np.inf)).all()
+            assert (tree.high[node] == rows.max(axis=0, initial=-np.inf)).all()
+            if leaf >= 0:
+                assert (points[tree.records[leaf, :left]] == tree.points[leaf, :, :left].T).all()
+            elif not gone:
+                one, other = (points[sorted(child)] for child in children)
+                assert 0 <= len(other) - len(one) <= 1
+                side = np.argmax(np.ptp(rows, axis=0))
+                assert one[:, side].max() <= other[:, side].min()
+        assert held[0] == set(range(count)) - gone
 
 
 @given(

@@ -45,7 +45,7 @@ class Room(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def _plant(points: Floats) -> BoxTree:
+def plant(points: Floats) -> BoxTree:
     """Build the tree: each node is cut in the middle of its widest side."""
     count, sides = points.shape
     leaves = 1
@@ -93,7 +93,7 @@ def _fill(tree: BoxTree, leaf: int, points: Floats, records: Ints) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _take(tree: BoxTree, record: int) -> None:
+def take(tree: BoxTree, record: int) -> None:
     """Take a record out, and shrink the boxes it was in."""
     leaf = tree.place[record]
     node = leaf + tree.leaves - 1
@@ -196,12 +196,12 @@ def _close(
     k, found = len(room.found), room.found
     group[start] = number
     total -= points[start]
-    _take(tree, start)
+    take(tree, start)
     _nearest(tree, points[start], k - 1, 1.0, room)
     for i in range(k - 1):
         group[found[i]] = number
         total -= points[found[i]]
-        _take(tree, found[i])
+        take(tree, found[i])
 
 
 @njit(nogil=True, cache=True)
@@ -217,7 +217,7 @@ def mdav(points: Floats, k: int) -> Ints:
     such group around the farthest from the centre and one of the rest; with fewer, the rest.
     """
     count = len(points)
-    tree = _plant(points)
+    tree = plant(points)
     group = np.full(count, -1, dtype=np.int64)
     total = np.zeros(points.shape[1])
     for i in range(count):
