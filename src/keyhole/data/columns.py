@@ -184,9 +184,9 @@ def require_calendar(frame: pl.DataFrame) -> None:
 
 
 def _encode_text(series: pl.Series) -> tuple[Array, pl.Series]:
-    levels = series.drop_nulls().unique().sort()
+    levels = series.unique().sort()[int(series.null_count() > 0) :]
     if len(levels) <= _FEW_LEVELS:
-        return series.cast(pl.Enum(levels)).to_physical().fill_null(0).to_numpy(), levels
+        return _filled(series.cast(pl.Enum(levels)).to_physical(), 0).to_numpy(), levels
     table = pl.DataFrame({"level": levels, "code": np.arange(len(levels), dtype=np.uint32)})
     joined = pl.DataFrame({"level": series}).join(
         table, on="level", how="left", maintain_order="left"
@@ -194,9 +194,13 @@ def _encode_text(series: pl.Series) -> tuple[Array, pl.Series]:
     return joined["code"].fill_null(0).to_numpy(), levels
 
 
+def _filled(series: pl.Series, value: Any) -> pl.Series:
+    return series.fill_null(value) if series.null_count() else series
+
+
 def _encode_numbers(series: pl.Series) -> tuple[Array, pl.Series]:
     physical = series.cast(pl.UInt8) if series.dtype == pl.Boolean else series.to_physical()
-    array = physical.fill_null(physical.drop_nulls().first()).to_numpy()
+    array = _filled(physical, physical.min()).to_numpy()
     codes, levels = _number_array(array)
     if series.dtype == pl.Enum:  # it cannot be made of its numbers
         return codes, series.drop_nulls().unique().sort()

@@ -8,6 +8,7 @@ ages), the frame keeps the text and the variable says what it is `parsed` to.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -25,6 +26,7 @@ _NEARLY_ALL = 0.95
 DIGITS = 15
 _EXACT = 1 << 53
 NUMBER = r"^-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
+_MARKS = re.compile(r"[-+.:0-9eET ]*")  # what numbers, dates and times are written with
 _STAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?$"
 
 
@@ -56,6 +58,8 @@ def _type(series: pl.Series) -> Inferred | None:
     glance = series[:_GLANCE]
     if glance.null_count() == len(glance):
         glance = series.drop_nulls()[:_GLANCE]
+    if not _MARKS.fullmatch(str(glance.max())):
+        return None  # one text tells that the column holds neither
     whole, day = partial(_exact, pl.Int64()), partial(_exact, pl.Date())
     for attempt in (whole, _fixed, _shortest, _loose, day, _stamp):
         # A glance tells most types apart at no cost; only a promising one reads the column.
@@ -184,10 +188,13 @@ def guess_kind(series: pl.Series, *, labelled: bool = False, measurement: str = 
     if measurement in ("nominal", "ordinal", "scale") or labelled or not dtype.is_numeric():
         if dtype != pl.String or labelled:
             return "category"
-        glance = series.head(_KIND_GLANCE).drop_nulls()
+        glance = series[:_KIND_GLANCE]
         lengths = glance.str.len_chars().mean()
-        is_long = isinstance(lengths, float) and lengths >= _LONG_TEXT and len(glance) > 1
-        return "text" if is_long and glance.n_unique() >= _NEARLY_ALL * len(glance) else "category"
+        if isinstance(lengths, float) and lengths >= _LONG_TEXT:
+            glance = glance.drop_nulls()
+            if len(glance) > 1 and glance.n_unique() >= _NEARLY_ALL * len(glance):
+                return "text"
+        return "category"
     return "category" if not dtype.is_decimal() and _is_coded(series) else "measure"
 
 

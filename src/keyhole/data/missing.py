@@ -63,7 +63,8 @@ def blank_codes(series: pl.Series, codes: tuple[Any, ...]) -> pl.Series:
     if series.dtype.is_float():
         series = series.fill_nan(None)
     if series.dtype == pl.String:
-        return _null_where(series, series.is_in(["", *sorted(text_forms(codes))]))
+        hit = series.is_in(["", *sorted(text_forms(codes))]) if codes else series == ""
+        return _null_where(series, hit)
     if not codes:
         return series
     if series.dtype.is_numeric():
