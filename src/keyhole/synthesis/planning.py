@@ -57,7 +57,7 @@ class SynthesisRequest:
     question: Question
     data: Microdata
     targets: tuple[str, ...]
-    rules: EditRules | None
+    rules: EditRules
     designating: Callable[[float], Designation]
     drawing: Drawing = draw_here
 
@@ -183,7 +183,7 @@ def _plan(
     predictors = default_predictors(
         data, keys=near[0], targets=targets, strata=near[2], least=question.related
     )
-    for rule in () if asked.rules is None else asked.rules.rules:
+    for rule in asked.rules.rules:
         # What a rule binds together must be predicted together.
         for target in rule.columns.intersection(targets):
             tied = sorted(rule.columns - {target})

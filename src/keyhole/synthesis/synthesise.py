@@ -513,7 +513,7 @@ def _parameters(request: planning.SynthesisRequest, drawn: planning.Drawn) -> di
     return {
         **{name: values[name] for name in (*first, "structure", *second)},
         "predictors": drawn.plan.predictors,
-        "rules": {rule.name: rule.text for rule in (request.rules or EditRules([])).rules},
+        "rules": {rule.name: rule.text for rule in request.rules.rules},
         "withheld": dropped_columns(request.data),
         **{name: values[name] for name in (*DRAWING, "shuffle")},
         **({} if question.hold_out is None else {"hold_out": question.hold_out}),
