@@ -518,14 +518,23 @@ class OpenCells:
 
     def split(self, candidates: Sequence[int], most: int) -> list[int]:
         """Return the records in small cells with each candidate, about, if > most."""
-        rows, weights, starts = self._split
-        fields = np.array([self._places[v] for v in candidates], dtype=np.int64).reshape(-1, 3)
-        span = np.array([0, len(starts) - 1], dtype=np.int64)
-        found = cells.tally_splits(
-            rows, weights, starts, span, fields, self.sizes[list(candidates)], self.cutoff,
-            most - self.at_risk,
-        )  # fmt: skip
+        found = self._counted(self._split, candidates, most - self.at_risk)
         return [self.at_risk + int(x) for x in found[:, 1]]
+
+    def tally_with(self, variable: int, records: int) -> Tally:
+        """Tally the cells if one variable joined."""
+        (split,), (closed,) = (
+            self._counted(some, [variable]).tolist() for some in (self._split, self._closed)
+        )
+        return Tally(records, self._alone + split[0] + closed[0], self.at_risk + split[1])
+
+    def _counted(self, some: Rows, candidates: Sequence[int], most: int = -1) -> Ints:
+        fields = np.array([self._places[v] for v in candidates], dtype=np.int64).reshape(-1, 3)
+        span = np.array([0, len(some[2]) - 1], dtype=np.int64)
+        found: Ints = cells.tally_splits(
+            *some, span, fields, self.sizes[list(candidates)], self.cutoff, most
+        )
+        return found
 
 
 _NO_FIELD = np.zeros(3, dtype=np.int64)

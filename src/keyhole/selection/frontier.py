@@ -188,14 +188,16 @@ class Hunt:
         # Perhaps everything left lies inside a set already found, or fits together.
         if alone and self._covered(whole):
             return cells, []
+        if len(tail) == 1:
+            self._report(whole, cells.tally_with(tail[0], records))
+            return cells, []
         if not is_ordered:
             cells = cells.ordered(tail)
         elif len(tail) < len(cells.open):
             cells = cells.narrowed(None, tail)
         if alone:
             together = cells.joint(records)
-            if len(tail) > 1:
-                self._count([whole], known)
+            self._count([whole], known)
             if self._fits(whole, together.at_risk):
                 self._report(whole, together)
                 return cells, []
