@@ -42,6 +42,7 @@ def test_plurals_capitals_and_other_names_are_the_same_term():
 @pytest.mark.parametrize(
     "page",
     [
+        "a key outside of every sentence",
         "<td>key</td>",
         '<th scope="row">unique</th>',
         '<ul class="names"><li>cell</li></ul>',

@@ -107,7 +107,7 @@ def blank_by_company(
     codes: Ints, gone: Words, f: Ints, k: int, allowed: int, masks: Words, cells: Ints,
     sizes: Ints, starts: Ints, members: Ints, order: Ints, choice: Ints,
 ) -> int:  # fmt: skip
-    """Take values away from records with f < k, in an order, until few enough are left.
+    """Take values away from records, all with f < k, in an order, until few enough are left.
 
     By record, `gone` masks what is missing or taken away and `f` counts at least how many match it;
     both are changed in place. At most `allowed` records may stay below k. By set of `masks` and
@@ -115,9 +115,7 @@ def blank_by_company(
     records; `starts` and `members` list the records at risk of each cell. `order` and `choice` are
     the records in turn, and the set of each. Returned is how many records are still below k.
     """
-    below = 0
-    for i in range(len(f)):
-        below += f[i] < k
+    below = len(f)
     for place in range(len(order)):
         if below <= allowed:
             break
